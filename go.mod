@@ -3,6 +3,7 @@ module github.com/storeroom/storeroom
 go 1.26.0
 
 require (
+	github.com/caarlos0/env/v11 v11.4.2 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-chi/chi/v5 v5.5.0 // indirect
 	github.com/go-redis/redis_rate/v10 v10.0.1 // indirect
