@@ -1,0 +1,118 @@
+// Package migrations holds the schema as numbered SQL files, applies them, and
+// knows what a safe schema looks like.
+//
+// Apply runs what is missing, each file in a transaction of its own under an
+// advisory lock, as the owner of the tables and with row_security off, so that
+// a back-fill which a policy would filter raises instead of touching nothing.
+// Lint reads PostgreSQL's catalog and names every way in which one tenant could
+// reach another; serve refuses to start while it finds one. Files are forward
+// only and additive first: old and new code both run during a roll-out.
+package migrations
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// lockID is the advisory lock that keeps two migrating instances apart.
+const lockID = 0x53544f5245 // "STORE"
+
+// A Migration is one numbered file.
+type Migration struct {
+	Version int
+	Name    string
+	SQL     string
+}
+
+// All returns every migration in order. It panics on a misnamed file: the files
+// are part of the program.
+func All() []Migration {
+	names, err := fs.Glob(files, "[0-9]*.sql")
+	if err != nil {
+		panic(err)
+	}
+	all := make([]Migration, 0, len(names))
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.Atoi(number)
+		if err != nil || version != len(all)+1 {
+			panic("migrations: " + name + " is not number " + strconv.Itoa(len(all)+1))
+		}
+		sql, err := files.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, Migration{version, strings.TrimSuffix(name, ".sql"), string(sql)})
+	}
+	return all
+}
+
+// Latest is the version of the schema that this program needs.
+func Latest() int { return len(All()) }
+
+// Apply brings the database of conn to the latest version and returns the
+// migrations that it ran. conn belongs to the migrator: a role that is a member
+// of storeroom_owner. Several instances may call it at once.
+func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
+		return nil, fmt.Errorf("lock the schema: %w", err)
+	}
+	defer conn.Exec(context.WithoutCancel(ctx), `select pg_advisory_unlock($1)`, lockID)
+	if err := inTx(ctx, conn, `create table if not exists schema_migrations (
+		version    integer primary key,
+		name       text not null,
+		applied_at timestamptz not null default now()
+	);
+	comment on table schema_migrations is 'Which migrations ran; read through schema_version.';
+	create or replace function schema_version() returns integer
+	language sql stable security definer
+	set search_path = pg_catalog, public, pg_temp
+	as 'select coalesce(max(version), 0) from schema_migrations';
+	revoke execute on function schema_version from public;
+	grant execute on function schema_version to storeroom_runtime`); err != nil {
+		return nil, fmt.Errorf("prepare the schema: %w", err)
+	}
+	current, err := Version(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	var ran []Migration
+	for _, m := range All() {
+		if m.Version <= current {
+			continue
+		}
+		record := fmt.Sprintf("\n;insert into schema_migrations (version, name) values (%d, '%s')", m.Version, m.Name)
+		if err := inTx(ctx, conn, m.SQL+record); err != nil {
+			return ran, fmt.Errorf("migration %s: %w", m.Name, err)
+		}
+		ran = append(ran, m)
+	}
+	return ran, nil
+}
+
+// Version returns the number of the last migration that ran.
+func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
+	var version int
+	if err := conn.QueryRow(ctx, `select schema_version()`).Scan(&version); err != nil {
+		return 0, fmt.Errorf("read the schema's version (did `storeroom migrate` run?): %w", err)
+	}
+	return version, nil
+}
+
+// inTx runs a script of several statements as the owner.
+func inTx(ctx context.Context, conn *pgx.Conn, script string) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		prologue := "set local role storeroom_owner; set local row_security = off; set local search_path = public;\n"
+		_, err := tx.Conn().PgConn().Exec(ctx, prologue+script).ReadAll()
+		return err
+	})
+}

@@ -1,0 +1,281 @@
+// Package tenancy holds tenants, their plans and people, and DB: the only road
+// to tenant rows.
+//
+// PostgreSQL keeps tenants apart: every tenant table has row-level security
+// forced on it, and a policy that compares tenant_id with the setting
+// app.tenant_id. DB sets that setting in the same flight as the query it is for
+// and for that transaction only, so a query costs one round trip and a pooled
+// connection never remembers whose it was. A query without a tenant sees
+// nothing. Queries name tenant_id = $n all the same: the planner estimates
+// better, and it is a second lock on the same door.
+//
+// Nothing else in the module imports pgxpool; a test checks that.
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// ID is a tenant's number.
+type ID int64
+
+// Errors that callers branch on.
+var (
+	// ErrNotFound says that no such row exists in this tenant, whether or not it
+	// exists in another.
+	ErrNotFound = errors.New("not found")
+	// ErrBusy says that no connection was free within a second; the caller may
+	// try again.
+	ErrBusy = errors.New("no database connection is free")
+)
+
+const (
+	acquireWithin = time.Second
+	// attempts bounds how often a transaction that PostgreSQL chose as a
+	// deadlock's victim is run again.
+	attempts = 3
+)
+
+// DB is a pool of connections of one role.
+type DB struct{ pool *pgxpool.Pool }
+
+// Open parses a connection string and connects. Timeouts of the server side are
+// set unless the string sets them: 10 s a statement, 2 s for a lock, 10 s idle in
+// a transaction.
+func Open(ctx context.Context, url string) (*DB, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	defaults := map[string]string{
+		"application_name":                    "storeroom",
+		"statement_timeout":                   "10s",
+		"lock_timeout":                        "2s",
+		"idle_in_transaction_session_timeout": "10s",
+		"search_path":                         "public",
+		"timezone":                            "UTC",
+	}
+	for name, value := range defaults {
+		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	config.MaxConnLifetime = 30 * time.Minute
+	config.MaxConnLifetimeJitter = 5 * time.Minute
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	db := &DB{pool}
+	if err := db.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close waits for queries in flight and closes every connection.
+func (db *DB) Close() { db.pool.Close() }
+
+// Ping makes one round trip.
+func (db *DB) Ping(ctx context.Context) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if err := conn.Ping(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	return nil
+}
+
+// Conn lends one bare connection: for the schema's checks at start, not for
+// tenant rows.
+func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return f(conn.Conn())
+}
+
+// Run sends the queries that queue adds as one flight and one transaction of the
+// tenant. Their results are read by the callbacks of pgx's QueuedQuery.
+func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
+	b := &pgx.Batch{}
+	b.Queue(setTenant, tenant.setting())
+	queue(b)
+	return db.send(ctx, b)
+}
+
+// Call runs one query without a tenant. The runtime role can do nothing that way
+// but execute definer functions.
+func Call[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
+	var found []T
+	b := &pgx.Batch{}
+	QueueRows(b, &found, sql, args...)
+	err := db.send(ctx, b)
+	return found, err
+}
+
+// All runs one query of the tenant and returns its rows, matched to T's fields by
+// name.
+func All[T any](ctx context.Context, db *DB, tenant ID, sql string, args ...any) ([]T, error) {
+	var found []T
+	err := db.Run(ctx, tenant, func(b *pgx.Batch) { QueueRows(b, &found, sql, args...) })
+	return found, err
+}
+
+// One is All for exactly one row. It returns ErrNotFound when there is none.
+func One[T any](ctx context.Context, db *DB, tenant ID, sql string, args ...any) (T, error) {
+	var none T
+	found, err := All[T](ctx, db, tenant, sql, args...)
+	if err != nil {
+		return none, err
+	}
+	if len(found) == 0 {
+		return none, ErrNotFound
+	}
+	return found[0], nil
+}
+
+// Exec runs one statement of the tenant and returns how many rows it touched.
+func (db *DB) Exec(ctx context.Context, tenant ID, sql string, args ...any) (int64, error) {
+	var touched int64
+	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+			touched = tag.RowsAffected()
+			return nil
+		})
+	})
+	return touched, err
+}
+
+// QueueRows adds a query to a batch that puts its rows into dst.
+func QueueRows[T any](b *pgx.Batch, dst *[]T, sql string, args ...any) {
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		*dst, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	})
+}
+
+// Update runs one transaction in two flights: read queues the queries that lock
+// and look, write sees their results and queues what follows from them. An error
+// of either rolls everything back. Both may run again when PostgreSQL breaks a
+// deadlock, so they must not keep state of an earlier run.
+func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	return again(func() error { return db.update(ctx, tenant, read, write) })
+}
+
+func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	b.Queue(setTenant, tenant.setting())
+	read(b)
+	results := conn.SendBatch(ctx, b)
+	tx := results.Tx()
+	defer rollback(ctx, tx)
+	if err := results.Close(); err != nil {
+		return err
+	}
+	b = &pgx.Batch{}
+	if err := write(b); err != nil {
+		return err
+	}
+	if b.Len() > 0 {
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+	}
+	return tx.Commit(ctx)
+}
+
+// Tx runs f in a transaction of the tenant, for work of more than two flights. f
+// may run again when PostgreSQL breaks a deadlock.
+func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
+	return again(func() error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, setTenant, tenant.setting()); err != nil {
+				return err
+			}
+			return f(tx)
+		})
+	})
+}
+
+const setTenant = `select set_config('app.tenant_id', $1, true)`
+
+func (id ID) setting() string { return strconv.FormatInt(int64(id), 10) }
+
+func (db *DB) send(ctx context.Context, b *pgx.Batch) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return conn.SendBatch(ctx, b).Close()
+}
+
+// acquire waits a second for a connection: under load an early 503 serves
+// everybody better than a long queue.
+func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	within, cancel := context.WithTimeout(ctx, acquireWithin)
+	defer cancel()
+	conn, err := db.pool.Acquire(within)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, ErrBusy
+	}
+	return conn, err
+}
+
+func again(f func() error) error {
+	for n := 1; ; n++ {
+		err := f()
+		if code := SQLState(err); n == attempts || code != "40P01" && code != "40001" {
+			return err
+		}
+	}
+}
+
+// SQLState returns PostgreSQL's code in err, or "".
+func SQLState(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
+}
+
+// Constraint returns the name of the constraint that err says was broken, or "".
+func Constraint(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.ConstraintName
+	}
+	return ""
+}
+
+// rollback ends a transaction that did not commit, even when ctx is over.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireWithin)
+	defer cancel()
+	_ = tx.Rollback(ctx) // after a commit this is ErrTxClosed; otherwise the connection is dropped
+}

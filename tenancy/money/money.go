@@ -1,0 +1,70 @@
+// Package money holds amounts as whole cents, so that sums are exact.
+//
+// An amount enters as the literal text of a JSON number or a decimal string and
+// is never a float on its way; what needs more than two fraction digits is
+// refused, not rounded. It leaves as a decimal string with two fraction digits.
+package money
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+
+	"github.com/shopspring/decimal"
+)
+
+// Cents is an amount in hundredths of the tenant's currency.
+type Cents int64
+
+// Max is the largest amount a price may be: 9999999999.99.
+const Max Cents = 999_999_999_999
+
+// Errors of Parse. Their texts are written for the person who sent the amount.
+var (
+	ErrSyntax   = errors.New("must be a decimal number")
+	ErrFraction = errors.New("must not have more than two fraction digits")
+	ErrRange    = errors.New("must be between 0 and 9999999999.99")
+)
+
+// literal is the grammar of JSON numbers; its length bound keeps an exponent
+// from becoming a number of a million digits.
+var literal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+
+// Parse reads a JSON number or decimal string: 1.5, "1.50" and 15e-1 are all 150
+// cents. It returns ErrSyntax, ErrFraction or ErrRange.
+func Parse(s string) (Cents, error) {
+	if len(s) > 400 || !literal.MatchString(s) {
+		return 0, ErrSyntax
+	}
+	d, err := decimal.NewFromString(s)
+	if err != nil {
+		return 0, ErrSyntax
+	}
+	if d.IsNegative() || d.GreaterThan(decimal.New(int64(Max), -2)) {
+		return 0, ErrRange
+	}
+	cents := d.Shift(2)
+	if !cents.Equal(cents.Truncate(0)) {
+		return 0, ErrFraction
+	}
+	return Cents(cents.IntPart()), nil
+}
+
+// String formats an amount with two fraction digits: 1234 is "12.34".
+func (c Cents) String() string {
+	return string(c.Append(make([]byte, 0, 16)))
+}
+
+// Append appends the amount's text to b.
+func (c Cents) Append(b []byte) []byte {
+	n := uint64(c)
+	if c < 0 {
+		b = append(b, '-')
+		n = -n
+	}
+	b = strconv.AppendUint(b, n/100, 10)
+	return append(b, '.', byte('0'+n/10%10), byte('0'+n%10))
+}
+
+// MarshalText writes the amount as a JSON string.
+func (c Cents) MarshalText() ([]byte, error) { return c.Append(nil), nil }

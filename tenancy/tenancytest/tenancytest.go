@@ -1,0 +1,180 @@
+// Package tenancytest gives each test a database of its own, on the real
+// PostgreSQL that `make test` starts.
+//
+// The first test of a run makes a migrated template, under an advisory lock that
+// the test programs of all packages share; every other database is a clone of it,
+// which takes some tens of milliseconds. DB is opened as the unprivileged role
+// that serves, so that row-level security holds the test as it holds the program.
+package tenancytest
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Database is one test's database.
+type Database struct {
+	DB       *tenancy.DB // as storeroom_runtime
+	Admin    *tenancy.DB // as storeroom_migrator
+	URL      string      // of the runtime role
+	AdminURL string      // of the migrator
+	SuperURL string      // of a superuser, to look behind the policies
+}
+
+const (
+	password = "storeroom-test"
+	lockID   = 0x54455354 // "TEST"
+)
+
+var databases atomic.Int64
+
+// New clones the template and drops the clone when the test is over.
+func New(t testing.TB) *Database {
+	t.Helper()
+	server := serverURL(t)
+	template := makeTemplate(t, server)
+	name := fmt.Sprintf("t_%d_%d", os.Getpid(), databases.Add(1))
+	onServer(t, server, "create database "+name+" template "+template+" owner storeroom_owner")
+	t.Cleanup(func() { onServer(t, server, "drop database if exists "+name+" with (force)") })
+	d := &Database{
+		URL:      withDatabase(t, server, name, "storeroom_runtime"),
+		AdminURL: withDatabase(t, server, name, "storeroom_migrator"),
+		SuperURL: withDatabase(t, server, name, ""),
+	}
+	d.DB = MustOpen(t, d.URL)
+	d.Admin = MustOpen(t, d.AdminURL)
+	return d
+}
+
+// MustOpen opens a database and closes it when the test is over.
+func MustOpen(t testing.TB, url string) *tenancy.DB {
+	t.Helper()
+	db, err := tenancy.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// MustTenant makes a tenant of the Standard plan after change, if any, had its say.
+func (d *Database) MustTenant(t testing.TB, slug string, change ...func(*tenancy.Tenant)) tenancy.Tenant {
+	t.Helper()
+	tenant := tenancy.Tenant{Slug: slug, Name: strings.ToUpper(slug[:1]) + slug[1:]}
+	for _, f := range change {
+		f(&tenant)
+	}
+	tenant, err := tenancy.CreateTenant(t.Context(), d.Admin, tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant
+}
+
+// MustSuper opens a connection that policies do not hold, to see what is really
+// stored.
+func (d *Database) MustSuper(t testing.TB) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), d.SuperURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+func serverURL(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv("STOREROOM_TEST_DATABASE_URL")
+	if server == "" {
+		t.Fatal("STOREROOM_TEST_DATABASE_URL is not set: run make test")
+	}
+	return server
+}
+
+// makeTemplate makes the template unless there is one of these very migrations.
+func makeTemplate(t testing.TB, server string) string {
+	t.Helper()
+	hash := sha256.New()
+	for _, m := range migrations.All() {
+		hash.Write([]byte(m.SQL))
+	}
+	template := fmt.Sprintf("storeroom_template_%x", hash.Sum(nil)[:6])
+	err := withConn(server, func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
+			return err
+		}
+		var exists bool
+		err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1 and datistemplate)`, template).Scan(&exists)
+		if err != nil || exists {
+			return err
+		}
+		if _, err := conn.Exec(ctx, "drop database if exists "+template); err != nil {
+			return err
+		}
+		for _, statement := range migrations.Roles(template, password, password) {
+			if _, err := conn.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		if err := withConn(withDatabase(t, server, template, "storeroom_migrator"), func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := migrations.Apply(ctx, conn)
+			return err
+		}); err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, "alter database "+template+" is_template true")
+		return err
+	})
+	if err != nil {
+		t.Fatalf("make the template database: %v", err)
+	}
+	return template
+}
+
+func onServer(t testing.TB, server, statement string) {
+	t.Helper()
+	err := withConn(server, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, statement)
+		return err
+	})
+	if err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+}
+
+func withConn(url string, f func(context.Context, *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	return f(ctx, conn)
+}
+
+func withDatabase(t testing.TB, server, database, user string) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + database
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String()
+}

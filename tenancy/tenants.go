@@ -1,0 +1,233 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	_ "time/tzdata" // time zones must not depend on the machine
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrConflict says that a name that must be unique is taken.
+var ErrConflict = errors.New("already exists")
+
+// Plan decides how many requests a minute a tenant may make.
+type Plan string
+
+// The plans of the service. Enterprise has a limit of each tenant's own.
+const (
+	Standard     Plan = "standard"
+	Professional Plan = "professional"
+	Enterprise   Plan = "enterprise"
+)
+
+// MaxRateLimit is the highest limit of an Enterprise tenant, requests a minute.
+const MaxRateLimit = 10_000_000
+
+// Tenant is one business.
+type Tenant struct {
+	ID        ID
+	Slug      string
+	Name      string
+	Plan      Plan
+	RateLimit *int32 // requests a minute; set for Enterprise only
+	Timezone  string // IANA name; decides what a day is
+	Currency  string // ISO 4217
+	Suspended bool
+}
+
+// Limit is how many requests the tenant may make in any 60 seconds.
+func (t Tenant) Limit() int {
+	switch {
+	case t.RateLimit != nil:
+		return int(*t.RateLimit)
+	case t.Plan == Professional:
+		return 300
+	default:
+		return 120
+	}
+}
+
+// Location is the tenant's time zone.
+func (t Tenant) Location() (*time.Location, error) {
+	location, err := time.LoadLocation(t.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("time zone of tenant %d: %w", t.ID, err)
+	}
+	return location, nil
+}
+
+const tenantColumns = `id, slug, name, plan, rate_limit, timezone, currency, suspended_at is not null as suspended`
+
+var (
+	slugPattern     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+)
+
+// validate fills in defaults and names every fault.
+func (t *Tenant) validate() error {
+	if t.Plan == "" {
+		t.Plan = Standard
+	}
+	if t.Timezone == "" {
+		t.Timezone = "UTC"
+	}
+	if t.Currency == "" {
+		t.Currency = "USD"
+	}
+	t.Name = strings.TrimSpace(t.Name)
+	faults := InvalidError{}
+	if !slugPattern.MatchString(t.Slug) {
+		faults.Add("slug", "must be 1 to 63 lower-case letters, digits and dashes, the first no dash")
+	}
+	if n := len([]rune(t.Name)); n < 1 || n > 255 {
+		faults.Add("name", "must have 1 to 255 characters")
+	}
+	switch {
+	case t.Plan != Standard && t.Plan != Professional && t.Plan != Enterprise:
+		faults.Add("plan", "must be standard, professional or enterprise")
+	case t.Plan == Enterprise && t.RateLimit == nil:
+		faults.Add("rate-limit", "is required for the enterprise plan")
+	case t.Plan != Enterprise && t.RateLimit != nil:
+		faults.Add("rate-limit", "goes with the enterprise plan only")
+	}
+	if t.RateLimit != nil && (*t.RateLimit < 1 || *t.RateLimit > MaxRateLimit) {
+		faults.Add("rate-limit", "must be between 1 and %d", MaxRateLimit)
+	}
+	// "Local" and "" would mean the server's zone, whatever that is.
+	if _, err := time.LoadLocation(t.Timezone); err != nil || t.Timezone == "Local" {
+		faults.Add("timezone", "must be an IANA time zone such as Europe/London")
+	}
+	if !currencyPattern.MatchString(t.Currency) {
+		faults.Add("currency", "must be three capital letters such as EUR")
+	}
+	return faults.Err()
+}
+
+// CreateTenant makes a tenant with its default warehouse. It needs the migrator's
+// connection and returns ErrConflict if the slug is taken.
+func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
+	if err := t.validate(); err != nil {
+		return t, err
+	}
+	err := db.asOperator(ctx, func(tx pgx.Tx) (err error) {
+		t, err = tenantRow(tx.Query(ctx, `
+			insert into tenants (slug, name, plan, rate_limit, timezone, currency)
+			values ($1, $2, $3, $4, $5, $6)
+			returning `+tenantColumns, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency))
+		if err != nil {
+			return err
+		}
+		if _, err = tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`, t.ID)
+		return err
+	})
+	if SQLState(err) == "23505" {
+		return t, fmt.Errorf("tenant %q: %w", t.Slug, ErrConflict)
+	}
+	return t, wrap("create tenant", err)
+}
+
+// Tenants lists every tenant by slug, for the operator.
+func Tenants(ctx context.Context, db *DB) ([]Tenant, error) {
+	found, err := Call[Tenant](ctx, db, `select `+tenantColumns+` from tenants order by slug`)
+	return found, wrap("list tenants", err)
+}
+
+// TenantBySlug finds one tenant, for the operator. It returns ErrNotFound.
+func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
+	found, err := Call[Tenant](ctx, db, `select `+tenantColumns+` from tenants where slug = $1`, slug)
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Tenant{}, fmt.Errorf("tenant %q: %w", slug, err)
+	}
+	return found[0], nil
+}
+
+// ChangeTenant lets change edit the tenant and stores the outcome; every instance
+// knows within two seconds. It returns ErrNotFound or an InvalidError.
+func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
+	var t Tenant
+	err := db.asOperator(ctx, func(tx pgx.Tx) (err error) {
+		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
+		if err != nil {
+			return err
+		}
+		change(&t)
+		if err := t.validate(); err != nil {
+			return err
+		}
+		t, err = tenantRow(tx.Query(ctx, `
+			update tenants
+			   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
+			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now()
+			 where id = $1
+			returning `+tenantColumns, t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended))
+		return err
+	})
+	return t, wrap("tenant "+slug, err)
+}
+
+// DeleteTenant removes a tenant and everything it has. It returns ErrNotFound.
+func DeleteTenant(ctx context.Context, db *DB, slug string) error {
+	return wrap("delete tenant "+slug, db.asOperator(ctx, func(tx pgx.Tx) error {
+		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
+		if err != nil {
+			return err
+		}
+		// A shop of a million products takes longer than a request may.
+		if _, err := tx.Exec(ctx, `set local statement_timeout = 0`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
+			return err
+		}
+		// Products go before the references that they hold.
+		for _, sql := range []string{
+			`delete from products where tenant_id = $1`,
+			`delete from inventory_adjustments where tenant_id = $1`,
+			`delete from tenants where id = $1`,
+		} {
+			if _, err := tx.Exec(ctx, sql, t.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// asOperator runs f in a transaction without a tenant.
+func (db *DB) asOperator(ctx context.Context, f func(pgx.Tx) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return pgx.BeginFunc(ctx, conn, f)
+}
+
+func tenantRow(rows pgx.Rows, err error) (Tenant, error) {
+	if err != nil {
+		return Tenant{}, err
+	}
+	t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Tenant])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return t, ErrNotFound
+	}
+	return t, err
+}
+
+func wrap(attempt string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", attempt, err)
+}
