@@ -104,7 +104,7 @@ create table inventory_adjustments (
     quantity        integer not null,
     quantity_before integer not null,
     quantity_after  integer not null,
-    created_at      timestamptz not null default now(),
+    created_at      timestamptz not null default clock_timestamp(),
     type            text collate "C" not null check (type in ('add', 'remove', 'set')),
     notes           text,
     primary key (tenant_id, id),

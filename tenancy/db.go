@@ -188,8 +188,12 @@ func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 	b.Queue(setTenant, tenant.setting())
 	read(b)
 	results := conn.SendBatch(ctx, b)
-	tx := results.Tx()
-	defer rollback(ctx, tx)
+	tx, committed := results.Tx(), false
+	defer func() {
+		if !committed {
+			rollback(ctx, tx)
+		}
+	}()
 	if err := results.Close(); err != nil {
 		return err
 	}
@@ -197,12 +201,14 @@ func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 	if err := write(b); err != nil {
 		return err
 	}
-	if b.Len() > 0 {
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
+	// The commit flies with the writes: an error before it makes PostgreSQL skip
+	// it. tx does not learn of it, so it must not be ended again.
+	b.Queue("commit")
+	if err := conn.SendBatch(ctx, b).Close(); err != nil {
+		return err
 	}
-	return tx.Commit(ctx)
+	committed = true
+	return nil
 }
 
 // Tx runs f in a transaction of the tenant, for work of more than two flights. f
@@ -277,5 +283,5 @@ func Constraint(err error) string {
 func rollback(ctx context.Context, tx pgx.Tx) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireWithin)
 	defer cancel()
-	_ = tx.Rollback(ctx) // after a commit this is ErrTxClosed; otherwise the connection is dropped
+	_ = tx.Rollback(ctx) // a connection that cannot roll back is dropped by the pool
 }

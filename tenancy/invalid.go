@@ -20,6 +20,15 @@ func (e InvalidError) Add(field, format string, args ...any) {
 	}
 }
 
+// Clone returns a copy that can be added to.
+func (e InvalidError) Clone() InvalidError {
+	c := InvalidError{}
+	for field, messages := range e {
+		c[field] = slices.Clone(messages)
+	}
+	return c
+}
+
 // Err returns e as an error, or nil when nothing is wrong.
 func (e InvalidError) Err() error {
 	if len(e) == 0 {

@@ -1,0 +1,117 @@
+package catalog_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+var kinds = []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses}
+
+func TestReferencesOfEachKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			id := s.mustReference(t, kind, "  Größe 50%  ")
+			r, err := s.Reference(t.Context(), s.by.Tenant, kind, id)
+			if err != nil || r.Name != "Größe 50%" || r.IsDefault {
+				t.Errorf("Reference = %+v, %v, want the trimmed name", r, err)
+			}
+			for name, want := range map[string]string{
+				"Größe 50%": "name is already taken", " ": "name must not be empty", "a\x00": "name must not hold control characters",
+				strings.Repeat("x", 256): "name must have at most 255 characters", strings.Repeat("x", 255): "",
+			} {
+				_, err := s.CreateReference(t.Context(), s.by.Tenant, kind, catalog.Value(name), tenancy.InvalidError{})
+				if invalid, _ := errors.AsType[tenancy.InvalidError](err); invalid.Error() != want || want == "" && err != nil {
+					t.Errorf("CreateReference(%q) = %v, want %q", name, err, want)
+				}
+			}
+			for search, want := range map[string]int64{"GRÖSSE": 0, "GRÖ": 1, "0%": 1, "%": 1, "_": 0, "": 2} {
+				page, err := s.References(t.Context(), s.by.Tenant, kind, search, catalog.Order{By: "name"}, catalog.Pages{Page: 1, PerPage: 1})
+				if kind == catalog.Warehouses && search == "" {
+					want++ // the default one
+				}
+				if err != nil || page.Total != want || len(page.Items) > 1 {
+					t.Errorf("References(%q) = %d, %v, want %d", search, page.Total, err, want)
+				}
+			}
+			renamed, err := s.RenameReference(t.Context(), s.by.Tenant, kind, id, catalog.Value("Size"), tenancy.InvalidError{})
+			if err != nil || renamed.Name != "Size" || !renamed.UpdatedAt.After(r.UpdatedAt) {
+				t.Errorf("RenameReference = %+v, %v", renamed, err)
+			}
+			if err := s.DeleteReference(t.Context(), s.by.Tenant, kind, id); err != nil {
+				t.Error(err)
+			}
+			other := s.database.MustTenant(t, "other").ID
+			theirs, err := s.CreateReference(t.Context(), other, kind, catalog.Value("Size"), tenancy.InvalidError{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, gone := range []int64{id, theirs.ID} {
+				_, read := s.Reference(t.Context(), s.by.Tenant, kind, gone)
+				_, rename := s.RenameReference(t.Context(), s.by.Tenant, kind, gone, catalog.Value("x"), tenancy.InvalidError{})
+				_, invalid := s.RenameReference(t.Context(), s.by.Tenant, kind, gone, catalog.Value(""), tenancy.InvalidError{})
+				for _, err := range []error{read, rename, invalid, s.DeleteReference(t.Context(), s.by.Tenant, kind, gone)} {
+					if !errors.Is(err, tenancy.ErrNotFound) {
+						t.Errorf("%s %d = %v, want ErrNotFound", kind, gone, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsInUseStays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	category, seller, warehouse := s.mustReference(t, catalog.Categories, "c"), s.mustReference(t, catalog.Sellers, "s"), s.mustReference(t, catalog.Warehouses, "w")
+	elsewhere := s.mustReference(t, catalog.Warehouses, "stock alone")
+	p := s.mustCreate(t, "A", everyField(category, seller, warehouse))
+	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 1, elsewhere), tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	defaults, err := s.References(t.Context(), s.by.Tenant, catalog.Warehouses, "main", catalog.Order{}, catalog.Pages{Page: 1, PerPage: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(kind catalog.Kind, id int64) {
+		t.Helper()
+		if err := s.DeleteReference(t.Context(), s.by.Tenant, kind, id); !errors.Is(err, catalog.ErrInUse) {
+			t.Errorf("DeleteReference(%s %d) = %v, want ErrInUse", kind, id, err)
+		}
+	}
+	refused(catalog.Categories, category)
+	refused(catalog.Sellers, seller)
+	refused(catalog.Warehouses, warehouse)
+	refused(catalog.Warehouses, elsewhere)
+	refused(catalog.Warehouses, defaults.Items[0].ID)
+	// Emptied, the second warehouse may go; its history stays.
+	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("set", 0, elsewhere), tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteReference(t.Context(), s.by.Tenant, catalog.Warehouses, elsewhere); err != nil {
+		t.Error(err)
+	}
+	s.mustAgree(t)
+}
+
+func TestEnsureReferencesAddsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	first := s.mustReference(t, catalog.Sellers, "a")
+	ids, added, err := s.EnsureReferences(t.Context(), s.by.Tenant, catalog.Sellers, []string{"b", "a", "b"})
+	if err != nil || added != 1 || len(ids) != 2 || ids["a"] != first {
+		t.Errorf("EnsureReferences = %v, %d, %v, want b added beside %d", ids, added, err, first)
+	}
+	again, added, err := s.EnsureReferences(t.Context(), s.by.Tenant, catalog.Sellers, []string{"b", "a"})
+	if diff := cmp.Diff(ids, again); err != nil || added != 0 || diff != "" {
+		t.Errorf("the second time: %d added, %v\n%s", added, err, diff)
+	}
+}

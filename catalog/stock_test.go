@@ -1,0 +1,246 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func adjustment(kind string, quantity int64, warehouse ...int64) catalog.AdjustRequest {
+	r := catalog.AdjustRequest{Type: catalog.Value(kind), Quantity: catalog.Value(quantity)}
+	if len(warehouse) > 0 {
+		r.WarehouseID = catalog.Value(warehouse[0])
+	}
+	return r
+}
+
+func quantity(n int64) func(*catalog.Changes) {
+	return func(c *catalog.Changes) { c.Quantity = catalog.Value(n) }
+}
+
+func TestAdjust(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	north := s.mustReference(t, catalog.Warehouses, "north")
+	for i, test := range []struct {
+		name   string
+		steps  []catalog.AdjustRequest // on 10 pieces in the product's own warehouse
+		want   catalog.Adjustment      // of the last step
+		failed error
+	}{
+		{"add", []catalog.AdjustRequest{adjustment("add", 3)}, catalog.Adjustment{Type: "add", Quantity: 3, QuantityBefore: 10, QuantityAfter: 13}, nil},
+		{"remove to zero", []catalog.AdjustRequest{adjustment("remove", 10)}, catalog.Adjustment{Type: "remove", Quantity: 10, QuantityBefore: 10}, nil},
+		{"remove too much", []catalog.AdjustRequest{adjustment("remove", 11)}, catalog.Adjustment{}, catalog.ErrInsufficientStock},
+		{"set the total", []catalog.AdjustRequest{adjustment("set", 4)}, catalog.Adjustment{Type: "set", Quantity: 4, QuantityBefore: 10, QuantityAfter: 4}, nil},
+		{"set what it is: a count that agreed", []catalog.AdjustRequest{adjustment("set", 10)}, catalog.Adjustment{Type: "set", Quantity: 10, QuantityBefore: 10, QuantityAfter: 10}, nil},
+		{"add elsewhere", []catalog.AdjustRequest{adjustment("add", 5, north)}, catalog.Adjustment{Type: "add", Quantity: 5, WarehouseID: north, QuantityBefore: 10, QuantityAfter: 15}, nil},
+		{"remove where there is none", []catalog.AdjustRequest{adjustment("remove", 1, north)}, catalog.Adjustment{}, catalog.ErrInsufficientStock},
+		{"set one warehouse", []catalog.AdjustRequest{adjustment("add", 5, north), adjustment("set", 2, north)}, catalog.Adjustment{Type: "set", Quantity: 2, WarehouseID: north, QuantityBefore: 15, QuantityAfter: 12}, nil},
+		{"set the total with stock elsewhere", []catalog.AdjustRequest{adjustment("add", 5, north), adjustment("set", 6)}, catalog.Adjustment{Type: "set", Quantity: 6, QuantityBefore: 15, QuantityAfter: 6}, nil},
+		{"set the total below what is elsewhere", []catalog.AdjustRequest{adjustment("add", 5, north), adjustment("set", 4)}, catalog.Adjustment{}, catalog.ErrInsufficientStock},
+		{"add beyond the largest stock", []catalog.AdjustRequest{adjustment("add", catalog.MaxQuantity)}, catalog.Adjustment{}, tenancy.InvalidError{"quantity": {"must not take the product's stock above 2147483647"}}},
+		{"add nothing", []catalog.AdjustRequest{adjustment("add", 0)}, catalog.Adjustment{}, tenancy.InvalidError{"quantity": {"must be at least 1"}}},
+		{"set to a negative", []catalog.AdjustRequest{adjustment("set", -1)}, catalog.Adjustment{}, tenancy.InvalidError{"quantity": {"must be between 0 and 2147483647"}}},
+		{"an unknown warehouse", []catalog.AdjustRequest{adjustment("add", 1, 999)}, catalog.Adjustment{}, tenancy.InvalidError{"warehouse_id": {"does not exist"}}},
+		{"nothing said", []catalog.AdjustRequest{{}}, catalog.Adjustment{}, tenancy.InvalidError{"type": {"is required"}, "quantity": {"is required"}}},
+		{"an unknown type", []catalog.AdjustRequest{adjustment("steal", 1)}, catalog.Adjustment{}, tenancy.InvalidError{"type": {"must be one of add, remove, set"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := s.mustCreate(t, fmt.Sprint("adjust-", i), quantity(10))
+			var got catalog.Adjustment
+			var err error
+			for _, step := range test.steps {
+				p, got, err = s.Adjust(t.Context(), s.by, p.ID, step, tenancy.InvalidError{})
+			}
+			if test.failed != nil {
+				want, isInvalid := errors.AsType[tenancy.InvalidError](test.failed)
+				if invalid, _ := errors.AsType[tenancy.InvalidError](err); isInvalid && !cmp.Equal(want, invalid) || !isInvalid && !errors.Is(err, test.failed) {
+					t.Errorf("Adjust = %v, want %v", err, test.failed)
+				}
+				return
+			}
+			if test.want.WarehouseID == 0 {
+				test.want.WarehouseID = p.WarehouseID
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(got, "ID", "CreatedAt")); err != nil || diff != "" {
+				t.Errorf("Adjust differs (-want +got): %v\n%s", err, diff)
+			}
+			if p.Quantity != got.QuantityAfter {
+				t.Errorf("quantity = %d, want %d", p.Quantity, got.QuantityAfter)
+			}
+		})
+	}
+	s.mustAgree(t)
+}
+
+func TestAChangeOfWarehouseTakesTheStockAlong(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	north, south := s.mustReference(t, catalog.Warehouses, "north"), s.mustReference(t, catalog.Warehouses, "south")
+	p := s.mustCreate(t, "A", quantity(10))
+	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 4, south), tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := s.Patch(t.Context(), s.by, p.ID, catalog.Changes{WarehouseID: catalog.Value(north), Quantity: catalog.Value(int64(9))}, tenancy.InvalidError{})
+	if err != nil || moved.Quantity != 9 || moved.WarehouseName != "north" {
+		t.Fatalf("Patch = %+v, %v, want 9 pieces in the north", moved, err)
+	}
+	rows, err := s.database.MustSuper(t).Query(t.Context(), `
+		select format('%s %s at %s: %s to %s', type, quantity, w.name, quantity_before, quantity_after)
+		  from inventory_adjustments a join warehouses w on w.id = a.warehouse_id order by a.id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for rows.Next() {
+		var entry string
+		if err := rows.Scan(&entry); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, entry)
+	}
+	want := []string{
+		"set 10 at Main warehouse: 0 to 10", "add 4 at south: 10 to 14",
+		"remove 10 at Main warehouse: 14 to 4", "add 10 at north: 4 to 14", "set 9 at north: 14 to 9",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the ledger differs (-want +got):\n%s", diff)
+	}
+	// Below the four in the south it cannot go: the own warehouse would owe.
+	_, err = s.Patch(t.Context(), s.by, p.ID, catalog.Changes{Quantity: catalog.Value(int64(3))}, tenancy.InvalidError{})
+	if !errors.Is(err, catalog.ErrInsufficientStock) {
+		t.Errorf("Patch = %v, want ErrInsufficientStock", err)
+	}
+	s.mustAgree(t)
+}
+
+func TestConcurrentRemovalsNeverGoBelowZero(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := s.mustCreate(t, "A", quantity(100))
+	var removed, refused atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				_, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("remove", 1), tenancy.InvalidError{})
+				switch {
+				case err == nil:
+					removed.Add(1)
+				case errors.Is(err, catalog.ErrInsufficientStock):
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if removed.Load() != 100 || refused.Load() != 100 {
+		t.Errorf("%d removed, %d refused, want 100 each", removed.Load(), refused.Load())
+	}
+	s.mustAgree(t)
+}
+
+// Whatever is done to stock, in whatever order and by whatever door: the total is
+// the model's, and total, warehouses and ledger agree.
+func TestStockAgreesWithAModel(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	warehouses := []int64{s.mustReference(t, catalog.Warehouses, "north"), s.mustReference(t, catalog.Warehouses, "south")}
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		ctx := context.Background()
+		sku := fmt.Sprint("M", n)
+		p, err := s.Create(ctx, s.by, product(sku, func(c *catalog.Changes) {
+			c.WarehouseID, c.Quantity = catalog.Value(warehouses[0]), catalog.Value(int64(5))
+		}), tenancy.InvalidError{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, own := map[int64]int64{warehouses[0]: 5}, warehouses[0]
+		total := func() (sum int64) {
+			for _, n := range held {
+				sum += n
+			}
+			return sum
+		}
+		check := func(got catalog.Product, err error, enough bool, apply func()) {
+			if enough != (err == nil) || err != nil && !errors.Is(err, catalog.ErrInsufficientStock) {
+				t.Fatalf("error %v, want success %v", err, enough)
+			}
+			if err == nil {
+				apply()
+				if int64(got.Quantity) != total() || got.WarehouseID != own {
+					t.Fatalf("%d pieces in %d, want %d in %d", got.Quantity, got.WarehouseID, total(), own)
+				}
+			}
+		}
+		write := func(t *rapid.T, do func(catalog.Changes) (catalog.Product, error)) {
+			to, pieces := rapid.SampledFrom(warehouses).Draw(t, "warehouse"), rapid.Int64Range(0, 12).Draw(t, "pieces")
+			got, err := do(catalog.Changes{SKU: catalog.Value(sku), WarehouseID: catalog.Value(to), Quantity: catalog.Value(pieces)})
+			along := held[own]
+			if to == own {
+				along = 0
+			}
+			left := held[to] + along + pieces - total()
+			check(got, err, left >= 0, func() {
+				if to != own {
+					held[own] = 0
+				}
+				held[to], own = left, to
+			})
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"adjust": func(t *rapid.T) {
+				kind := rapid.SampledFrom(catalog.AdjustmentTypes).Draw(t, "type")
+				pieces := rapid.Int64Range(1, 9).Draw(t, "pieces")
+				r, at := adjustment(kind, pieces), own
+				if rapid.Bool().Draw(t, "names a warehouse") {
+					at = rapid.SampledFrom(warehouses).Draw(t, "warehouse")
+					r.WarehouseID = catalog.Value(at)
+				}
+				after := held[at] + pieces
+				switch {
+				case kind == "remove":
+					after = held[at] - pieces
+				case kind == "set" && r.WarehouseID.Set:
+					after = pieces
+				case kind == "set":
+					after = held[at] + pieces - total()
+				}
+				got, _, err := s.Adjust(ctx, s.by, p.ID, r, tenancy.InvalidError{})
+				check(got, err, after >= 0, func() { held[at] = after })
+			},
+			"patch": func(t *rapid.T) {
+				write(t, func(c catalog.Changes) (catalog.Product, error) {
+					return s.Patch(ctx, s.by, p.ID, c, tenancy.InvalidError{})
+				})
+			},
+			"upsert": func(t *rapid.T) {
+				write(t, func(c catalog.Changes) (catalog.Product, error) {
+					results, err := s.Upsert(ctx, s.by, []catalog.Row{{Changes: c}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if results[0].Err != nil {
+						return catalog.Product{}, results[0].Err
+					}
+					return s.Product(ctx, s.by.Tenant, p.ID)
+				})
+			},
+		})
+	})
+	s.mustAgree(t)
+}
