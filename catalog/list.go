@@ -26,8 +26,12 @@ type Filter struct {
 	Tag           string
 	CreatedFrom   time.Time
 	CreatedBefore time.Time
+	UpdatedSince  time.Time // anything of the product, its stock included
 	Order
 	Pages
+	Walking   bool      // by position instead of by page: Page is ignored, After and Next count
+	After     *Position // nil begins
+	uncounted bool      // the caller does not want the total
 }
 
 // Order is what a list is sorted by; the id breaks every tie in the same
@@ -49,6 +53,7 @@ func (p Pages) offset() int64 { return int64(p.Page-1) * int64(p.PerPage) }
 type Page[T any] struct {
 	Items []T
 	Total int64
+	Next  *Position // of a list that is walked: where it goes on, nil at its end
 }
 
 // ProductOrders are the columns that products can be sorted by.
@@ -80,10 +85,16 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Page[Pro
 			}
 		}
 	}
+	if f.uncounted {
+		total, totalArgs = `select 0::bigint as count`, nil
+	}
 	var counts []counted
 	var page Page[Product]
-	sql, args := q.page(f.Order, f.Pages)
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+	sql, args, err := q.page(f)
+	if err != nil {
+		return page, err
+	}
+	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, total, totalArgs...)
 		tenancy.QueueRows(b, &page.Items, sql, args...)
 	})
@@ -91,6 +102,10 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Page[Pro
 		return page, fmt.Errorf("list products: %w", err)
 	}
 	page.Total = counts[0].Count
+	if f.Walking && len(page.Items) > f.PerPage {
+		page.Items = page.Items[:f.PerPage]
+		page.Next = new(f.positionOf(page.Items[f.PerPage-1]))
+	}
 	return page, nil
 }
 
@@ -115,10 +130,14 @@ type query struct {
 	counter bool   // whether the counter rows know the total: no condition but status
 }
 
-func (q *query) where(format string, arg any) {
+func (q *query) where(format string, args ...any) {
 	q.counter = false
-	q.args = append(q.args, arg)
-	q.sql = append(q.sql, fmt.Sprintf(format, "$"+strconv.Itoa(len(q.args))))
+	places := make([]any, len(args))
+	for i, arg := range args {
+		q.args = append(q.args, arg)
+		places[i] = "$" + strconv.Itoa(len(q.args))
+	}
+	q.sql = append(q.sql, fmt.Sprintf(format, places...))
 }
 
 func (f Filter) conditions(tenant tenancy.ID) *query {
@@ -144,6 +163,12 @@ func (f Filter) conditions(tenant tenancy.ID) *query {
 	}
 	if !f.CreatedBefore.IsZero() {
 		q.where("p.created_at < %s", f.CreatedBefore)
+	}
+	if !f.UpdatedSince.IsZero() {
+		q.where(`p.updated_at >= %[1]s and p.id in (
+			select id from products where tenant_id = $1 and changed_at >= %[1]s
+			union
+			select product_id from inventory_adjustments where tenant_id = $1 and created_at >= %[1]s)`, f.UpdatedSince)
 	}
 	q.counter = len(q.sql) == narrow
 	return q
@@ -172,22 +197,33 @@ func (q *query) countHits(patterns []string) (string, []any) {
 }
 
 // page sorts and cuts ids on an index alone and reads whole rows for the page
-// only.
-func (q *query) page(o Order, p Pages) (string, []any) {
-	column, direction := "created_at", "asc"
-	if o.By != "" {
-		column = o.By
+// only. A walk reads one row more, to know whether it goes on.
+func (q *query) page(f Filter) (sql string, args []any, err error) {
+	column, direction, beyond := "created_at", "asc", ">"
+	if f.By != "" {
+		column = f.By
 	}
-	if o.Descending {
-		direction = "desc"
+	if f.Descending {
+		direction, beyond = "desc", "<"
 	}
-	args := append(slices.Clone(q.args), p.PerPage, p.offset())
+	limit, offset := f.PerPage, f.offset()
+	if f.Walking {
+		limit, offset = f.PerPage+1, 0
+	}
+	if f.Walking && f.After != nil {
+		value, err := f.argument(*f.After)
+		if err != nil {
+			return "", nil, err
+		}
+		q.where("(p."+column+", p.id) "+beyond+" (%s, %s)", value, f.After.ID)
+	}
+	args = append(slices.Clone(q.args), limit, offset)
 	return fmt.Sprintf(`
 		select`+productColumns+`
 		  from (select p.id from products p where %[1]s order by p.%[2]s %[3]s, p.id %[3]s limit $%[4]d offset $%[5]d) page
 		  join products p on p.tenant_id = $1 and p.id = page.id`+productReferences+`
 		 order by p.%[2]s %[3]s, p.id %[3]s`,
-		strings.Join(q.sql, " and "), column, direction, len(args)-1, len(args)), args
+		strings.Join(q.sql, " and "), column, direction, len(args)-1, len(args)), args, nil
 }
 
 // searchPatterns turns what a person typed into one LIKE pattern a word. A word of

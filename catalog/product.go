@@ -98,8 +98,16 @@ func (c *Changes) requireAll(faults tenancy.InvalidError) {
 		set  bool
 	}{{"sku", c.SKU.Set}, {"name", c.Name.Set}, {"price", c.Price.Set}} {
 		if !f.set {
-			faults.Add(f.name, "is required")
+			missing(f.name, faults)
 		}
+	}
+}
+
+// missing notes that a field is not there, unless the caller has something against
+// the value that was: a field of the wrong type is not set either.
+func missing(field string, faults tenancy.InvalidError) {
+	if len(faults[field]) == 0 {
+		faults.Add(field, "is required")
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *Store) Reference(ctx context.Context, tenant tenancy.ID, kind Kind, id 
 // caller found already.
 func (s *Store) CreateReference(ctx context.Context, tenant tenancy.ID, kind Kind, name Field[string], faults tenancy.InvalidError) (Reference, error) {
 	if !name.Set {
-		faults.Add("name", "is required")
+		missing("name", faults)
 	}
 	stored, err := referenceName(name, faults)
 	if err != nil {

@@ -40,29 +40,33 @@ type AdjustRequest struct {
 	Quantity    Field[int64]
 	WarehouseID Field[int64]
 	Notes       Field[string]
+	// Expected is the total that the sender believes the product to have.
+	Expected Field[int64]
 }
 
 // validate notes every fault that needs no look at the product.
 func (r *AdjustRequest) validate(faults tenancy.InvalidError) (notes *string) {
 	var kind string
 	if !r.Type.Set {
-		faults.Add("type", "is required")
+		missing("type", faults)
 	}
 	required(r.Type, &kind, "type", faults, oneOf(AdjustmentTypes))
 	var pieces int32
 	if !r.Quantity.Set {
-		faults.Add("quantity", "is required")
+		missing("quantity", faults)
 	}
 	required(r.Quantity, &pieces, "quantity", faults, checkPieces)
 	if r.Quantity.Set && !r.Quantity.Null && r.Quantity.Value == 0 && (kind == "add" || kind == "remove") {
 		faults.Add("quantity", "must be at least 1")
 	}
+	var expected *int32
+	nullable(r.Expected, &expected, "expected_quantity", faults, checkPieces)
 	nullable(r.Notes, &notes, "notes", faults, func(s string) (string, string) { return s, longest(s, 1000) })
 	return notes
 }
 
 // Adjust changes a product's stock and returns the product and the ledger row. It
-// returns ErrNotFound, ErrInsufficientStock or an InvalidError.
+// returns ErrNotFound, ErrInsufficientStock, ErrPrecondition or an InvalidError.
 func (s *Store) Adjust(ctx context.Context, by Actor, id int64, r AdjustRequest, found tenancy.InvalidError) (Product, Adjustment, error) {
 	var (
 		locked  []Product
@@ -84,6 +88,9 @@ func (s *Store) Adjust(ctx context.Context, by Actor, id int64, r AdjustRequest,
 		facts[0].check(Changes{WarehouseID: r.WarehouseID}, faults)
 		if err := faults.Err(); err != nil {
 			return err
+		}
+		if r.Expected.Set && !r.Expected.Null && int32(r.Expected.Value) != locked[0].Quantity {
+			return ErrPrecondition
 		}
 		m, err := adjusted(locked[0], stock, r)
 		if err != nil {

@@ -26,6 +26,8 @@ import (
 var (
 	// ErrInsufficientStock says that stock would go below zero.
 	ErrInsufficientStock = errors.New("not enough stock")
+	// ErrPrecondition says that a product is not as the sender believed it.
+	ErrPrecondition = errors.New("the product has changed")
 	// ErrInUse says that something still refers to what should be deleted.
 	ErrInUse = errors.New("in use")
 )
@@ -297,7 +299,7 @@ const updateProducts = `
 	   set sku = r.sku, name = r.name, description = r.description, price = r.price, msrp = r.msrp, cost = r.cost,
 	       status = r.status, condition = r.condition, quantity = r.quantity, reorder_point = r.reorder_point,
 	       category_id = r.category_id, seller_id = r.seller_id, warehouse_id = r.warehouse_id,
-	       bin_location = r.bin_location, upc = r.upc, tags = r.tags, search = r.search, updated_at = clock_timestamp()
+	       bin_location = r.bin_location, upc = r.upc, tags = r.tags, search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp()
 	  from jsonb_to_recordset($2) as r (id bigint, ` + recordColumns + `)
 	 where p.tenant_id = $1 and p.id = r.id`
 

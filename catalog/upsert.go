@@ -135,7 +135,7 @@ func (w *plan) add(i int, row Row, known *knowledge) Result {
 		after = blank()
 		row.Changes.requireAll(faults)
 	} else if !row.SKU.Set {
-		faults.Add("sku", "is required")
+		missing("sku", faults)
 	}
 	row.Changes.apply(&after, faults)
 	known.references(row.Changes, faults)

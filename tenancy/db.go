@@ -112,6 +112,13 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 // Run sends the queries that queue adds as one flight and one transaction of the
 // tenant. Their results are read by the callbacks of pgx's QueuedQuery.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
+	if w := workOf(ctx, tenant); w != nil {
+		return w.Tx(ctx, func(tx pgx.Tx) error {
+			b := &pgx.Batch{}
+			queue(b)
+			return tx.SendBatch(ctx, b).Close()
+		})
+	}
 	b := &pgx.Batch{}
 	b.Queue(setTenant, tenant.setting())
 	queue(b)
@@ -174,7 +181,25 @@ func QueueRows[T any](b *pgx.Batch, dst *[]T, sql string, args ...any) {
 // of either rolls everything back. Both may run again when PostgreSQL breaks a
 // deadlock, so they must not keep state of an earlier run.
 func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	if w := workOf(ctx, tenant); w != nil {
+		return again(func() error {
+			return w.Tx(ctx, func(tx pgx.Tx) error { return updateIn(ctx, tx, read, write) })
+		})
+	}
 	return again(func() error { return db.update(ctx, tenant, read, write) })
+}
+
+func updateIn(ctx context.Context, tx pgx.Tx, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	b := &pgx.Batch{}
+	read(b)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	b = &pgx.Batch{}
+	if err := write(b); err != nil {
+		return err
+	}
+	return tx.SendBatch(ctx, b).Close()
 }
 
 func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
@@ -214,6 +239,9 @@ func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 // Tx runs f in a transaction of the tenant, for work of more than two flights. f
 // may run again when PostgreSQL breaks a deadlock.
 func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
+	if w := workOf(ctx, tenant); w != nil {
+		return again(func() error { return w.Tx(ctx, f) })
+	}
 	return again(func() error {
 		conn, err := db.acquire(ctx)
 		if err != nil {

@@ -1,0 +1,398 @@
+package csvimport_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/csvimport"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// shop is one tenant to import into.
+type shop struct {
+	store  *catalog.Store
+	tenant tenancy.ID
+}
+
+func newShop(t *testing.T) shop {
+	t.Helper()
+	d := tenancytest.New(t)
+	return shop{catalog.New(d.DB), d.MustTenant(t, "shop").ID}
+}
+
+// mustImport imports dir and returns the report and the refusals as text.
+func (s shop) mustImport(t *testing.T, dir fs.FS) (csvimport.Report, []string) {
+	t.Helper()
+	report, refused, err := s.try(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report, refused
+}
+
+func (s shop) try(ctx context.Context, dir fs.FS) (csvimport.Report, []string, error) {
+	var refused []string
+	report, err := csvimport.Import(ctx, s.store, s.tenant, dir, csvimport.Options{
+		Refused: func(r csvimport.Refusal) {
+			refused = append(refused, fmt.Sprintf("%s:%d %s %s %s", r.File, r.Line, r.SKU, r.Field, r.Reason))
+		},
+	})
+	return report, refused, err
+}
+
+func (s shop) mustProduct(t *testing.T, sku string) catalog.Product {
+	t.Helper()
+	p, err := s.store.ProductBySKU(t.Context(), s.tenant, sku)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// folder makes a folder of files from pairs of name and content.
+func folder(pairs ...string) fstest.MapFS {
+	dir := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		dir[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return dir
+}
+
+// sharedData is the folder of real data beside the clone; it is no part of it.
+func sharedData(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join("..", "..", "..", "shared", "data", name)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no real data beside the clone: %v", err)
+	}
+	return dir
+}
+
+func TestRealSetsLoadWholeAndASecondRunChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		set          string
+		wantProducts int
+	}{{"uci", 3808}, {"contoso", 2517}, {"grocery", 20816}} {
+		t.Run(test.set, func(t *testing.T) {
+			t.Parallel()
+			dir := os.DirFS(sharedData(t, test.set))
+			s := newShop(t)
+			first, refused := s.mustImport(t, dir)
+			if len(refused) > 0 {
+				t.Errorf("refused %d rows, the first: %s", first.Refused(), refused[0])
+			}
+			last := len(first.Files) - 1
+			if got := first.Files[last]; got.Created != test.wantProducts || got.Updated+got.Unchanged != 0 {
+				t.Errorf("first run = %+v, want %d created", got, test.wantProducts)
+			}
+			page, err := s.store.List(t.Context(), s.tenant, catalog.Filter{Pages: catalog.Pages{Page: 1, PerPage: 1}})
+			if err != nil || page.Total != int64(test.wantProducts) {
+				t.Errorf("the catalog holds %d products, %v, want %d", page.Total, err, test.wantProducts)
+			}
+			second, _ := s.mustImport(t, dir)
+			for i, c := range second.Files {
+				want := csvimport.Count{File: c.File, Unchanged: first.Files[i].Created + first.Files[i].Unchanged}
+				if c != want {
+					t.Errorf("second run = %+v, want %+v", c, want)
+				}
+			}
+		})
+	}
+}
+
+// The rows are as bad as real ones get. Each is loaded as it stands or refused
+// with a reason, never anything between.
+func TestDirtyRowsAreLoadedOrRefusedWhole(t *testing.T) {
+	t.Parallel()
+	rows := dirtyRows(t)
+	if len(rows) != 250 {
+		t.Fatalf("%d dirty rows, want 250", len(rows))
+	}
+	s := newShop(t)
+	for i, r := range rows {
+		// One at a time: many share a SKU, and each is to be looked at.
+		report, refused := s.mustImport(t, folder("products.csv", "sku,name,price,quantity,upc,description\n"+r.line(t)))
+		count := report.Files[0]
+		loaded := count.Created + count.Updated + count.Unchanged
+		if loaded+count.Refused != 1 || (count.Refused == 1) != (len(refused) > 0) {
+			t.Errorf("row %d (%s) = %+v, reasons %q", i, r.issue, count, refused)
+		}
+		if loaded == 1 {
+			r.checkStored(t, s.mustProduct(t, strings.TrimSpace(r.sku)))
+		}
+		if want := r.wantFault(); want != "" && !strings.Contains(strings.Join(refused, "\n"), want) {
+			t.Errorf("row %d (%s) %q is refused with %q, want %s", i, r.issue, r.name, refused, want)
+		}
+	}
+}
+
+type dirtyRow struct{ issue, sku, name, price, quantity, upc, description string }
+
+func dirtyRows(t *testing.T) []dirtyRow {
+	t.Helper()
+	file, err := os.Open(filepath.Join(sharedData(t, "dirty"), "dirty_catalog.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	records, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []dirtyRow
+	for _, r := range records[1:] {
+		rows = append(rows, dirtyRow{r[1], r[2], r[3], r[4], r[5], r[6], r[7]})
+	}
+	return rows
+}
+
+func (r dirtyRow) line(t *testing.T) string {
+	var line bytes.Buffer
+	w := csv.NewWriter(&line)
+	if err := w.Write([]string{r.sku, r.name, r.price, r.quantity, r.upc, r.description}); err != nil {
+		t.Fatal(err)
+	}
+	w.Flush()
+	return line.String()
+}
+
+// wantFault is the field that the row's issue must be refused for, if any.
+func (r dirtyRow) wantFault() string {
+	switch {
+	case r.issue == "name missing" && r.price != "":
+		return " name is required"
+	case strings.HasPrefix(r.issue, "barcode longer"), strings.HasPrefix(r.issue, "barcode shorter"):
+		return " upc must be 8 to 14 digits"
+	case r.issue == "negative price":
+		return " price must be between"
+	case r.issue == "price below one cent":
+		return " price must not have more than two"
+	case strings.HasPrefix(r.quantity, "-"):
+		return " quantity must be between"
+	case r.price == "":
+		return " price is required"
+	}
+	return ""
+}
+
+func (r dirtyRow) checkStored(t *testing.T, p catalog.Product) {
+	t.Helper()
+	deref := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	got := []string{p.SKU, p.Name, deref(p.Description)}
+	want := []string{strings.TrimSpace(r.sku), strings.TrimSpace(r.name), r.description}
+	if r.upc != "" {
+		got, want = append(got, deref(p.UPC)), append(want, r.upc)
+	}
+	if r.description == "" {
+		got[2] = "" // an earlier row of the SKU may have left one
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stored product of %q (-want +got):\n%s", r.sku, diff)
+	}
+}
+
+func TestIDsOfTheFilesStandForNames(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	report, refused := s.mustImport(t, folder(
+		"categories.csv", "id,name\n7,Tents\n8, Lamps \n9,Tents\n7,Stoves\n,Bags\n10,\n",
+		"warehouses.csv", "name,id\nMain warehouse,1\nNorth,2\n",
+		"products.csv", "sku,name,price,category,warehouse,seller\nT1,Tent,10,7,2,\nL1,Lamp,5,8,1,\nX1,Nothing,5,70,,1\n",
+		"orders.csv", "whatever", "notes.txt", "x",
+	))
+	want := []string{
+		`categories.csv:5  id "7" stands twice`,
+		`categories.csv:6  id is required`,
+		`categories.csv:7  name must not be empty`,
+		`products.csv:4 X1 category "70" is not an id that categories.csv gave`,
+		`products.csv:4 X1 seller "1" is not an id that sellers.csv gave`,
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	wantReport := csvimport.Report{
+		Files: []csvimport.Count{
+			{File: "categories.csv", Created: 2, Unchanged: 1, Refused: 3},
+			{File: "warehouses.csv", Created: 1, Unchanged: 1},
+			{File: "products.csv", Created: 2, Refused: 1},
+		},
+		PassedOver: []string{"orders.csv"},
+	}
+	if diff := cmp.Diff(wantReport, report); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	lamp := s.mustProduct(t, "L1")
+	if *lamp.CategoryName != "Lamps" || lamp.WarehouseName != "Main warehouse" {
+		t.Errorf("L1 is in category %q and %q, want Lamps and Main warehouse", *lamp.CategoryName, lamp.WarehouseName)
+	}
+}
+
+func TestAnEmptyCellLeavesTheValueAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	const header = "sku,name,price,cost,quantity,tags,bin_location\n"
+	s.mustImport(t, folder("products.csv", header+"A,Axe,12.50,6,40,steel;sharp,A-1\n"))
+	report, _ := s.mustImport(t, folder("products.csv", header+"A,,,,35,,\n"))
+	if got, want := report.Files[0], (csvimport.Count{File: "products.csv", Updated: 1}); got != want {
+		t.Errorf("second run = %+v, want %+v", got, want)
+	}
+	p := s.mustProduct(t, "A")
+	got := []any{p.Name, p.Price.String(), p.Cost.String(), p.Quantity, p.Tags, *p.BinLocation}
+	if diff := cmp.Diff([]any{"Axe", "12.50", "6.00", int32(35), []string{"steel", "sharp"}, "A-1"}, got); diff != "" {
+		t.Errorf("product (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheApostropheOfAnExportIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for _, test := range []struct{ cell, want string }{
+		{"'=1+1", "=1+1"},
+		{"'-5 degrees", "-5 degrees"},
+		{"''+x", "'+x"},
+		{"'@home", "@home"},
+		{"'70s lamp", "'70s lamp"},
+		{"'", "'"},
+		{"=1+1", "=1+1"},
+	} {
+		s.mustImport(t, folder("products.csv", "sku,name,price\nS,"+test.cell+",1\n"))
+		if got := s.mustProduct(t, "S").Name; got != test.want {
+			t.Errorf("cell %s is stored as %q, want %q", test.cell, got, test.want)
+		}
+	}
+}
+
+func TestOddFilesAreReadRowByRow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name        string
+		content     string
+		wantCreated int
+		wantRefused []string
+	}{
+		{"byte order mark, CRLF and no last line end", "\uFEFFsku,name,price\r\nA,Axe,1\r\nB,Bow,2", 2, nil},
+		{"line breaks in quotes", "sku,name,price,description\nA,Axe,1,\"<p>\nline\n</p>\"\nB,Bow,,\n", 1, []string{"products.csv:5 B price is required"}},
+		{"blank lines", "sku,name,price\n\nA,Axe,1\n\n\nB,Bow,x\n", 1, []string{"products.csv:6 B price must be a decimal number"}},
+		{"a quote in a bare field", "sku,name,price\nA,5\" nail,1\nB,Bow,2\n", 1, []string{"products.csv:2   a quote stands in a field that does not begin with one"}},
+		{"text after a quote", "sku,name,price\nA,\"Axe\"s,1\nB,Bow,2\n", 1, []string{"products.csv:2   a quoted field does not end where its quote does, or never"}},
+		{"a quote never closed", "sku,name,price\nA,Axe,1\nB,\"Bow,2\nC,Cup,3\n", 1, []string{"products.csv:3   a quoted field does not end where its quote does, or never; the row takes the lines to 4"}},
+		{"too few and too many fields", "sku,name,price\nA,Axe\nB,Bow,2,3\nC,Cup,3\n", 1, []string{
+			"products.csv:2   has 2 fields where the header names 3 columns", "products.csv:3   has 4 fields where the header names 3 columns"}},
+		{"text that is not UTF-8", "sku,name,price\nA,A\xffe,1\n\xff,Bow,2\nC,Cup,3\n", 1, []string{
+			"products.csv:2 A name must be valid UTF-8", "products.csv:3 \uFFFD sku must be valid UTF-8"}},
+		{"NUL and other control characters", "sku,name,price,description\nA,A\x00e,1,\nB,Bow,2,a\x00b\nC,Cup,3,\n", 1, []string{
+			"products.csv:2 A name must not hold control characters", "products.csv:3 B description must not hold NUL characters"}},
+		{"numbers of every bad kind", "sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\nB,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
+			"products.csv:2 A price must be between 0 and 9999999999.99", "products.csv:2 A quantity must be a whole number between 0 and 2147483647",
+			"products.csv:3 B price must not have more than two fraction digits", "products.csv:3 B quantity must be a whole number between 0 and 2147483647",
+			"products.csv:3 B reorder_point must be between 0 and 2147483647",
+			"products.csv:4 C price must be between 0 and 9999999999.99", "products.csv:5 D price must be a decimal number"}},
+		{"values outside their sets", "sku,name,price,status,condition\n.,Dot,1,gone,broken\n,None,1,,\n", 0, []string{
+			"products.csv:2 . condition must be one of new, like_new, used, refurbished, for_parts", "products.csv:2 . sku must not be . or ..",
+			"products.csv:2 . status must be one of active, draft", "products.csv:3  sku is required"}},
+		{"a header alone", "sku,name,price\n", 0, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			report, refused := newShop(t).mustImport(t, folder("products.csv", test.content))
+			if got := report.Files[0].Created; got != test.wantCreated {
+				t.Errorf("created %d, want %d", got, test.wantCreated)
+			}
+			if diff := cmp.Diff(test.wantRefused, refused); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFilesThatCannotBeReadAreNamed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	whole := gzipped(t, "sku,name,price\n"+strings.Repeat("A,Axe,1\n", 5000))
+	for _, test := range []struct {
+		name string
+		dir  fs.FS
+		want string
+	}{
+		{"an empty folder", folder(), "there is no products.csv or products.csv.gz"},
+		{"a folder that is not there", os.DirFS(filepath.Join(t.TempDir(), "none")), "read the folder"},
+		{"plain and compressed", folder("products.csv", "", "products.csv.gz", ""), "both products.csv and products.csv.gz are there"},
+		{"an empty file", folder("products.csv", ""), "products.csv is empty"},
+		{"an unknown column", folder("products.csv", "sku,nmae\n"), `products.csv line 1: unknown column "nmae"; known are sku, name`},
+		{"a column twice", folder("products.csv", "sku,sku\n"), "products.csv line 1: column sku stands twice"},
+		{"a missing column", folder("products.csv", "name,price\n"), "products.csv line 1: column sku is missing"},
+		{"a missing column of categories", folder("categories.csv", "id\n", "products.csv", "sku\n"), "categories.csv line 1: column name is missing"},
+		{"a header with an open quote", folder("products.csv", "sku,\"name\n"), "products.csv line 1: a quoted field"},
+		{"UTF-16", folder("products.csv", "\xff\xfes\x00k\x00u\x00\n"), "not UTF-8"},
+		{"no gzip", folder("products.csv.gz", "sku,name,price\n"), "products.csv.gz is not a gzip file"},
+		{"a cut gzip", folder("products.csv.gz", whole[:len(whole)-20]), "products.csv.gz after line"},
+		{"a row without end", folder("products.csv", "sku,name\nA,\""+strings.Repeat("x\n", maxRow)), "products.csv after line 1: a row is longer than 2 MiB"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, _, err := s.try(t.Context(), test.dir); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Import = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// maxRow is more than one row may take.
+const maxRow = 3 << 20
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAnInterruptedImportKeepsWholeBatches(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var content strings.Builder
+	content.WriteString("sku,name,price\n")
+	for i := range 2000 {
+		fmt.Fprintf(&content, "S%d,Thing,1\n", i)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	report, err := csvimport.Import(ctx, s.store, s.tenant, folder("products.csv", content.String()), csvimport.Options{
+		Progress: func(string, int64, int64) { cancel() },
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped after line 501 of products.csv") {
+		t.Errorf("Import = %v, want that it stopped after line 501", err)
+	}
+	page, err := s.store.List(t.Context(), s.tenant, catalog.Filter{Pages: catalog.Pages{Page: 1, PerPage: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Files[0].Created != 500 || page.Total != 500 {
+		t.Errorf("%d reported, %d loaded, want 500", report.Files[0].Created, page.Total)
+	}
+}

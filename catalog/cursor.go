@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// ErrCursor says that a cursor was not made by this list: for another tenant,
+// another filter or order, or by nobody.
+var ErrCursor = errors.New("must be a next_cursor of the same list")
+
+// Position is a place in a list: after the row with this value of the sort column
+// and this id. Walking by positions neither repeats nor loses a row that did not
+// move, whatever is added or removed on the way.
+type Position struct {
+	Value string `json:"v"`
+	ID    int64  `json:"i"`
+}
+
+// positionOf is the place after p.
+func (f Filter) positionOf(p Product) Position {
+	switch f.By {
+	case "name":
+		return Position{p.Name, p.ID}
+	case "sku":
+		return Position{p.SKU, p.ID}
+	case "price":
+		return Position{strconv.FormatInt(int64(p.Price), 10), p.ID}
+	default:
+		return Position{p.CreatedAt.UTC().Format(time.RFC3339Nano), p.ID}
+	}
+}
+
+// argument is the value as the sort column has it.
+func (f Filter) argument(at Position) (any, error) {
+	switch f.By {
+	case "name", "sku":
+		if longest(at.Value, 255) != "" {
+			return nil, ErrCursor
+		}
+		return at.Value, nil
+	case "price":
+		return strconv.ParseInt(at.Value, 10, 64)
+	default:
+		return time.Parse(time.RFC3339Nano, at.Value)
+	}
+}
+
+// Cursor is the text of a position, bound to the tenant and the filter.
+func (f Filter) Cursor(tenant tenancy.ID, at Position) string {
+	text, err := json.Marshal(at)
+	if err != nil {
+		panic(err) // a string and a number
+	}
+	return base64.RawURLEncoding.EncodeToString(append(f.digest(tenant, text), text...))
+}
+
+// ParseCursor reads what Cursor wrote. It returns ErrCursor.
+func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (Position, error) {
+	var at Position
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) < digestSize {
+		return at, ErrCursor
+	}
+	sum, text := raw[:digestSize], raw[digestSize:]
+	if subtle.ConstantTimeCompare(sum, f.digest(tenant, text)) != 1 || json.Unmarshal(text, &at) != nil {
+		return at, ErrCursor
+	}
+	if _, err := f.argument(at); err != nil {
+		return at, ErrCursor
+	}
+	return at, nil
+}
+
+const digestSize = 12
+
+// digest binds a position to its list. It is no secret: whoever makes one up
+// reads no more than the list would show.
+func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
+	h := sha256.New()
+	list := []any{
+		tenant, f.Search, f.Status, f.CategoryID, f.SellerID, f.WarehouseID, f.Tag,
+		f.CreatedFrom.UnixMicro(), f.CreatedBefore.UnixMicro(), f.UpdatedSince.UnixMicro(), f.By, f.Descending,
+	}
+	if err := json.NewEncoder(h).Encode(list); err != nil {
+		panic(err) // numbers and strings
+	}
+	h.Write(text)
+	return h.Sum(nil)[:digestSize]
+}
+
+// exportPage is how many products Walk reads at a time: few round trips, and a
+// connection is held for some milliseconds only.
+const exportPage = 1000
+
+// Walk calls f with every product of a list in its order, page by page.
+func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(Product) error) error {
+	list.Walking, list.After = true, nil
+	list.Pages = Pages{PerPage: exportPage}
+	list.uncounted = true
+	for {
+		page, err := s.List(ctx, tenant, list)
+		if err != nil {
+			return err
+		}
+		for _, p := range page.Items {
+			if err := f(p); err != nil {
+				return fmt.Errorf("product %d: %w", p.ID, err)
+			}
+		}
+		if page.Next == nil {
+			return nil
+		}
+		list.After = page.Next
+	}
+}
