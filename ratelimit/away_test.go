@@ -1,0 +1,232 @@
+package ratelimit
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAStoppedRedisLeavesEachInstanceItsShare(t *testing.T) {
+	t.Parallel()
+	const limit = 10
+	redis, name := mustServe(t), unused(t)
+	s := short(30 * time.Second) // long enough that nothing counted leaves
+	instances := []*Limiter{mustOpen(t, redis.url(), s), mustOpen(t, redis.url(), s), mustOpen(t, redis.url(), s)}
+	for _, l := range instances {
+		eventually(t, "three instances are seen", func() bool { return l.Stats().Instances == 3 })
+		if d := l.Take(t.Context(), name, limit); !d.Allowed || d.Local {
+			t.Fatalf("Take = %+v, want allowed by Redis", d)
+		}
+	}
+	redis.stop(t)
+	for i, l := range instances {
+		if got := admitted(t, l, name, limit); got != 4 {
+			t.Errorf("instance %d admitted %d of its share of 10 / 3, want 4", i, got)
+		}
+		d := l.Take(t.Context(), name, limit)
+		if d.Allowed || !d.Local || d.Limit != limit || d.RetryAfter <= 0 {
+			t.Errorf("Take = %+v, want refused in memory", d)
+		}
+		if stats := l.Stats(); !stats.Away || stats.Local < 5 || stats.Errors < trips || stats.Instances != 3 {
+			t.Errorf("Stats = %+v, want away with 3 instances", stats)
+		}
+	}
+	redis.start(t)
+	for _, l := range instances {
+		eventually(t, "Redis decides again and sees all", func() bool {
+			return !l.Stats().Away && l.Stats().Instances == 3
+		})
+	}
+	for want := limit - 1; want >= 0; want-- { // Redis lost all, and so did the memory
+		if d := instances[want%3].Take(t.Context(), name, limit); !d.Allowed || d.Local || d.Remaining != want {
+			t.Errorf("Take = %+v, want allowed by Redis with %d remaining", d, want)
+		}
+	}
+	redis.stop(t)
+	if got := admitted(t, instances[0], name, limit); got != 4 {
+		t.Errorf("admitted %d in the second outage, want 4: the first was not forgotten", got)
+	}
+}
+
+// admitted counts what a Limiter without Redis lets through of twice the limit.
+func admitted(t *testing.T, l *Limiter, name string, limit int) (count int) {
+	t.Helper()
+	for range 2 * limit {
+		d := l.Take(t.Context(), name, limit)
+		if !d.Local {
+			t.Fatalf("Take = %+v, want a decision in memory", d)
+		}
+		if d.Allowed {
+			count++
+		}
+	}
+	return count
+}
+
+func TestAnInstanceThatIsGoneIsForgotten(t *testing.T) {
+	t.Parallel()
+	redis := mustServe(t)
+	s := short(500 * time.Millisecond)
+	stays := mustOpen(t, redis.url(), s)
+	leaves, err := open(t.Context(), redis.url(), slog.New(slog.DiscardHandler), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "two instances are seen", func() bool { return stays.Stats().Instances == 2 })
+	leaves.Close()
+	eventually(t, "one is left", func() bool { return stays.Stats().Instances == 1 })
+}
+
+func TestAHungRedisCostsLittle(t *testing.T) {
+	t.Parallel()
+	redis, name := mustServe(t), unused(t)
+	s := short(time.Minute)
+	s.beat = time.Second // requests open the breaker before it does
+	l := mustOpen(t, redis.url(), s)
+	l.Take(t.Context(), name, 1000)
+	redis.signal(t, syscall.SIGSTOP)
+	var group sync.WaitGroup
+	for range 200 {
+		group.Go(func() {
+			started := time.Now()
+			d := l.Take(t.Context(), name, 1000)
+			// 50 ms, and as much again for a machine that is busy elsewhere.
+			if took := time.Since(started); took > 2*patience || !d.Allowed || !d.Local {
+				t.Errorf("Take took %v: %+v", took, d)
+			}
+		})
+	}
+	group.Wait()
+	started := time.Now()
+	for range 1000 {
+		l.Take(t.Context(), name, 1000)
+		l.TakeToken(t.Context(), name, Refill{Burst: 5, Every: time.Second})
+	}
+	if took := time.Since(started); took > 4*patience {
+		t.Errorf("2,000 decisions took %v while Redis is known to hang", took)
+	}
+	redis.signal(t, syscall.SIGCONT)
+	eventually(t, "Redis decides again", func() bool { return !l.Take(t.Context(), name, 1000).Local })
+}
+
+func TestALostAnswerIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	redis := mustServe(t)
+	wire, url := mustWire(t, redis.socket())
+	s := short(time.Minute)
+	s.beat = time.Minute
+	l, direct, name := mustOpen(t, url, s), mustOpen(t, redis.url(), s), unused(t)
+	if d := l.Take(t.Context(), name, 10); d.Local {
+		t.Fatalf("Take = %+v, want a decision by Redis", d)
+	}
+	wire.swallow.Store(true)
+	if d := l.Take(t.Context(), name, 10); !d.Local || !d.Allowed {
+		t.Errorf("Take = %+v, want allowed in memory", d)
+	}
+	wire.swallow.Store(false)
+	if lost := wire.lost.Load(); lost != 1 {
+		t.Fatalf("%d answers were lost, want 1", lost)
+	}
+	if d := direct.Peek(t.Context(), name, 10); d.Remaining != 8 {
+		t.Errorf("Remaining = %d after two requests, want 8", d.Remaining)
+	}
+}
+
+func TestFlushedRedisGoesOn(t *testing.T) {
+	t.Parallel()
+	redis, name := mustServe(t), unused(t)
+	l, client := mustOpen(t, redis.url(), short(time.Minute)), mustDial(t, redis.url())
+	for range 3 {
+		for want := 1; want >= 0; want-- {
+			if d := l.Take(t.Context(), name, 2); !d.Allowed || d.Local || d.Remaining != want {
+				t.Errorf("Take = %+v, want allowed by Redis with %d remaining", d, want)
+			}
+		}
+		if d := l.TakeToken(t.Context(), name, Refill{Burst: 1, Every: time.Minute}); !d.Allowed || d.Local {
+			t.Errorf("TakeToken = %+v, want allowed by Redis", d)
+		}
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the instance is seen again", func() bool {
+		return client.ZCard(t.Context(), "rl:instances").Val() == 1
+	})
+	if stats := l.Stats(); stats.Errors != 0 || stats.Redis != 9 || stats.Local != 0 {
+		t.Errorf("Stats = %+v, want 9 decisions by Redis and no errors", stats)
+	}
+}
+
+func TestOpenServesWithoutRedis(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	l, err := Open(t.Context(), "redis://127.0.0.1:1/0", slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := l.Take(t.Context(), unused(t), 2)
+	if !d.Allowed || !d.Local || d.Remaining != 1 {
+		t.Errorf("Take = %+v, want allowed in memory with 1 remaining", d)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "redis is away") {
+		t.Errorf("log = %q, want a line that says so", log.String())
+	}
+	if d := l.Take(t.Context(), unused(t), 2); !d.Allowed || !d.Local {
+		t.Errorf("Take after Close = %+v, want allowed in memory", d)
+	}
+}
+
+func TestMemoryServesAtReset(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		for range 120 {
+			if v := m.window("t:1", 120, 1, standard); !v.allowed {
+				t.Fatalf("refused: %+v", v)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		for range 120 {
+			v := m.window("t:1", 120, 1, standard)
+			if v.allowed {
+				t.Fatalf("admitted the 121st: %+v", v)
+			}
+			time.Sleep(v.wait - time.Microsecond)
+			if v = m.window("t:1", 120, 0, standard); v.allowed {
+				t.Fatalf("a place was free before Reset: %+v", v)
+			}
+			time.Sleep(time.Microsecond)
+			if v = m.window("t:1", 120, 1, standard); !v.allowed || v.remaining != 0 {
+				t.Fatalf("refused at Reset: %+v", v)
+			}
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	for i := range 2 * maxLogs {
+		name := string(rune(i))
+		m.window(name, 5, 1, standard)
+		m.window(name+"peeked", 5, 0, standard)
+		m.token(name, Refill{Burst: 1, Every: time.Minute}, 1)
+	}
+	if got := m.logs.Len(); got != maxLogs {
+		t.Errorf("%d logs, want %d", got, maxLogs)
+	}
+	if v := m.token(string(rune(1)), Refill{Burst: 1, Every: time.Minute}, 1); v.allowed {
+		t.Error("tokens were forgotten with the logs")
+	}
+}

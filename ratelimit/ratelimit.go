@@ -1,0 +1,268 @@
+// Package ratelimit answers one question: may this request go on? It knows no
+// tenant and no plan, only a name and a number.
+//
+// Its rule for plan limits ([Limiter.Take]) is exact in both directions, with
+// any number of instances: over every sliding minute at most L requests of a
+// name are admitted, and one is refused only while L admitted ones are younger
+// than a minute. The log of admitted requests lives in Redis, one key a name,
+// and is read and written by one script on Redis's own clock. Above 10,000 the
+// log counts by tenths of a second: a place may then free up to 100 ms late,
+// never early.
+//
+// What wants a burst and a steady refill instead (failed keys, sign-in, key
+// creation) takes a token: [Limiter.TakeToken].
+//
+// No decision waits on Redis for more than 50 ms. After five failures in a row
+// nothing asks Redis any more except a heartbeat each second, in the background;
+// each instance decides in its own memory with its share of the limit: L divided
+// by the instances seen in the last minute. When Redis answers again it decides
+// again, and what was counted in memory is forgotten.
+package ratelimit
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+)
+
+// patience is the longest that one decision waits for Redis, connecting and
+// both trips of a script that Redis does not know yet included.
+const patience = 50 * time.Millisecond
+
+// settings are the measures of a Limiter; tests shorten them.
+type settings struct {
+	window time.Duration // how long an admitted request counts, and an instance after its last beat
+	bucket time.Duration // the grain of counting above exact
+	exact  int           // the largest limit that is counted request by request
+	beat   time.Duration // between two heartbeats, which are the probes of a Redis that is away
+}
+
+var standard = settings{
+	window: time.Minute,
+	bucket: 100 * time.Millisecond,
+	exact:  10_000,
+	beat:   time.Second,
+}
+
+// grain is the step to which the leaving times of a limit are rounded up, so
+// that the log of a large limit stays small; 0 is exact.
+func (s settings) grain(limit int) time.Duration {
+	if limit > s.exact {
+		return s.bucket
+	}
+	return 0
+}
+
+// Decision is the answer for one request.
+type Decision struct {
+	Allowed bool
+
+	// Limit is the number that was asked about, also when this instance grants
+	// only its share of it.
+	Limit int
+
+	// Remaining is how many more requests would be admitted right now.
+	Remaining int
+
+	// Reset is when the oldest counted request leaves, by the clock that
+	// decided; after a refusal, when the next request fits. It is now where
+	// nothing is counted.
+	Reset time.Time
+
+	// RetryAfter is the time from the decision to Reset, free of any difference
+	// between the clocks of Redis and this machine. It is 0 when allowed.
+	RetryAfter time.Duration
+
+	// Local tells that Redis did not answer and the memory of this instance did.
+	Local bool
+}
+
+// Refill describes a bucket that holds Burst tokens and gains one every Every
+// until it is full again. Both are positive.
+type Refill struct {
+	Burst int
+	Every time.Duration
+}
+
+// Limiter decides for all names of one Redis. It is safe for concurrent use.
+type Limiter struct {
+	settings settings
+	logger   *slog.Logger
+	client   *redis.Client
+	tokens   *redis_rate.Limiter
+	memory   *memory
+	breaker  breaker
+
+	id        string       // of this instance among those that beat
+	instances atomic.Int64 // seen by the last heartbeat that Redis answered
+
+	fromRedis, fromMemory, failures atomic.Uint64
+
+	cancel   context.CancelFunc
+	watching sync.WaitGroup
+}
+
+// Open returns a Limiter on the Redis at url (redis, rediss or unix). Only a
+// malformed url is an error: a Redis that does not answer is away, and comes
+// back as it would later. ctx bounds the first greeting and nothing after it.
+func Open(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error) {
+	return open(ctx, url, logger, standard)
+}
+
+func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Limiter, error) {
+	client, err := connect(url)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter{
+		settings: s,
+		logger:   logger,
+		client:   client,
+		tokens:   redis_rate.NewLimiter(client),
+		memory:   newMemory(),
+		id:       rand.Text(),
+	}
+	l.instances.Store(1)
+	if err := l.beat(ctx); err != nil {
+		l.trip(err)
+	}
+	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	l.watching.Go(func() { l.watch(ctx) })
+	return l, nil
+}
+
+// Close stops the heartbeat and closes the connections. Decisions asked for
+// afterwards are made in memory.
+func (l *Limiter) Close() error {
+	l.cancel()
+	l.watching.Wait()
+	return l.client.Close()
+}
+
+// Take decides about one request of name, of which limit fit into every sliding
+// minute, and counts it if it is allowed. The limit may differ from call to
+// call: the requests counted so far stay counted. One below 1 is taken for 1.
+// Take outlives the cancellation of ctx, so that a client that hangs up is still
+// counted.
+func (l *Limiter) Take(ctx context.Context, name string, limit int) Decision {
+	return l.window(ctx, name, limit, 1)
+}
+
+// Peek is what Take would decide now; it counts nothing.
+func (l *Limiter) Peek(ctx context.Context, name string, limit int) Decision {
+	return l.window(ctx, name, limit, 0)
+}
+
+func (l *Limiter) window(ctx context.Context, name string, limit, cost int) Decision {
+	limit = max(limit, 1)
+	var v verdict
+	err := l.ask(ctx, func(ctx context.Context) (err error) {
+		v, err = l.redisWindow(ctx, name, limit, cost)
+		return err
+	})
+	if err != nil {
+		v = l.memory.window(name, l.share(limit), cost, l.settings)
+	}
+	return v.decision(limit, err != nil)
+}
+
+// TakeToken decides about one event of name and takes a token from its bucket
+// if there is one. While Redis is away each instance keeps a bucket of the same
+// size, not of a share: what tokens guard is guarded per instance then.
+func (l *Limiter) TakeToken(ctx context.Context, name string, r Refill) Decision {
+	return l.token(ctx, name, r, 1)
+}
+
+// PeekToken is what TakeToken would decide now; it takes nothing.
+func (l *Limiter) PeekToken(ctx context.Context, name string, r Refill) Decision {
+	return l.token(ctx, name, r, 0)
+}
+
+func (l *Limiter) token(ctx context.Context, name string, r Refill, cost int) Decision {
+	var v verdict
+	err := l.ask(ctx, func(ctx context.Context) (err error) {
+		v, err = l.redisToken(ctx, name, r, cost)
+		return err
+	})
+	if err != nil {
+		v = l.memory.token(name, r, cost)
+	}
+	return v.decision(r.Burst, err != nil)
+}
+
+// share is this instance's part of a limit while Redis is away, rounded up so
+// that nobody is shut out.
+func (l *Limiter) share(limit int) int {
+	instances := int(l.instances.Load())
+	return (limit + instances - 1) / instances
+}
+
+// Stats are the counters of a Limiter since it was opened, and its present
+// state. A growing Local, or Away for longer than minutes, wants a person.
+type Stats struct {
+	Redis     uint64 // decisions that Redis made
+	Local     uint64 // decisions made in memory
+	Errors    uint64 // calls that Redis did not answer in time or refused
+	Instances int    // instances seen in the last minute, as far as Redis told
+	Away      bool   // Redis is not being asked
+}
+
+// Stats returns the counters as they stand.
+func (l *Limiter) Stats() Stats {
+	return Stats{
+		Redis:     l.fromRedis.Load(),
+		Local:     l.fromMemory.Load(),
+		Errors:    l.failures.Load(),
+		Instances: int(l.instances.Load()),
+		Away:      l.breaker.open.Load(),
+	}
+}
+
+// verdict is what Redis and the memory both answer; wait is the time to Reset.
+type verdict struct {
+	allowed   bool
+	remaining int
+	now       time.Time
+	wait      time.Duration
+}
+
+func (v verdict) decision(limit int, local bool) Decision {
+	d := Decision{
+		Allowed:   v.allowed,
+		Limit:     limit,
+		Remaining: v.remaining,
+		Reset:     v.now.Add(v.wait),
+		Local:     local,
+	}
+	if !v.allowed {
+		d.RetryAfter = v.wait
+	}
+	return d
+}
+
+// slack is more than the last digit of the doubles that Redis computes tokens
+// with, and less than anyone notices.
+const slack = time.Microsecond
+
+// left is how many tokens are in a bucket that is full again after the duration full.
+func (r Refill) left(full time.Duration) int {
+	return max(0, int((time.Duration(r.Burst)*r.Every-full+slack)/r.Every))
+}
+
+// verdict tells the state of a bucket that is full again after the duration full.
+func (r Refill) verdict(now time.Time, full time.Duration, allowed bool) verdict {
+	v := verdict{allowed: allowed, remaining: r.left(full), now: now}
+	switch {
+	case !allowed:
+		v.wait = max(0, full-time.Duration(r.Burst-1)*r.Every) + slack
+	case full > 0:
+		v.wait = (full-1)%r.Every + 1 // the next drop, whole when one has just fallen
+	}
+	return v
+}

@@ -1,0 +1,178 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// connect makes a client that gives up quickly and never says anything twice:
+// the defaults of go-redis wait up to ten seconds for a server that hangs, and
+// its retries charge one request several times when replies are lost.
+func connect(address string) (*redis.Client, error) {
+	options, err := redis.ParseURL(address)
+	if parse, ok := errors.AsType[*url.Error](err); ok {
+		err = parse.Err // the whole error quotes the address, with its password
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parse the Redis URL: %w", err)
+	}
+	options.MaxRetries = -1
+	options.ContextTimeoutEnabled = true
+	options.DialTimeout = 100 * time.Millisecond
+	options.DialerRetries = 1
+	options.ReadTimeout = patience
+	options.WriteTimeout = patience
+	options.PoolTimeout = patience
+	options.MinIdleConns = 4
+	// Maintenance notifications may stretch timeouts to ten seconds.
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	// The library prints a line for each dial that fails; the breaker says it once.
+	logging.Disable()
+	return redis.NewClient(options), nil
+}
+
+// windowScript keeps a list of entries "leaves:total", oldest first: when the
+// requests of the entry leave the window, in microseconds, and how many were
+// ever counted up to and with it. The head is the entry that left last: it is
+// the zero from which the others are counted. So the requests that count are
+// one subtraction, whatever an entry holds, and a limit may change between exact
+// and bucketed counting while requests are in the window.
+//
+// Leaving times never decrease, so a clock that steps back a little frees places
+// late, not early. One that steps back by more than a window (a replica took
+// over) would free them hours late: then all that counts leaves a window from now.
+var windowScript = redis.NewScript(`
+local key = KEYS[1]
+local limit, cost = tonumber(ARGV[1]), tonumber(ARGV[2])
+local window, grain = tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local function entry(index)
+  local text = redis.call('LINDEX', key, index)
+  if text then
+    local colon = string.find(text, ':', 1, true)
+    return tonumber(string.sub(text, 1, colon - 1)), tonumber(string.sub(text, colon + 1))
+  end
+end
+
+local function text(leaves, total)
+  return string.format('%.0f:%.0f', leaves, total)
+end
+
+-- The first entry that leaves after a time and counts more than a total.
+local function search(time, above)
+  local low, high = 1, redis.call('LLEN', key)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local leaves, total = entry(middle)
+    if leaves > time and total > above then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
+local function expire(leaves)
+  redis.call('PEXPIRE', key, math.ceil((leaves - now) / 1000) + 1000)
+end
+
+local last, total = entry(-1)
+local _, gone = entry(0)
+if last and last > now + 2 * window then
+  last, total, gone = now + window, total - gone, 0
+  redis.call('DEL', key)
+  redis.call('RPUSH', key, text(0, 0), text(last, total))
+  expire(last)
+elseif last and last <= now then
+  redis.call('DEL', key)
+  last = nil
+elseif last and entry(1) <= now then
+  redis.call('LTRIM', key, search(now, 0) - 1, -1)
+  _, gone = entry(0)
+end
+if not last then
+  last, total, gone = 0, 0, 0
+end
+
+local used = total - gone
+local allowed = used < limit
+if allowed and cost > 0 then
+  local leaves = now + window
+  if grain > 0 then leaves = (math.floor(now / grain) + 1) * grain + window end
+  leaves = math.max(leaves, last)
+  if used == 0 then redis.call('RPUSH', key, text(0, 0)) end
+  if leaves == last then
+    redis.call('LSET', key, -1, text(leaves, total + 1))
+  else
+    redis.call('RPUSH', key, text(leaves, total + 1))
+  end
+  expire(leaves)
+  used = used + 1
+end
+
+local reset = now
+if used > limit then
+  reset = entry(search(0, total - limit)) or now
+elseif used > 0 then
+  reset = entry(1)
+end
+return {allowed and 1 or 0, math.max(limit - used, 0), now, reset - now}
+`)
+
+// redisWindow decides by the log in Redis. The name is the hash tag, so a
+// cluster keeps each name whole on one node.
+func (l *Limiter) redisWindow(ctx context.Context, name string, limit, cost int) (verdict, error) {
+	reply, err := windowScript.Run(ctx, l.client, []string{"rl:{" + name + "}"}, limit, cost,
+		l.settings.window.Microseconds(), l.settings.grain(limit).Microseconds()).Int64Slice()
+	if err != nil {
+		return verdict{}, fmt.Errorf("decide a window: %w", err)
+	}
+	return verdict{
+		allowed:   reply[0] == 1,
+		remaining: int(reply[1]),
+		now:       time.UnixMicro(reply[2]),
+		wait:      time.Duration(reply[3]) * time.Microsecond,
+	}, nil
+}
+
+// redisToken decides by redis_rate. Its own Remaining is short by one for many
+// sizes, and its ResetAfter means a full bucket: both are read anew from the latter.
+func (l *Limiter) redisToken(ctx context.Context, name string, r Refill, cost int) (verdict, error) {
+	limit := redis_rate.Limit{Rate: 1, Burst: r.Burst, Period: r.Every}
+	result, err := l.tokens.AllowN(ctx, name, limit, cost)
+	if err != nil {
+		return verdict{}, fmt.Errorf("decide a token: %w", err)
+	}
+	allowed := result.Allowed == 1 || cost == 0 && r.left(result.ResetAfter) > 0
+	return r.verdict(time.Now(), result.ResetAfter, allowed), nil
+}
+
+// beatScript enters an instance into the sorted set of those alive, drops those
+// that were not seen for a window, and counts the rest.
+var beatScript = redis.NewScript(`
+local key, id, window = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('ZADD', key, string.format('%.0f', now), id)
+redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', now - window))
+redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
+return redis.call('ZCARD', key)
+`)
+
+// redisBeat says that this instance is alive and returns how many are.
+func (l *Limiter) redisBeat(ctx context.Context) (int64, error) {
+	count, err := beatScript.Run(ctx, l.client, []string{"rl:instances"},
+		l.id, l.settings.window.Microseconds()).Int64()
+	if err != nil {
+		return 0, fmt.Errorf("beat: %w", err)
+	}
+	return count, nil
+}
