@@ -1,0 +1,55 @@
+# Every target with a comment after ## is listed by `make help`.
+
+# Root's shell often lacks the folder that Go's own installer uses.
+export PATH := $(PATH):/usr/local/go/bin
+
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+GOBUILD := go build -trimpath -buildvcs=false
+
+# What the private servers need, less what the environment brings.
+RUN_NEEDS  := $(if $(DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis)
+TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis)
+
+# How long each fuzz target runs.
+FUZZTIME := 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race check vuln fuzz go test-servers
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+run: build ## start private servers, make the demo shop and serve it
+	@sh deploy/local/install.sh $(RUN_NEEDS)
+	@exec bin/storeroom dev
+
+build: go ## build bin/storeroom
+	$(GOBUILD) -ldflags '-X main.version=$(VERSION)' -o bin/storeroom ./cmd/storeroom
+
+test: test-servers ## run all tests against throw-away servers
+	exec bin/with-servers go test ./...
+
+race: test-servers ## run all tests with the race detector (needs a C compiler)
+	exec bin/with-servers go test -race ./...
+
+check: go ## gofmt, vet, staticcheck and the import arrows
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	go test -run '^TestImportArrows$$' ./cmd/storeroom
+
+vuln: go ## look for known vulnerabilities (needs the network)
+	go tool govulncheck ./...
+
+fuzz: test-servers ## run each fuzz target for FUZZTIME (30s)
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file func; do \
+		bin/with-servers go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
+	done
+
+# The program itself, not `go run`, which would not pass a signal on.
+test-servers: go
+	@sh deploy/local/install.sh $(TEST_NEEDS)
+	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
+
+go:
+	@command -v go >/dev/null || { echo "Go 1.26 or later is not installed: see https://go.dev/dl/" >&2; exit 1; }

@@ -1,0 +1,137 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// superuser is the role that owns the cluster. The service never uses it beyond
+// making its own roles and databases.
+const superuser = "storeroom_admin"
+
+// startPostgres makes the cluster on the first start and runs it.
+func (s *Servers) startPostgres(ctx context.Context, d *directory, durable bool) error {
+	data := filepath.Join(d.path, "postgres")
+	bin, err := postgresBin(ctx, data)
+	if err != nil {
+		return err
+	}
+	if err := d.initPostgres(ctx, bin, data, durable); err != nil {
+		return err
+	}
+	// The lock says that no server of this directory is left: the file names a
+	// process that is gone, and its number may meanwhile belong to another.
+	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	spec := serverSpec{
+		name:    "postgres",
+		command: func(port int) command { return postgresCommand(bin, data, port, durable) },
+		ready: func(ctx context.Context, port int) error {
+			return pingPostgres(ctx, d.state.adminURL(port))
+		},
+	}
+	if err := s.startServer(ctx, d, spec, &d.state.PostgresPort); err != nil {
+		return err
+	}
+	s.AdminURL = d.state.adminURL(d.state.PostgresPort)
+	return nil
+}
+
+func (s state) adminURL(port int) string {
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, s.PostgresPassword, port)
+}
+
+// initPostgres makes the cluster unless it is there. It is made under another
+// name and moved when whole, so that an interrupted start leaves no half one.
+func (d *directory) initPostgres(ctx context.Context, bin, data string, durable bool) error {
+	if _, err := os.Stat(data); err == nil {
+		if d.state.PostgresPassword == "" {
+			return fmt.Errorf("%s is there but its password in servers.json is lost: remove both to begin anew", data)
+		}
+		return nil
+	}
+	if d.state.PostgresPassword == "" {
+		d.state.PostgresPassword = rand.Text()
+	}
+	if err := d.saveState(); err != nil {
+		return err
+	}
+	password := filepath.Join(d.path, "postgres.password")
+	defer os.Remove(password)
+	if err := errors.Join(os.WriteFile(password, []byte(d.state.PostgresPassword), 0o600), d.account.own(password)); err != nil {
+		return err
+	}
+	// C.UTF-8 knows upper and lower case beyond ASCII, but some systems lack it.
+	err := d.initdb(ctx, bin, data, "--pwfile="+password, "C.UTF-8", durable)
+	if err != nil && ctx.Err() == nil {
+		err = d.initdb(ctx, bin, data, "--pwfile="+password, "C", durable)
+	}
+	return err
+}
+
+// initdb makes a cluster of one locale at data.
+func (d *directory) initdb(ctx context.Context, bin, data, pwfile, locale string, durable bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
+	defer cancel()
+	unfinished := data + ".init"
+	if err := errors.Join(os.RemoveAll(unfinished), os.Mkdir(unfinished, 0o700), d.account.own(unfinished)); err != nil {
+		return err
+	}
+	args := []string{"-D", unfinished, "--username=" + superuser, pwfile, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=" + locale}
+	if !durable {
+		args = append(args, "--no-sync")
+	}
+	p, err := d.spawn("initdb", command{path: filepath.Join(bin, "initdb"), args: args, quit: []syscall.Signal{syscall.SIGTERM}})
+	if err != nil {
+		return err
+	}
+	if err := p.wait(ctx); err != nil {
+		return fmt.Errorf("initdb: %w", err)
+	}
+	return os.Rename(unfinished, data)
+}
+
+// postgresCommand runs the server itself rather than pg_ctl, so that it is our
+// child. SIGINT is its fast shutdown, SIGQUIT the immediate one.
+func postgresCommand(bin, data string, port int, durable bool) command {
+	settings := []string{
+		"listen_addresses=127.0.0.1",
+		"port=" + strconv.Itoa(port),
+		"unix_socket_directories=",
+		"max_connections=200",
+		"shared_buffers=128MB",
+		"jit=off", // costs more than it saves on short queries
+		"timezone=UTC",
+		"log_timezone=UTC",
+	}
+	if !durable {
+		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
+	}
+	args := []string{"-D", data}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	return command{path: filepath.Join(bin, "postgres"), args: args, quit: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}}
+}
+
+// pingPostgres tries a connection with the password.
+func pingPostgres(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code != "57P03" { // it is starting up
+		return fmt.Errorf("%w: %w", errFinal, err)
+	}
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}

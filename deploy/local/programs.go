@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// minPostgres is the oldest PostgreSQL that the service supports.
+const minPostgres = 15
+
+// postgresPlaces are where packages put PostgreSQL outside PATH: Debian and
+// Ubuntu, Red Hat, Homebrew.
+var postgresPlaces = []string{
+	"/usr/lib/postgresql/*/bin",
+	"/usr/pgsql-*/bin",
+	"/opt/homebrew/opt/postgresql@*/bin",
+	"/usr/local/opt/postgresql@*/bin",
+}
+
+// postgresBin finds the folder with PostgreSQL's programs: of the version that
+// made the cluster in data, or the newest where there is none.
+func postgresBin(ctx context.Context, data string) (string, error) {
+	made, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	wanted, _ := strconv.Atoi(strings.TrimSpace(string(made))) // 0 without a cluster
+	found, newest := "", 0
+	for _, bin := range postgresBins() {
+		version := postgresVersion(ctx, bin)
+		if version > newest && (version == wanted || wanted == 0 && version >= minPostgres) {
+			found, newest = bin, version
+		}
+	}
+	switch {
+	case found != "":
+		return found, nil
+	case wanted != 0:
+		return "", fmt.Errorf("the data in %s is of PostgreSQL %d, which is not installed: install it, or remove the data", data, wanted)
+	}
+	return "", fmt.Errorf("PostgreSQL %d or later is not installed: install the packages postgresql and postgresql-contrib (Debian, Ubuntu) or postgresql@17 (Homebrew)", minPostgres)
+}
+
+// postgresBins lists the folders that have a server, PATH's first.
+func postgresBins() []string {
+	var bins []string
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		bins = append(bins, filepath.Dir(path))
+	}
+	for _, place := range postgresPlaces {
+		matches, _ := filepath.Glob(place) // the patterns are well-formed
+		bins = append(bins, matches...)
+	}
+	return bins
+}
+
+var postgresVersionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// postgresVersion asks the server in bin for its major version; 0 if there is
+// no usable one.
+func postgresVersion(ctx context.Context, bin string) int {
+	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
+	if err != nil {
+		return 0
+	}
+	match := postgresVersionPattern.FindSubmatch(out)
+	if match == nil {
+		return 0
+	}
+	version, _ := strconv.Atoi(string(match[1]))
+	return version
+}

@@ -1,0 +1,74 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// startRedis runs a Redis that keeps nothing on disk: what the service has
+// there may be lost at any time.
+func (s *Servers) startRedis(ctx context.Context, d *directory) error {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return errors.New("redis-server is not installed: install the package redis-server (Debian, Ubuntu) or redis (Homebrew)")
+	}
+	if d.state.RedisPassword == "" {
+		d.state.RedisPassword = rand.Text()
+	}
+	spec := serverSpec{
+		name:    "redis",
+		command: func(port int) command { return d.redisCommand(path, port) },
+		ready: func(ctx context.Context, port int) error {
+			return pingRedis(ctx, port, d.state.RedisPassword)
+		},
+	}
+	if err := s.startServer(ctx, d, spec, &d.state.RedisPort); err != nil {
+		return err
+	}
+	s.RedisURL = d.state.redisURL(d.state.RedisPort)
+	return nil
+}
+
+func (s state) redisURL(port int) string {
+	return fmt.Sprintf("redis://default:%s@127.0.0.1:%d/0", s.RedisPassword, port)
+}
+
+// redisCommand hands Redis its configuration on standard input, where other
+// users of the machine cannot read the password.
+func (d *directory) redisCommand(path string, port int) command {
+	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nrequirepass %s\nsave \"\"\nappendonly no\ndaemonize no\n", port, d.state.RedisPassword)
+	return command{path: path, args: []string{"-"}, stdin: config, quit: []syscall.Signal{syscall.SIGTERM}}
+}
+
+// pingRedis tries a command with the password. It speaks the protocol itself: a
+// client with a pool would log every attempt made before Redis listens.
+func pingRedis(ctx context.Context, port int, password string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(conn, "AUTH %s\r\nPING\r\n", password); err != nil {
+		return err
+	}
+	const want = "+OK\r\n+PONG\r\n"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(conn, got); err != nil {
+		return err
+	}
+	if string(got) != want {
+		return fmt.Errorf("%w: %q", errFinal, got)
+	}
+	return nil
+}

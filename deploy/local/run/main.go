@@ -1,0 +1,120 @@
+// Command run starts throw-away servers, runs a command against them and ends
+// with its exit code:
+//
+//	go run ./deploy/local/run go test ./...
+//
+// The command finds the servers in STOREROOM_TEST_DATABASE_URL (the superuser,
+// who may make databases and roles) and REDIS_URL. A server whose variable is
+// already set is not started.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/storeroom/storeroom/deploy/local"
+)
+
+const (
+	databaseVariable = "STOREROOM_TEST_DATABASE_URL"
+	redisVariable    = "REDIS_URL"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: run COMMAND [ARGUMENT...]")
+		os.Exit(2)
+	}
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "run:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// run returns the exit code of the command, and an error if the servers or the
+// command could not be started or stopped.
+func run(args []string) (code int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	dir, err := os.MkdirTemp("", "storeroom-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
+	servers, err := local.Start(ctx, dir, local.Options{
+		Postgres: os.Getenv(databaseVariable) == "",
+		Redis:    os.Getenv(redisVariable) == "",
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, servers.Stop()) }()
+	return command(ctx, args, environment(servers))
+}
+
+// environment is ours with the addresses of the servers that were started.
+func environment(s *local.Servers) []string {
+	env := os.Environ()
+	if s.AdminURL != "" {
+		env = append(env, databaseVariable+"="+s.AdminURL)
+	}
+	if s.RedisURL != "" {
+		env = append(env, redisVariable+"="+s.RedisURL)
+	}
+	return env
+}
+
+// command runs args in a process group of its own, so that a signal to us, be
+// it from the terminal or from another program, reaches everything it started
+// once. The servers stay up until it has ended.
+func command(ctx context.Context, args, env []string) (int, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	if ctx.Err() != nil {
+		return 1, nil // a signal came while the servers started
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal)) // it may have ended just now
+		case err := <-done:
+			return exitCode(cmd.ProcessState), ignoreExit(err)
+		}
+	}
+}
+
+// exitCode is what a shell would say: 128 and the signal's number for a command
+// ended by a signal.
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}
+
+// ignoreExit leaves only errors that are not the command's own failure, which
+// the exit code tells.
+func ignoreExit(err error) error {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil
+	}
+	return err
+}
