@@ -134,8 +134,6 @@ func (w *plan) add(i int, row Row, known *knowledge) Result {
 	if !exists {
 		after = blank()
 		row.Changes.requireAll(faults)
-	} else if !row.SKU.Set {
-		missing("sku", faults)
 	}
 	row.Changes.apply(&after, faults)
 	known.references(row.Changes, faults)

@@ -1,0 +1,194 @@
+package keys
+
+import (
+	"encoding/binary"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func number(n int) (d digest) {
+	binary.BigEndian.PutUint64(d[:], uint64(n))
+	return d
+}
+
+func of(tenant tenancy.ID) *Principal { return &Principal{Tenant: tenancy.Tenant{ID: tenant}} }
+
+// confirmedCache is a cache whose listener is well for the time of the test.
+func confirmedCache() *cache {
+	c := newCache()
+	c.confirm(time.Now().Add(time.Hour))
+	return c
+}
+
+// add remembers a key for ever, as if PostgreSQL had just answered.
+func (c *cache) add(d digest, p *Principal) { c.put(d, p, time.Now(), 0, c.generation()) }
+
+func TestCacheForgetsInTime(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		holder   *Principal
+		lives    time.Duration
+		min, max time.Duration
+	}{
+		{"a key after ten seconds", of(1), 0, 9 * time.Second, 11 * time.Second},
+		{"a key that lives longer after ten seconds too", of(1), time.Hour, 9 * time.Second, 11 * time.Second},
+		{"a key at the moment of its expiry", of(1), 3 * time.Second, 3 * time.Second, 3 * time.Second},
+		{"nobody's key after five seconds", nil, 0, 5 * time.Second, 5 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := confirmedCache()
+				for n := range 200 {
+					c.put(number(n), tt.holder, time.Now(), tt.lives, c.generation())
+				}
+				remembered := func() (n int) {
+					for i := range 200 {
+						if c.holder(number(i)) == tt.holder && (tt.holder != nil || c.nobodys(number(i))) {
+							n++
+						}
+					}
+					return n
+				}
+				time.Sleep(tt.min - 1)
+				if n := remembered(); n != 200 {
+					t.Errorf("%d of 200 remembered after %v, want all", n, tt.min-1)
+				}
+				time.Sleep((tt.max - tt.min) / 2)
+				if n := remembered(); tt.min < tt.max && (n < 50 || n > 150) {
+					t.Errorf("%d of 200 remembered after half the spread, want about half", n)
+				}
+				time.Sleep((tt.max-tt.min)/2 + 1)
+				if n := remembered(); n != 0 {
+					t.Errorf("%d of 200 remembered after %v, want none", n, tt.max)
+				}
+			})
+		})
+	}
+}
+
+func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache()
+		check := func(when string, want bool) {
+			t.Helper()
+			if got := c.holder(number(1)) != nil; got != want {
+				t.Errorf("remembers the key %s: %v, want %v", when, got, want)
+			}
+			if got := c.nobodys(number(2)); got != want {
+				t.Errorf("remembers nobody's key %s: %v, want %v", when, got, want)
+			}
+		}
+		c.add(number(1), of(1))
+		c.add(number(2), nil)
+		time.Sleep(unconfirmedFor - 1)
+		check("within a second", true)
+		time.Sleep(time.Nanosecond)
+		check("after a second", false)
+		c.confirm(time.Now())
+		check("once confirmed", true)
+		time.Sleep(confirmedFor - 1)
+		check("as long as the confirmation holds", true)
+		time.Sleep(time.Nanosecond)
+		check("when the next confirmation did not come", false)
+		c.confirm(time.Now())
+		c.doubt()
+		check("when the connection is lost", false)
+	})
+	if late := max(confirmedFor, unconfirmedFor); late > 1800*time.Millisecond {
+		t.Errorf("a change shows after %v at worst, want well under two seconds", late)
+	}
+}
+
+func TestCacheDropsWhatChanges(t *testing.T) {
+	t.Parallel()
+	c := confirmedCache()
+	fill := func() {
+		c.add(number(1), of(1))
+		c.add(number(2), of(1))
+		c.add(number(3), of(2))
+		c.add(number(4), nil)
+	}
+	check := func(what string, want ...bool) {
+		t.Helper()
+		for i, want := range want {
+			if got := c.holder(number(i+1)) != nil || c.nobodys(number(i+1)); got != want {
+				t.Errorf("after %s, key %d remembered: %v, want %v", what, i+1, got, want)
+			}
+		}
+	}
+	fill()
+	check("filling", true, true, true, true)
+	c.drop(1)
+	check("a change of tenant 1", false, false, true, false)
+	fill()
+	c.drop(3)
+	check("a change of a tenant without keys here", true, true, true, false)
+	fill()
+	c.flush()
+	check("a flush", false, false, false, false)
+	if len(c.byTenant) != 0 {
+		t.Errorf("byTenant = %v, want it empty", c.byTenant)
+	}
+}
+
+func TestCacheRefusesAnswersThatAChangeHasOvertaken(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*cache){
+		"a change of the tenant": func(c *cache) { c.drop(1) },
+		"a flush":                (*cache).flush,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := confirmedCache()
+			generation := c.generation()
+			change(c)
+			c.put(number(1), of(1), time.Now(), 0, generation)
+			c.put(number(2), nil, time.Now(), 0, generation)
+			if c.holder(number(1)) != nil || c.nobodys(number(2)) {
+				t.Error("remembers answers from before, want none")
+			}
+		})
+	}
+}
+
+func TestCacheKeepsTheLatestAnswer(t *testing.T) {
+	t.Parallel()
+	c := confirmedCache()
+	c.add(number(1), of(1))
+	c.add(number(1), nil)
+	if c.holder(number(1)) != nil || !c.nobodys(number(1)) || len(c.byTenant) != 0 {
+		t.Error("a key that is nobody's by now still has a holder")
+	}
+	c.add(number(1), of(1))
+	if c.holder(number(1)) == nil || c.nobodys(number(1)) {
+		t.Error("a key that was nobody's has no holder")
+	}
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	c := confirmedCache()
+	for n := range maxKnown + 10 {
+		c.add(number(n), of(tenancy.ID(n%7)))
+	}
+	for n := range 3 * maxUnknown {
+		c.add(number(-n-1), nil)
+	}
+	indexed := 0
+	for _, digests := range c.byTenant {
+		indexed += len(digests)
+	}
+	if c.known.Len() != maxKnown || indexed != maxKnown || c.unknown.Len() != maxUnknown {
+		t.Errorf("%d known, %d indexed, %d unknown; want %d, %d, %d",
+			c.known.Len(), indexed, c.unknown.Len(), maxKnown, maxKnown, maxUnknown)
+	}
+	if c.holder(number(9)) != nil || c.holder(number(10)) == nil {
+		t.Error("not the oldest went first")
+	}
+}

@@ -1,0 +1,264 @@
+package keys
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/goleak"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// TestMain proves that Close leaves nothing running: every Resolver of every test
+// is closed by then.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	pepperOne = "1:0101010101010101010101010101010101010101010101010101010101010101"
+	pepperTwo = "2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
+)
+
+func mustPeppers(tb testing.TB, s string) Peppers {
+	tb.Helper()
+	p, err := ParsePeppers(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// shop is one tenant with a Store, in a database of its own.
+type shop struct {
+	*tenancytest.Database
+	*Store
+	tenant tenancy.Tenant
+}
+
+func mustShop(tb testing.TB) *shop {
+	tb.Helper()
+	d := tenancytest.New(tb)
+	return &shop{d, New(d.DB, mustPeppers(tb, pepperOne)), d.MustTenant(tb, "acme")}
+}
+
+func (s *shop) mustKey(tb testing.TB, name string) (Key, Secret) {
+	tb.Helper()
+	key, secret, err := s.Create(tb.Context(), s.tenant.ID, NewKey{Name: name, Permissions: Permissions{ProductsRead}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key, secret
+}
+
+func (s *shop) mustRevoke(tb testing.TB, id int64) {
+	tb.Helper()
+	if err := s.Revoke(tb.Context(), s.tenant.ID, id); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// mustAlter changes what no command changes.
+func (s *shop) mustAlter(tb testing.TB, sql string, args ...any) {
+	tb.Helper()
+	tag, err := s.MustSuper(tb).Exec(tb.Context(), sql, args...)
+	if err != nil || tag.RowsAffected() == 0 {
+		tb.Fatalf("%s: %v, %v", sql, tag, err)
+	}
+}
+
+// mustOpen starts an instance that listens at listenURL.
+func (s *shop) mustOpen(tb testing.TB, listenURL string, peppers Peppers) *Resolver {
+	tb.Helper()
+	r, err := Open(tb.Context(), s.DB, listenURL, peppers, slog.New(slog.DiscardHandler))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			tb.Errorf("Close() = %v", err)
+		}
+	})
+	eventually(tb, "the instance listens", func() bool { return r.Stats().Listening })
+	return r
+}
+
+func (s *shop) mustOpenHere(tb testing.TB) *Resolver {
+	tb.Helper()
+	return s.mustOpen(tb, s.URL, s.peppers)
+}
+
+func mustResolve(tb testing.TB, r *Resolver, secret Secret) *Principal {
+	tb.Helper()
+	p, err := r.Resolve(tb.Context(), secret.Reveal())
+	if err != nil {
+		tb.Fatalf("Resolve(%v) = %v", secret, err)
+	}
+	return p
+}
+
+// eventually polls until the condition holds.
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	if took := until(tb, holds); took > 10*time.Second {
+		tb.Fatalf("not within 10 s: %s", what)
+	}
+}
+
+// until polls until the condition holds, for a little more than ten seconds, and
+// returns how long that took.
+func until(tb testing.TB, holds func() bool) time.Duration {
+	tb.Helper()
+	began := time.Now()
+	for !holds() && time.Since(began) <= 10*time.Second {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// proxy stands between the listener and PostgreSQL, like the network: it can go
+// silent without closing anything, or cut what there is and refuse what comes.
+type proxy struct {
+	listener net.Listener
+	network  string
+	address  string
+
+	mu     sync.Mutex
+	silent chan struct{} // closed while bytes pass
+	down   bool
+	conns  []net.Conn
+}
+
+// mustProxy returns a proxy and the URL that goes through it.
+func mustProxy(tb testing.TB, server string) (*proxy, string) {
+	tb.Helper()
+	config, err := pgx.ParseConfig(server)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &proxy{listener: listener, silent: make(chan struct{})}
+	close(p.silent)
+	p.network, p.address = pgconn.NetworkAddress(config.Host, config.Port)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.serve()
+	}()
+	tb.Cleanup(func() {
+		listener.Close()
+		<-done
+		p.speak()
+		p.cut()
+	})
+	through := url.URL{
+		Scheme: "postgres", User: url.UserPassword(config.User, config.Password),
+		Host: listener.Addr().String(), Path: "/" + config.Database, RawQuery: "sslmode=disable",
+	}
+	return p, through.String()
+}
+
+func (p *proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(p.network, p.address)
+		p.mu.Lock()
+		refuse := p.down || err != nil
+		if !refuse {
+			p.conns = append(p.conns, client, server)
+		}
+		p.mu.Unlock()
+		if refuse {
+			client.Close()
+			if server != nil {
+				server.Close()
+			}
+			continue
+		}
+		go p.pass(client, server)
+		go p.pass(server, client)
+	}
+}
+
+func (p *proxy) pass(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 4096)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		silent := p.silent
+		p.mu.Unlock()
+		<-silent
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// hush swallows every byte from now on, and closes nothing.
+func (p *proxy) hush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = make(chan struct{})
+}
+
+// speak lets through what was held up, and what comes.
+func (p *proxy) speak() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.silent:
+	default:
+		close(p.silent)
+	}
+}
+
+// cut closes every connection and refuses new ones until mend.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+	for _, conn := range p.conns {
+		conn.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
+}
+
+// printed is v in every way that a careless line could print it.
+func printed(tb testing.TB, v any) string {
+	tb.Helper()
+	var out strings.Builder
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T"} {
+		fmt.Fprintf(&out, verb+"\n", v)
+	}
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
+		slog.New(handler).LogAttrs(context.Background(), slog.LevelInfo, "line", slog.Any("v", v))
+	}
+	_, _ = io.WriteString(&out, fmt.Sprint(v)+fmt.Errorf("wrapped: %v", v).Error())
+	return out.String()
+}

@@ -1,0 +1,368 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func TestEveryKeyResolvesToWhatItWasMadeFor(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	r := s.mustOpenHere(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		n := NewKey{
+			Name:        rapid.StringMatching(`[a-zß][a-z %"'ß]{0,40}[a-z]`).Draw(rt, "name"),
+			Permissions: rapid.SliceOfNDistinct(rapid.SampledFrom(every), 1, 7, rapid.ID[Permission]).Draw(rt, "permissions"),
+			Lifetime:    rapid.SampledFrom(Lifetimes).Draw(rt, "lifetime"),
+		}
+		key, secret, err := s.Create(t.Context(), s.tenant.ID, n)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := &Principal{Tenant: s.tenant, KeyID: key.ID, KeyName: n.Name, Permissions: key.Permissions, ExpiresAt: key.ExpiresAt}
+		for _, from := range []string{"PostgreSQL", "memory"} {
+			got, err := r.Resolve(t.Context(), secret.Reveal())
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				rt.Fatalf("Resolve from %s: %v (-want +got):\n%s", from, err, diff)
+			}
+		}
+		edited := []byte(secret.Reveal())
+		edited[rapid.IntRange(0, keyLength-1).Draw(rt, "position")] ^= rapid.ByteRange(1, 255).Draw(rt, "edit")
+		if p, err := r.Resolve(t.Context(), string(edited)); !errors.Is(err, ErrMalformed) {
+			rt.Fatalf("Resolve(an edited key) = %v, %v, want ErrMalformed", p, err)
+		}
+		if err := s.Revoke(t.Context(), s.tenant.ID, key.ID); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+
+	t.Run("refuses malformed keys without a database", func(t *testing.T) {
+		t.Parallel()
+		var r Resolver // has none
+		if _, err := r.Resolve(t.Context(), "sk_live_nonsense"); !errors.Is(err, ErrMalformed) {
+			t.Errorf("Resolve = %v, want ErrMalformed", err)
+		}
+		if p, ok := r.Known("sk_live_nonsense"); p != nil || ok {
+			t.Errorf("Known = %v, %v", p, ok)
+		}
+	})
+
+	t.Run("has one answer for unknown, revoked and expired keys", func(t *testing.T) {
+		t.Parallel()
+		r := s.mustOpenHere(t)
+		revoked, revokedSecret := s.mustKey(t, "revoked")
+		s.mustRevoke(t, revoked.ID)
+		expired, expiredSecret := s.mustKey(t, "expired")
+		s.mustAlter(t, `update api_keys set expires_at = now() where id = $1`, expired.ID)
+		for _, secret := range []Secret{Generate(), revokedSecret, expiredSecret} {
+			p, err := r.Resolve(t.Context(), secret.Reveal())
+			if p != nil || err != ErrUnknown {
+				t.Errorf("Resolve = %v, %v, want exactly ErrUnknown", p, err)
+			}
+			if p, ok := r.Known(secret.Reveal()); p != nil || ok {
+				t.Errorf("Known = %v, %v, want it not to be", p, ok)
+			}
+		}
+	})
+
+	t.Run("tells that a tenant is suspended, and its plan and limit", func(t *testing.T) {
+		t.Parallel()
+		limit := int32(777)
+		big := s.MustTenant(t, "big", func(t *tenancy.Tenant) { t.Plan, t.RateLimit, t.Timezone = tenancy.Enterprise, &limit, "Asia/Tokyo" })
+		_, secret, err := s.Create(t.Context(), big.ID, NewKey{Name: "k", Permissions: every})
+		if err != nil {
+			t.Fatal(err)
+		}
+		big.Suspended = true
+		if _, err := tenancy.ChangeTenant(t.Context(), s.Admin, "big", func(t *tenancy.Tenant) { t.Suspended = true }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(big, mustResolve(t, s.mustOpenHere(t), secret).Tenant); diff != "" {
+			t.Errorf("tenant (-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("counts what memory knew and what it did not", func(t *testing.T) {
+		t.Parallel()
+		s := mustShop(t) // nobody else's changes may reach its memory
+		r := s.mustOpenHere(t)
+		_, secret := s.mustKey(t, "counted")
+		eventually(t, "the notification of the new key has come", func() bool { return r.cache.generation() >= 2 })
+		if _, ok := r.Known(secret.Reveal()); ok {
+			t.Error("Known before anybody asked")
+		}
+		p, nobody := mustResolve(t, r, secret), Generate().Reveal()
+		for range 3 {
+			_, _ = r.Resolve(t.Context(), nobody)
+			if known, ok := r.Known(secret.Reveal()); !ok || known != p || mustResolve(t, r, secret) != p {
+				t.Errorf("Known = %v, %v", known, ok)
+			}
+		}
+		if got := r.Stats(); got.Hits < 4 || got.NegativeHits < 1 || got.Misses < 2 || got.Hits+got.NegativeHits+got.Misses != 10 || got.Entries != 1 {
+			t.Errorf("Stats = %+v, want 10 in all, most of them hits", got)
+		}
+	})
+
+	t.Run("gives no old answer when the database is gone", func(t *testing.T) {
+		t.Parallel()
+		db, err := tenancy.Open(t.Context(), s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := &shop{s.Database, New(db, s.peppers), s.tenant}
+		_, secret := own.mustKey(t, "k")
+		r, err := Open(t.Context(), db, s.URL, s.peppers, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		mustResolve(t, r, secret)
+		db.Close()
+		r.cache.flush()
+		if p, err := r.Resolve(t.Context(), secret.Reveal()); p != nil || err == nil || errors.Is(err, ErrUnknown) {
+			t.Errorf("Resolve = %v, %v, want an error of the database", p, err)
+		}
+	})
+
+	t.Run("refuses a malformed URL to listen at", func(t *testing.T) {
+		t.Parallel()
+		if _, err := Open(t.Context(), s.DB, "postgres://%zz", s.peppers, slog.New(slog.DiscardHandler)); err == nil {
+			t.Error("Open = nil, want an error")
+		}
+	})
+}
+
+func TestPeppersRotate(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	_, old := s.mustKey(t, "under the first")
+	both := mustPeppers(t, pepperTwo+","+pepperOne)
+	_, fresh, err := New(s.DB, both).Create(t.Context(), s.tenant.ID, NewKey{Name: "under the second", Permissions: every})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name               string
+		peppers            Peppers
+		wantOld, wantFresh bool
+	}{
+		{"before", s.peppers, true, false},
+		{"with both", both, true, true},
+		{"with the first dropped", mustPeppers(t, pepperTwo), false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := s.mustOpen(t, s.URL, tt.peppers)
+			for range 2 { // from PostgreSQL, from memory
+				for secret, want := range map[Secret]bool{old: tt.wantOld, fresh: tt.wantFresh} {
+					if _, err := r.Resolve(t.Context(), secret.Reveal()); (err == nil) != want {
+						t.Errorf("Resolve(%v) = %v, want it to resolve: %v", secret, err, want)
+					}
+				}
+			}
+		})
+	}
+	var versions []int16
+	err = s.MustSuper(t).QueryRow(t.Context(), `select array_agg(pepper_version order by key_id) from key_hashes`).Scan(&versions)
+	if diff := cmp.Diff([]int16{1, 2}, versions); diff != "" || err != nil {
+		t.Errorf("stored versions: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// hold makes every lookup wait until release is called.
+func (s *shop) hold(tb testing.TB) (release func()) {
+	tb.Helper()
+	tx, err := s.MustSuper(tb).Begin(tb.Context())
+	if err == nil {
+		_, err = tx.Exec(tb.Context(), `lock table key_hashes in access exclusive mode`)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func() { _ = tx.Rollback(context.Background()) }
+}
+
+// waiting counts the lookups that hold is holding.
+func waiting(tb testing.TB, conn *pgx.Conn) (n int) {
+	tb.Helper()
+	err := conn.QueryRow(tb.Context(), `
+		select count(*) from pg_stat_activity
+		 where datname = current_database() and wait_event_type = 'Lock' and query like '%resolve_key%'`).Scan(&n)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+func TestLookupsOfOneKeyAreOne(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	r := s.mustOpenHere(t)
+	conn := s.MustSuper(t)
+	_, secret := s.mustKey(t, "k")
+	eventually(t, "the notification of the new key has come", func() bool { return r.cache.generation() >= 2 })
+	release := s.hold(t)
+	defer release()
+
+	first, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := r.Resolve(first, secret.Reveal())
+		gone <- err
+	}()
+	eventually(t, "the first lookup waits", func() bool { return waiting(t, conn) == 1 })
+	others := make(chan error, 20)
+	for range cap(others) {
+		go func() {
+			_, err := r.Resolve(t.Context(), secret.Reveal())
+			others <- err
+		}()
+	}
+	eventually(t, "everybody has missed", func() bool { return r.Stats().Misses == uint64(1+cap(others)) })
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first caller, who left, got %v, want Canceled", err)
+	}
+	if n := waiting(t, conn); n != 1 {
+		t.Errorf("%d lookups of one key under way, want 1", n)
+	}
+	release()
+	for range cap(others) {
+		if err := <-others; err != nil {
+			t.Errorf("Resolve beside a caller who left = %v", err)
+		}
+	}
+}
+
+func TestWhoAsksAfterAChangeGetsNoAnswerOfBefore(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	r := s.mustOpenHere(t)
+	conn := s.MustSuper(t)
+	_, secret := s.mustKey(t, "k")
+	eventually(t, "the notification of the new key has come", func() bool { return r.cache.generation() >= 2 })
+	release := s.hold(t)
+	defer release()
+	answers := make(chan error, 2)
+	resolve := func() {
+		_, err := r.Resolve(t.Context(), secret.Reveal())
+		answers <- err
+	}
+	go resolve()
+	eventually(t, "a lookup waits", func() bool { return waiting(t, conn) == 1 })
+	before := r.cache.generation()
+	if _, err := tenancy.ChangeTenant(t.Context(), s.Admin, "acme", func(t *tenancy.Tenant) { t.Suspended = true }); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the notification has come", func() bool { return r.cache.generation() > before })
+	go resolve()
+	eventually(t, "a lookup of its own waits beside", func() bool { return waiting(t, conn) == 2 })
+	release()
+	for range 2 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if p := mustResolve(t, r, secret); !p.Tenant.Suspended {
+		t.Error("the answer of before is remembered")
+	}
+}
+
+func TestLookupsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	// More connections than lookups, or the pool would be the bound.
+	db := s.mustOpenWide(t)
+	r, err := Open(t.Context(), db, s.URL, s.peppers, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	conn := s.MustSuper(t)
+	release := s.hold(t)
+	defer release()
+	answers := make(chan error, 3*maxLookups)
+	for range cap(answers) {
+		go func() {
+			_, err := r.Resolve(t.Context(), Generate().Reveal())
+			answers <- err
+		}()
+	}
+	eventually(t, "as many lookups wait as may", func() bool { return waiting(t, conn) == maxLookups })
+	eventually(t, "everybody has missed", func() bool { return r.Stats().Misses == uint64(cap(answers)) })
+	if n := waiting(t, conn); n != maxLookups {
+		t.Errorf("%d lookups at once, want %d", n, maxLookups)
+	}
+	release()
+	for range cap(answers) {
+		if err := <-answers; !errors.Is(err, ErrUnknown) {
+			t.Errorf("Resolve = %v, want ErrUnknown", err)
+		}
+	}
+}
+
+// mustOpenWide opens a pool with room for more than the lookups.
+func (s *shop) mustOpenWide(tb testing.TB) *tenancy.DB {
+	tb.Helper()
+	separator := "?"
+	if strings.Contains(s.URL, "?") {
+		separator = "&"
+	}
+	db, err := tenancy.Open(tb.Context(), fmt.Sprintf("%s%spool_max_conns=%d", s.URL, separator, 2*maxLookups))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(db.Close)
+	return db
+}
+
+func TestResolveAfterCloseDoesNotHang(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	_, secret := s.mustKey(t, "k")
+	r, err := Open(t.Context(), s.DB, s.URL, s.peppers, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if _, err := r.Resolve(t.Context(), secret.Reveal()); err == nil || time.Since(began) > time.Second {
+		t.Errorf("Resolve = %v after %v, want an error at once", err, time.Since(began))
+	}
+}
+
+func BenchmarkKnown(b *testing.B) {
+	r := &Resolver{peppers: mustPeppers(b, pepperOne), cache: confirmedCache()}
+	tokens := make([]string, 1000)
+	for i := range tokens {
+		tokens[i] = Generate().Reveal()
+		r.cache.put(r.peppers.current().hash(tokens[i]), of(tenancy.ID(i)), time.Now().Add(time.Hour), 0, 0)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			if _, ok := r.Known(tokens[i%len(tokens)]); !ok {
+				b.Error("not known")
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,286 @@
+package keys
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// about compares times as closely as two clocks on one machine allow.
+var about = cmpopts.EquateApproxTime(10 * time.Second)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+
+	t.Run("stores what people see and the hash, and nowhere the key", func(t *testing.T) {
+		t.Parallel()
+		by := int64(7)
+		key, secret, err := s.Create(t.Context(), s.tenant.ID, NewKey{
+			Name: " Till ", Permissions: Permissions{OrdersWrite, ProductsRead, OrdersWrite}, Lifetime: 90 * day, CreatedBy: &by,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expires := time.Now().Add(90 * day)
+		want := Key{
+			ID: key.ID, Name: "Till", Permissions: Permissions{ProductsRead, OrdersWrite},
+			Prefix: secret.Reveal()[:12], Last4: secret.Reveal()[42:],
+			CreatedBy: &by, CreatedAt: time.Now(), ExpiresAt: &expires,
+		}
+		if diff := cmp.Diff(want, key, about); diff != "" {
+			t.Errorf("Create (-want +got):\n%s", diff)
+		}
+		var row string
+		err = s.MustSuper(t).QueryRow(t.Context(), `
+			select k::text || h::text || encode(h.hash, 'escape')
+			  from api_keys k join key_hashes h on h.key_id = k.id where k.id = $1`, key.ID).Scan(&row)
+		if err != nil || strings.Contains(row, secret.Reveal()[12:20]) {
+			t.Errorf("stored row = %s, %v", row, err)
+		}
+	})
+
+	t.Run("works on the operator's connection", func(t *testing.T) {
+		t.Parallel()
+		_, secret, err := New(s.Admin, s.peppers).Create(t.Context(), s.tenant.ID, NewKey{Name: "cli", Permissions: every})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := mustResolve(t, s.mustOpenHere(t), secret); p.KeyName != "cli" || p.ExpiresAt != nil {
+			t.Errorf("Resolve = %+v", p)
+		}
+	})
+
+	t.Run("names every fault", func(t *testing.T) {
+		t.Parallel()
+		_, secret, err := s.Create(t.Context(), s.tenant.ID, NewKey{Name: " \x00 ", Permissions: Permissions{"all"}, Lifetime: day})
+		faults, _ := errors.AsType[tenancy.InvalidError](err)
+		if len(faults["name"]) != 1 || len(faults["permissions"]) != 1 || len(faults["expires"]) != 1 || secret != "" {
+			t.Errorf("Create = %v, want faults of name, permissions and expires", err)
+		}
+		for _, n := range []NewKey{{Permissions: every}, {Name: strings.Repeat("ß", 101), Permissions: every}, {Name: "a\xff", Permissions: every}, {Name: "a"}} {
+			if _, _, err := s.Create(t.Context(), s.tenant.ID, n); err == nil {
+				t.Errorf("Create(%+v) = nil, want an error", n)
+			}
+		}
+	})
+}
+
+func TestLiveKeysAreBounded(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	for range maxLive - 1 {
+		s.mustKey(t, "k")
+	}
+	// Of several that want the last place at the same moment one gets it.
+	for range 10 {
+		var made atomic.Int64
+		var refused atomic.Int32
+		var tasks sync.WaitGroup
+		for range 4 {
+			tasks.Go(func() {
+				switch key, _, err := s.Create(t.Context(), s.tenant.ID, NewKey{Name: "last", Permissions: every}); {
+				case err == nil:
+					made.Store(key.ID)
+				case errors.Is(err, ErrTooMany):
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		tasks.Wait()
+		if made.Load() == 0 || refused.Load() != 3 {
+			t.Fatalf("%d of 4 refused the one place left, want 3", refused.Load())
+		}
+		s.mustRevoke(t, made.Load())
+	}
+	s.mustKey(t, "last")
+	var hashes int
+	if err := s.MustSuper(t).QueryRow(t.Context(), `select count(*) from key_hashes`).Scan(&hashes); err != nil || hashes != maxLive+10 {
+		t.Errorf("%d hashes of the 60 keys that were made, %v", hashes, err)
+	}
+	found, err := s.List(t.Context(), s.tenant.ID)
+	if err != nil || len(found) != maxLive+10 {
+		t.Fatalf("List = %d keys, %v", len(found), err)
+	}
+	if _, _, err := s.Roll(t.Context(), s.tenant.ID, found[0].ID, day); !errors.Is(err, ErrTooMany) {
+		t.Errorf("Roll with an overlap = %v, want ErrTooMany", err)
+	}
+	if _, _, err := s.Roll(t.Context(), s.tenant.ID, found[0].ID, 0); err != nil {
+		t.Errorf("Roll without an overlap = %v", err)
+	}
+	s.mustRevoke(t, found[58].ID)
+	s.mustAlter(t, `update api_keys set expires_at = now() where id = $1`, found[59].ID)
+	s.mustKey(t, "in place of the revoked")
+	s.mustKey(t, "in place of the expired")
+	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, NewKey{Name: "k", Permissions: every}); err != nil {
+		t.Errorf("another tenant's first key: %v", err)
+	}
+}
+
+func TestListIsNewestFirstAndTheTenantsOwn(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	first, _ := s.mustKey(t, "first")
+	second, _ := s.mustKey(t, "second")
+	s.mustRevoke(t, second.ID)
+	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, NewKey{Name: "theirs", Permissions: every}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.List(t.Context(), s.tenant.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	second.RevokedAt = &now
+	if diff := cmp.Diff([]Key{second, first}, got, about); diff != "" {
+		t.Errorf("List (-want +got):\n%s", diff)
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	other := s.MustTenant(t, "other")
+	key, _ := s.mustKey(t, "k")
+	if err := s.Revoke(t.Context(), other.ID, key.ID); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("Revoke by another tenant = %v, want ErrNotFound", err)
+	}
+	if _, _, err := s.Roll(t.Context(), other.ID, key.ID, 0); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("Roll by another tenant = %v, want ErrNotFound", err)
+	}
+	if err := s.Revoke(t.Context(), s.tenant.ID, key.ID+1000); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("Revoke of an absent key = %v, want ErrNotFound", err)
+	}
+	revokedAt := func() *time.Time {
+		t.Helper()
+		found, err := s.List(t.Context(), s.tenant.ID)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("List = %v, %v", found, err)
+		}
+		return found[0].RevokedAt
+	}
+	if at := revokedAt(); at != nil {
+		t.Fatalf("revoked at %v before it was", at)
+	}
+	s.mustRevoke(t, key.ID)
+	first := revokedAt()
+	s.mustRevoke(t, key.ID)
+	if second := revokedAt(); first == nil || !first.Equal(*second) {
+		t.Errorf("revoked at %v, then at %v; want the first to stay", first, second)
+	}
+}
+
+func TestRoll(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	r := s.mustOpenHere(t)
+	for _, tt := range []struct {
+		name              string
+		lifetime, overlap time.Duration
+		revoked           bool
+		wantLeft          time.Duration // of the old key; 0: as before
+	}{
+		{"at once", 0, 0, true, 0},
+		{"with an hour", 0, time.Hour, false, time.Hour},
+		{"with a day", 90 * day, day, false, day},
+		{"with a week", 365 * day, 7 * day, false, 7 * day},
+		{"at once, keeping the choice of lifetime", 30 * day, 0, true, 30 * day},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			by := int64(3)
+			n := NewKey{Name: "rolled " + tt.name, Permissions: Permissions{ReportsRead, OrdersRead}, Lifetime: tt.lifetime, CreatedBy: &by}
+			old, oldSecret, err := s.Create(t.Context(), s.tenant.ID, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, nextSecret, err := s.Roll(t.Context(), s.tenant.ID, old.ID, tt.overlap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantOld, wantNext := old, old
+			wantNext.ID, wantNext.Prefix, wantNext.Last4 = next.ID, nextSecret.prefix(), nextSecret.last4()
+			wantOld.ReplacedBy = &next.ID
+			if now := time.Now(); tt.revoked {
+				wantOld.RevokedAt = &now
+			}
+			if at := time.Now().Add(tt.wantLeft); tt.wantLeft > 0 {
+				wantOld.ExpiresAt = &at
+			}
+			if diff := cmp.Diff([]Key{wantNext, wantOld}, s.found(t, next.ID, old.ID), about); diff != "" {
+				t.Errorf("the two keys (-want +got):\n%s", diff)
+			}
+			mustResolve(t, r, nextSecret)
+			if _, err := r.Resolve(t.Context(), oldSecret.Reveal()); tt.revoked != errors.Is(err, ErrUnknown) {
+				t.Errorf("Resolve(the old key) = %v, want ErrUnknown: %v", err, tt.revoked)
+			}
+			if _, _, err := s.Roll(t.Context(), s.tenant.ID, old.ID, 0); !errors.Is(err, ErrEnded) {
+				t.Errorf("rolling the old key again = %v, want ErrEnded", err)
+			}
+			if _, _, err := s.Roll(t.Context(), s.tenant.ID, next.ID, 0); err != nil {
+				t.Errorf("rolling the successor = %v", err)
+			}
+		})
+	}
+	t.Run("never lengthens the old key's life", func(t *testing.T) {
+		t.Parallel()
+		key, _ := s.mustKey(t, "soon over")
+		s.mustAlter(t, `update api_keys set expires_at = now() + interval '1 minute' where id = $1`, key.ID)
+		if _, _, err := s.Roll(t.Context(), s.tenant.ID, key.ID, 7*day); err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(*s.found(t, key.ID)[0].ExpiresAt); left > time.Minute {
+			t.Errorf("the old key lives for another %v, want a minute", left)
+		}
+	})
+	t.Run("refuses what has ended", func(t *testing.T) {
+		t.Parallel()
+		revoked, _ := s.mustKey(t, "revoked")
+		s.mustRevoke(t, revoked.ID)
+		expired, _ := s.mustKey(t, "expired")
+		s.mustAlter(t, `update api_keys set expires_at = now() where id = $1`, expired.ID)
+		for _, key := range []Key{revoked, expired} {
+			if _, _, err := s.Roll(t.Context(), s.tenant.ID, key.ID, day); !errors.Is(err, ErrEnded) {
+				t.Errorf("Roll(the %s key) = %v, want ErrEnded", key.Name, err)
+			}
+		}
+	})
+	t.Run("refuses other overlaps", func(t *testing.T) {
+		t.Parallel()
+		key, _ := s.mustKey(t, "k")
+		for _, overlap := range []time.Duration{-time.Hour, time.Minute, 8 * day} {
+			_, _, err := s.Roll(t.Context(), s.tenant.ID, key.ID, overlap)
+			if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["overlap"]) != 1 {
+				t.Errorf("Roll(%v) = %v, want a fault of overlap", overlap, err)
+			}
+		}
+	})
+}
+
+// found lists the keys with these ids, in this order.
+func (s *shop) found(tb testing.TB, ids ...int64) []Key {
+	tb.Helper()
+	all, err := s.List(tb.Context(), s.tenant.ID)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var found []Key
+	for _, id := range ids {
+		for _, key := range all {
+			if key.ID == id {
+				found = append(found, key)
+			}
+		}
+	}
+	return found
+}
