@@ -82,7 +82,9 @@ begin
             with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))$p$, t);
     end loop;
 end $$;
-grant select, insert, update, delete on memberships to storeroom_runtime;
+-- Who is a member is changed by operators: its foreign key to users knows no
+-- tenant, so that a runtime role that could insert would learn which ids exist.
+grant select on memberships to storeroom_runtime;
 grant select, insert, update on api_keys to storeroom_runtime;
 
 -- resolve_key finds the live key that belongs to one of the hashes (one hash a

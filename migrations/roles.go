@@ -30,6 +30,8 @@ func Roles(database, migratorPassword, runtimePassword string) []string {
 		// database away.
 		"grant storeroom_owner to current_user",
 		"create database " + quoteIdentifier(database) + " owner storeroom_owner encoding 'UTF8' template template0",
+		// PUBLIC may make temporary tables and functions by default.
+		"revoke temporary on database " + quoteIdentifier(database) + " from public",
 	}
 }
 

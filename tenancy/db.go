@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -42,6 +43,9 @@ const (
 	// attempts bounds how often a transaction that PostgreSQL chose as a
 	// deadlock's victim is run again.
 	attempts = 3
+	// pause, or up to twice that, lets the survivor of a deadlock have the lock that
+	// the victim gave up; a victim that is back at once takes it away again.
+	pause = 50 * time.Millisecond
 )
 
 // DB is a pool of connections of one role.
@@ -178,8 +182,9 @@ func QueueRows[T any](b *pgx.Batch, dst *[]T, sql string, args ...any) {
 
 // Update runs one transaction in two flights: read queues the queries that lock
 // and look, write sees their results and queues what follows from them. An error
-// of either rolls everything back. Both may run again when PostgreSQL breaks a
-// deadlock, so they must not keep state of an earlier run.
+// of either, or of PostgreSQL, rolls everything back; the commit flies with the
+// writes, so that callbacks of their results come too late to. Both may run again
+// when PostgreSQL breaks a deadlock, so they must not keep state of an earlier run.
 func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
 	if w := workOf(ctx, tenant); w != nil {
 		return again(func() error {
@@ -288,6 +293,7 @@ func again(f func() error) error {
 		if code := SQLState(err); n == attempts || code != "40P01" && code != "40001" {
 			return err
 		}
+		time.Sleep(pause + rand.N(pause))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the machine
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -66,6 +67,9 @@ const tenantColumns = `id, slug, name, plan, rate_limit, timezone, currency, sus
 var (
 	slugPattern     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+	// machineZone matches what LoadLocation finds on some machines only, or with
+	// another meaning: the server's own zone, and copies that count leap seconds.
+	machineZone = regexp.MustCompile(`^(Local|localtime|posixrules|(posix|right)/.*)$`)
 )
 
 // validate fills in defaults and names every fault.
@@ -87,6 +91,9 @@ func (t *Tenant) validate() error {
 	if n := len([]rune(t.Name)); n < 1 || n > 255 {
 		faults.Add("name", "must have 1 to 255 characters")
 	}
+	if !utf8.ValidString(t.Name) || strings.ContainsRune(t.Name, 0) {
+		faults.Add("name", "must be UTF-8 text without NUL")
+	}
 	switch {
 	case t.Plan != Standard && t.Plan != Professional && t.Plan != Enterprise:
 		faults.Add("plan", "must be standard, professional or enterprise")
@@ -98,8 +105,7 @@ func (t *Tenant) validate() error {
 	if t.RateLimit != nil && (*t.RateLimit < 1 || *t.RateLimit > MaxRateLimit) {
 		faults.Add("rate-limit", "must be between 1 and %d", MaxRateLimit)
 	}
-	// "Local" and "" would mean the server's zone, whatever that is.
-	if _, err := time.LoadLocation(t.Timezone); err != nil || t.Timezone == "Local" {
+	if _, err := time.LoadLocation(t.Timezone); err != nil || machineZone.MatchString(t.Timezone) {
 		faults.Add("timezone", "must be an IANA time zone such as Europe/London")
 	}
 	if !currencyPattern.MatchString(t.Currency) {
@@ -161,7 +167,9 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 		if err != nil {
 			return err
 		}
+		id := t.ID
 		change(&t)
+		t.ID = id
 		if err := t.validate(); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/crypto/argon2"
@@ -68,7 +69,8 @@ func CreateUser(ctx context.Context, db *DB, tenant ID, email string, role Role,
 
 func validateUser(m Member, password string) error {
 	faults := InvalidError{}
-	if a, err := mail.ParseAddress(m.Email); err != nil || a.Address != m.Email || len(m.Email) > 254 {
+	// ToLower has put the replacement character where an e-mail was not UTF-8.
+	if a, err := mail.ParseAddress(m.Email); err != nil || a.Address != m.Email || len(m.Email) > 254 || strings.ContainsRune(m.Email, utf8.RuneError) {
 		faults.Add("email", "must be an e-mail address")
 	}
 	if m.Role != Owner && m.Role != Admin && m.Role != Viewer {
@@ -96,20 +98,31 @@ func HashPassword(password string) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads, encode(salt), encode(sum))
 }
 
-// PasswordMatches says whether a password belongs to a PHC string of argon2id.
+// PasswordMatches says whether a password belongs to a PHC string of argon2id. It
+// refuses a string that HashPassword, at whatever cost of earlier or later years,
+// would not write: argon2 panics on some parameters and takes gigabytes for others,
+// and an empty sum would match every password.
 func PasswordMatches(phc, password string) bool {
+	const head = "$argon2id$v=%d$m=%d,t=%d,p=%d"
 	var version, memory, time, threads int
-	head, sum, _ := cutLast(phc, "$")
-	head, salt, _ := cutLast(head, "$")
-	if _, err := fmt.Sscanf(head, "$argon2id$v=%d$m=%d,t=%d,p=%d", &version, &memory, &time, &threads); err != nil {
+	parameters, sum, _ := cutLast(phc, "$")
+	parameters, salt, _ := cutLast(parameters, "$")
+	if _, err := fmt.Sscanf(parameters, head, &version, &memory, &time, &threads); err != nil {
 		return false
 	}
-	want, err := base64.RawStdEncoding.DecodeString(sum)
-	if err != nil {
+	// Sscanf passes over signs, leading zeros and what follows.
+	if parameters != fmt.Sprintf(head, version, memory, time, threads) {
 		return false
 	}
-	s, err := base64.RawStdEncoding.DecodeString(salt)
-	if err != nil {
+	if version != argon2.Version || time < 1 || time > 16 || threads < 1 || threads > 16 || memory < 8*threads || memory > 256*1024 {
+		return false
+	}
+	s, err := base64.RawStdEncoding.Strict().DecodeString(salt)
+	if err != nil || len(s) < 8 || len(s) > 64 {
+		return false
+	}
+	want, err := base64.RawStdEncoding.Strict().DecodeString(sum)
+	if err != nil || len(want) < 16 || len(want) > 64 {
 		return false
 	}
 	got := argon2.IDKey([]byte(password), s, uint32(time), uint32(memory), uint8(threads), uint32(len(want)))

@@ -1,0 +1,403 @@
+package tenancy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// The attack suite asks PostgreSQL's catalog for every table and every foreign
+// key and tries, as the role that serves, to get at tenant A from without a
+// tenant, with an empty one and as tenant B. A new table is attacked without
+// being named here; all it needs is its row in the fixture.
+
+// withoutTenant are the tables that the runtime role may not touch at all.
+var withoutTenant = []string{"key_hashes", "schema_migrations", "tenants", "users"}
+
+// fixture gives :tenant one row in every tenant table. B gets the same values as
+// A, as the runtime role: no unique value of a tenant is taken for another.
+// CreateTenant made the warehouse, and the products' trigger makes the count.
+const fixture = `
+insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');
+insert into categories (tenant_id, name) values (:tenant, 'Tea');
+insert into sellers (tenant_id, name) values (:tenant, 'Leaf and Co');
+insert into products (tenant_id, category_id, seller_id, warehouse_id, price, sku, name, status, condition, search)
+select w.tenant_id, c.id, s.id, w.id, 450, 'TEA-1', 'Green tea', 'active', 'new', ' green tea tea-1'
+  from warehouses w join categories c using (tenant_id) join sellers s using (tenant_id)
+ where w.tenant_id = :tenant;
+insert into product_tags (tenant_id, tag, created_at, product_id)
+select p.tenant_id, 'organic', p.created_at, p.id from products p where p.tenant_id = :tenant;
+insert into stock (tenant_id, product_id, warehouse_id, quantity)
+select p.tenant_id, p.id, p.warehouse_id, 3 from products p where p.tenant_id = :tenant;
+insert into inventory_adjustments (tenant_id, product_id, warehouse_id, api_key_id, quantity, quantity_before, quantity_after, type)
+select p.tenant_id, p.id, p.warehouse_id, k.id, 3, 0, 3, 'set'
+  from products p join api_keys k using (tenant_id)
+ where p.tenant_id = :tenant;
+insert into idempotency_keys (tenant_id, key, fingerprint, status) values (:tenant, 'order-1', sha256('order-1'), 201);`
+
+// operated is the part of the fixture that only an operator may write.
+const operated = `insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');`
+
+// hashOfA is the hash of A's key.
+const hashOfA = `decode(repeat('ab', 32), 'hex')`
+
+// A breach is an attack that came through.
+type breach struct{ object, from, attack, got string }
+
+func (b breach) String() string {
+	return fmt.Sprintf("%s: %s %s: %s", b.object, b.attack, b.from, b.got)
+}
+
+// A row holds the values of a row by column.
+type row map[string]any
+
+// A table is one table of the schema.
+type table struct {
+	Name    string
+	Columns []string // those that an insert may name
+	Unique  []string // text columns of unique indexes: a second row needs others
+	a, b    row      // one row of each tenant
+}
+
+// insert is a statement that stores r in the table.
+func (t table) insert(r row) string {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	columns := strings.Join(t.Columns, ", ")
+	return fmt.Sprintf("insert into %s (%s) select %[2]s from jsonb_populate_record(null::%[1]s, %[3]s)", t.Name, columns, quote(string(data)))
+}
+
+// A foreignKey leads from one tenant table to another.
+type foreignKey struct {
+	Name, FromTable, ToTable string
+	From, To                 []string // columns, tenant_id among them
+}
+
+// A session is a connection of the runtime role and the tenant it claims.
+type session struct {
+	name  string
+	conn  *pgx.Conn
+	claim string     // sets app.tenant_id, or nothing
+	own   tenancy.ID // whose rows it may see; 0 is nobody's
+}
+
+// try runs a script in a transaction that is rolled back, so that an attack that
+// comes through does no harm to the next. It returns how many rows the last
+// statement saw or touched.
+func (s session) try(t testing.TB, script string) (int64, error) {
+	t.Helper()
+	results, err := s.conn.PgConn().Exec(t.Context(), "begin;"+s.claim+script).ReadAll()
+	if _, undo := s.conn.PgConn().Exec(t.Context(), "rollback").ReadAll(); undo != nil {
+		t.Fatal(undo)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return results[len(results)-1].CommandTag.RowsAffected(), nil
+}
+
+// A suite is a database with two equal tenants, and the sessions that attack A.
+type suite struct {
+	*tenancytest.Database
+	super     *pgx.Conn
+	a, b      tenancy.ID
+	tables    map[string]table
+	keys      []foreignKey
+	attackers []session
+	ownerOfA  session
+}
+
+func mustSuite(t testing.TB) *suite {
+	t.Helper()
+	d := tenancytest.New(t)
+	s := &suite{Database: d, super: d.MustSuper(t), a: d.MustTenant(t, "a").ID, b: d.MustTenant(t, "b").ID}
+	as := func(tenant tenancy.ID) string { return fmt.Sprintf("set local app.tenant_id = '%d';", tenant) }
+	s.attackers = []session{
+		{"without a tenant", mustConnect(t, d.URL), "", 0},
+		{"with an empty tenant", mustConnect(t, d.URL), "set local app.tenant_id = '';", 0},
+		{"as another tenant", mustConnect(t, d.URL), as(s.b), s.b},
+	}
+	s.ownerOfA = session{"as its own tenant", mustConnect(t, d.URL), as(s.a), s.a}
+
+	seed := func(sql string, tenant tenancy.ID) string { return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant)) }
+	mustExec(t, s.super, `insert into users (id, email, password_hash) overriding system value values (1, 'ann@example.com', 'x');`+
+		seed(operated, s.a)+seed(operated, s.b)+seed(fixture, s.a))
+	mustExec(t, s.attackers[2].conn, "begin;"+as(s.b)+seed(fixture, s.b)+"commit")
+	s.readCatalog(t)
+	mustExec(t, s.super, fmt.Sprintf(`insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (%s, 1, %d, %v); analyze`,
+		hashOfA, s.a, s.tables["api_keys"].a["id"]))
+	return s
+}
+
+// readCatalog asks for every table, both tenants' row in it, and every foreign key
+// between tenant tables.
+func (s *suite) readCatalog(t testing.TB) {
+	t.Helper()
+	s.tables = map[string]table{}
+	for _, found := range mustRows[table](t, s.super, `
+		select c.relname::text as name,
+		       array(select quote_ident(a.attname) from pg_attribute a
+		              where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+		                and a.attidentity = '' and a.attgenerated = '' order by a.attnum) as columns,
+		       array(select distinct a.attname::text from pg_index x
+		               join pg_attribute a on a.attrelid = c.oid and a.attnum = any (x.indkey) and a.atttypid = 'text'::regtype
+		              where x.indrelid = c.oid and x.indisunique) as "unique"
+		  from pg_class c
+		 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`) {
+		if !slices.Contains(withoutTenant, found.Name) {
+			found.a, found.b = s.mustRow(t, found.Name, s.a), s.mustRow(t, found.Name, s.b)
+		}
+		s.tables[found.Name] = found
+	}
+	s.keys = mustRows[foreignKey](t, s.super, `
+		select k.conname::text as name, k.conrelid::regclass::text as from_table, k.confrelid::regclass::text as to_table,
+		       array(select a.attname::text from unnest(k.conkey) with ordinality u (n, i)
+		               join pg_attribute a on a.attrelid = k.conrelid and a.attnum = u.n order by u.i) as "from",
+		       array(select a.attname::text from unnest(k.confkey) with ordinality u (n, i)
+		               join pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.n order by u.i) as "to"
+		  from pg_constraint k
+		 where k.contype = 'f' and k.connamespace = 'public'::regnamespace
+		   and not k.conrelid::regclass::text = any ($1) and not k.confrelid::regclass::text = any ($1)
+		 order by 2, 1`, withoutTenant)
+}
+
+// mustRow returns a row that the tenant has in a table.
+func (s *suite) mustRow(t testing.TB, table string, tenant tenancy.ID) row {
+	t.Helper()
+	var r row
+	err := s.super.QueryRow(t.Context(), fmt.Sprintf("select to_jsonb(x) from %s x where tenant_id = $1 limit 1", table), tenant).Scan(&r)
+	if err != nil {
+		t.Fatalf("tenant %d has no row in %s (%v): a new tenant table needs one in the fixture", tenant, table, err)
+	}
+	return r
+}
+
+// attack runs every attack and returns the breaches.
+func (s *suite) attack(t testing.TB) []breach {
+	t.Helper()
+	var breaches []breach
+	for _, name := range slices.Sorted(maps.Keys(s.tables)) {
+		breaches = append(breaches, s.attackTable(t, s.tables[name])...)
+	}
+	for _, at := range s.attackers {
+		for _, k := range s.keys {
+			breaches = append(breaches, s.attackKey(t, at, k)...)
+		}
+		breaches = append(breaches, s.attackFunctions(t, at)...)
+	}
+	return breaches
+}
+
+// An attempt is a script and what it must come to.
+type attempt struct {
+	object, attack, script string
+	harmless               func(touched int64, err error) bool
+}
+
+// launch returns the attempts that were not harmless.
+func launch(t testing.TB, at session, attempts ...attempt) []breach {
+	t.Helper()
+	var breaches []breach
+	for _, a := range attempts {
+		if touched, err := at.try(t, a.script); !a.harmless(touched, err) {
+			breaches = append(breaches, breach{a.object, at.name, a.attack, fmt.Sprintf("%d rows, %v", touched, err)})
+		}
+	}
+	return breaches
+}
+
+func denied(_ int64, err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "42501" && strings.HasPrefix(pg.Message, "permission denied")
+}
+
+// refused is denied, or by a policy.
+func refused(_ int64, err error) bool { return tenancy.SQLState(err) == "42501" }
+
+// nothing accepts a missing privilege for rows that nobody may change.
+func nothing(touched int64, err error) bool {
+	return err == nil && touched == 0 || denied(touched, err)
+}
+
+func something(touched int64, err error) bool { return err == nil && touched > 0 }
+
+func (s *suite) attackTable(t testing.TB, x table) []breach {
+	if slices.Contains(withoutTenant, x.Name) {
+		return s.attackHidden(t, x)
+	}
+	// An attack on what nobody sees would prove nothing.
+	breaches := launch(t, s.ownerOfA, attempt{x.Name, "select", "select from " + x.Name, something})
+	for _, at := range s.attackers {
+		others := fmt.Sprintf(" where tenant_id is distinct from %d", at.own)
+		breaches = append(breaches, launch(t, at,
+			attempt{x.Name, "select", "select from " + x.Name + others, nothing},
+			attempt{x.Name, "select for update", "select from " + x.Name + others + " for update", nothing},
+			attempt{x.Name, "read the statistics", "select from pg_stats where schemaname = 'public' and tablename = " + quote(x.Name), nothing},
+			attempt{x.Name, "update", "update " + x.Name + " set tenant_id = tenant_id" + others, nothing},
+			attempt{x.Name, "delete", "delete from " + x.Name + others, nothing},
+			attempt{x.Name, "insert", x.insert(x.a), refused},
+			attempt{x.Name, "upsert", x.insert(x.a) + " on conflict do nothing", refused},
+			attempt{x.Name, "truncate", "truncate " + x.Name, denied},
+		)...)
+		if at.own != 0 {
+			gift := fmt.Sprintf("update %s set tenant_id = %d where tenant_id = %d", x.Name, s.a, at.own)
+			breaches = append(breaches, launch(t, at, attempt{x.Name, "give its row", gift, refused})...)
+		}
+	}
+	return breaches
+}
+
+// attackHidden attacks a table that the runtime role has no business with.
+func (s *suite) attackHidden(t testing.TB, x table) (breaches []breach) {
+	column := x.Columns[0]
+	for _, at := range s.attackers {
+		breaches = append(breaches, launch(t, at,
+			attempt{x.Name, "select", "select from " + x.Name, denied},
+			attempt{x.Name, "select a column", "select " + column + " from " + x.Name, denied},
+			attempt{x.Name, "read the statistics", "select from pg_stats where schemaname = 'public' and tablename = " + quote(x.Name), nothing},
+			attempt{x.Name, "insert", "insert into " + x.Name + " default values", denied},
+			attempt{x.Name, "update", fmt.Sprintf("update %s set %s = default", x.Name, column), denied},
+			attempt{x.Name, "delete", "delete from " + x.Name, denied},
+			attempt{x.Name, "truncate", "truncate " + x.Name, denied},
+		)...)
+	}
+	return breaches
+}
+
+// attackKey stores a row of B that points at A's, which must be refused in the very
+// words that refuse an id nobody has.
+func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
+	from, target := s.tables[k.FromTable], s.tables[k.ToTable].a
+	stolen, absent := maps.Clone(from.b), maps.Clone(from.b)
+	for _, column := range from.Unique {
+		stolen[column], absent[column] = "another", "another"
+	}
+	for i, column := range k.From {
+		if column == "tenant_id" {
+			continue
+		}
+		stolen[column], absent[column] = target[k.To[i]], 9_000_000_000_000
+		if _, text := target[k.To[i]].(string); text {
+			absent[column] = "nobody's"
+		}
+	}
+	_, toA := at.try(t, from.insert(stolen))
+	_, toNobody := at.try(t, from.insert(absent))
+	harmless := said(toA) == said(toNobody) && tenancy.SQLState(toA) == "23503" && tenancy.Constraint(toA) == k.Name
+	if at.own == 0 {
+		harmless = refused(0, toA)
+	}
+	if harmless {
+		return nil
+	}
+	return []breach{{k.FromTable, at.name, "use the foreign key " + k.Name, fmt.Sprintf("to A's row %q, to nobody's %q", said(toA), said(toNobody))}}
+}
+
+var keyValues = regexp.MustCompile(`\)=\([^)]*\)`)
+
+// said is everything that PostgreSQL says about an error but the values of the key,
+// which the sender knows.
+func said(err error) string {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return fmt.Sprint(err)
+	}
+	return strings.Join([]string{pg.Code, pg.Message, keyValues.ReplaceAllString(pg.Detail, ")=(…)"), pg.Hint, pg.ConstraintName}, "; ")
+}
+
+// attackFunctions attacks through the functions that run above the policies.
+func (s *suite) attackFunctions(t testing.TB, at session) []breach {
+	product, key := s.tables["products"].a["id"], s.tables["api_keys"].a["id"]
+	search := func(pattern string) string {
+		return fmt.Sprintf("select from search_products(array[%s], 1000) f where f = %v", quote(pattern), product)
+	}
+	resolve := func(hash string) string {
+		return fmt.Sprintf(`select from resolve_key(array[%s]);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, hash, quote(at.claimed()))
+	}
+	breaches := launch(t, s.ownerOfA, attempt{"search_products", "search", search("%"), something})
+	return append(breaches, launch(t, at,
+		attempt{"search_products", "search", search("%"), nothing},
+		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
+		attempt{"search_products", "search nothing", fmt.Sprintf("select from search_products('{}', 1000) f where f = %v", product), nothing},
+		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
+		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
+		attempt{"add_key_hash", "add a hash to A's key", fmt.Sprintf("select add_key_hash(%v, sha256('x'), 1::smallint)", key), func(_ int64, err error) bool {
+			state := tenancy.SQLState(err)
+			return at.own != 0 && state == "23503" || at.own == 0 && state == "23502"
+		}},
+	)...)
+}
+
+func (s session) claimed() string {
+	if s.own == 0 {
+		return ""
+	}
+	return fmt.Sprint(s.own)
+}
+
+func TestNoAttackReachesAnotherTenant(t *testing.T) {
+	t.Parallel()
+	s := mustSuite(t)
+	if len(s.tables) < 14 || len(s.keys) < 8 {
+		t.Fatalf("the catalog names %d tables and %d foreign keys: the suite does not see the schema", len(s.tables), len(s.keys))
+	}
+	for _, b := range s.attack(t) {
+		t.Error(b)
+	}
+}
+
+func TestResolveKeyFindsTheKeyFromAnywhere(t *testing.T) {
+	t.Parallel()
+	s := mustSuite(t)
+	for _, at := range append(s.attackers, s.ownerOfA) {
+		if got, err := at.try(t, fmt.Sprintf(`select from resolve_key(array[%s]) where tenant_id = %d`, hashOfA, s.a)); got != 1 || err != nil {
+			t.Errorf("resolve_key %s = %d rows, %v, want A's key", at.name, got, err)
+		}
+	}
+}
+
+func mustConnect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(t.Context()) })
+	return conn
+}
+
+func mustExec(t testing.TB, conn *pgx.Conn, script string) {
+	t.Helper()
+	if _, err := conn.PgConn().Exec(t.Context(), script).ReadAll(); err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+}
+
+func mustRows[T any](t testing.TB, conn *pgx.Conn, sql string, args ...any) []T {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

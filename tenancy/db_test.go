@@ -1,0 +1,371 @@
+package tenancy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+const (
+	insertCategory = `insert into categories (tenant_id, name) values ($1, $2)`
+	renameCategory = `update categories set name = $3 where tenant_id = $1 and name = $2`
+	deleteCategory = `delete from categories where tenant_id = $1 and name = $2`
+	listCategories = `select name from categories order by name`
+)
+
+// named is a row with a name.
+type named struct{ Name string }
+
+var errStop = errors.New("stop")
+
+func TestNoTenantStaysOnAPooledConnection(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=1")
+	use := func(sql string) func(*pgx.Batch) { return func(b *pgx.Batch) { b.Queue(sql) } }
+	for _, test := range []struct {
+		name string
+		use  func() error
+		fail bool
+	}{
+		{"Run", func() error { return db.Run(t.Context(), a, use(`select`)) }, false},
+		{"a Run that fails", func() error { return db.Run(t.Context(), a, use(`select 1/0`)) }, true},
+		{"Update", func() error {
+			return db.Update(t.Context(), a, use(`select`), func(b *pgx.Batch) error { b.Queue(`select`); return nil })
+		}, false},
+		{"an Update that fails to read", func() error {
+			return db.Update(t.Context(), a, use(`select 1/0`), func(*pgx.Batch) error { return nil })
+		}, true},
+		{"an Update that is refused", func() error {
+			return db.Update(t.Context(), a, use(`select`), func(*pgx.Batch) error { return errStop })
+		}, true},
+		{"an Update that fails to write", func() error {
+			return db.Update(t.Context(), a, use(`select`), func(b *pgx.Batch) error { b.Queue(`select 1/0`); return nil })
+		}, true},
+		{"Tx", func() error { return db.Tx(t.Context(), a, func(pgx.Tx) error { return nil }) }, false},
+		{"a Tx that fails", func() error { return db.Tx(t.Context(), a, func(pgx.Tx) error { return errStop }) }, true},
+		{"a Tx that panics", func() (err error) {
+			defer func() { err = fmt.Errorf("panic: %v", recover()) }()
+			return db.Tx(t.Context(), a, func(pgx.Tx) error { panic("on purpose") })
+		}, true},
+		{"a Run whose reader panics", func() (err error) {
+			defer func() { err = fmt.Errorf("panic: %v", recover()) }()
+			return db.Run(t.Context(), a, func(b *pgx.Batch) {
+				b.Queue(`select 1`).Query(func(pgx.Rows) error { panic("on purpose") })
+			})
+		}, true},
+		{"a Run that is cut off", func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			return db.Run(ctx, a, use(`select pg_sleep(5)`))
+		}, true},
+	} {
+		t.Run("after "+test.name, func(t *testing.T) {
+			if err := test.use(); (err != nil) != test.fail {
+				t.Fatalf("error %v, want one: %v", err, test.fail)
+			}
+			type setting struct{ Tenant string }
+			got, err := tenancy.Call[setting](t.Context(), db, `select coalesce(current_setting('app.tenant_id', true), '') as tenant`)
+			if diff := cmp.Diff([]setting{{""}}, got); diff != "" || err != nil {
+				t.Errorf("the setting of the next user (-want +got): %v\n%s", err, diff)
+			}
+			seen, err := tenancy.Call[named](t.Context(), db, `select name from warehouses`)
+			if len(seen) > 0 || err != nil {
+				t.Errorf("the next user without a tenant sees %v, %v, want nothing", seen, err)
+			}
+		})
+	}
+}
+
+func TestRunIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	err := d.DB.Run(t.Context(), a, func(b *pgx.Batch) {
+		b.Queue(insertCategory, a, "Tea")
+		b.Queue(insertCategory, a, "Tea")
+	})
+	if tenancy.SQLState(err) != "23505" || tenancy.Constraint(err) != "categories_tenant_id_name_key" {
+		t.Errorf("inserting a name twice: %v (%s), want a unique violation", err, tenancy.Constraint(err))
+	}
+	mustHave(t, d.DB, a)
+	if err := d.DB.Run(t.Context(), a, func(b *pgx.Batch) {
+		b.Queue(insertCategory, a, "Tea")
+		b.Queue(insertCategory, a, "Rice")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	mustHave(t, d.DB, a, "Rice", "Tea")
+}
+
+func TestOneReturnsErrNotFoundForAnotherTenantsRow(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a, b := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
+	if n, err := d.DB.Exec(t.Context(), a, insertCategory, a, "Tea"); n != 1 || err != nil {
+		t.Fatalf("Exec(insert) = %d, %v, want 1", n, err)
+	}
+	sql := `select name from categories where name = $1`
+	if got, err := tenancy.One[named](t.Context(), d.DB, a, sql, "Tea"); got.Name != "Tea" || err != nil {
+		t.Errorf("One(own) = %v, %v, want Tea", got, err)
+	}
+	for _, name := range []string{"Tea", "Absent"} {
+		if got, err := tenancy.One[named](t.Context(), d.DB, b, sql, name); !errors.Is(err, tenancy.ErrNotFound) {
+			t.Errorf("One(%s) as another tenant = %v, %v, want ErrNotFound", name, got, err)
+		}
+	}
+	if n, err := d.DB.Exec(t.Context(), b, deleteCategory, a, "Tea"); n != 0 || err != nil {
+		t.Errorf("Exec(delete) as another tenant = %d, %v, want 0", n, err)
+	}
+}
+
+func TestUpdateWritesAllOrNothing(t *testing.T) {
+	t.Parallel()
+	insert := func(tenant tenancy.ID, name string) func(*pgx.Batch) {
+		return func(b *pgx.Batch) { b.Queue(insertCategory, tenant, name) }
+	}
+	d := tenancytest.New(t)
+	for i, test := range []struct {
+		name  string
+		write func(tenant tenancy.ID, b *pgx.Batch) error
+		fails bool
+		want  []string
+	}{
+		{"both flights succeed", func(a tenancy.ID, b *pgx.Batch) error { b.Queue(insertCategory, a, "Second"); return nil }, false, []string{"First", "Second"}},
+		{"nothing is left to write", func(tenancy.ID, *pgx.Batch) error { return nil }, false, []string{"First"}},
+		{"write refuses", func(tenancy.ID, *pgx.Batch) error { return errStop }, true, nil},
+		{"write refuses after queueing", func(a tenancy.ID, b *pgx.Batch) error { b.Queue(insertCategory, a, "Second"); return errStop }, true, nil},
+		{"the last statement fails", func(a tenancy.ID, b *pgx.Batch) error {
+			b.Queue(insertCategory, a, "Second")
+			b.Queue(insertCategory, a, "First")
+			return nil
+		}, true, nil},
+		{"a statement of the second flight is no SQL", func(_ tenancy.ID, b *pgx.Batch) error { b.Queue(`selec`); return nil }, true, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a := d.MustTenant(t, fmt.Sprintf("t%d", i)).ID
+			err := d.DB.Update(t.Context(), a, insert(a, "First"), func(b *pgx.Batch) error { return test.write(a, b) })
+			if (err != nil) != test.fails {
+				t.Errorf("Update = %v, want an error: %v", err, test.fails)
+			}
+			mustHave(t, d.DB, a, test.want...)
+		})
+	}
+}
+
+func TestARefusedUpdateKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=1")
+	type backend struct{ Pid int32 }
+	pid := func() backend {
+		b, err := tenancy.One[backend](t.Context(), db, a, `select pg_backend_pid() as pid`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	before := pid()
+	for _, write := range []func(*pgx.Batch) error{
+		func(*pgx.Batch) error { return errStop },
+		func(b *pgx.Batch) error { b.Queue(`select 1/0`); return nil },
+	} {
+		if err := db.Update(t.Context(), a, func(b *pgx.Batch) { b.Queue(`select`) }, write); err == nil {
+			t.Error("Update = nil, want an error")
+		}
+		if after := pid(); after != before {
+			t.Errorf("after a refused Update the connection is %v, want %v: a fault of a client costs no reconnect", after, before)
+		}
+	}
+}
+
+func TestUpdateWritesFromWhatItRead(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	if _, err := d.DB.Exec(t.Context(), a, insertCategory, a, "0"); err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for range 8 { // each adds one to what it locked: none is lost
+		group.Go(func() error {
+			var found []named
+			return d.DB.Update(t.Context(), a, func(b *pgx.Batch) {
+				found = nil
+				tenancy.QueueRows(b, &found, `select name from categories where tenant_id = $1 for update`, a)
+			}, func(b *pgx.Batch) error {
+				var n int
+				_, err := fmt.Sscan(found[0].Name, &n)
+				b.Queue(renameCategory, a, found[0].Name, fmt.Sprint(n+1))
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	mustHave(t, d.DB, a, "8")
+}
+
+func TestTxCommitsOrRollsBack(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	insert := func(name string, then error) error {
+		return d.DB.Tx(t.Context(), a, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(t.Context(), insertCategory, a, name); err != nil {
+				return err
+			}
+			return then
+		})
+	}
+	if err := insert("Kept", nil); err != nil {
+		t.Errorf("Tx = %v, want nil", err)
+	}
+	if err := insert("Gone", errStop); !errors.Is(err, errStop) {
+		t.Errorf("Tx = %v, want the error of its function", err)
+	}
+	mustHave(t, d.DB, a, "Kept")
+}
+
+func TestADeadlocksVictimRunsAgain(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	for _, name := range []string{"Rice", "Tea"} {
+		if _, err := d.DB.Exec(t.Context(), a, insertCategory, a, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var group errgroup.Group
+	var bothHold sync.WaitGroup
+	bothHold.Add(2)
+	runs := make([]int, 2)
+	for i, order := range [][]string{{"Rice", "Tea"}, {"Tea", "Rice"}} {
+		group.Go(func() error {
+			return d.DB.Tx(t.Context(), a, func(tx pgx.Tx) error {
+				runs[i]++
+				for n, name := range order {
+					if _, err := tx.Exec(t.Context(), `update categories set updated_at = now() where tenant_id = $1 and name = $2`, a, name); err != nil {
+						return err
+					}
+					if n == 0 && runs[i] == 1 { // the victim's second run waits for nobody
+						bothHold.Done()
+						bothHold.Wait()
+					}
+				}
+				return nil
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Errorf("two transactions that lock crosswise: %v, want both to succeed", err)
+	}
+	if runs[0]+runs[1] < 3 {
+		t.Errorf("they ran %v times, want one of them to be a victim that runs again", runs)
+	}
+}
+
+func TestAFullPoolIsBusyWithinASecond(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=1")
+	err := db.Conn(t.Context(), func(*pgx.Conn) error { // holds the only connection
+		start := time.Now()
+		if err := db.Run(t.Context(), a, func(*pgx.Batch) {}); !errors.Is(err, tenancy.ErrBusy) {
+			t.Errorf("Run on a full pool = %v, want ErrBusy", err)
+		}
+		if waited := time.Since(start); waited < 900*time.Millisecond || waited > 3*time.Second {
+			t.Errorf("Run on a full pool waited %v, want about a second", waited)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := db.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, tenancy.ErrBusy) {
+			t.Errorf("Ping with a deadline of its own = %v, want DeadlineExceeded", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ping(t.Context()); err != nil {
+		t.Errorf("Ping once the connection is back = %v, want nil", err)
+	}
+}
+
+func TestAStatementTimeoutStopsASlowStatement(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	slow := func(db *tenancy.DB, limit string) error {
+		return db.Run(t.Context(), a, func(b *pgx.Batch) {
+			if limit != "" {
+				b.Queue(`select set_config('statement_timeout', $1, true)`, limit)
+			}
+			b.Queue(`select pg_sleep(8)`)
+		})
+	}
+	for _, test := range []struct {
+		name, url, limit string
+	}{
+		{"set within the batch", d.URL, "100ms"},
+		{"set by the connection string", d.URL + "&statement_timeout=100ms", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			db := tenancytest.MustOpen(t, test.url)
+			start := time.Now()
+			if err := slow(db, test.limit); tenancy.SQLState(err) != "57014" {
+				t.Errorf("a statement of 8 s = %v, want SQLSTATE 57014", err)
+			}
+			if took := time.Since(start); took > 4*time.Second {
+				t.Errorf("it was stopped after %v, want 100 ms", took)
+			}
+		})
+	}
+}
+
+func TestOpenSetsTheServersTimeouts(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	type settings struct{ Statement, Lock, Idle, Path, Zone string }
+	sql := `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
+	               current_setting('idle_in_transaction_session_timeout') as idle,
+	               current_setting('search_path') as path, current_setting('timezone') as zone`
+	got, err := tenancy.Call[settings](t.Context(), d.DB, sql)
+	if diff := cmp.Diff([]settings{{"10s", "2s", "10s", "public", "UTC"}}, got); diff != "" || err != nil {
+		t.Errorf("settings (-want +got): %v\n%s", err, diff)
+	}
+	if _, err := tenancy.Open(t.Context(), "postgres://127.0.0.1:1/none?connect_timeout=1"); err == nil {
+		t.Error("Open of a server that is not there = nil, want an error")
+	}
+}
+
+// mustHave wants a tenant to have exactly these categories.
+func mustHave(t *testing.T, db *tenancy.DB, tenant tenancy.ID, want ...string) {
+	t.Helper()
+	found, err := tenancy.All[named](t.Context(), db, tenant, listCategories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, f.Name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("categories (-want +got):\n%s", diff)
+	}
+}

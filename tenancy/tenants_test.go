@@ -1,0 +1,280 @@
+package tenancy_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+func TestCreateTenantFillsInDefaults(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	got, err := tenancy.CreateTenant(t.Context(), d.Admin, tenancy.Tenant{Slug: "acme", Name: "  Acme \t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tenancy.Tenant{ID: got.ID, Slug: "acme", Name: "Acme", Plan: tenancy.Standard, Timezone: "UTC", Currency: "USD"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("CreateTenant (-want +got):\n%s", diff)
+	}
+	type warehouse struct {
+		Name      string
+		IsDefault bool
+	}
+	found, err := tenancy.All[warehouse](t.Context(), d.DB, got.ID, `select name, is_default from warehouses`)
+	if diff := cmp.Diff([]warehouse{{"Main warehouse", true}}, found); diff != "" || err != nil {
+		t.Errorf("its warehouses (-want +got): %v\n%s", err, diff)
+	}
+}
+
+func TestCreateTenantKeepsWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	want := tenancy.Tenant{Slug: "9-lives", Name: strings.Repeat("ü", 255), Plan: tenancy.Enterprise, RateLimit: new(int32(tenancy.MaxRateLimit)), Timezone: "America/Argentina/Ushuaia", Currency: "ARS"}
+	got, err := tenancy.CreateTenant(t.Context(), d.Admin, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.ID = got.ID
+	bySlug, err := tenancy.TenantBySlug(t.Context(), d.Admin, "9-lives")
+	if diff := cmp.Diff([]tenancy.Tenant{want, want}, []tenancy.Tenant{got, bySlug}); diff != "" || err != nil {
+		t.Errorf("CreateTenant and TenantBySlug (-want +got): %v\n%s", err, diff)
+	}
+}
+
+func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	valid := tenancy.Tenant{Slug: "acme", Name: "Acme"}
+	for _, test := range []struct {
+		name   string
+		change func(*tenancy.Tenant)
+		fields []string
+	}{
+		{"nothing is right", func(t *tenancy.Tenant) {
+			*t = tenancy.Tenant{Slug: "-", Name: " ", Plan: "gold", RateLimit: new(int32(0)), Timezone: "Mars/Base", Currency: "euro"}
+		}, []string{"slug", "name", "plan", "rate-limit", "timezone", "currency"}},
+		{"the zero tenant", func(t *tenancy.Tenant) { *t = tenancy.Tenant{} }, []string{"slug", "name"}},
+		{"a slug in capitals", func(t *tenancy.Tenant) { t.Slug = "Acme" }, []string{"slug"}},
+		{"a slug of 64 characters", func(t *tenancy.Tenant) { t.Slug = strings.Repeat("a", 64) }, []string{"slug"}},
+		{"a slug with a line break", func(t *tenancy.Tenant) { t.Slug = "acme\n" }, []string{"slug"}},
+		{"a name of 256 characters", func(t *tenancy.Tenant) { t.Name = strings.Repeat("ü", 256) }, []string{"name"}},
+		{"a name with NUL", func(t *tenancy.Tenant) { t.Name = "Ac\x00me" }, []string{"name"}},
+		{"a name that is not UTF-8", func(t *tenancy.Tenant) { t.Name = "Ac\xffme" }, []string{"name"}},
+		{"Enterprise without a limit", func(t *tenancy.Tenant) { t.Plan = tenancy.Enterprise }, []string{"rate-limit"}},
+		{"Standard with a limit", func(t *tenancy.Tenant) { t.RateLimit = new(int32(500)) }, []string{"rate-limit"}},
+		{"a limit of nothing", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(0)) }, []string{"rate-limit"}},
+		{"a limit over the highest", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(tenancy.MaxRateLimit+1)) }, []string{"rate-limit"}},
+		{"the server's own zone", func(t *tenancy.Tenant) { t.Timezone = "Local" }, []string{"timezone"}},
+		{"the server's own zone by its file", func(t *tenancy.Tenant) { t.Timezone = "localtime" }, []string{"timezone"}},
+		{"a zone with leap seconds", func(t *tenancy.Tenant) { t.Timezone = "right/UTC" }, []string{"timezone"}},
+		{"a zone outside the folder", func(t *tenancy.Tenant) { t.Timezone = "../../etc/localtime" }, []string{"timezone"}},
+		{"a currency in small letters", func(t *tenancy.Tenant) { t.Currency = "usd" }, []string{"currency"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tenant := valid
+			test.change(&tenant)
+			_, err := tenancy.CreateTenant(t.Context(), d.Admin, tenant)
+			mustBeInvalid(t, err, test.fields...)
+		})
+	}
+	if all, err := tenancy.Tenants(t.Context(), d.Admin); len(all) > 0 || err != nil {
+		t.Errorf("Tenants = %v, %v, want none", all, err)
+	}
+}
+
+func TestASlugIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	first := d.MustTenant(t, "acme")
+	if _, err := tenancy.CreateTenant(t.Context(), d.Admin, tenancy.Tenant{Slug: "acme", Name: "Other"}); !errors.Is(err, tenancy.ErrConflict) {
+		t.Errorf("CreateTenant with a slug that is taken = %v, want ErrConflict", err)
+	}
+	if got, err := tenancy.TenantBySlug(t.Context(), d.Admin, "acme"); got != first || err != nil {
+		t.Errorf("TenantBySlug = %v, %v, want the first, unchanged", got, err)
+	}
+}
+
+func TestTenantsListsBySlug(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	zebra, acme := d.MustTenant(t, "zebra"), d.MustTenant(t, "acme")
+	got, err := tenancy.Tenants(t.Context(), d.Admin)
+	if diff := cmp.Diff([]tenancy.Tenant{acme, zebra}, got); diff != "" || err != nil {
+		t.Errorf("Tenants (-want +got): %v\n%s", err, diff)
+	}
+}
+
+func TestLimitFollowsThePlan(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		tenant tenancy.Tenant
+		want   int
+	}{
+		{tenancy.Tenant{Plan: tenancy.Standard}, 120},
+		{tenancy.Tenant{Plan: tenancy.Professional}, 300},
+		{tenancy.Tenant{Plan: tenancy.Enterprise, RateLimit: new(int32(7))}, 7},
+	} {
+		if got := test.tenant.Limit(); got != test.want {
+			t.Errorf("Limit of %s = %d, want %d", test.tenant.Plan, got, test.want)
+		}
+	}
+}
+
+func TestChangeTenantStoresTheChangeAlone(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	before, bystander := d.MustTenant(t, "acme"), d.MustTenant(t, "bystander")
+	for _, test := range []struct {
+		name         string
+		change, want func(*tenancy.Tenant)
+	}{
+		{"to Enterprise", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(900)) }, nil},
+		{"back to Professional", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Professional, nil }, nil},
+		{"name, zone and currency", func(t *tenancy.Tenant) { t.Name, t.Timezone, t.Currency = "Acme Ltd", "Asia/Tokyo", "JPY" }, nil},
+		{"suspend", func(t *tenancy.Tenant) { t.Suspended = true }, nil},
+		{"suspend again", func(t *tenancy.Tenant) { t.Suspended = true }, nil},
+		{"resume", func(t *tenancy.Tenant) { t.Suspended = false }, nil},
+		{"a slug stays", func(t *tenancy.Tenant) { t.Slug = "other" }, func(*tenancy.Tenant) {}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.want == nil {
+				test.want = test.change
+			}
+			want := before
+			test.want(&want)
+			got, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", test.change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored, err := tenancy.TenantBySlug(t.Context(), d.Admin, "acme")
+			if diff := cmp.Diff([]tenancy.Tenant{want, want}, []tenancy.Tenant{got, stored}); diff != "" || err != nil {
+				t.Errorf("ChangeTenant and what is stored (-want +got): %v\n%s", err, diff)
+			}
+			before = stored
+		})
+	}
+	if got, err := tenancy.TenantBySlug(t.Context(), d.Admin, "bystander"); got != bystander || err != nil {
+		t.Errorf("the other tenant = %v, %v, want it unchanged", got, err)
+	}
+}
+
+func TestASuspensionKeepsItsFirstMoment(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	d.MustTenant(t, "acme")
+	super := d.MustSuper(t)
+	var moments []time.Time
+	for range 2 {
+		if _, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Suspended = true }); err != nil {
+			t.Fatal(err)
+		}
+		var at time.Time
+		if err := super.QueryRow(t.Context(), `select suspended_at from tenants`).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		moments = append(moments, at)
+	}
+	if !moments[0].Equal(moments[1]) {
+		t.Errorf("suspended at %v, and once more at %v, want the first moment kept", moments[0], moments[1])
+	}
+}
+
+func TestChangeTenantRefusesFaultsAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	before := d.MustTenant(t, "acme")
+	_, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Name, t.Currency, t.Plan = "", "?", tenancy.Enterprise })
+	mustBeInvalid(t, err, "name", "currency", "rate-limit")
+	if got, err := tenancy.TenantBySlug(t.Context(), d.Admin, "acme"); got != before || err != nil {
+		t.Errorf("after a refused change = %v, %v, want %v", got, err, before)
+	}
+}
+
+func TestAnAbsentTenantIsNotFound(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	_, bySlug := tenancy.TenantBySlug(t.Context(), d.Admin, "nobody")
+	_, change := tenancy.ChangeTenant(t.Context(), d.Admin, "nobody", func(*tenancy.Tenant) { t.Error("change was called") })
+	for call, err := range map[string]error{
+		"TenantBySlug": bySlug, "ChangeTenant": change, "DeleteTenant": tenancy.DeleteTenant(t.Context(), d.Admin, "nobody"),
+	} {
+		if !errors.Is(err, tenancy.ErrNotFound) {
+			t.Errorf("%s = %v, want ErrNotFound", call, err)
+		}
+	}
+}
+
+func TestTheServingRoleCannotManageTenants(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	d.MustTenant(t, "acme")
+	_, create := tenancy.CreateTenant(t.Context(), d.DB, tenancy.Tenant{Slug: "other", Name: "Other"})
+	_, list := tenancy.Tenants(t.Context(), d.DB)
+	_, change := tenancy.ChangeTenant(t.Context(), d.DB, "acme", func(*tenancy.Tenant) {})
+	for call, err := range map[string]error{
+		"CreateTenant": create, "Tenants": list, "ChangeTenant": change, "DeleteTenant": tenancy.DeleteTenant(t.Context(), d.DB, "acme"),
+	} {
+		if tenancy.SQLState(err) != "42501" {
+			t.Errorf("%s as the runtime role = %v, want SQLSTATE 42501", call, err)
+		}
+	}
+}
+
+// The suite's fixture has a row of each tenant in every table, so nothing of A may
+// be left in any, and everything of B in all.
+func TestDeleteTenantTakesEverythingOfItAndNothingElse(t *testing.T) {
+	t.Parallel()
+	s := mustSuite(t)
+	if err := tenancy.DeleteTenant(t.Context(), s.Admin, "a"); err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range s.tables {
+		if x.b == nil && name != "key_hashes" {
+			continue
+		}
+		type count struct{ A, B int }
+		got := mustRows[count](t, s.super, fmt.Sprintf(`select count(*) filter (where tenant_id = %d) as a, count(*) filter (where tenant_id = %d) as b from %s`, s.a, s.b, name))[0]
+		if got.A != 0 || x.b != nil && got.B == 0 {
+			t.Errorf("after deleting a, %s holds %d rows of a and %d of b", name, got.A, got.B)
+		}
+		if x.b != nil {
+			if diff := cmp.Diff(x.b, s.mustRow(t, name, s.b)); diff != "" {
+				t.Errorf("b's row in %s (-before +after):\n%s", name, diff)
+			}
+		}
+	}
+	left, err := tenancy.Tenants(t.Context(), s.Admin)
+	if err != nil || len(left) != 1 || left[0].ID != s.b {
+		t.Errorf("Tenants = %v, %v, want b alone", left, err)
+	}
+	if again := s.MustTenant(t, "a"); again.ID == s.a {
+		t.Error("the slug's next tenant has the id of the deleted one")
+	}
+}
+
+// mustBeInvalid wants an InvalidError about exactly these fields.
+func mustBeInvalid(t *testing.T, err error, fields ...string) {
+	t.Helper()
+	invalid, ok := errors.AsType[tenancy.InvalidError](err)
+	if !ok {
+		t.Fatalf("error %v, want an InvalidError", err)
+	}
+	got, want := map[string]bool{}, map[string]bool{}
+	for field, messages := range invalid {
+		got[field] = len(messages) > 0 && strings.Contains(err.Error(), field+" "+messages[0])
+	}
+	for _, field := range fields {
+		want[field] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("fields with faults (-want +got): %v\n%s", err, diff)
+	}
+}
