@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/storeroom/storeroom"
+
+// arrows says which packages of the module each package may import: the order of
+// the house. Programs under cmd may import all of them and stand here only if
+// they may not. Any other package that does not stand here has no place yet.
+var arrows = map[string][]string{
+	"cmd/storeroom/demo":  {"catalog", "reports/sales", "tenancy", "tenancy/money"},
+	"api":                 {"api/settings", "catalog", "keys", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money"},
+	"api/settings":        {"keys", "ratelimit", "tenancy"},
+	"catalog":             {"tenancy", "tenancy/money"},
+	"catalog/csvimport":   {"catalog", "tenancy", "tenancy/money"},
+	"keys":                {"tenancy"},
+	"reports":             {"tenancy", "tenancy/money"},
+	"reports/sales":       {"tenancy", "tenancy/money"},
+	"tenancy":             {},
+	"tenancy/idempotency": {"tenancy"},
+	"tenancy/money":       {},
+	"tenancy/tenancytest": {"migrations", "tenancy"},
+	"ratelimit":           {},
+	"migrations":          {},
+	"deploy/local":        {},
+	"deploy/local/run":    {"deploy/local"},
+}
+
+// domain packages know nothing of HTTP: REST, pages and commands all call them.
+var domain = []string{"catalog", "catalog/csvimport", "keys", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string // without those of test files
+}
+
+func TestImportArrows(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, known := arrows[name]
+		program := !known && strings.HasPrefix(name, "cmd/")
+		if !known && !program {
+			t.Errorf("package %s has no place in the house: give it one in arrows, and in the design", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			imported, ours := strings.CutPrefix(path, module+"/")
+			switch {
+			case ours && strings.HasSuffix(imported, "test"):
+				t.Errorf("%s imports %s, which is for tests", name, imported)
+			case ours && !program && !slices.Contains(allowed, imported):
+				t.Errorf("%s imports %s, it may import %v", name, imported, allowed)
+			case strings.HasSuffix(path, "/pgxpool") && name != "tenancy":
+				t.Errorf("%s imports pgxpool: tenancy.DB is the only road to tenant rows", name)
+			case slices.Contains(domain, name) && (path == "net/http" || strings.HasPrefix(path, "github.com/go-chi/")):
+				t.Errorf("%s imports %s: the domain knows nothing of HTTP", name, path)
+			}
+		}
+	}
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = "../.."
+	output, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 10 {
+		t.Fatalf("go list found %d packages, want the whole module", len(all))
+	}
+	return all
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func TestTenantCommands(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	var made, changed, suspended, resumed tenantJSON
+	p.mustRun(t, &made, "tenant", "create", "--slug", "acme", "--name", "Acme Ltd", "--plan", "enterprise", "--rate-limit", "900", "--timezone", "Europe/Rome", "--currency", "EUR")
+	want := tenantJSON{made.ID, "acme", "Acme Ltd", tenancy.Enterprise, 900, "Europe/Rome", "EUR", false}
+	if made != want || made.ID == 0 {
+		t.Errorf("tenant create = %+v, want %+v", made, want)
+	}
+	// A plan of fixed limit takes the tenant's own away.
+	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
+	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false}
+	if changed != want {
+		t.Errorf("tenant set = %+v, want %+v", changed, want)
+	}
+	p.mustRun(t, &suspended, "tenant", "suspend", "--slug", "acme")
+	p.mustRun(t, &resumed, "tenant", "resume", "--slug", "acme")
+	if !suspended.Suspended || resumed.Suspended {
+		t.Errorf("suspended = %v, then %v, want true, then false", suspended.Suspended, resumed.Suspended)
+	}
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "bolt", "--name", "Bolt")
+	var all []tenantJSON
+	p.mustRun(t, &all, "tenant", "list")
+	if len(all) != 2 || all[0] != want || all[1].Slug != "bolt" || all[1].RateLimit != 120 {
+		t.Errorf("tenant list = %+v, want acme and bolt", all)
+	}
+	p.mustRun(t, &struct{}{}, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
+	if o := p.run(t, "tenant", "list"); o.code != 0 || strings.Contains(o.stdout, "acme") || !strings.Contains(o.stdout, "bolt") {
+		t.Errorf("tenant list after the deletion = %+v, want bolt alone", o)
+	}
+}
+
+func TestKeyCommands(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	var made, rolled keyJSON
+	p.mustRun(t, &made, "key", "create", "--tenant", "acme", "--name", "Till", "--scopes", "products:write,orders:read", "--expires", "90d")
+	if keys.Check(made.Key) != nil || made.Tenant != "acme" || made.Name != "Till" || made.ExpiresAt == nil {
+		t.Errorf("key create = %+v, want a key named Till that expires", made)
+	}
+	if diff := cmp.Diff([]keys.Permission{keys.ProductsWrite, keys.OrdersRead}, made.Permissions); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+	p.mustRun(t, &rolled, "key", "roll", "--tenant", "acme", "--id", "1", "--overlap", "1h")
+	if keys.Check(rolled.Key) != nil || rolled.Key == made.Key {
+		t.Errorf("key roll = %+v, want another key", rolled)
+	}
+	p.mustRun(t, &struct{}{}, "key", "revoke", "--tenant", "acme", "--id", "2")
+	var all []keyJSON
+	p.mustRun(t, &all, "key", "list", "--tenant", "acme")
+	if len(all) != 2 || all[0].RevokedAt == nil || all[1].ReplacedBy == nil || *all[1].ReplacedBy != 2 {
+		t.Errorf("key list = %+v, want the revoked second and the replaced first", all)
+	}
+	for _, k := range all {
+		if k.Key != "" {
+			t.Errorf("key list shows the key %d", k.ID)
+		}
+	}
+	for _, command := range []string{"create", "roll"} {
+		args := map[string][]string{"create": {"--name", "X", "--scopes", "read-only"}, "roll": {"--id", "3"}}[command]
+		o := p.run(t, append([]string{"key", command, "--tenant", "acme"}, args...)...)
+		if o.code != 0 || strings.Count(o.stdout, "sk_live_") != 1 || strings.Contains(o.stderr, "sk_live_") {
+			t.Errorf("key %s = %+v, want the key once, on stdout", command, o)
+		}
+	}
+	if o := p.run(t, "key", "list", "--tenant", "acme"); !strings.Contains(o.stdout, "Till") || !strings.Contains(o.stdout, "revoked") {
+		t.Errorf("key list = %+v, want a table", o)
+	}
+}
+
+func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	var user struct {
+		Email      string
+		Role       string
+		NewAccount bool `json:"new_account"`
+	}
+	create := []string{"user", "create", "--tenant", "acme", "--email", "Ada@Example.com", "--role", "owner", "--password-stdin"}
+	p.mustRunWith(t, "correct horse battery\r\n", &user, create...)
+	if user.Email != "ada@example.com" || user.Role != "owner" || !user.NewAccount {
+		t.Errorf("user create = %+v, want a new account of ada@example.com", user)
+	}
+	var hash string
+	if err := p.MustSuper(t).QueryRow(t.Context(), `select password_hash from users`).Scan(&hash); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(hash, "$argon2id$") || !tenancy.PasswordMatches(hash, "correct horse battery") {
+		t.Errorf("the stored hash %.12s… is not of the password", hash)
+	}
+	if o := p.runWith(t, "another password\n", create...); o.code != 1 || !strings.Contains(o.stderr, "--email: ada@example.com is a member of tenant acme already") {
+		t.Errorf("second user create = %+v, want a conflict", o)
+	}
+}
+
+// Each wrong command line ends in one sentence that names what is wrong.
+func TestWrongCommandLines(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	for _, test := range []struct{ line, want string }{
+		{"nonsense", `unknown command "nonsense": see storeroom --help`},
+		{"tenant nonsense", `unknown command "nonsense": see storeroom tenant --help`},
+		{"version nonsense", `unexpected argument "nonsense"`},
+		{"tenant list --nonsense", "nonsense"},
+		{"tenant create", "--slug, --name are required"},
+		{"tenant create --slug acme --name A", `--slug: there is a tenant "acme" already`},
+		{"tenant create --slug A_B --name A --plan gold --currency euro --timezone Mars", "--currency must be three capital letters such as EUR; --plan must be standard, professional or enterprise; --slug must be 1 to 63 lower-case letters"},
+		{"tenant create --slug a --name A --rate-limit 5", "--rate-limit goes with the enterprise plan only"},
+		{"tenant create --slug a --name A --plan enterprise", "--rate-limit is required for the enterprise plan"},
+		{"tenant create --slug a --name A --plan enterprise --rate-limit 99999999999", "--rate-limit must be between 1 and 10000000"},
+		{"tenant create --slug a --name A --plan enterprise --rate-limit x", "rate-limit"},
+		{"tenant set --slug acme", "nothing to set"},
+		{"tenant set --slug none --name N", `--slug: there is no tenant "none"`},
+		{"tenant suspend --slug none", `--slug: there is no tenant "none"`},
+		{"tenant delete --slug acme --confirm acne", `--confirm must repeat the slug "acme"`},
+		{"tenant delete --slug none --confirm none", `--slug: there is no tenant "none"`},
+		{"key create --tenant acme", "--name, --scopes are required"},
+		{"key create --tenant none --name N --scopes full", `--tenant: there is no tenant "none"`},
+		{"key create --tenant acme --name N --scopes all,full --expires 12x", `--expires must be 30d, 90d, 365d or never; --scopes must not name "all"`},
+		{"key create --tenant acme --name N --scopes full --expires 31d", "--expires must be 30, 90 or 365 days, or never"},
+		{"key create --tenant acme --name N --scopes full --expires 0d", "--expires must be 30d, 90d, 365d or never"},
+		{"key list", "--tenant is required"},
+		{"key revoke --tenant acme --id 77", "--id: tenant acme has no key 77"},
+		{"key revoke --tenant acme --id x", "id"},
+		{"key roll --tenant acme --id 77 --overlap 2h", "--overlap must be 0, 1h, 24h or 168h"},
+		{"key roll --tenant acme --id 77 --overlap soon", "--overlap must be 0, 1h, 24h or 168h"},
+		{"key roll --tenant acme --id 77", "--id: tenant acme has no key 77"},
+		{"user create --tenant acme --email x --role king --password-stdin", "--email must be an e-mail address; the password must have 12 to 128 characters; --role must be owner, admin or viewer"},
+		{"user create --tenant acme --email a@b.c --role owner", "--password-stdin is required"},
+		{"import " + empty, "--tenant is required"},
+		{"import --tenant acme", "want one folder"},
+		{"import --tenant acme " + file, "is not a folder"},
+		{"import --tenant acme " + filepath.Join(empty, "none"), "DIR: stat"},
+		{"import --tenant acme " + empty, "there is no products.csv"},
+		{"import --tenant none " + empty, `--tenant: there is no tenant "none"`},
+		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			o := p.run(t, strings.Fields(test.line)...)
+			if o.code != 1 || !strings.HasPrefix(o.stderr, "storeroom: ") || !strings.Contains(o.stderr, test.want) {
+				t.Errorf("code %d, stderr %q, want 1 and %q", o.code, o.stderr, test.want)
+			}
+			if strings.Count(o.stderr, "\n") != 1 && !strings.HasPrefix(test.line, "import") {
+				t.Errorf("stderr %q, want one sentence", o.stderr)
+			}
+		})
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	t.Parallel()
+	p := program{dir: t.TempDir()}
+	for _, line := range []string{"", "--help"} {
+		o := p.run(t, strings.Fields(line)...)
+		for _, command := range []string{"serve", "migrate", "dev", "version", "tenant", "key", "user", "import"} {
+			if o.code != 0 || !strings.Contains(o.stdout, "\n   "+command+" ") {
+				t.Errorf("storeroom %s = %d without %s: %s", line, o.code, command, o.stdout)
+			}
+		}
+	}
+}
+
+func TestVersionNamesTheSchema(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		Version string
+		Schema  int
+	}
+	program{}.mustRun(t, &v, "version")
+	if v.Version != version || v.Schema != migrations.Latest() {
+		t.Errorf("version = %+v, want %s and %d", v, version, migrations.Latest())
+	}
+}
+
+func TestMigrateTwiceAppliesNothingTwice(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	var m struct {
+		Version int
+		Applied []string
+	}
+	p.mustRun(t, &m, "migrate")
+	if m.Version != migrations.Latest() || len(m.Applied) != 0 {
+		t.Errorf("migrate = %+v, want nothing to do at version %d", m, migrations.Latest())
+	}
+}
+
+func TestPrintRolesNeedsNoDatabase(t *testing.T) {
+	t.Parallel()
+	p := program{dir: t.TempDir()}
+	first, second := p.run(t, "migrate", "--print-roles", "--database", "shop"), p.run(t, "migrate", "--print-roles", "--database", "shop")
+	for _, want := range []string{
+		"create role storeroom_runtime login", `create database "shop" owner storeroom_owner`,
+		"-- DATABASE_URL=postgres://storeroom_runtime:", "-- DATABASE_ADMIN_URL=postgres://storeroom_migrator:",
+	} {
+		if first.code != 0 || !strings.Contains(first.stdout, want) {
+			t.Errorf("migrate --print-roles = %d without %q:\n%s", first.code, want, first.stdout)
+		}
+	}
+	if first.stdout == second.stdout {
+		t.Error("two scripts have the same passwords")
+	}
+}
+
+func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	dir, errorsFile := t.TempDir(), filepath.Join(t.TempDir(), "errors.csv")
+	content := "sku,name,price,category\nA,Axe,1,1\n" + strings.Repeat("B,Bow,x,\n", 25)
+	for name, text := range map[string]string{"products.csv": content, "categories.csv": "id,name\n1,Tools\n", "orders.csv": "number\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := p.run(t, "import", "--tenant", "acme", "--errors", errorsFile, dir)
+	if o.code != 2 || strings.Join(strings.Fields(o.stdout), " ") != "FILE CREATED UPDATED UNCHANGED REFUSED categories.csv 1 0 0 0 products.csv 1 0 0 25" {
+		t.Errorf("import = %d, %q, want 2 and the counts", o.code, o.stdout)
+	}
+	for _, want := range []string{"passed over orders.csv: only", `products.csv line 3 SKU "B": price must be a decimal number`, "and 5 more; all of them are in " + errorsFile, "storeroom: 25 rows were refused"} {
+		if !strings.Contains(o.stderr, want) {
+			t.Errorf("stderr lacks %q:\n%s", want, o.stderr)
+		}
+	}
+	written, err := os.ReadFile(errorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := bytes.Count(written, []byte("\n")); lines != 26 || !strings.HasPrefix(string(written), "file,line,sku,field,reason\nproducts.csv,3,B,price,must be a decimal number\n") {
+		t.Errorf("--errors wrote %d lines:\n%s", lines, written)
+	}
+	o = p.run(t, "import", "--tenant", "acme", "--json", dir)
+	want := `{
+  "files": [
+    {
+      "file": "categories.csv",
+      "created": 0,
+      "updated": 0,
+      "unchanged": 1,
+      "refused": 0
+    },
+    {
+      "file": "products.csv",
+      "created": 0,
+      "updated": 0,
+      "unchanged": 1,
+      "refused": 25
+    }
+  ],
+  "passed_over": [
+    "orders.csv"
+  ],
+  "refused": 25
+}
+`
+	if diff := cmp.Diff(want, o.stdout); diff != "" || o.code != 2 {
+		t.Errorf("import --json = %d (-want +got):\n%s", o.code, diff)
+	}
+}

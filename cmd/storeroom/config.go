@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+
+	"github.com/storeroom/storeroom/keys"
+)
+
+// connectWithin bounds how long a command waits for PostgreSQL to let it in.
+const connectWithin = 15 * time.Second
+
+// config is everything that can be set, by variables of the environment alone.
+type config struct {
+	DatabaseURL       string       `env:"DATABASE_URL"`        // of the runtime role
+	DatabaseAdminURL  string       `env:"DATABASE_ADMIN_URL"`  // of the migrator
+	DatabaseDirectURL string       `env:"DATABASE_DIRECT_URL"` // past a pooler, for LISTEN; DATABASE_URL if empty
+	RedisURL          string       `env:"REDIS_URL"`
+	Addr              string       `env:"STOREROOM_ADDR" envDefault:"127.0.0.1:8080"`
+	KeyPeppers        keys.Peppers `env:"STOREROOM_KEY_PEPPERS"`
+	TrustedProxies    prefixes     `env:"STOREROOM_TRUSTED_PROXIES"`
+	LogFormat         logFormat    `env:"STOREROOM_LOG_FORMAT"` // json for serve and text for dev if empty
+	LogLevel          slog.Level   `env:"STOREROOM_LOG_LEVEL" envDefault:"info"`
+	Drain             drain        `env:"STOREROOM_DRAIN" envDefault:"5s"` // from not ready to refusing connections
+	DemoKey           string       `env:"STOREROOM_DEMO_KEY"`              // written by dev, used by nobody else
+}
+
+type (
+	prefixes  []netip.Prefix
+	logFormat string
+	drain     time.Duration
+)
+
+// parsers read the values that are not plain text. Their errors name no value that
+// is a secret.
+var parsers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[keys.Peppers](): func(s string) (any, error) { return keys.ParsePeppers(s) },
+	reflect.TypeFor[prefixes]():     func(s string) (any, error) { return parsePrefixes(s) },
+	reflect.TypeFor[logFormat]():    func(s string) (any, error) { return parseLogFormat(s) },
+	reflect.TypeFor[drain]():        func(s string) (any, error) { return parseDrain(s) },
+}
+
+// parsePrefixes reads addresses and CIDR blocks, separated by commas.
+func parsePrefixes(s string) (prefixes, error) {
+	var all prefixes
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		prefix, err := netip.ParsePrefix(part)
+		if address, addressErr := netip.ParseAddr(part); err != nil && addressErr == nil {
+			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("must hold addresses such as 10.0.0.1 or 10.0.0.0/8, not %q", part)
+		}
+		all = append(all, prefix)
+	}
+	return all, nil
+}
+
+func parseLogFormat(s string) (logFormat, error) {
+	if s != "json" && s != "text" {
+		return "", fmt.Errorf("must be json or text, not %q", s)
+	}
+	return logFormat(s), nil
+}
+
+func parseDrain(s string) (drain, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 || d > time.Minute {
+		return 0, fmt.Errorf("must be a time from 0s to 1m, not %q", s)
+	}
+	return drain(d), nil
+}
+
+// config reads the variables and names every fault at once: those in needs that
+// are missing, values that cannot be read, names that mean nothing here.
+func (c console) config(needs ...string) (config, error) {
+	saved, err := c.saved()
+	if err != nil {
+		return config{}, err
+	}
+	variables := saved
+	maps.Copy(variables, c.environment())
+	return parseConfig(variables, needs...)
+}
+
+func parseConfig(variables map[string]string, needs ...string) (config, error) {
+	var cfg config
+	var faults []string
+	for _, name := range needs {
+		if variables[name] == "" {
+			faults = append(faults, name+" is not set")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if strings.HasPrefix(name, "STOREROOM_") && !strings.HasPrefix(name, "STOREROOM_TEST_") && !known(name) {
+			faults = append(faults, name+" is not a variable of this program")
+		}
+	}
+	err := env.ParseWithOptions(&cfg, env.Options{Environment: variables, FuncMap: parsers})
+	if all, ok := errors.AsType[env.AggregateError](err); ok {
+		for _, err := range all.Errors {
+			faults = append(faults, variableFault(err))
+		}
+	}
+	if len(faults) > 0 {
+		return cfg, fmt.Errorf("configuration: %s", strings.Join(faults, "; "))
+	}
+	return cfg, nil
+}
+
+// known says whether a variable is one of config's.
+func known(name string) bool {
+	for field := range reflect.TypeFor[config]().Fields() {
+		if field.Tag.Get("env") == name {
+			return true
+		}
+	}
+	return false
+}
+
+// variableFault names the variable where the library names the field.
+func variableFault(err error) string {
+	fault, ok := errors.AsType[env.ParseError](err)
+	if !ok {
+		return err.Error()
+	}
+	field, _ := reflect.TypeFor[config]().FieldByName(fault.Name)
+	return field.Tag.Get("env") + ": " + fault.Err.Error()
+}
+
+// environment is the variables of the process; an empty one counts as not set.
+func (c console) environment() map[string]string {
+	variables := env.ToMap(c.environ)
+	maps.DeleteFunc(variables, func(_, value string) bool { return value == "" })
+	return variables
+}
+
+func (c console) savedPath() string { return filepath.Join(c.dir, ".local", "env") }
+
+// saved reads what dev has left in .local/env, if anything: one NAME=value a line.
+func (c console) saved() (map[string]string, error) {
+	variables := map[string]string{}
+	file, err := os.Open(c.savedPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return variables, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the saved variables: %w", err)
+	}
+	defer file.Close()
+	for lines, n := bufio.NewScanner(file), 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		name, value, found := strings.Cut(line, "=")
+		switch {
+		case line == "" || line[0] == '#':
+		case !found:
+			return nil, fmt.Errorf("%s line %d: want NAME=value", c.savedPath(), n)
+		case value != "":
+			variables[name] = value
+		}
+	}
+	return variables, nil
+}
+
+// save writes .local/env, whole or not at all, readable by its owner alone.
+func (c console) save(variables map[string]string) error {
+	var content strings.Builder
+	content.WriteString("# Written by `storeroom dev`; read by every other command here.\n")
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(&content, "%s=%s\n", name, variables[name])
+	}
+	path := c.savedPath()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", []byte(content.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// logger writes to stderr: text for people, JSON for machines.
+func (c console) logger(cfg config, usual logFormat) *slog.Logger {
+	options := &slog.HandlerOptions{Level: cfg.LogLevel}
+	if cmp.Or(cfg.LogFormat, usual) == "json" {
+		return slog.New(slog.NewJSONHandler(c.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(c.stderr, options))
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestConfigNamesEveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
+	c := console{dir: t.TempDir(), environ: []string{
+		"STOREROOM_KEY_PEPPERS=1:short", "STOREROOM_TRUSTED_PROXIES=10.0.0.0/8,nonsense", "STOREROOM_LOG_FORMAT=xml",
+		"STOREROOM_LOG_LEVEL=loud", "STOREROOM_DRAIN=1h", "STOREROOM_ADRR=:1", "STOREROOM_TEST_DATABASE_URL=x", "REDIS_URL=", "OTHER=1",
+	}}
+	_, err := c.config("DATABASE_URL", "REDIS_URL")
+	if err == nil {
+		t.Fatal("config = nil, want faults")
+	}
+	for _, want := range []string{
+		"DATABASE_URL is not set", "REDIS_URL is not set", "STOREROOM_ADRR is not a variable of this program",
+		"STOREROOM_KEY_PEPPERS: read the peppers: version 1", `STOREROOM_TRUSTED_PROXIES: must hold addresses such as 10.0.0.1 or 10.0.0.0/8, not "nonsense"`,
+		`STOREROOM_LOG_FORMAT: must be json or text, not "xml"`, "STOREROOM_LOG_LEVEL: ", `STOREROOM_DRAIN: must be a time from 0s to 1m, not "1h"`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("config = %v, want also %q", err, want)
+		}
+	}
+	for _, unwanted := range []string{"short", "TEST_DATABASE", "OTHER"} {
+		if strings.Contains(err.Error(), unwanted) {
+			t.Errorf("config = %v, want nothing of %s", err, unwanted)
+		}
+	}
+}
+
+func TestTheEnvironmentWinsOverWhatIsSaved(t *testing.T) {
+	t.Parallel()
+	c := console{dir: t.TempDir(), environ: []string{"REDIS_URL=redis://here", "STOREROOM_TRUSTED_PROXIES=10.0.0.1, fd00::/8", "DATABASE_URL="}}
+	if err := c.save(map[string]string{"REDIS_URL": "redis://saved", "DATABASE_URL": "postgres://saved?a=b"}); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := c.config("REDIS_URL", "DATABASE_URL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{cfg.RedisURL, cfg.DatabaseURL, cfg.Addr, []netip.Prefix(cfg.TrustedProxies)}
+	want := []any{"redis://here", "postgres://saved?a=b", "127.0.0.1:8080", []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("fd00::/8")}}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(c.savedPath()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the saved variables have mode %v, %v, want 0600", info.Mode(), err)
+	}
+}
+
+func TestABrokenSavedFileIsNamed(t *testing.T) {
+	t.Parallel()
+	c := console{dir: t.TempDir()}
+	if err := c.save(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.savedPath(), []byte("# fine\n\nREDIS_URL\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.config(); err == nil || !strings.Contains(err.Error(), "line 3: want NAME=value") {
+		t.Errorf("config = %v, want line 3 named", err)
+	}
+}

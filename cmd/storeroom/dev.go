@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/cmd/storeroom/demo"
+	"github.com/storeroom/storeroom/deploy/local"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const devDatabase = "storeroom"
+
+func (c console) devCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "dev",
+		Usage: "start private servers, make a demo shop and serve it",
+		Description: "PostgreSQL and Redis run out of .local/ unless DATABASE_URL (with DATABASE_ADMIN_URL) and REDIS_URL\n" +
+			"name others. What the other commands need is written to .local/env, which they read here.",
+		Action: func(ctx context.Context, _ *cli.Command) error {
+			return startedUnlessStopped(ctx, c.dev(ctx))
+		},
+	}
+}
+
+// dev does everything between a bare clone and a shop that answers. The address
+// is taken first: if that fails, nothing was started.
+func (c console) dev(ctx context.Context) (err error) {
+	saved, err := c.saved()
+	if err != nil {
+		return err
+	}
+	variables, err := c.devVariables(saved)
+	if err != nil {
+		return err
+	}
+	cfg, err := parseConfig(variables)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, cfg.Addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	servers, err := c.startServers(ctx, variables, saved)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, servers.Stop()) }()
+	if cfg, err = parseConfig(variables); err != nil {
+		return err
+	}
+	if _, err := migrate(ctx, cfg.DatabaseAdminURL); err != nil {
+		return err
+	}
+	cfg.Drain = 0
+	i, err := openInstance(ctx, cfg, c.logger(cfg, "text"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.close()) }()
+	shop, err := openShop(ctx, i, cfg)
+	if err != nil {
+		return err
+	}
+	variables["STOREROOM_DEMO_KEY"] = shop.key
+	if err := c.save(writable(variables)); err != nil {
+		return err
+	}
+	return i.serve(ctx, listener, func() error { return c.welcome(shop, listener.Addr()) })
+}
+
+// devVariables are those of the environment, and of an earlier run only what
+// belongs to the data: the addresses of its servers may be old.
+func (c console) devVariables(saved map[string]string) (map[string]string, error) {
+	variables := c.environment()
+	if (variables["DATABASE_URL"] == "") != (variables["DATABASE_ADMIN_URL"] == "") {
+		return nil, errors.New("set DATABASE_URL (the runtime role) and DATABASE_ADMIN_URL (the migrator) together, or neither for a private PostgreSQL")
+	}
+	for _, name := range []string{"STOREROOM_KEY_PEPPERS", "STOREROOM_DEMO_KEY"} {
+		if variables[name] == "" && saved[name] != "" {
+			variables[name] = saved[name]
+		}
+	}
+	if variables["STOREROOM_KEY_PEPPERS"] == "" {
+		pepper := make([]byte, 32)
+		rand.Read(pepper)
+		variables["STOREROOM_KEY_PEPPERS"] = "1:" + hex.EncodeToString(pepper)
+	}
+	return variables, nil
+}
+
+// writable are the variables that other commands need, without those of the
+// process that are none of ours. The address is left out, so that a later start
+// without it has the default again.
+func writable(variables map[string]string) map[string]string {
+	kept := map[string]string{}
+	for name, value := range variables {
+		if known(name) && name != "STOREROOM_ADDR" {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// startServers starts what the environment does not bring and adds its addresses
+// to the variables.
+func (c console) startServers(ctx context.Context, variables, saved map[string]string) (*local.Servers, error) {
+	servers, err := local.Start(ctx, filepath.Join(c.dir, ".local"), local.Options{
+		Postgres: variables["DATABASE_URL"] == "",
+		Redis:    variables["REDIS_URL"] == "",
+		Durable:  true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if servers.RedisURL != "" {
+		variables["REDIS_URL"] = servers.RedisURL
+	}
+	if servers.AdminURL == "" {
+		return servers, nil
+	}
+	migrator, runtime := passwordOf(saved["DATABASE_ADMIN_URL"]), passwordOf(saved["DATABASE_URL"])
+	if err := makeDatabase(ctx, servers.AdminURL, migrator, runtime); err != nil {
+		return nil, errors.Join(err, servers.Stop())
+	}
+	variables["DATABASE_ADMIN_URL"] = roleURL(servers.AdminURL, "storeroom_migrator", migrator)
+	variables["DATABASE_URL"] = roleURL(servers.AdminURL, "storeroom_runtime", runtime)
+	return servers, nil
+}
+
+// passwordOf keeps the password of an earlier run, so that a URL that somebody
+// noted stays good, or makes one.
+func passwordOf(saved string) string {
+	if u, err := url.Parse(saved); err == nil && u.User != nil {
+		if password, set := u.User.Password(); set && password != "" {
+			return password
+		}
+	}
+	return rand.Text()
+}
+
+func roleURL(server, role, password string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server // of our own making: it does parse
+	}
+	u.User = url.UserPassword(role, password)
+	u.Path = "/" + devDatabase
+	return u.String()
+}
+
+// makeDatabase makes the roles and the database unless they are there.
+func makeDatabase(ctx context.Context, adminURL, migratorPassword, runtimePassword string) error {
+	conn, err := connect(ctx, "the private PostgreSQL", adminURL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	for _, statement := range migrations.Roles(devDatabase, migratorPassword, runtimePassword) {
+		// Again they change nothing, but the database cannot be made twice.
+		if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != "42P04" {
+			return fmt.Errorf("make the roles and the database: %w", err)
+		}
+	}
+	return nil
+}
+
+// shop is the demo tenant as it stands.
+type shop struct {
+	tenant   tenancy.Tenant
+	made     bool // by this start
+	products int64
+	product  int64 // id of one of them
+	key      string
+	news     string // what changed about the key, if anything
+}
+
+// openShop finds the demo tenant, its products and its key, and makes what is
+// missing. Products are made only where there are none: what somebody has changed
+// stays changed.
+func openShop(ctx context.Context, i *instance, cfg config) (shop, error) {
+	admin, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
+	if err != nil {
+		return shop{}, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
+	}
+	defer admin.Close()
+	s := shop{key: cfg.DemoKey}
+	s.tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		s.tenant, err = tenancy.CreateTenant(ctx, admin, tenancy.Tenant{Slug: demo.Slug, Name: demo.Name})
+		s.made = true
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := s.stock(ctx, catalog.New(i.db)); err != nil {
+		return s, err
+	}
+	return s, s.findKey(ctx, i.keys, keys.New(admin, cfg.KeyPeppers))
+}
+
+// stock loads the demo products if there are none, and picks one to show.
+func (s *shop) stock(ctx context.Context, store *catalog.Store) error {
+	for range 2 {
+		page, err := store.List(ctx, s.tenant.ID, catalog.Filter{Pages: catalog.Pages{Page: 1, PerPage: 1}})
+		if err != nil {
+			return err
+		}
+		if len(page.Items) > 0 {
+			s.products, s.product = page.Total, page.Items[0].ID
+			return nil
+		}
+		if _, err := demo.Load(ctx, store, s.tenant.ID); err != nil {
+			return err
+		}
+	}
+	return errors.New("the demo shop has no products")
+}
+
+// findKey keeps the key of an earlier run if it still opens the shop.
+func (s *shop) findKey(ctx context.Context, resolver *keys.Resolver, store *keys.Store) error {
+	if s.key != "" {
+		principal, err := resolver.Resolve(ctx, s.key)
+		if err == nil && principal.Tenant.ID == s.tenant.ID {
+			return nil
+		}
+		if err != nil && !errors.Is(err, keys.ErrUnknown) && !errors.Is(err, keys.ErrMalformed) {
+			return err
+		}
+	}
+	if !s.made {
+		s.news = "It is new: that of the last start is lost or works no longer."
+	}
+	permissions, err := keys.ParsePermissions("full")
+	if err != nil {
+		return err
+	}
+	_, secret, err := store.Create(ctx, s.tenant.ID, keys.NewKey{Name: "Demo key", Permissions: permissions})
+	s.key = secret.Reveal()
+	return err
+}
+
+// welcome tells how to use the shop.
+func (c console) welcome(s shop, addr net.Addr) error {
+	base := baseURL(addr)
+	curl := fmt.Sprintf("curl -sS -H 'Authorization: Bearer %s'", s.key)
+	_, err := fmt.Fprintf(c.stdout, `
+Storeroom is ready: %[1]d products of the demo shop %[2]q, %[3]d requests a minute.
+
+  address   %[4]s
+  docs      %[4]s/docs
+  demo key  %[5]s
+%[6]s
+  %[7]s '%[4]s/api/products?per_page=3&sort=price'
+  %[7]s '%[4]s/api/products?search=lantern'
+  %[7]s -H 'Content-Type: application/json' -d '{"type":"add","quantity":5}' '%[4]s/api/products/%[8]d/inventory/adjust'
+
+Ctrl-C stops everything.
+`, s.products, s.tenant.Name, s.tenant.Limit(), base, s.key, indented(s.news), curl, s.product)
+	return err
+}
+
+// indented puts the news, if any, on a line below the key.
+func indented(news string) string {
+	if news == "" {
+		return ""
+	}
+	return "            " + news + "\n"
+}

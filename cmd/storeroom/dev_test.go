@@ -1,0 +1,160 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// From an empty folder to a shop that answers, and back to nothing, twice.
+func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	environ := []string{"STOREROOM_ADDR=127.0.0.1:0"}
+	first, servers := useShop(t, dir, environ, "")
+	for _, address := range servers {
+		if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {
+			conn.Close()
+			t.Errorf("%s still listens after the end", address)
+		}
+	}
+	second, _ := useShop(t, dir, environ, "")
+	if second.key != first.key {
+		t.Errorf("the second start has the key %.12s…, want that of the first, %.12s…", second.key, first.key)
+	}
+	// The stock of the first start's curl is there still.
+	if second.quantity != first.quantity+5 {
+		t.Errorf("quantity = %d, want %d", second.quantity, first.quantity+5)
+	}
+	c := console{dir: dir}
+	saved, err := c.saved()
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved["STOREROOM_DEMO_KEY"] = "lost"
+	if err := c.save(saved); err != nil {
+		t.Fatal(err)
+	}
+	if third, _ := useShop(t, dir, environ, "It is new: that of the last start is lost"); third.key == first.key {
+		t.Error("the third start has the lost key")
+	}
+}
+
+type visit struct {
+	key      string
+	quantity int
+}
+
+var (
+	printedKey  = regexp.MustCompile(`demo key  (sk_live_\w+)`)
+	printedCurl = regexp.MustCompile(`(?m)^  curl -sS (.*) '(http://[^']+)'$`)
+	printedData = regexp.MustCompile(` -d '([^']+)'`)
+	oneQuantity = regexp.MustCompile(`"quantity":(\d+)`)
+)
+
+// useShop starts dev, does what its three curl lines do, and stops it. news is
+// what it must say about the key, if anything.
+func useShop(t *testing.T, dir string, environ []string, news string) (visit, []string) {
+	t.Helper()
+	p := start(t, dir, environ, "dev")
+	said := p.readUntil(t, "Ctrl-C stops everything.")
+	if strings.Contains(said, "It is new") != (news != "") || !strings.Contains(said, news) {
+		t.Errorf("dev says %q, want news %q", said, news)
+	}
+	key := printedKey.FindStringSubmatch(said)
+	curls := printedCurl.FindAllStringSubmatch(said, -1)
+	if key == nil || len(curls) != 3 {
+		t.Fatalf("dev prints no key or not three curl lines:\n%s", said)
+	}
+	v := visit{key: key[1]}
+	for _, curl := range curls {
+		if answer := paste(t, curl[1], curl[2], v.key); strings.Contains(curl[2], "/adjust") {
+			v.quantity = mustInt(t, oneQuantity.FindStringSubmatch(answer)[1]) - 5
+		}
+	}
+	saved, err := console{dir: dir}.saved()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var servers []string
+	for _, name := range []string{"DATABASE_URL", "REDIS_URL"} {
+		u, err := url.Parse(saved[name])
+		if err != nil || u.Host == "" {
+			t.Fatalf("%s = %q, %v, want a URL", name, saved[name], err)
+		}
+		servers = append(servers, u.Host)
+	}
+	p.stop(t)
+	return v, servers
+}
+
+// paste does what a printed curl line does and returns the answer.
+func paste(t *testing.T, options, address, key string) string {
+	t.Helper()
+	if !strings.Contains(options, "-H 'Authorization: Bearer "+key+"'") {
+		t.Errorf("the curl options %s lack the key", options)
+	}
+	method, body := "GET", io.Reader(nil)
+	if data := printedData.FindStringSubmatch(options); data != nil {
+		method, body = "POST", strings.NewReader(data[1])
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 || !strings.Contains(string(answer), `"sku"`) {
+		t.Errorf("%s = %s, %v: %.200s", address, response.Status, err, answer)
+	}
+	return string(answer)
+}
+
+func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	server := start(t, p.dir, p.environ, "dev")
+	said := server.readUntil(t, "Ctrl-C stops everything.")
+	if !strings.Contains(said, `products of the demo shop "Larch & Loam"`) {
+		t.Errorf("dev says %s", said)
+	}
+	server.stop(t)
+	if _, err := os.Stat(filepath.Join(p.dir, ".local", "servers.json")); err == nil {
+		t.Error("dev started servers of its own beside those it was given")
+	}
+	saved, err := console{dir: p.dir}.saved()
+	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_ADDR"] != "" || saved["PATH"] != "" {
+		t.Errorf("saved = %v, %v, want the given URL and neither address nor path", saved, err)
+	}
+}
+
+func TestDevWantsBothDatabaseURLs(t *testing.T) {
+	t.Parallel()
+	p := program{dir: t.TempDir(), environ: []string{"DATABASE_URL=postgres://x"}}
+	if o := p.run(t, "dev"); o.code != 1 || !strings.Contains(o.stderr, "DATABASE_ADMIN_URL (the migrator) together") {
+		t.Errorf("dev = %d, %q, want 1 and the missing variable", o.code, o.stderr)
+	}
+}
+
+func mustInt(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// threeInstances starts three servers that share PostgreSQL and Redis.
+func threeInstances(t *testing.T) (program, []string) {
+	t.Helper()
+	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_LOG_LEVEL=info")
+	var processes []*process
+	for range 3 {
+		processes = append(processes, start(t, p.dir, p.environ, "serve"))
+	}
+	var bases []string
+	for _, server := range processes {
+		bases = append(bases, server.address(t))
+	}
+	t.Cleanup(func() {
+		for _, server := range processes {
+			server.stop(t)
+		}
+	})
+	return p, bases
+}
+
+// However many instances and clients: of what is offered within a minute exactly
+// as many requests are admitted as the plan says. It runs beside no other test of
+// this package, and clients pause between requests: on a starved machine Redis
+// would answer later than a decision waits, and that is another test's matter.
+func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
+	const limit, clients, offer, pause = 700, 300, 3 * time.Second, 200 * time.Millisecond
+	p, bases := threeInstances(t)
+	key := p.mustKey(t, "acme", "700")
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = clients
+	defer transport.CloseIdleConnections()
+	var admitted, refused, other atomic.Int64
+	var all sync.WaitGroup
+	end := time.Now().Add(offer)
+	for n := range clients {
+		all.Go(func() {
+			client := &http.Client{Transport: transport}
+			for time.Sleep(pause * time.Duration(n) / clients); time.Now().Before(end); time.Sleep(pause) {
+				switch status := ask(t, client, bases[n%3]+"/api/me", key.Key); status {
+				case 200:
+					admitted.Add(1)
+				case 429:
+					refused.Add(1)
+				default:
+					other.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if admitted.Load() != limit || refused.Load() < limit || other.Load() != 0 {
+		t.Errorf("%d admitted, %d refused, %d others, want exactly %d admitted and many refused", admitted.Load(), refused.Load(), other.Load(), limit)
+	}
+}
+
+func ask(t *testing.T, client *http.Client, url, key string) int {
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		return 0
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	response, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func TestWhatTheOperatorChangesHoldsOnEveryInstanceWithinTwoSeconds(t *testing.T) {
+	t.Parallel()
+	p, bases := threeInstances(t)
+	key := p.mustKey(t, "acme", "100000")
+	everywhere := func(want int) {
+		t.Helper()
+		since := time.Now()
+		for _, base := range bases {
+			for get(t, base+"/api/me", key.Key) != want {
+				if took := time.Since(since); took > 2*time.Second {
+					t.Fatalf("%s does not answer %d after %v", base, want, took)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+	everywhere(200)
+	p.mustRun(t, &struct{}{}, "tenant", "suspend", "--slug", "acme")
+	everywhere(403)
+	p.mustRun(t, &struct{}{}, "tenant", "resume", "--slug", "acme")
+	everywhere(200)
+	p.mustRun(t, &struct{}{}, "tenant", "set", "--slug", "acme", "--rate-limit", "1")
+	everywhere(429)
+	p.mustRun(t, &struct{}{}, "tenant", "set", "--slug", "acme", "--rate-limit", "100000")
+	everywhere(200)
+	p.mustRun(t, &struct{}{}, "key", "revoke", "--tenant", "acme", "--id", "1")
+	everywhere(401)
+}
