@@ -1,0 +1,157 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
+)
+
+// strangers is the bucket of an address: a burst of 60 and 60 a minute, for
+// requests without a valid key only.
+var strangers = ratelimit.Refill{Burst: 60, Every: time.Second}
+
+// rateLimit is what the three headers say.
+type rateLimit struct {
+	Limit     int   `json:"limit"`
+	Remaining int   `json:"remaining"`
+	Reset     int64 `json:"reset"` // Unix second, rounded up
+}
+
+// authenticate lets nothing under /api pass without a valid key that is within
+// its tenant's limit, and puts the rate-limit headers on every answer there,
+// whatever becomes of the request.
+func (s *Server) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if underAPI(r.URL.RawPath) {
+			w.Header().Set("Cache-Control", "no-store")
+			if err := s.identify(w, r); err != nil {
+				s.fail(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// identify finds out who asks and counts the request.
+func (s *Server) identify(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.resolve(w, r)
+	if err != nil {
+		return err
+	}
+	s.keys.Used(p)
+	exchangeOf(r).principal = p
+	tenant := strconv.FormatInt(int64(p.Tenant.ID), 10)
+	if err := note(w, r, s.limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())); err != nil {
+		return err
+	}
+	if p.Tenant.Suspended {
+		return &problem{code: TenantSuspended}
+	}
+	return nil
+}
+
+// resolve finds whose key a request holds. What has no valid key is charged to
+// its address. A key that this instance does not know is looked up only while
+// the address has tokens left, so that guessing never reaches PostgreSQL for long.
+func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principal, error) {
+	token, err := bearer(r)
+	if err == nil {
+		if p, known := s.keys.Known(token); known {
+			return p, nil
+		}
+	}
+	address := "a:" + s.clientAddress(r)
+	if err == nil && keys.Check(token) == nil {
+		if err := note(w, r, s.limiter.PeekToken(r.Context(), address, strangers)); err != nil {
+			return nil, err
+		}
+		p, err := s.keys.Resolve(r.Context(), token)
+		if err == nil {
+			return p, nil
+		}
+		if !errors.Is(err, keys.ErrUnknown) {
+			return nil, &problem{code: ServiceUnavailable, cause: err}
+		}
+	}
+	if limited := note(w, r, s.limiter.TakeToken(r.Context(), address, strangers)); limited != nil {
+		return nil, limited
+	}
+	if err == nil {
+		err = &problem{code: InvalidAPIKey}
+	}
+	return nil, err
+}
+
+// bearer returns the key that the Authorization header holds.
+func bearer(r *http.Request) (string, error) {
+	given := r.Header.Values("Authorization")
+	if len(given) == 0 || len(given) == 1 && given[0] == "" {
+		return "", &problem{code: MissingAPIKey}
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
+		return "", &problem{code: InvalidAPIKey}
+	}
+	return strings.TrimLeft(token, " "), nil
+}
+
+// note puts a decision into the headers and returns the 429 if it is a refusal.
+func note(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
+	reset := d.Reset.Add(time.Second - time.Nanosecond).Unix()
+	exchangeOf(r).limit = rateLimit{d.Limit, d.Remaining, reset}
+	h := w.Header()
+	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(d.Remaining))
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(reset, 10))
+	if !d.Allowed {
+		return &problem{code: RateLimitExceeded, wait: d.RetryAfter}
+	}
+	return nil
+}
+
+// clientAddress names where a request comes from: the peer, or, where the peer is
+// a trusted proxy, the last address in X-Forwarded-For that is not one. IPv6 is
+// named by its /64, which is what one customer of a network has.
+func (s *Server) clientAddress(r *http.Request) string {
+	address, ok := parseAddress(r.RemoteAddr)
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(forwarded) {
+		if !ok || !s.trusts(address) {
+			break
+		}
+		before, valid := parseAddress(strings.TrimSpace(hop))
+		if !valid {
+			break // whatever stands further left is anybody's word
+		}
+		address = before
+	}
+	switch {
+	case !ok:
+		return "unknown"
+	case address.Is6():
+		prefix, _ := address.Prefix(64) // 64 bits are always there
+		return prefix.String()
+	}
+	return address.String()
+}
+
+func (s *Server) trusts(address netip.Addr) bool {
+	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// parseAddress reads an address with or without a port.
+func parseAddress(text string) (netip.Addr, bool) {
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return at.Addr().Unmap().WithZone(""), true
+	}
+	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	return address.Unmap().WithZone(""), err == nil
+}

@@ -1,0 +1,380 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+func TestWithoutAValidKeyNothingUnderAPIAnswers(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	revoked, revokedSecret := a.mustNewKey(t, a.tenant, "full")
+	if err := a.keys.Revoke(t.Context(), a.tenant.ID, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	expired, expiredSecret := a.mustNewKey(t, a.tenant, "full")
+	a.exec(t, `update api_keys set expires_at = now() - interval '1 second' where id = $1`, expired.ID)
+	authorization := func(values ...string) http.Header { return http.Header{"Authorization": values} }
+	const me = "/api/me"
+	calls := []call{
+		{name: "no header", path: me, key: "-", wantCode: MissingAPIKey},
+		{name: "an empty header", path: me, key: "-", header: authorization(""), wantCode: MissingAPIKey},
+		{name: "another scheme", path: me, header: authorization("Basic dTpw"), wantCode: InvalidAPIKey},
+		{name: "the key without a scheme", path: me, header: authorization(a.key), wantCode: InvalidAPIKey},
+		{name: "a scheme without a key", path: me, header: authorization("Bearer"), wantCode: InvalidAPIKey},
+		{name: "two headers", path: me, header: authorization("Bearer "+a.key, "Bearer "+a.key), wantCode: InvalidAPIKey},
+		{name: "a malformed key", path: me, key: "sk_live_123", wantCode: InvalidAPIKey},
+		{name: "a reserved key", path: me, key: strings.Replace(a.key, "live", "test", 1), wantCode: InvalidAPIKey},
+		{name: "a mistyped key", path: me, key: a.key[:len(a.key)-1] + "!", wantCode: InvalidAPIKey},
+		{name: "an unknown key", path: me, key: keys.Generate().Reveal(), wantCode: InvalidAPIKey},
+		{name: "a revoked key", path: me, key: revokedSecret, wantCode: InvalidAPIKey},
+		{name: "an expired key", path: me, key: expiredSecret, wantCode: InvalidAPIKey},
+		{name: "a path that does not exist", path: "/api/nothing", key: "-", wantCode: MissingAPIKey},
+		{name: "/api itself", path: "/api", key: "-", wantCode: MissingAPIKey},
+		{name: "/api/", path: "/api/", key: "-", wantCode: MissingAPIKey},
+		{name: "a method that does not exist", method: "BREW", path: me, key: "-", wantCode: MissingAPIKey},
+		{name: "a body that is broken", method: "POST", path: "/api/products", body: "{", key: "-", wantCode: MissingAPIKey},
+		{name: "a path with dots", path: "/api/../healthz", key: "-", wantCode: MissingAPIKey},
+	}
+	for i, c := range calls {
+		t.Run(c.name, func(t *testing.T) {
+			c.wantStatus = http.StatusUnauthorized
+			got := a.try(t, c)
+			if h := got.Header.Get("WWW-Authenticate"); h != "Bearer" {
+				t.Errorf("WWW-Authenticate = %q", h)
+			}
+			if got.Header.Get("X-Ratelimit-Limit") != "60" {
+				t.Errorf("%d: limit = %s, want that of the address", i, got.Header.Get("X-Ratelimit-Limit"))
+			}
+		})
+	}
+	same := map[string]bool{}
+	for _, key := range []string{keys.Generate().Reveal(), revokedSecret, expiredSecret, "sk_live_1"} {
+		same[string(a.send(t, call{path: me, key: key}).body)] = true
+	}
+	if len(same) != 1 {
+		t.Errorf("unknown, revoked, expired and malformed keys can be told apart: %v", same)
+	}
+}
+
+func TestTheSchemeIsReadInAnyCase(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, value := range []string{"bearer " + a.key, "BEARER  " + a.key} {
+		a.try(t, call{path: "/api/me", header: http.Header{"Authorization": {value}}, wantStatus: 200})
+	}
+}
+
+func TestAnAddressThatGuessesIsStopped(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	unseen := a.mustKey(t, a.tenant, "full")
+	a.try(t, call{path: "/api/me", wantStatus: 200})
+	for i := range 60 {
+		got := a.try(t, call{path: "/api/me", key: keys.Generate().Reveal(), wantStatus: 401})
+		if left := mustHeader(t, got, "X-Ratelimit-Remaining"); left < 59-int64(i) || left > 61-int64(i) {
+			t.Fatalf("after %d guesses %d are left", i+1, left)
+		}
+	}
+	var limited reply
+	for range 10 { // a token comes back every second
+		if limited = a.send(t, call{path: "/api/me", key: "-"}); limited.StatusCode == 429 {
+			break
+		}
+	}
+	if limited.StatusCode != 429 || limited.code(t) != RateLimitExceeded || mustHeader(t, limited, "Retry-After") < 1 {
+		t.Fatalf("an empty bucket answers %d %s", limited.StatusCode, limited.body)
+	}
+	known := func() bool { _, known := a.server.keys.Known(a.key); return known }
+	for !known() { // on a busy machine memory may be out of date just now
+		a.send(t, call{path: "/api/me"})
+		a.send(t, call{path: "/api/me", key: "-"})
+	}
+	if got := a.send(t, call{path: "/api/me"}); got.StatusCode != 200 && known() {
+		t.Errorf("a key that is known = %d %s", got.StatusCode, got.body)
+	}
+	if got := a.send(t, call{path: "/api/me", key: unseen}); got.StatusCode == 200 {
+		// A token may have come back meanwhile: then the look at the database was due.
+		if left := mustHeader(t, limited, "X-Ratelimit-Remaining"); left != 0 {
+			t.Errorf("a key that is not known was looked up with %d tokens left", left)
+		}
+	} else if got.StatusCode != 429 {
+		t.Errorf("a key that is not known = %d", got.StatusCode)
+	}
+	a.try(t, call{name: "the same /64", path: "/api/nothing", key: "-", header: http.Header{"X-Forwarded-For": {strings.Replace(a.address, "::1", "::2", 1)}}, wantStatus: 429})
+	a.try(t, call{name: "another address", path: "/api/me", key: "-", header: http.Header{"X-Forwarded-For": {"2001:db8:ffff:" + a.address[9:13] + "::1"}}, wantStatus: 401})
+}
+
+func mustHeader(t testing.TB, a reply, name string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)
+	if err != nil {
+		t.Fatalf("%s of %d: %v", name, a.StatusCode, err)
+	}
+	return n
+}
+
+func TestTheAddressIsThePeersUnlessAProxyIsTrusted(t *testing.T) {
+	t.Parallel()
+	s := &Server{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
+	for _, c := range []struct{ peer, forwarded, want string }{
+		{"203.0.113.9:4711", "", "203.0.113.9"},
+		{"203.0.113.9:4711", "198.51.100.1", "203.0.113.9"},
+		{"10.1.2.3:80", "198.51.100.1", "198.51.100.1"},
+		{"10.1.2.3:80", "192.0.2.7, 198.51.100.1", "198.51.100.1"},
+		{"10.1.2.3:80", "192.0.2.7, 198.51.100.1,10.9.9.9 , fd00::1", "198.51.100.1"},
+		{"10.1.2.3:80", "10.7.7.7", "10.7.7.7"},
+		{"10.1.2.3:80", "", "10.1.2.3"},
+		{"10.1.2.3:80", "198.51.100.1, unknown", "10.1.2.3"},
+		{"10.1.2.3:80", "198.51.100.1:5555", "198.51.100.1"},
+		{"10.1.2.3:80", "[2001:db8:1:2:3::4]:5555", "2001:db8:1:2::/64"},
+		{"[::ffff:203.0.113.9]:1", "", "203.0.113.9"},
+		{"[2001:db8:1:2:3::4%eth0]:1", "", "2001:db8:1:2::/64"},
+		{"@", "", "unknown"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.peer
+		r.Header["X-Forwarded-For"] = strings.Split(c.forwarded, ";")
+		if got := s.clientAddress(r); got != c.want {
+			t.Errorf("clientAddress(%s, %q) = %s, want %s", c.peer, c.forwarded, got, c.want)
+		}
+	}
+}
+
+func TestATenantIsHeldToItsLimit(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	small := a.MustTenant(t, "small", withLimit(5))
+	one, two := a.mustKey(t, small, "full"), a.mustKey(t, small, "read-only")
+	for i, c := range []call{
+		{path: "/api/me", key: one, wantStatus: 200},
+		{path: "/api/nothing", key: two, wantStatus: 404},
+		{method: "PUT", path: "/api/me", key: one, wantStatus: 405},
+		{method: "POST", path: "/api/products", key: two, wantStatus: 403},
+		{method: "POST", path: "/api/products", body: "{}", key: one, wantStatus: 422},
+	} {
+		got := a.try(t, c)
+		if left := mustHeader(t, got, "X-Ratelimit-Remaining"); left != int64(4-i) || mustHeader(t, got, "X-Ratelimit-Limit") != 5 {
+			t.Errorf("%d: %d left of %s", got.StatusCode, left, got.Header.Get("X-Ratelimit-Limit"))
+		}
+	}
+	for _, key := range []string{one, two} {
+		got := a.try(t, call{path: "/api/me", key: key, wantStatus: 429, wantCode: RateLimitExceeded})
+		wait, reset := mustHeader(t, got, "Retry-After"), mustHeader(t, got, "X-Ratelimit-Reset")
+		if in := reset - time.Now().Unix(); wait < 1 || wait > 60 || in < wait-2 || in > wait+2 {
+			t.Errorf("Retry-After = %d, the reset is in %d s", wait, in)
+		}
+	}
+	a.try(t, call{name: "another tenant", path: "/api/me", wantStatus: 200})
+}
+
+func TestASuspendedTenantIsRefusedAndCounted(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.exec(t, `update tenants set suspended_at = now() where id = $1`, a.tenant.ID)
+	for _, path := range []string{"/api/me", "/api/nothing", "/api/products/x"} {
+		got := a.try(t, call{path: path, wantStatus: 403, wantCode: TenantSuspended})
+		if mustHeader(t, got, "X-Ratelimit-Limit") != 1_000_000 {
+			t.Errorf("limit = %s", got.Header.Get("X-Ratelimit-Limit"))
+		}
+	}
+}
+
+func TestEveryRouteHoldsToItsPermission(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, permission := range []string{"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read"} {
+		key := a.mustKey(t, a.tenant, permission)
+		held := keys.Permissions{keys.Permission(permission)}
+		for _, r := range a.server.routes() {
+			if !underAPI(r.pattern) {
+				continue
+			}
+			// Neither the id nor the body would pass: permission comes before both.
+			got := a.send(t, call{method: r.method, path: strings.NewReplacer("{id}", "x", "{sku}", "x").Replace(r.pattern), body: "{", key: key})
+			refused := got.StatusCode == 403
+			if want := r.permission != anyKey && !held.Allow(r.permission); refused != want {
+				t.Errorf("%s %s with %s = %d, want 403: %t", r.method, r.pattern, permission, got.StatusCode, want)
+			}
+			if refused && got.code(t) != InsufficientPermissions {
+				t.Errorf("code = %s", got.code(t))
+			}
+		}
+	}
+}
+
+func TestARouteWithoutAPermissionCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, r := range []route{
+		{"GET", "/api/open", "", nil}, {"GET", "/api/open", noKey, nil}, {"GET", "/api", noKey, nil},
+		{"GET", "/page", "", nil}, {"GET", "/page", anyKey, nil}, {"GET", "/page", keys.ProductsRead, nil},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s with permission %q was registered", r.pattern, r.permission)
+				}
+			}()
+			(&Server{}).serve(r)
+		}()
+	}
+}
+
+func TestOutsideAPINeitherKeyNorLimitIsAsked(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.tryAll(t, []call{
+		{name: "health", path: "/healthz", key: "-", wantStatus: 200, want: []string{`"status":"ok"`, `"version":"test"`}},
+		{name: "readiness", path: "/readyz", key: "-", wantStatus: 200, want: []string{`"status":"ready"`}},
+		{name: "the document", path: "/openapi.json", key: "-", wantStatus: 200},
+		{name: "the page", path: "/docs", key: "-", wantStatus: 200},
+		{name: "nothing", path: "/nothing", key: "-", wantStatus: 404, wantCode: RouteNotFound},
+		{name: "the root", path: "/", key: "-", wantStatus: 404, wantCode: RouteNotFound},
+		{name: "a name that begins like api", path: "/apis", key: "-", wantStatus: 404, wantCode: RouteNotFound},
+		{name: "another method", method: "POST", path: "/healthz", key: "-", wantStatus: 405, wantCode: MethodNotAllowed},
+	})
+}
+
+func TestWithoutTheDatabaseTheAnswerIs503(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	unseen := a.mustKey(t, a.tenant, "full")
+	a.try(t, call{path: "/api/me", wantStatus: 200})
+	name := databaseName(t, a.Database)
+	conn := a.MustSuper(t)
+	// The superuser's own connection stays, the other roles' end and none is let in.
+	if _, err := conn.Exec(t.Context(), "alter database "+name+" connection limit 0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`, name); err != nil {
+		t.Fatal(err)
+	}
+	unavailable := call{wantStatus: 503, wantCode: ServiceUnavailable}
+	for _, c := range []call{{path: "/api/products"}, {path: "/api/me", key: unseen}, {path: "/readyz", key: "-"}} {
+		unavailable.path, unavailable.key = c.path, c.key
+		got := a.try(t, unavailable)
+		if mustHeader(t, got, "Retry-After") < 1 {
+			t.Errorf("%s: no Retry-After", c.path)
+		}
+		if strings.Contains(string(got.body), "connection") || strings.Contains(string(got.body), "SQLSTATE") {
+			t.Errorf("the cause is told to the client: %s", got.body)
+		}
+	}
+	a.try(t, call{path: "/healthz", key: "-", wantStatus: 200})
+}
+
+func databaseName(t testing.TB, d *tenancytest.Database) string {
+	t.Helper()
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(u.Path, "/")
+}
+
+func TestWithoutRedisRequestsAreServedAndLimited(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "redis://" + listener.Addr().String()
+	listener.Close()
+	a := newAPI(t, func(s *Server) { s.limiter = mustLimiter(t, nobody) })
+	key := a.mustKey(t, a.MustTenant(t, "small", withLimit(3)), "full")
+	for range 3 {
+		a.try(t, call{path: "/api/me", key: key, wantStatus: 200})
+	}
+	a.try(t, call{path: "/api/me", key: key, wantStatus: 429})
+	a.try(t, call{path: "/api/me", key: "-", wantStatus: 401})
+}
+
+func TestNoMoreThanTheLimitIsAdmittedAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	key := a.mustKey(t, a.MustTenant(t, "busy", withLimit(50)), "full")
+	var served, refused atomic.Int64
+	var clients sync.WaitGroup
+	for range 100 {
+		clients.Go(func() {
+			switch got := a.send(t, call{path: "/api/me", key: key}); got.StatusCode {
+			case 200:
+				served.Add(1)
+			case 429:
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s", got.StatusCode, got.body)
+			}
+		})
+	}
+	clients.Wait()
+	// A Redis that took longer than 50 ms, on a machine that is busy, was replaced
+	// by memory for that decision.
+	local := int64(a.server.limiter.Stats().Local)
+	if served.Load() < 50 || served.Load() > 50+local || served.Load()+refused.Load() != 100 {
+		t.Errorf("%d served, %d refused of 100 with a limit of 50; %d decided in memory", served.Load(), refused.Load(), local)
+	}
+}
+
+func TestTheLogNamesWhoAskedButNoSecret(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.try(t, call{method: "POST", path: "/api/products", body: `{"sku":"topsecret"}`, header: http.Header{"X-Request-Id": {"mine"}}, wantStatus: 422})
+	a.try(t, call{path: "/api/products/sku/topsecret", wantStatus: 404})
+	var line string
+	for l := range strings.Lines(a.log.String()) {
+		if strings.Contains(l, `"request_id":"mine"`) {
+			line = l
+		}
+	}
+	for _, part := range []string{
+		`"level":"INFO"`, `"method":"POST"`, `"route":"/api/products"`, `"status":422`, `"duration":`,
+		fmt.Sprintf(`"tenant_id":%d`, a.tenant.ID), `"key_id":`,
+	} {
+		if !strings.Contains(line, part) {
+			t.Errorf("the line lacks %s: %s", part, line)
+		}
+	}
+	if all := a.log.String(); strings.Contains(all, "topsecret") || strings.Contains(all, a.key) {
+		t.Errorf("the log holds a body, a path or a key: %s", all)
+	}
+}
+
+func TestRequestIDsAreKeptOrMade(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for id, kept := range map[string]bool{
+		"a": true, "~!x/-_.": true, strings.Repeat("x", 128): true,
+		"": false, strings.Repeat("x", 129): false, "with blank": false, "ü": false, "tab\t": false,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", a.url+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Request-Id", id)
+		resp, err := testClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		// The client itself trims blanks around a value.
+		if got := resp.Header.Get("X-Request-Id"); (got == id) != kept && id != "tab\t" || got == "" {
+			t.Errorf("X-Request-Id %q came back as %q", id, got)
+		}
+	}
+}

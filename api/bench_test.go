@@ -1,0 +1,86 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+)
+
+const benchBody = `{"sku":"KET-SA-0001042","name":"Brushed kettle, sage","description":"<p>Boils, whistles, stays.</p>",
+	"price":"49.90","msrp":62.50,"cost":"27.45","status":"active","condition":"new","quantity":120,"reorder_point":20,
+	"category_id":17,"seller_id":4,"warehouse_id":1,"bin_location":"C-12","upc":"400000007294","tags":["kitchen","gift"]}`
+
+func benchProduct() catalog.Product {
+	text := "<p>Boils, whistles, stays.</p>"
+	return catalog.Product{
+		ID: 1042, SKU: "KET-SA-0001042", Name: "Brushed kettle, sage", Description: &text, Price: 4990,
+		Status: "active", Condition: "new", Quantity: 120, CategoryID: new(int64(17)), CategoryName: new("Kitchen ware"),
+		SellerID: new(int64(4)), SellerName: new("Alder & Co"), WarehouseID: 1, WarehouseName: "Main warehouse",
+		UPC: new("400000007294"), Tags: []string{"kitchen", "gift"}, CreatedAt: time.Unix(1_750_000_000, 0), UpdatedAt: time.Unix(1_760_000_000, 0),
+	}
+}
+
+func BenchmarkDecodeProduct(b *testing.B) {
+	s := New(Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest("POST", "/api/products", strings.NewReader(benchBody))
+		r.Header.Set("Content-Type", "application/json")
+		if _, faults, err := s.readProduct(r); err != nil || len(faults) > 0 {
+			b.Fatal(faults, err)
+		}
+	}
+}
+
+func BenchmarkReadFilter(b *testing.B) {
+	for b.Loop() {
+		q := readQuery(httptest.NewRequest("GET", "/api/products?page=3&per_page=100&sort=price&direction=desc&status=active&category_id=17", nil))
+		q.pages()
+		q.order(catalog.ProductOrders)
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	for _, n := range []int{1, 25, 100} {
+		page := catalog.Page[catalog.Product]{Total: 1_000_000, Items: make([]catalog.Product, n)}
+		for i := range page.Items {
+			page.Items[i] = benchProduct()
+		}
+		b.Run(fmt.Sprint(n, " products"), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := writePage(discard{http.Header{}}, catalog.Pages{Page: 1, PerPage: n}, page, productShape); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkGet is the whole of a read but the network: key, limit, PostgreSQL, JSON.
+func BenchmarkGet(b *testing.B) {
+	a := newAPI(b)
+	id := a.mustProduct(b, `{"sku":"A","name":"A","price":1}`)
+	for _, path := range []string{fmt.Sprint("/api/products/", id), "/api/products/sku/A", "/api/products"} {
+		b.Run(path, func(b *testing.B) {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Header.Set("Authorization", "Bearer "+a.key)
+			b.ReportAllocs()
+			for b.Loop() {
+				a.server.ServeHTTP(discard{http.Header{}}, r)
+			}
+		})
+	}
+}
+
+// discard is an answer that nobody reads.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}

@@ -1,0 +1,365 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/go-cmp/cmp"
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/pb33f/libopenapi-validator/config"
+	faults "github.com/pb33f/libopenapi-validator/errors"
+	"github.com/pb33f/libopenapi-validator/responses"
+	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// contract is the document as it is served, read once for all tests.
+type contract struct {
+	file    libopenapi.Document
+	model   *v3.Document
+	options *config.ValidationOptions // with a cache of compiled schemas
+	mu      sync.Mutex                // the model is built while it is read
+}
+
+var theContract = sync.OnceValues(func() (*contract, error) {
+	file, err := libopenapi.NewDocument(openAPIJSON().plain.body)
+	if err != nil {
+		return nil, err
+	}
+	built, err := file.BuildV3Model()
+	if err != nil {
+		return nil, err
+	}
+	return &contract{file: file, model: &built.Model, options: config.NewValidationOptions()}, nil
+})
+
+func mustContract(t testing.TB) *contract {
+	t.Helper()
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// validateResponse holds an answer to what the document says of its operation:
+// the status, the headers, and the body with the codes that an error may have.
+func validateResponse(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
+	t.Helper()
+	c := mustContract(t)
+	for _, fault := range c.faultsOf(req, resp, body) {
+		t.Errorf("%s %s = %d %.500s: %s", req.Method, req.URL.EscapedPath(), resp.StatusCode, body, fault)
+	}
+}
+
+func (c *contract) faultsOf(req *http.Request, resp *http.Response, body []byte) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	path, operation := c.operation(req.Method, req.URL.EscapedPath())
+	var documented *v3.Response
+	switch {
+	case operation != nil:
+		documented = operation.Responses.Codes.GetOrZero(strconv.Itoa(resp.StatusCode))
+	case resp.StatusCode < 400:
+		return nil // of a route that a test has added: all others are in the document
+	default:
+		documented = c.anywhere(resp.StatusCode)
+	}
+	if documented == nil {
+		return []string{"the document has no such status here"}
+	}
+	var found []*faults.ValidationError
+	if operation != nil || underAPI(path) {
+		_, found = responses.ValidateResponseHeaders(req, resp, documented.Headers, path, strconv.Itoa(resp.StatusCode), config.WithExistingOpts(c.options))
+	}
+	found = append(found, c.bodyFaults(req, resp, documented, body)...)
+	var texts []string
+	for _, fault := range found {
+		text := fault.Message + ": " + fault.Reason
+		for _, detail := range fault.SchemaValidationErrors {
+			text += fmt.Sprintf("\n\t%s %s", detail.FieldPath, detail.Reason)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func (c *contract) bodyFaults(req *http.Request, resp *http.Response, documented *v3.Response, body []byte) []*faults.ValidationError {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	var content *v3.MediaType
+	if documented.Content != nil {
+		content = documented.Content.GetOrZero(kind)
+	}
+	switch {
+	case documented.Content == nil && kind == "" && len(body) == 0:
+		return nil
+	case content == nil:
+		return []*faults.ValidationError{{Message: "the document has no such content", Reason: strconv.Quote(kind)}}
+	case req.Method == http.MethodHead || kind != "application/json":
+		return nil
+	}
+	copied := *resp
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	_, found := responses.ValidateResponseSchema(&responses.ValidateResponseSchemaInput{
+		Request: req, Response: &copied, Schema: content.Schema.Schema(), Version: 3.1,
+		Options: []config.Option{config.WithExistingOpts(c.options)},
+	})
+	return found
+}
+
+// operation finds what a request asks for, by its path as it was sent; nil is
+// nothing. HEAD is GET without the body.
+func (c *contract) operation(method, path string) (string, *v3.Operation) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	var fits string
+	for template := range c.model.Paths.PathItems.KeysFromOldest() {
+		// A name goes before a parameter that stands in the same place.
+		if matches(template, path) && (fits == "" || strings.Count(template, "{") < strings.Count(fits, "{")) {
+			fits = template
+		}
+	}
+	if fits == "" {
+		return path, nil
+	}
+	return path, c.model.Paths.PathItems.GetOrZero(fits).GetOperations().GetOrZero(strings.ToLower(method))
+}
+
+func matches(template, path string) bool {
+	want, have := strings.Split(template, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(want, have, func(w, h string) bool {
+		return w == h || strings.HasPrefix(w, "{") && h != ""
+	})
+}
+
+// anywhere is what a request can be told that asks for no operation.
+func (c *contract) anywhere(status int) *v3.Response {
+	names := map[int]string{
+		401: "Unauthorized", 403: "Suspended", 404: "RouteNotFound", 405: "MethodNotAllowed",
+		429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable",
+	}
+	return c.model.Components.Responses.GetOrZero(names[status])
+}
+
+// everyOperation calls f for each operation of the document.
+func (c *contract) everyOperation(f func(method, path string, o *v3.Operation)) {
+	for path, item := range c.model.Paths.PathItems.FromOldest() {
+		for method, o := range item.GetOperations().FromOldest() {
+			f(strings.ToUpper(method), path, o)
+		}
+	}
+}
+
+func TestTheDocumentIsOpenAPI31(t *testing.T) {
+	t.Parallel()
+	c := mustContract(t)
+	v, errs := validator.NewValidator(c.file)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	_, found := v.ValidateDocument()
+	for _, fault := range found {
+		for _, detail := range fault.SchemaValidationErrors {
+			t.Errorf("%s: %s", detail.FieldPath, detail.Reason)
+		}
+	}
+	if c.model.Version != "3.1.0" {
+		t.Errorf("version = %s", c.model.Version)
+	}
+}
+
+func TestRoutesAndDocumentAreTheSameSet(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	routes := map[string]string{}
+	err := chi.Walk(s.mux, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		routes[method+" "+pattern] = ""
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.routes() {
+		routes[r.method+" "+r.pattern] = string(r.permission)
+	}
+	delete(routes, "GET /docs/*") // the files of the page
+
+	documented := map[string]string{}
+	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
+		permission := o.Extensions.GetOrZero("x-permission")
+		if permission == nil {
+			t.Errorf("%s %s: no x-permission", method, path)
+			return
+		}
+		documented[method+" "+path] = permission.Value
+		if named := "`" + permission.Value + "`"; strings.Contains(permission.Value, ":") && !strings.Contains(o.Description, named) {
+			t.Errorf("%s %s: the description does not name %s", method, path, named)
+		}
+		if open := o.Security != nil && len(o.Security) == 0; open == underAPI(path) {
+			t.Errorf("%s %s: security = %v", method, path, o.Security)
+		}
+	})
+	if diff := cmp.Diff(routes, documented); diff != "" {
+		t.Errorf("routes and document (-routes +document):\n%s", diff)
+	}
+}
+
+func TestEveryOperationNamesWhatAnyRequestCanGet(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
+		if names[o.OperationId] || o.OperationId == "" || o.Summary == "" || o.Description == "" || len(o.Tags) != 1 {
+			t.Errorf("%s %s: needs an operationId of its own, a summary, a description and one tag", method, path)
+		}
+		names[o.OperationId] = true
+		var want []int
+		if underAPI(path) {
+			want = append(want, 400, 401, 403, 429, 500, 503)
+		}
+		if o.RequestBody != nil {
+			want = append(want, 413, 415, 422)
+		}
+		if strings.Contains(path, "{") {
+			want = append(want, 404)
+		}
+		for _, status := range want {
+			if o.Responses.Codes.GetOrZero(strconv.Itoa(status)) == nil {
+				t.Errorf("%s %s: no %d", method, path, status)
+			}
+		}
+	})
+}
+
+func TestErrorCodesAreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
+	c := mustContract(t)
+	want, table, listed := map[string]int{}, map[string]int{}, map[string]int{}
+	for code, known := range codes {
+		want[string(code)] = known.status
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `([A-Z_]+)` \\|").FindAllStringSubmatch(c.model.Info.Description, -1) {
+		table[row[2]], _ = strconv.Atoi(row[1])
+	}
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Errorf("errors.go and the table (-errors.go +table):\n%s", diff)
+	}
+	for _, code := range c.model.Components.Schemas.GetOrZero("ErrorCode").Schema().Enum {
+		listed[code.Value] = want[code.Value]
+	}
+	if diff := cmp.Diff(want, listed); diff != "" {
+		t.Errorf("errors.go and schema ErrorCode (-errors.go +schema):\n%s", diff)
+	}
+	c.everyOperation(func(method, path string, o *v3.Operation) {
+		for status, r := range o.Responses.Codes.FromOldest() {
+			if status < "400" {
+				continue
+			}
+			failure, _ := r.Content.GetOrZero("application/json").Schema.Schema().Properties.Get("error")
+			code, _ := failure.Schema().Properties.Get("code")
+			for _, value := range code.Schema().Enum {
+				if got := strconv.Itoa(want[value.Value]); got != status {
+					t.Errorf("%s %s: %s stands under %s, its status is %s", method, path, value.Value, status, got)
+				}
+				if !strings.Contains(r.Description, "`"+value.Value+"`") {
+					t.Errorf("%s %s: the description of %s does not name %s", method, path, status, value.Value)
+				}
+			}
+		}
+	})
+}
+
+func TestEveryExampleFitsItsSchema(t *testing.T) {
+	t.Parallel()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPIJSON().plain.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("document", document); err != nil {
+		t.Fatal(err)
+	}
+	e := examples{t: t, document: document.(map[string]any), compiler: compiler}
+	e.walk(document, "#")
+	if e.checked < 80 {
+		t.Errorf("only %d examples were found", e.checked)
+	}
+}
+
+// examples walks the document and holds each example to the schema beside it.
+type examples struct {
+	t        *testing.T
+	document map[string]any
+	compiler *jsonschema.Compiler
+	checked  int
+}
+
+func (e *examples) walk(node any, at string) {
+	switch node := node.(type) {
+	case []any:
+		for i, child := range node {
+			e.walk(child, at+"/"+strconv.Itoa(i))
+		}
+	case map[string]any:
+		e.check(node, at)
+		for name, child := range node {
+			if name != "example" && name != "examples" && name != "value" {
+				e.walk(child, at+"/"+strings.NewReplacer("~", "~0", "/", "~1", "%", "%25", "{", "%7B", "}", "%7D").Replace(name))
+			}
+		}
+	}
+}
+
+// check knows the three places of examples: `example` and a map of named
+// `examples` beside a schema, and a list of `examples` inside one.
+func (e *examples) check(node map[string]any, at string) {
+	if _, beside := node["schema"]; beside {
+		if example, has := node["example"]; has {
+			e.fits(example, at+"/schema")
+		}
+		named, _ := node["examples"].(map[string]any)
+		for _, example := range named {
+			e.fits(e.follow(example)["value"], at+"/schema")
+		}
+		return
+	}
+	inside, _ := node["examples"].([]any)
+	for _, example := range inside {
+		e.fits(example, at)
+	}
+}
+
+// follow returns an example, or the one under components that it refers to.
+func (e *examples) follow(example any) map[string]any {
+	object := example.(map[string]any)
+	if reference, is := object["$ref"].(string); is {
+		shared := e.document["components"].(map[string]any)["examples"].(map[string]any)
+		object = shared[strings.TrimPrefix(reference, "#/components/examples/")].(map[string]any)
+	}
+	return object
+}
+
+func (e *examples) fits(example any, schema string) {
+	e.checked++
+	compiled, err := e.compiler.Compile("document" + schema)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if err := compiled.Validate(example); err != nil {
+		shown, _ := json.Marshal(example)
+		e.t.Errorf("%s: %s: %v", schema, shown, err)
+	}
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+func TestIntegersAreReadFromTheirLiteral(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		literal string
+		want    int64
+		fault   string
+	}{
+		{"5", 5, ""}, {"-5", -5, ""}, {"0", 0, ""}, {"-0", 0, ""}, {"5.0", 5, ""}, {"1e2", 100, ""}, {"1.5e1", 15, ""}, {"-2E+1", -20, ""},
+		{"9223372036854775807", math.MaxInt64, ""}, {"-9223372036854775808", math.MinInt64, ""}, {"9223372036854775807.0", math.MaxInt64, ""},
+		{"9223372036854775808", 0, beyond64}, {"-9223372036854775809", 0, beyond64}, {"1e30", 0, beyond64}, {"1e999999999", 0, beyond64},
+		{strings.Repeat("9", 500), 0, beyond64},
+		{"5.5", 0, "must be an integer"}, {"1e-1", 0, "must be an integer"}, {`"5"`, 0, "must be an integer"}, {"true", 0, "must be an integer"}, {"[5]", 0, "must be an integer"},
+	} {
+		if got, fault := parseWhole(json.RawMessage(c.literal)); got != c.want || fault != c.fault {
+			t.Errorf("parseWhole(%.40s) = %d, %q, want %d, %q", c.literal, got, fault, c.want, c.fault)
+		}
+	}
+}
+
+func TestTextsKeepEveryCharacterOrAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ literal, want, fault string }{
+		{`"a\u00fc\ud83d\ude00<b>&"`, "aü😀<b>&", ""}, {`"\\ud800"`, `\ud800`, ""}, {`"\\\\ud800"`, `\\ud800`, ""}, {`"\ufffd"`, "\uFFFD", ""},
+		{`"\ud800"`, "", "must not hold half of a surrogate pair"}, {`"\udc00"`, "", "must not hold half of a surrogate pair"},
+		{`"\ud800\u0041"`, "", "must not hold half of a surrogate pair"}, {`"\\\ud800x"`, "", "must not hold half of a surrogate pair"},
+		{`"\ud83d\ude00\ude00"`, "", "must not hold half of a surrogate pair"},
+		{`"a\u0000b"`, "a\x00b", "must not hold NUL characters"},
+		{`5`, "", "must be a string"}, {`null`, "", "must be a string"}, {`{}`, "", "must be a string"},
+	} {
+		if got, fault := parseText(json.RawMessage(c.literal)); got != c.want || fault != c.fault {
+			t.Errorf("parseText(%s) = %q, %q, want %q, %q", c.literal, got, fault, c.want, c.fault)
+		}
+	}
+}
+
+func TestReferencesAreReadFromTheIDOrTheObject(t *testing.T) {
+	t.Parallel()
+	type field = catalog.Field[int64]
+	for _, c := range []struct {
+		name, body string
+		want       field
+		faults     tenancy.InvalidError
+	}{
+		{"neither", `{}`, field{}, nil},
+		{"the id", `{"seller_id":5}`, catalog.Value(int64(5)), nil},
+		{"the object", `{"seller":{"id":5,"name":"x"}}`, catalog.Value(int64(5)), nil},
+		{"both agree", `{"seller_id":5,"seller":{"id":5}}`, catalog.Value(int64(5)), nil},
+		{"both null", `{"seller_id":null,"seller":null}`, field{Set: true, Null: true}, nil},
+		{"a null object", `{"seller":null}`, field{Set: true, Null: true}, nil},
+		{"the id and an object without one", `{"seller_id":5,"seller":{"name":"x"}}`, catalog.Value(int64(5)), nil},
+		{"both differ", `{"seller_id":5,"seller":{"id":6}}`, catalog.Value(int64(5)), tenancy.InvalidError{"seller_id": {"must be the same as seller.id where both are sent"}}},
+		{"null and an object", `{"seller_id":null,"seller":{"id":6}}`, field{Set: true, Null: true}, tenancy.InvalidError{"seller_id": {"must be the same as seller.id where both are sent"}}},
+		{"an object without an id", `{"seller":{"name":"x"}}`, field{}, tenancy.InvalidError{"seller.id": {"is required"}}},
+		{"an id of the wrong type", `{"seller":{"id":"5"}}`, field{}, tenancy.InvalidError{"seller.id": {"must be an integer"}}},
+		{"no object", `{"seller":"x"}`, field{}, tenancy.InvalidError{"seller": {"must be an object with an id"}}},
+		{"a faulty id and an object", `{"seller_id":"5","seller":{"id":6}}`, field{}, tenancy.InvalidError{"seller_id": {"must be an integer"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, err := parseObject([]byte(c.body), "", tenancy.InvalidError{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := o.reference("seller")
+			o.refuseRest()
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.faults.Err(), o.faults.Err()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNestedObjectsNameTheirPath(t *testing.T) {
+	t.Parallel()
+	o, err := parseObject([]byte(`{"price":true,"odd":1}`), "items[3].", tenancy.InvalidError{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.money("price")
+	o.refuseRest()
+	want := tenancy.InvalidError{"items[3].price": {money.ErrSyntax.Error()}, "items[3].odd": {"is not a known field"}}
+	if diff := cmp.Diff(want, o.faults); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ zone, day, want string }{
+		{"UTC", "2026-03-01", "2026-03-01T00:00:00Z"},
+		{"Europe/Berlin", "2026-07-01", "2026-06-30T22:00:00Z"},
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z"}, // midnight was skipped
+		{"Asia/Beirut", "2022-03-27", "2022-03-26T22:00:00Z"},       // and here
+		{"Atlantic/Azores", "2021-10-31", "2021-10-31T00:00:00Z"},   // midnight came twice
+		{"America/Havana", "2021-11-07", "2021-11-07T04:00:00Z"},    // and here
+	} {
+		zone, err := time.LoadLocation(c.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		day, _ := time.Parse(time.DateOnly, c.day)
+		got := startOfDay(day, zone)
+		if got.UTC().Format(time.RFC3339) != c.want {
+			t.Errorf("startOfDay(%s, %s) = %s, want %s", c.day, c.zone, got.UTC().Format(time.RFC3339), c.want)
+		}
+		if before := got.Add(-1); before.Day() == day.Day() {
+			t.Errorf("startOfDay(%s, %s): the moment before is %s", c.day, c.zone, before)
+		}
+	}
+}
+
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"a":"b","n":5,"m":"1.50","l":["x",1],"r":{"id":1}}`, `{"n":1e400}`, `{"a":"\ud800"}`, `{"a":1,"a":2}`, `[]`, `{"l":[null]}`, ``,
+		`{"n":-0.0,"m":1e-2}`, `{"r":{"id":1,"id":2}}`, "{\"a\":\"\x00\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		o, err := parseObject(raw, "", tenancy.InvalidError{})
+		if err != nil {
+			return
+		}
+		var plain map[string]any
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if d.Decode(&plain) != nil || len(plain) != len(o.fields) {
+			t.Fatalf("parseObject took what encoding/json reads as %v", plain)
+		}
+		literal := string(o.fields["n"])
+		a, n, l := o.text("a"), o.integer("n"), o.texts("l")
+		o.money("m")
+		o.reference("r")
+		o.refuseRest()
+		if a.Set && !a.Null && (a.Value != plain["a"] || !utf8.ValidString(a.Value) && utf8.Valid(raw)) {
+			t.Errorf("text = %q, want %q", a.Value, plain["a"])
+		}
+		if exact, ok := new(big.Rat).SetString(literal); n.Set && !n.Null && (!ok || exact.Cmp(new(big.Rat).SetInt64(n.Value)) != 0) {
+			t.Errorf("integer(%s) = %d", literal, n.Value)
+		}
+		for _, text := range l.Value {
+			if strings.ContainsRune(text, 0) {
+				t.Errorf("texts let NUL pass: %q", text)
+			}
+		}
+	})
+}
+
+func FuzzQuery(f *testing.F) {
+	for _, seed := range []string{"", "page=2&per_page=100", "page=%31", "a=1&a=2", "status=", "%zz=1", "search=%00", "page=99999999999999999999", ";&=&==", "from=2026-02-30", "category=1&category_id=2"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL.RawQuery = raw
+		q := readQuery(r)
+		pages, order := q.pages(), q.order(catalog.ProductOrders)
+		search, day := q.text("search"), q.day("from")
+		if q.err() != nil {
+			return
+		}
+		want, err := url.ParseQuery(raw)
+		if err != nil && !strings.Contains(raw, ";") {
+			t.Fatalf("readQuery took %q: %v", raw, err)
+		}
+		if pages.Page < 1 || pages.PerPage < 1 || pages.PerPage > maxPerPage {
+			t.Errorf("pages(%q) = %v", raw, pages)
+		}
+		if order.By != "" && want.Get("sort") != order.By && err == nil {
+			t.Errorf("order(%q) = %v", raw, order)
+		}
+		if strings.ContainsRune(search, 0) || !utf8.ValidString(search) || err == nil && search != want.Get("search") {
+			t.Errorf("search(%q) = %q", raw, search)
+		}
+		if day != nil && (day.Year() < 1970 || day.Year() > 2200) {
+			t.Errorf("day(%q) = %v", raw, day)
+		}
+	})
+}

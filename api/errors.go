@@ -1,0 +1,175 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Code is a word of the closed list that clients branch on.
+type Code string
+
+// The codes. New ones are additions to the contract.
+const (
+	InvalidJSON             Code = "INVALID_JSON"
+	InvalidParameter        Code = "INVALID_PARAMETER"
+	InvalidHeader           Code = "INVALID_HEADER"
+	MissingAPIKey           Code = "MISSING_API_KEY"
+	InvalidAPIKey           Code = "INVALID_API_KEY"
+	InsufficientPermissions Code = "INSUFFICIENT_PERMISSIONS"
+	TenantSuspended         Code = "TENANT_SUSPENDED"
+	NotFound                Code = "NOT_FOUND"
+	RouteNotFound           Code = "ROUTE_NOT_FOUND"
+	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
+	IdempotencyInProgress   Code = "IDEMPOTENCY_IN_PROGRESS"
+	ResourceInUse           Code = "RESOURCE_IN_USE"
+	PreconditionFailed      Code = "PRECONDITION_FAILED"
+	PayloadTooLarge         Code = "PAYLOAD_TOO_LARGE"
+	UnsupportedMediaType    Code = "UNSUPPORTED_MEDIA_TYPE"
+	ValidationError         Code = "VALIDATION_ERROR"
+	InsufficientStock       Code = "INSUFFICIENT_STOCK"
+	IdempotencyKeyReused    Code = "IDEMPOTENCY_KEY_REUSED"
+	RateLimitExceeded       Code = "RATE_LIMIT_EXCEEDED"
+	InternalError           Code = "INTERNAL_ERROR"
+	ServiceUnavailable      Code = "SERVICE_UNAVAILABLE"
+)
+
+// codes gives each code its one status and what a person is told where nothing
+// more exact is known.
+var codes = map[Code]struct {
+	status  int
+	message string
+}{
+	InvalidJSON:             {http.StatusBadRequest, "The body is not one JSON object."},
+	InvalidParameter:        {http.StatusBadRequest, "A parameter of the address is not valid."},
+	InvalidHeader:           {http.StatusBadRequest, "A header is not valid."},
+	MissingAPIKey:           {http.StatusUnauthorized, "Send an API key: Authorization: Bearer <API_KEY>."},
+	InvalidAPIKey:           {http.StatusUnauthorized, "The API key is not valid."},
+	InsufficientPermissions: {http.StatusForbidden, "This key lacks a permission."},
+	TenantSuspended:         {http.StatusForbidden, "This account is suspended."},
+	NotFound:                {http.StatusNotFound, "The resource does not exist."},
+	RouteNotFound:           {http.StatusNotFound, "There is nothing at this address."},
+	MethodNotAllowed:        {http.StatusMethodNotAllowed, "This address does not take that method; Allow names those it takes."},
+	IdempotencyInProgress:   {http.StatusConflict, "A request with this Idempotency-Key is still running."},
+	ResourceInUse:           {http.StatusConflict, "The resource is in use."},
+	PreconditionFailed:      {http.StatusPreconditionFailed, "The resource is not as the request expects it."},
+	PayloadTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large."},
+	UnsupportedMediaType:    {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
+	ValidationError:         {http.StatusUnprocessableEntity, "The body breaks a rule; details name the fields."},
+	InsufficientStock:       {http.StatusUnprocessableEntity, "There is not enough stock."},
+	IdempotencyKeyReused:    {http.StatusUnprocessableEntity, "This Idempotency-Key was used for another request."},
+	RateLimitExceeded:       {http.StatusTooManyRequests, "Too many requests; try again after the time in Retry-After."},
+	InternalError:           {http.StatusInternalServerError, "Something went wrong on our side."},
+	ServiceUnavailable:      {http.StatusServiceUnavailable, "The service is busy or not available; try again shortly."},
+}
+
+// problem is an answer that is not a success, found by this package itself.
+type problem struct {
+	code    Code
+	message string               // the code's own when empty
+	details tenancy.InvalidError // by field or parameter
+	wait    time.Duration        // what Retry-After says, rounded up; at least a second
+	cause   error                // for the log only
+}
+
+// Error is what the log shows.
+func (p *problem) Error() string {
+	if p.cause != nil {
+		return p.cause.Error()
+	}
+	return string(p.code)
+}
+
+func (p *problem) Unwrap() error { return p.cause }
+
+// answers maps what the domain packages return to what clients are told. Whatever
+// is not here is 500, its cause in the log only.
+var answers = []struct {
+	is      error
+	code    Code
+	details tenancy.InvalidError
+}{
+	{is: tenancy.ErrNotFound, code: NotFound},
+	{is: catalog.ErrInUse, code: ResourceInUse},
+	{is: catalog.ErrInsufficientStock, code: InsufficientStock, details: tenancy.InvalidError{"quantity": {"would take the stock below zero"}}},
+	{is: tenancy.ErrBusy, code: ServiceUnavailable},
+	{is: context.DeadlineExceeded, code: ServiceUnavailable},
+	{is: context.Canceled, code: ServiceUnavailable}, // the client hung up; nobody reads this
+	{is: io.ErrUnexpectedEOF, code: ServiceUnavailable},
+	{is: net.ErrClosed, code: ServiceUnavailable},
+}
+
+// problemOf is the only place that decides what an error means to a client.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if faults, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		return &problem{code: ValidationError, details: faults, cause: err}
+	}
+	for _, a := range answers {
+		if errors.Is(err, a.is) {
+			return &problem{code: a.code, details: a.details, cause: err}
+		}
+	}
+	if databaseAway(err) {
+		return &problem{code: ServiceUnavailable, cause: err}
+	}
+	return &problem{code: InternalError, cause: err}
+}
+
+// databaseAway says whether PostgreSQL could not be reached, is shutting down, is
+// out of something, or gave up waiting: a second try may well succeed.
+func databaseAway(err error) bool {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return true
+	}
+	state := tenancy.SQLState(err)
+	for _, class := range []string{"08", "40", "53", "57", "55P03"} {
+		if strings.HasPrefix(state, class) {
+			return true
+		}
+	}
+	return false
+}
+
+// failure is the error half of the envelope.
+type failure struct {
+	Success bool        `json:"success"`
+	Error   failureBody `json:"error"`
+}
+
+type failureBody struct {
+	Code    Code                 `json:"code"`
+	Message string               `json:"message"`
+	Details tenancy.InvalidError `json:"details,omitempty"`
+}
+
+// fail tells the client about an error and leaves it to the access log.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	exchangeOf(r).err = err
+	known := codes[p.code]
+	h := w.Header()
+	switch known.status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", "Bearer")
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.wait.Seconds())))))
+	}
+	message := p.message
+	if message == "" {
+		message = known.message
+	}
+	// A failure always encodes.
+	_ = writeJSON(w, known.status, failure{Error: failureBody{p.code, message, p.details}})
+}

@@ -1,0 +1,282 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// testAPI is a Server on a database of its own, with one tenant whose limit no
+// test reaches and a key that may do everything.
+type testAPI struct {
+	*tenancytest.Database
+	server  *Server
+	url     string
+	tenant  tenancy.Tenant
+	keys    *keys.Store
+	key     string // of tenant, with every permission
+	address string // that requests seem to come from
+	log     *logged
+}
+
+// newAPI starts a Server; change may lower its limits or add routes.
+func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
+	t.Helper()
+	a := &testAPI{Database: tenancytest.New(t), log: &logged{}}
+	// Redis is shared with other tests, and every database counts its tenants
+	// from 1: begin elsewhere, and come from an address of our own.
+	a.exec(t, fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50)))
+	a.address = fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
+
+	peppers, err := keys.ParsePeppers("1:" + strings.Repeat("5e", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.keys = keys.New(a.DB, peppers)
+	a.tenant = a.MustTenant(t, "shop", withLimit(1_000_000))
+	a.key = a.mustKey(t, a.tenant, "full")
+
+	logger := slog.New(slog.NewJSONHandler(a.log, nil))
+	resolver, err := keys.Open(t.Context(), a.DB, a.URL, peppers, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
+	a.server = New(Options{
+		Catalog: catalog.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
+	})
+	for _, f := range change {
+		f(a.server)
+	}
+	listener := httptest.NewServer(a.server)
+	t.Cleanup(listener.Close)
+	a.url = listener.URL
+	return a
+}
+
+func redisURL(t testing.TB) string {
+	url := os.Getenv("REDIS_URL")
+	if url == "" {
+		t.Fatal("REDIS_URL is not set: run make test")
+	}
+	return url
+}
+
+func mustLimiter(t testing.TB, url string) *ratelimit.Limiter {
+	t.Helper()
+	l, err := ratelimit.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func withLimit(n int32) func(*tenancy.Tenant) {
+	return func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, &n }
+}
+
+// mustKey makes a key; permissions are a list or a preset.
+func (a *testAPI) mustKey(t testing.TB, tenant tenancy.Tenant, permissions string) string {
+	t.Helper()
+	_, secret := a.mustNewKey(t, tenant, permissions)
+	return secret
+}
+
+func (a *testAPI) mustNewKey(t testing.TB, tenant tenancy.Tenant, permissions string) (keys.Key, string) {
+	t.Helper()
+	parsed, err := keys.ParsePermissions(permissions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, secret, err := a.keys.Create(t.Context(), tenant.ID, keys.NewKey{Name: "test " + permissions, Permissions: parsed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, secret.Reveal()
+}
+
+// exec runs SQL behind the policies.
+func (a *testAPI) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := a.MustSuper(t).Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call is a request and what should come of it.
+type call struct {
+	name   string
+	method string // GET when empty
+	path   string
+	body   string
+	key    string      // the tenant's full key when empty; "-" for none
+	header http.Header // beside those that every call sends
+
+	wantStatus int
+	wantCode   Code
+	want       []string // parts of the body
+}
+
+// reply is what came of it.
+type reply struct {
+	*http.Response
+	body []byte
+}
+
+// send makes a request and checks what holds for every answer.
+func (a *testAPI) send(t testing.TB, c call) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), c.method, a.url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.body == "" {
+		req.Body, req.ContentLength = http.NoBody, 0
+	}
+	req.Header.Set("X-Forwarded-For", a.address)
+	switch {
+	case c.key == "":
+		req.Header.Set("Authorization", "Bearer "+a.key)
+	case c.key != "-":
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	if c.method != "" && c.method != "GET" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	resp, err := testClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkAnswer(t, req, resp, body)
+	return reply{resp, body}
+}
+
+var testClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 400, ExpectContinueTimeout: 5 * time.Second}}
+
+// checkAnswer holds every answer of the suite to the document and to what is
+// promised of all of them.
+func checkAnswer(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
+	t.Helper()
+	validateResponse(t, req, resp, body)
+	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+		if has := resp.Header.Get(name) != ""; has != underAPI(req.URL.EscapedPath()) {
+			t.Errorf("%s %s: %d with %s %q", req.Method, req.URL.Path, resp.StatusCode, name, resp.Header.Get(name))
+		}
+	}
+	if resp.Header.Get("X-Request-Id") == "" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%s %s: %d lacks a header: %v", req.Method, req.URL.Path, resp.StatusCode, resp.Header)
+	}
+	if resp.StatusCode == http.StatusNoContent && len(body) > 0 {
+		t.Errorf("204 with a body: %s", body)
+	}
+}
+
+// try sends and compares with what is wanted.
+func (a *testAPI) try(t testing.TB, c call) reply {
+	t.Helper()
+	got := a.send(t, c)
+	if got.StatusCode != c.wantStatus {
+		t.Errorf("%s %s %.200s = %d, want %d: %.2000s", c.method, c.path, c.body, got.StatusCode, c.wantStatus, got.body)
+	}
+	if c.wantCode != "" && got.code(t) != c.wantCode {
+		t.Errorf("%s %s %.200s: code = %s, want %s", c.method, c.path, c.body, got.code(t), c.wantCode)
+	}
+	for _, part := range c.want {
+		if !strings.Contains(string(got.body), part) {
+			t.Errorf("%s %s %.200s lacks %s: %.2000s", c.method, c.path, c.body, part, got.body)
+		}
+	}
+	return got
+}
+
+// tryAll runs a table of calls, each a subtest.
+func (a *testAPI) tryAll(t *testing.T, calls []call) {
+	for _, c := range calls {
+		t.Run(c.name, func(t *testing.T) { a.try(t, c) })
+	}
+}
+
+func (a reply) code(t testing.TB) Code {
+	t.Helper()
+	return mustDecode[failure](t, a.body).Error.Code
+}
+
+func mustDecode[T any](t testing.TB, body []byte) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return v
+}
+
+// mustData returns what stands under data.
+func mustData(t testing.TB, a reply) map[string]any {
+	t.Helper()
+	v := mustDecode[map[string]any](t, a.body)
+	data, ok := v["data"].(map[string]any)
+	if !ok || v["success"] != true {
+		t.Fatalf("no data in %s", a.body)
+	}
+	return data
+}
+
+// mustProduct creates a product and returns its id.
+func (a *testAPI) mustProduct(t testing.TB, body string) int64 {
+	t.Helper()
+	return a.mustCreate(t, "/api/products", body)
+}
+
+func (a *testAPI) mustCreate(t testing.TB, path, body string) int64 {
+	t.Helper()
+	got := a.send(t, call{method: "POST", path: path, body: body})
+	if got.StatusCode != http.StatusCreated {
+		t.Fatalf("POST %s %s = %d %s", path, body, got.StatusCode, got.body)
+	}
+	return int64(mustData(t, got)["id"].(float64))
+}
+
+// logged is a log that a test can read while the server writes.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+type meJSON struct {
+	Tenant    tenantJSON `json:"tenant"`
+	Key       keyJSON    `json:"key"`
+	RateLimit rateLimit  `json:"rate_limit"`
+}
+
+type tenantJSON struct {
+	ID       tenancy.ID   `json:"id"`
+	Name     string       `json:"name"`
+	Plan     tenancy.Plan `json:"plan"`
+	Timezone string       `json:"timezone"`
+	Currency string       `json:"currency"`
+}
+
+type keyJSON struct {
+	ID          int64            `json:"id"`
+	Name        string           `json:"name"`
+	Permissions keys.Permissions `json:"permissions"`
+	ExpiresAt   *timestamp       `json:"expires_at"`
+}
+
+// me answers GET /api/me: who asks, and what the headers say of the limit.
+func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	p := principal(r)
+	return writeData(w, http.StatusOK, meJSON{
+		Tenant:    tenantJSON{p.Tenant.ID, p.Tenant.Name, p.Tenant.Plan, p.Tenant.Timezone, p.Tenant.Currency},
+		Key:       keyJSON{p.KeyID, p.KeyName, p.Permissions, (*timestamp)(p.ExpiresAt)},
+		RateLimit: exchangeOf(r).limit,
+	})
+}

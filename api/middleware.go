@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/keys"
+)
+
+// exchange is what is known about one request beside the request itself.
+type exchange struct {
+	id        string
+	principal *keys.Principal // nil without a valid key
+	limit     rateLimit
+	err       error // what the answer was made of, for the log
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(r *http.Request) *exchange {
+	return r.Context().Value(exchangeKey{}).(*exchange)
+}
+
+// principal is who asks, or nil.
+func principal(r *http.Request) *keys.Principal { return exchangeOf(r).principal }
+
+// observe gives a request its id and writes its one line of the access log.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{id: requestID(r)}
+		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+		if r.Method == http.MethodHead {
+			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
+		}
+		w.Header().Set("X-Request-Id", x.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		recorded := &recorder{ResponseWriter: w}
+		begun := time.Now()
+		defer func() { s.log(r, x, recorded.status, time.Since(begun)) }()
+		next.ServeHTTP(recorded, r)
+	})
+}
+
+// log writes info for whatever the client did, error for what is our fault. Never
+// a key, a body or a path: the route's pattern names the place.
+func (s *Server) log(r *http.Request, x *exchange, status int, took time.Duration) {
+	attrs := []slog.Attr{
+		slog.String("method", r.Method),
+		slog.String("route", chi.RouteContext(r.Context()).RoutePattern()),
+		slog.Int("status", status),
+		slog.Duration("duration", took),
+		slog.String("request_id", x.id),
+	}
+	if x.principal != nil {
+		attrs = append(attrs, slog.Int64("tenant_id", int64(x.principal.Tenant.ID)), slog.Int64("key_id", x.principal.KeyID))
+	}
+	level := slog.LevelInfo
+	if status >= 500 {
+		attrs = append(attrs, slog.Any("error", x.err))
+		if r.Context().Err() == nil { // else the client hung up
+			level = slog.LevelError
+		}
+	}
+	s.logger.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// requestID keeps the client's own if it is 1 to 128 visible ASCII characters.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	if id == "" || len(id) > 128 {
+		return rand.Text()
+	}
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return rand.Text()
+		}
+	}
+	return id
+}
+
+// recorder remembers the status that was sent.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader sends the status.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the body.
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// recover turns a panic into a 500. Once a part of the answer is out, the
+// connection is cut instead: half an answer must not pass for a whole one.
+func (s *Server) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(cause)
+			}
+			err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+			exchangeOf(r).err = err
+			if w.(*recorder).status != 0 {
+				s.logger.ErrorContext(r.Context(), "panic after the answer began", "error", err, "request_id", exchangeOf(r).id)
+				panic(http.ErrAbortHandler)
+			}
+			s.fail(w, r, err)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admit caps the work under /api that is in flight. It comes after the rate
+// limit, so that also a 503 carries its headers; /healthz and /readyz answer
+// however busy the rest is.
+func (s *Server) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if underAPI(r.URL.RawPath) {
+			defer s.inFlight.Add(-1)
+			if s.inFlight.Add(1) > s.limits.inFlight {
+				s.fail(w, r, &problem{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}

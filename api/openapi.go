@@ -1,0 +1,84 @@
+package api
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"go.yaml.in/yaml/v2"
+)
+
+//go:embed openapi.yaml
+var openAPIYAML []byte
+
+// openAPIJSON is the contract as tools read it, made once.
+var openAPIJSON = sync.OnceValue(func() file {
+	body, err := toJSON(openAPIYAML)
+	if err != nil {
+		panic(err) // the document is part of the program
+	}
+	return newFile("application/json", body)
+})
+
+// openAPI answers GET /openapi.json.
+func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
+	openAPIJSON().serve(w, r)
+	return nil
+}
+
+// toJSON translates YAML and keeps the order of the keys, which is the order in
+// which people read operations and fields.
+func toJSON(document []byte) ([]byte, error) {
+	var root yaml.MapSlice
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+	}
+	var b bytes.Buffer
+	if err := appendJSON(&b, root); err != nil {
+		return nil, fmt.Errorf("translate openapi.yaml: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func appendJSON(b *bytes.Buffer, value any) error {
+	switch value := value.(type) {
+	case yaml.MapSlice:
+		b.WriteByte('{')
+		for i, item := range value {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			name, err := json.Marshal(fmt.Sprint(item.Key))
+			if err != nil {
+				return err
+			}
+			b.Write(name)
+			b.WriteByte(':')
+			if err := appendJSON(b, item.Value); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+	case []any:
+		b.WriteByte('[')
+		for i, item := range value {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := appendJSON(b, item); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+	default:
+		scalar, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		b.Write(scalar)
+	}
+	return nil
+}

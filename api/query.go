@@ -1,0 +1,206 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	defaultPerPage = 25
+	maxPerPage     = 100
+	maxPage        = 1<<31 - 1
+)
+
+// query is the parameters of a request, taken out one by one. What is left at the
+// end is unknown. Faults of all parameters are collected.
+type query struct {
+	values map[string]string
+	faults tenancy.InvalidError
+}
+
+// readQuery decodes the parameters itself: net/url drops what it cannot read, and
+// a filter that is lost silently answers another question.
+func readQuery(r *http.Request) *query {
+	q := &query{map[string]string{}, tenancy.InvalidError{}}
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if pair == "" {
+			continue
+		}
+		rawName, rawValue, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(rawName)
+		if err != nil || unstorable(name) != "" {
+			q.faults.Add(strings.ToValidUTF8(rawName, "\uFFFD"), "must be percent-encoded UTF-8 without NUL")
+			continue
+		}
+		value, err := url.QueryUnescape(rawValue)
+		if err != nil || unstorable(value) != "" {
+			q.faults.Add(name, "must be percent-encoded UTF-8 without NUL")
+		}
+		if _, twice := q.values[name]; twice {
+			q.faults.Add(name, "must be given once")
+		}
+		q.values[name] = value
+	}
+	return q
+}
+
+// pathID reads the {id} of a path that takes no parameters.
+func pathID(r *http.Request) (int64, error) {
+	q := readQuery(r)
+	id, fault := parseInteger(chi.URLParam(r, "id"))
+	if fault != "" {
+		q.faults.Add("id", "%s", fault)
+	}
+	return id, q.err()
+}
+
+// pathSKU reads the {sku} of a path that takes no parameters. chi hands it out as
+// it was sent; it is decoded here, once.
+func pathSKU(r *http.Request) (string, error) {
+	q := readQuery(r)
+	sku, err := url.PathUnescape(chi.URLParam(r, "sku"))
+	if err != nil || unstorable(sku) != "" {
+		q.faults.Add("sku", "must be percent-encoded UTF-8 without NUL")
+	}
+	return sku, q.err()
+}
+
+// take removes a parameter. One that has a fault already counts as not given.
+func (q *query) take(name string) (value string, given bool) {
+	value, given = q.values[name]
+	delete(q.values, name)
+	return value, given && len(q.faults[name]) == 0
+}
+
+// text takes any text.
+func (q *query) text(name string) string {
+	value, _ := q.take(name)
+	return value
+}
+
+// nonEmpty takes a text for which empty could only be a mistake.
+func (q *query) nonEmpty(name string) string {
+	value, given := q.take(name)
+	if given && value == "" {
+		q.faults.Add(name, "must not be empty")
+	}
+	return value
+}
+
+// oneOf takes a value of a closed set; "" is not given.
+func (q *query) oneOf(name string, values ...string) string {
+	value, given := q.take(name)
+	if given && !slices.Contains(values, value) {
+		q.faults.Add(name, "must be one of %s", strings.Join(values, ", "))
+	}
+	return value
+}
+
+// within takes an integer between two bounds.
+func (q *query) within(name string, low, high, otherwise int64) int {
+	value, given := q.take(name)
+	if !given {
+		return int(otherwise)
+	}
+	n, fault := parseInteger(value)
+	if fault == "" && (n < low || n > high) || fault == beyond64 {
+		fault = "must be between " + strconv.FormatInt(low, 10) + " and " + strconv.FormatInt(high, 10)
+	}
+	if fault != "" {
+		q.faults.Add(name, "%s", fault)
+		return int(otherwise)
+	}
+	return int(n)
+}
+
+// id takes an id; nil is not given.
+func (q *query) id(name string) *int64 {
+	value, given := q.take(name)
+	if !given {
+		return nil
+	}
+	n, fault := parseInteger(value)
+	if fault != "" {
+		q.faults.Add(name, "%s", fault)
+	}
+	return &n
+}
+
+// day takes a date of the years 1970 to 2200; nil is not given.
+func (q *query) day(name string) *time.Time {
+	value, given := q.take(name)
+	if !given {
+		return nil
+	}
+	day, err := time.Parse(time.DateOnly, value)
+	if err != nil || day.Year() < 1970 || day.Year() > 2200 {
+		q.faults.Add(name, "must be a date YYYY-MM-DD between 1970 and 2200")
+		return nil
+	}
+	return &day
+}
+
+// pages takes page and per_page. A page is never silently shorter than asked for.
+func (q *query) pages() catalog.Pages {
+	return catalog.Pages{Page: q.within("page", 1, maxPage, 1), PerPage: q.within("per_page", 1, maxPerPage, defaultPerPage)}
+}
+
+// order takes sort and direction: without sort the newest come first, sort alone
+// is ascending.
+func (q *query) order(columns []string) catalog.Order {
+	by, direction := q.oneOf("sort", columns...), q.oneOf("direction", "asc", "desc")
+	return catalog.Order{By: by, Descending: direction == "desc" || direction == "" && by == ""}
+}
+
+// err names every parameter that is wrong or that nobody took.
+func (q *query) err() error {
+	for name := range q.values {
+		q.faults.Add(name, "is not a known parameter")
+	}
+	if len(q.faults) == 0 {
+		return nil
+	}
+	return &problem{code: InvalidParameter, details: q.faults}
+}
+
+// parseInteger reads plain decimal digits.
+func parseInteger(text string) (int64, string) {
+	digits := strings.TrimPrefix(text, "-")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, "must be an integer"
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, beyond64
+	}
+	return n, ""
+}
+
+// startOfDay is the first moment of a calendar day in a time zone, also where the
+// clocks change at midnight: where midnight is skipped the day begins at the
+// change, where it happens twice it begins at the first.
+func startOfDay(day time.Time, zone *time.Location) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	begin, end := at.ZoneBounds()
+	if at.Day() != day.Day() {
+		return end
+	}
+	if begin.IsZero() {
+		return at
+	}
+	_, before := begin.Add(-1).Zone()
+	_, after := at.Zone()
+	if first := at.Add(time.Duration(after-before) * time.Second); before > after && first.Before(begin) {
+		return first
+	}
+	return at
+}

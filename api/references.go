@@ -1,0 +1,120 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// references are the handlers of one kind: categories, sellers or warehouses.
+type references struct {
+	*Server
+	kind catalog.Kind
+}
+
+// referenceJSON is a reference as responses show it; is_default is there for
+// warehouses only.
+type referenceJSON struct {
+	ID        int64     `json:"id"`
+	Name      string    `json:"name"`
+	IsDefault *bool     `json:"is_default,omitempty"`
+	CreatedAt timestamp `json:"created_at"`
+	UpdatedAt timestamp `json:"updated_at"`
+}
+
+func (s references) shape(r catalog.Reference) referenceJSON {
+	shown := referenceJSON{ID: r.ID, Name: r.Name, CreatedAt: timestamp(r.CreatedAt), UpdatedAt: timestamp(r.UpdatedAt)}
+	if s.kind == catalog.Warehouses {
+		shown.IsDefault = &r.IsDefault
+	}
+	return shown
+}
+
+// list answers GET on the collection.
+func (s references) list(w http.ResponseWriter, r *http.Request) error {
+	q := readQuery(r)
+	search, order, pages := q.text("search"), q.order(catalog.ReferenceOrders), q.pages()
+	if err := q.err(); err != nil {
+		return err
+	}
+	page, err := s.catalog.References(r.Context(), tenant(r), s.kind, search, order, pages)
+	if err != nil {
+		return err
+	}
+	return writePage(w, pages, page, s.shape)
+}
+
+// show answers GET on one.
+func (s references) show(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	one, err := s.catalog.Reference(r.Context(), tenant(r), s.kind, id)
+	if err != nil {
+		return err
+	}
+	return writeData(w, http.StatusOK, s.shape(one))
+}
+
+// read reads what POST and PATCH send.
+func (s references) read(r *http.Request) (name catalog.Field[string], faults tenancy.InvalidError, err error) {
+	body, err := s.readBody(r)
+	if err != nil {
+		return name, nil, err
+	}
+	name = body.text("name")
+	body.ignore("id", "created_at", "updated_at")
+	if s.kind == catalog.Warehouses {
+		body.ignore("is_default")
+	}
+	body.refuseRest()
+	return name, body.faults, nil
+}
+
+// create answers POST on the collection.
+func (s references) create(w http.ResponseWriter, r *http.Request) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	name, faults, err := s.read(r)
+	if err != nil {
+		return err
+	}
+	one, err := s.catalog.CreateReference(r.Context(), tenant(r), s.kind, name, faults)
+	if err != nil {
+		return err
+	}
+	return writeCreated(w, "/api/"+string(s.kind), one.ID, s.shape(one))
+}
+
+// rename answers PATCH on one.
+func (s references) rename(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	name, faults, err := s.read(r)
+	if err != nil {
+		return err
+	}
+	one, err := s.catalog.RenameReference(r.Context(), tenant(r), s.kind, id, name, faults)
+	if err != nil {
+		return err
+	}
+	return writeData(w, http.StatusOK, s.shape(one))
+}
+
+// remove answers DELETE on one.
+func (s references) remove(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	if err := s.catalog.DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

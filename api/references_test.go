@@ -1,0 +1,78 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestReferencesLiveTheirWholeLife(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, kind := range []string{"categories", "sellers", "warehouses"} {
+		t.Run(kind, func(t *testing.T) {
+			list, field := "/api/"+kind, map[string]string{"categories": "category_id", "sellers": "seller_id", "warehouses": "warehouse_id"}[kind]
+			made := a.try(t, call{method: "POST", path: list, body: `{"name":"  Zoë's  "}`, wantStatus: 201, want: []string{`"name":"Zoë's"`, `"created_at":"`}})
+			one := made.Header.Get("Location")
+			if strings.Contains(string(made.body), "is_default") != (kind == "warehouses") {
+				t.Errorf("is_default is for warehouses: %s", made.body)
+			}
+			id := int64(mustData(t, made)["id"].(float64))
+			if one != fmt.Sprintf("%s/%d", list, id) {
+				t.Errorf("Location = %q", one)
+			}
+			a.tryAll(t, []call{
+				{name: "show", path: one, wantStatus: 200, want: []string{`"name":"Zoë's"`}},
+				{name: "taken", method: "POST", path: list, body: `{"name":"Zoë's"}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"name":["is already taken"]`}},
+				{name: "no name", method: "POST", path: list, body: `{}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"name":["is required"]`}},
+				{name: "a name of the wrong type", method: "POST", path: list, body: `{"name":5,"color":"x"}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":{"color":["is not a known field"],"name":["must be a string"]}`}},
+				{name: "an empty name", method: "PATCH", path: one, body: `{"name":" "}`, wantStatus: 422, wantCode: ValidationError},
+				{name: "a null name", method: "PATCH", path: one, body: `{"name":null}`, wantStatus: 422, wantCode: ValidationError},
+				{name: "a name too long", method: "PATCH", path: one, body: `{"name":"` + strings.Repeat("x", 256) + `"}`, wantStatus: 422, wantCode: ValidationError},
+				{name: "rename", method: "PATCH", path: one, body: `{"name":"Anna","id":7,"created_at":"x","updated_at":null}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
+				{name: "change nothing", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
+				{name: "in use", method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":%q,"name":"P","price":1,"%s":%d}`, kind, field, id), wantStatus: 201, want: []string{`"name":"Anna"`}},
+				{name: "delete in use", method: "DELETE", path: one, wantStatus: 409, wantCode: ResourceInUse},
+				{name: "PUT is not there", method: "PUT", path: one, body: `{"name":"x"}`, wantStatus: 405, wantCode: MethodNotAllowed},
+			})
+			product := mustData(t, a.send(t, call{path: "/api/products/sku/" + kind}))
+			a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%.0f", product["id"]), wantStatus: 204})
+			a.try(t, call{method: "DELETE", path: one, wantStatus: 204})
+			a.try(t, call{method: "DELETE", path: one, wantStatus: 404, wantCode: NotFound})
+			a.try(t, call{method: "PATCH", path: one, body: `{"name":"x"}`, wantStatus: 404, wantCode: NotFound})
+			a.try(t, call{path: one, wantStatus: 404, wantCode: NotFound})
+		})
+	}
+}
+
+func TestReferenceListsSearchSortAndPage(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, name := range []string{"b%", "a_", "C"} {
+		a.mustCreate(t, "/api/categories", fmt.Sprintf(`{"name":%q}`, name))
+	}
+	for query, want := range map[string]string{
+		"": "C,a_,b%", "sort=name": "C,a_,b%", "sort=name&direction=desc": "b%,a_,C", "sort=created_at": "b%,a_,C", "direction=asc": "b%,a_,C",
+		"search=%25": "b%", "search=_": "a_", "search=c": "C", "search=zz": "", "per_page=1&page=2": "a_", "page=9": "",
+	} {
+		got := a.try(t, call{path: "/api/categories?" + query, wantStatus: 200})
+		var names []string
+		for _, r := range mustDecode[struct{ Data []struct{ Name string } }](t, got.body).Data {
+			names = append(names, r.Name)
+		}
+		if strings.Join(names, ",") != want {
+			t.Errorf("?%s = %v, want %s", query, names, want)
+		}
+	}
+	a.try(t, call{path: "/api/categories?per_page=2", wantStatus: 200, want: []string{`"meta":{"page":1,"per_page":2,"total":3,"total_pages":2,"has_next":true,"has_prev":false}`}})
+}
+
+func TestTheDefaultWarehouseStays(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	got := a.try(t, call{path: "/api/warehouses", wantStatus: 200, want: []string{`"name":"Main warehouse","is_default":true`}})
+	id := mustDecode[struct{ Data []struct{ ID int64 } }](t, got.body).Data[0].ID
+	path := fmt.Sprintf("/api/warehouses/%d", id)
+	a.try(t, call{method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse})
+	a.try(t, call{method: "PATCH", path: path, body: `{"name":"Harbour","is_default":false}`, wantStatus: 200, want: []string{`"name":"Harbour","is_default":true`}})
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+)
+
+// success is the envelope of data.
+type success struct {
+	Success bool      `json:"success"`
+	Data    any       `json:"data"`
+	Meta    *pageMeta `json:"meta,omitempty"`
+}
+
+// pageMeta tells where in a list a page stands.
+type pageMeta struct {
+	Page       int   `json:"page"`
+	PerPage    int   `json:"per_page"`
+	Total      int64 `json:"total"`
+	TotalPages int64 `json:"total_pages"`
+	HasNext    bool  `json:"has_next"`
+	HasPrev    bool  `json:"has_prev"`
+}
+
+func writeData(w http.ResponseWriter, status int, data any) error {
+	return writeJSON(w, status, success{Success: true, Data: data})
+}
+
+// writeCreated answers 201 and says where the new object is.
+func writeCreated(w http.ResponseWriter, collection string, id int64, data any) error {
+	w.Header().Set("Location", collection+"/"+strconv.FormatInt(id, 10))
+	return writeData(w, http.StatusCreated, data)
+}
+
+// writePage answers with one page of a list, each item in its JSON shape.
+func writePage[T, J any](w http.ResponseWriter, asked catalog.Pages, page catalog.Page[T], shape func(T) J) error {
+	items := make([]J, len(page.Items))
+	for i, item := range page.Items {
+		items[i] = shape(item)
+	}
+	perPage := int64(asked.PerPage)
+	pages := (page.Total + perPage - 1) / perPage
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: items, Meta: &pageMeta{
+		Page: asked.Page, PerPage: asked.PerPage, Total: page.Total, TotalPages: pages,
+		HasNext: int64(asked.Page) < pages, HasPrev: asked.Page > 1,
+	}})
+}
+
+// writeJSON encodes v before it sends the status, so that an error can still
+// become an honest answer.
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // a client that is gone is no error of ours
+	return nil
+}
+
+// timestamp is a time in UTC with exactly six fraction digits, so that times sort
+// as text.
+type timestamp time.Time
+
+// MarshalJSON writes 2026-03-01T09:30:00.000000Z.
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 32), `"2006-01-02T15:04:05.000000Z"`), nil
+}
+
+// named is an object that is referred to.
+type named struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// maybeNamed is null where nothing is referred to.
+func maybeNamed(id *int64, name *string) *named {
+	if id == nil || name == nil {
+		return nil
+	}
+	return &named{*id, *name}
+}

@@ -1,0 +1,204 @@
+// Package api is the HTTP face of Storeroom: it turns requests into calls of the
+// domain packages and their answers into JSON. It holds no SQL and no rule about
+// products.
+//
+// Every route stands in one table with the permission it needs, and a route
+// without one cannot be registered. A request passes, in this order: request id
+// and access log, recovery, authentication with the rate limit, the cap on work
+// in flight, routing, permission, handler. Authentication comes before routing,
+// so that nobody without a key learns which paths exist. Handlers return errors;
+// errors.go alone knows what a client is told about them.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
+)
+
+// Options are what a Server stands on. All but TrustedProxies and Version are
+// required.
+type Options struct {
+	Catalog *catalog.Store
+	Keys    *keys.Resolver
+	Limiter *ratelimit.Limiter
+
+	// Ready says whether this instance should get requests: nil when it should.
+	Ready func(context.Context) error
+
+	// TrustedProxies are the peers whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+
+	Logger  *slog.Logger
+	Version string // of the program, as /healthz tells it
+}
+
+// Server answers every request of the service. It is safe for concurrent use.
+type Server struct {
+	catalog *catalog.Store
+	keys    *keys.Resolver
+	limiter *ratelimit.Limiter
+	ready   func(context.Context) error
+	proxies []netip.Prefix
+	logger  *slog.Logger
+	version string
+
+	mux      *chi.Mux
+	inFlight atomic.Int64
+	limits   limits
+}
+
+// limits bound what requests may cost; tests lower them.
+type limits struct {
+	inFlight int64         // requests under /api at a time
+	body     int64         // bytes of a body
+	deadline time.Duration // of a handler
+}
+
+// New returns a Server with all its routes.
+func New(o Options) *Server {
+	s := &Server{
+		catalog: o.Catalog,
+		keys:    o.Keys,
+		limiter: o.Limiter,
+		ready:   o.Ready,
+		proxies: o.TrustedProxies,
+		logger:  o.Logger,
+		version: o.Version,
+		mux:     chi.NewMux(),
+		limits:  limits{inFlight: 512, body: 1 << 20, deadline: 8 * time.Second},
+	}
+	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
+	for _, r := range s.routes() {
+		s.mux.Method(r.method, r.pattern, s.serve(r))
+	}
+	s.mux.NotFound(s.finish(s.notFound))
+	s.mux.MethodNotAllowed(s.finish(s.methodNotAllowed))
+	return s
+}
+
+// What a route can ask for beside a permission of the key.
+const (
+	anyKey keys.Permission = "any valid key"
+	noKey  keys.Permission = "no key" // only outside /api
+)
+
+// handler answers a request, or returns the error that the client is told about.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// route is one line of the table.
+type route struct {
+	method     string
+	pattern    string
+	permission keys.Permission
+	handle     handler
+}
+
+// routes is the table of all routes. HEAD works wherever GET does.
+func (s *Server) routes() []route {
+	all := []route{
+		{"GET", "/healthz", noKey, s.health},
+		{"GET", "/readyz", noKey, s.readiness},
+		{"GET", "/openapi.json", noKey, s.openAPI},
+		{"GET", "/docs", noKey, s.docs},
+		{"GET", "/docs/*", noKey, s.docs},
+
+		{"GET", "/api/me", anyKey, s.me},
+
+		{"GET", "/api/products", keys.ProductsRead, s.listProducts},
+		{"POST", "/api/products", keys.ProductsWrite, s.createProduct},
+		{"GET", "/api/products/{id}", keys.ProductsRead, s.showProduct},
+		{"PUT", "/api/products/{id}", keys.ProductsWrite, s.replaceProduct},
+		{"PATCH", "/api/products/{id}", keys.ProductsWrite, s.patchProduct},
+		{"DELETE", "/api/products/{id}", keys.ProductsWrite, s.deleteProduct},
+		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, s.showProductBySKU},
+		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, s.adjustInventory},
+	}
+	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
+		list, one, h := "/api/"+string(kind), "/api/"+string(kind)+"/{id}", references{s, kind}
+		all = append(all,
+			route{"GET", list, keys.ProductsRead, h.list},
+			route{"POST", list, keys.ProductsWrite, h.create},
+			route{"GET", one, keys.ProductsRead, h.show},
+			route{"PATCH", one, keys.ProductsWrite, h.rename},
+			route{"DELETE", one, keys.ProductsWrite, h.remove})
+	}
+	return all
+}
+
+// serve guards a route by its permission, which is decided before the body is
+// read and before anything is looked up. A route under /api that names none, or
+// one that would be open, is a mistake that must not get as far as a request.
+func (s *Server) serve(r route) http.Handler {
+	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
+		panic("api: " + r.method + " " + r.pattern + " asks for " + string(r.permission))
+	}
+	return s.finish(func(w http.ResponseWriter, req *http.Request) error {
+		if r.permission != noKey {
+			p := principal(req)
+			if p == nil {
+				return &problem{code: MissingAPIKey}
+			}
+			if r.permission != anyKey && !p.Permissions.Allow(r.permission) {
+				return &problem{code: InsufficientPermissions, message: "This key lacks the permission " + string(r.permission) + "."}
+			}
+		}
+		ctx, cancel := context.WithTimeout(req.Context(), s.limits.deadline)
+		defer cancel()
+		return r.handle(w, req.WithContext(ctx))
+	})
+}
+
+// finish makes a handler of the standard library: an error becomes the answer.
+func (s *Server) finish(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// chi would route on a half-decoded path, and `50%` and `a%2Fb` would come
+	// out wrong: it gets the path as it was sent, and pathSKU decodes once.
+	whole, path := *r, *r.URL
+	path.RawPath = path.EscapedPath()
+	whole.URL = &path
+	s.mux.ServeHTTP(w, &whole)
+}
+
+// underAPI says whether a path, as it was sent, is one that needs a key.
+func underAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
+
+func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
+	return &problem{code: RouteNotFound}
+}
+
+// methodNotAllowed names the methods that the path does take.
+func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
+	var allowed []string
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		if s.mux.Match(chi.NewRouteContext(), method, r.URL.RawPath) {
+			allowed = append(allowed, method)
+			if method == "GET" {
+				allowed = append(allowed, "HEAD")
+			}
+		}
+	}
+	if len(allowed) == 0 { // chi asks here before it looks at the path when it does not know the method
+		return &problem{code: RouteNotFound}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return &problem{code: MethodNotAllowed}
+}
