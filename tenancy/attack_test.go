@@ -132,7 +132,9 @@ func mustSuite(t testing.TB) *suite {
 	}
 	s.ownerOfA = session{"as its own tenant", mustConnect(t, d.URL), as(s.a), s.a}
 
-	seed := func(sql string, tenant tenancy.ID) string { return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant)) }
+	seed := func(sql string, tenant tenancy.ID) string {
+		return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))
+	}
 	mustExec(t, s.super, `insert into users (id, email, password_hash) overriding system value values (1, 'ann@example.com', 'x');`+
 		seed(operated, s.a)+seed(operated, s.b)+seed(fixture, s.a))
 	mustExec(t, s.attackers[2].conn, "begin;"+as(s.b)+seed(fixture, s.b)+"commit")
