@@ -14,7 +14,7 @@ TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL)
 FUZZTIME := 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race check vuln fuzz go test-servers
+.PHONY: help run build test race bench check vuln fuzz go test-servers
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -31,6 +31,11 @@ test: test-servers ## run all tests against throw-away servers
 
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
+
+bench: go ## measure on a million products (5 minutes; the first time 3 more): make bench BENCH='-run ^get -clients 8'
+	@sh deploy/local/install.sh postgresql redis
+	@$(GOBUILD) -o bin/bench ./cmd/bench
+	@exec bin/bench $(BENCH)
 
 check: go ## gofmt, vet, staticcheck and the import arrows
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }

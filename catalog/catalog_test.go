@@ -221,7 +221,7 @@ func TestReplacePutsAbsentFieldsBackToTheirDefaults(t *testing.T) {
 	category, seller, warehouse := s.mustReference(t, catalog.Categories, "Light"), s.mustReference(t, catalog.Sellers, "Acme"), s.mustReference(t, catalog.Warehouses, "North")
 	plain := s.mustCreate(t, "plain")
 	p := s.mustCreate(t, "L-1", everyField(category, seller, warehouse))
-	got, err := s.Replace(t.Context(), s.by, p.ID, product("L-2"), tenancy.InvalidError{})
+	got, err := s.Replace(t.Context(), s.by, p.ID, nil, product("L-2"), tenancy.InvalidError{})
 	want := plain
 	want.ID, want.SKU, want.Name, want.CreatedAt, want.UpdatedAt = p.ID, "L-2", "Product L-2", p.CreatedAt, got.UpdatedAt
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -239,14 +239,14 @@ func TestPatchChangesWhatIsSet(t *testing.T) {
 	category, seller, warehouse := s.mustReference(t, catalog.Categories, "Light"), s.mustReference(t, catalog.Sellers, "Acme"), s.mustReference(t, catalog.Warehouses, "North")
 	p := s.mustCreate(t, "L-1", everyField(category, seller, warehouse))
 
-	got, err := s.Patch(t.Context(), s.by, p.ID, catalog.Changes{Price: catalog.Value(money.Cents(99)), Status: catalog.Value("active")}, tenancy.InvalidError{})
+	got, err := s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Price: catalog.Value(money.Cents(99)), Status: catalog.Value("active")}, tenancy.InvalidError{})
 	want := p
 	want.Price, want.Status, want.UpdatedAt = 99, "active", got.UpdatedAt
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Patch differs (-want +got): %v\n%s", err, diff)
 	}
 
-	same, err := s.Patch(t.Context(), s.by, p.ID, catalog.Changes{Price: catalog.Value(money.Cents(99))}, tenancy.InvalidError{})
+	same, err := s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Price: catalog.Value(money.Cents(99))}, tenancy.InvalidError{})
 	if diff := cmp.Diff(got, same); err != nil || diff != "" {
 		t.Errorf("a Patch that changes nothing differs (-want +got): %v\n%s", err, diff)
 	}
@@ -254,7 +254,7 @@ func TestPatchChangesWhatIsSet(t *testing.T) {
 	null := catalog.Field[string]{Set: true, Null: true}
 	noID := catalog.Field[int64]{Set: true, Null: true}
 	noMoney := catalog.Field[money.Cents]{Set: true, Null: true}
-	cleared, err := s.Patch(t.Context(), s.by, p.ID, catalog.Changes{
+	cleared, err := s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{
 		Description: null, BinLocation: null, UPC: null, CategoryID: noID, SellerID: noID, MSRP: noMoney, Cost: noMoney, ReorderPoint: noID,
 	}, tenancy.InvalidError{})
 	want = got
@@ -264,7 +264,7 @@ func TestPatchChangesWhatIsSet(t *testing.T) {
 		t.Errorf("Patch with nulls differs (-want +got): %v\n%s", err, diff)
 	}
 
-	_, err = s.Patch(t.Context(), s.by, p.ID, catalog.Changes{SKU: null, Name: null, Price: noMoney, Status: null, Condition: null, Quantity: noID, WarehouseID: noID}, tenancy.InvalidError{})
+	_, err = s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{SKU: null, Name: null, Price: noMoney, Status: null, Condition: null, Quantity: noID, WarehouseID: noID}, tenancy.InvalidError{})
 	invalid, _ := errors.AsType[tenancy.InvalidError](err)
 	for _, field := range []string{"sku", "name", "price", "status", "condition", "quantity", "warehouse_id"} {
 		if len(invalid[field]) != 1 || invalid[field][0] != "must not be null" {
@@ -278,7 +278,7 @@ func TestAChangedTagIsFound(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	p := s.mustCreate(t, "A", func(c *catalog.Changes) { c.Tags = catalog.Value([]string{"old", "both"}) })
-	if _, err := s.Patch(t.Context(), s.by, p.ID, catalog.Changes{Tags: catalog.Value([]string{"both", "new"})}, tenancy.InvalidError{}); err != nil {
+	if _, err := s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Tags: catalog.Value([]string{"both", "new"})}, tenancy.InvalidError{}); err != nil {
 		t.Fatal(err)
 	}
 	for tag, want := range map[string]int64{"old": 0, "both": 1, "new": 1, "NEW": 0} {
@@ -303,15 +303,18 @@ func TestWhatIsNotThere(t *testing.T) {
 		{"read", func() error { _, err := s.Product(t.Context(), other.Tenant, p.ID); return err }},
 		{"read by SKU", func() error { _, err := s.ProductBySKU(t.Context(), other.Tenant, "mine"); return err }},
 		{"replace", func() error {
-			_, err := s.Replace(t.Context(), other, p.ID, product("x"), tenancy.InvalidError{})
+			_, err := s.Replace(t.Context(), other, p.ID, nil, product("x"), tenancy.InvalidError{})
 			return err
 		}},
-		{"patch", func() error { _, err := s.Patch(t.Context(), other, p.ID, patch, tenancy.InvalidError{}); return err }},
+		{"patch", func() error {
+			_, err := s.Patch(t.Context(), other, p.ID, nil, patch, tenancy.InvalidError{})
+			return err
+		}},
 		{"adjust", func() error {
 			_, _, err := s.Adjust(t.Context(), other, p.ID, adjust, tenancy.InvalidError{})
 			return err
 		}},
-		{"delete", func() error { return s.Delete(t.Context(), other, p.ID) }},
+		{"delete", func() error { return s.Delete(t.Context(), other, p.ID, nil) }},
 	} {
 		if err := test.do(); !errors.Is(err, tenancy.ErrNotFound) {
 			t.Errorf("%s of another tenant's product = %v, want ErrNotFound", test.name, err)
@@ -332,10 +335,10 @@ func TestDeleteFreesTheSKUAndKeepsTheLedger(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	p := s.mustCreate(t, "A", func(c *catalog.Changes) { c.Quantity = catalog.Value(int64(5)) })
-	if err := s.Delete(t.Context(), s.by, p.ID); err != nil {
+	if err := s.Delete(t.Context(), s.by, p.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), s.by, p.ID); !errors.Is(err, tenancy.ErrNotFound) {
+	if err := s.Delete(t.Context(), s.by, p.ID, nil); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("a second Delete = %v, want ErrNotFound", err)
 	}
 	if again := s.mustCreate(t, "A"); again.ID == p.ID {

@@ -66,7 +66,7 @@ func TestAWalkNeitherRepeatsNorLosesARow(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := s.Delete(t.Context(), s.by, p.ID); err != nil {
+					if err := s.Delete(t.Context(), s.by, p.ID, nil); err != nil {
 						t.Fatal(err)
 					}
 					extra = extra[1:]
@@ -178,7 +178,7 @@ func TestUpdatedSinceSeesEveryKindOfChange(t *testing.T) {
 	s.mustCreate(t, "created")
 	for sku, change := range map[string]func(id int64) error{
 		"patched": func(id int64) error {
-			_, err := s.Patch(t.Context(), s.by, id, catalog.Changes{Cost: catalog.Value(money.Cents(1))}, tenancy.InvalidError{})
+			_, err := s.Patch(t.Context(), s.by, id, nil, catalog.Changes{Cost: catalog.Value(money.Cents(1))}, tenancy.InvalidError{})
 			return err
 		},
 		"adjusted": func(id int64) error {

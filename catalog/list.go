@@ -1,9 +1,9 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +41,15 @@ type Order struct {
 	Descending bool
 }
 
+func (o Order) column() string { return cmp.Or(o.By, "created_at") }
+
+func (o Order) direction() string {
+	if o.Descending {
+		return "desc"
+	}
+	return "asc"
+}
+
 // Pages is the part of a list that is asked for.
 type Pages struct {
 	Page    int // from 1
@@ -59,49 +68,23 @@ type Page[T any] struct {
 // ProductOrders are the columns that products can be sorted by.
 var ProductOrders = []string{"name", "sku", "price", "created_at"}
 
-// fewHits is up to how many hits of a search are fetched by id. Above it the sort
-// index is walked until a page is full, which common terms fill quickly; a list
-// of ids that was cut and then sorted would be wrong.
-const fewHits = 10_000
-
 // List returns a page of products. The total is exact: without a filter, or by
 // status alone, it is the sum of a few counter rows.
 func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Page[Product], error) {
-	patterns := searchPatterns(f.Search)
-	q := f.conditions(tenant)
-	total, totalArgs := q.count()
-	if len(patterns) > 0 {
-		hits, err := tenancy.All[found](ctx, s.db, tenant, `select id from search_products($1, $2) id`, patterns, fewHits+1)
-		if err != nil {
-			return Page[Product]{}, fmt.Errorf("search products: %w", err)
-		}
-		total, totalArgs = q.countHits(patterns)
-		if len(hits) <= fewHits {
-			q.where("p.id = any (%s)", ids(hits))
-			total, totalArgs = q.count()
-		} else {
-			for _, pattern := range patterns {
-				q.where("p.search like %s", pattern)
-			}
-		}
+	limit, offset := f.PerPage, f.offset()
+	if f.Walking {
+		limit, offset = f.PerPage+1, 0 // one row more tells whether it goes on
 	}
-	if f.uncounted {
-		total, totalArgs = `select 0::bigint as count`, nil
-	}
-	var counts []counted
 	var page Page[Product]
-	sql, args, err := q.page(f)
-	if err != nil {
-		return page, err
+	var err error
+	if patterns := searchPatterns(f.Search); len(patterns) > 0 {
+		page, err = s.search(ctx, tenant, f, patterns, limit, offset)
+	} else {
+		page, err = s.list(ctx, tenant, f, limit, offset)
 	}
-	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &counts, total, totalArgs...)
-		tenancy.QueueRows(b, &page.Items, sql, args...)
-	})
 	if err != nil {
 		return page, fmt.Errorf("list products: %w", err)
 	}
-	page.Total = counts[0].Count
 	if f.Walking && len(page.Items) > f.PerPage {
 		page.Items = page.Items[:f.PerPage]
 		page.Next = new(f.positionOf(page.Items[f.PerPage-1]))
@@ -114,24 +97,103 @@ type (
 	counted struct{ Count int64 }
 )
 
-func ids(hits []found) []int64 {
-	all := make([]int64, len(hits))
-	for i, h := range hits {
-		all[i] = h.ID
+// list reads a page off an index: ids first, whole rows for the page only.
+//
+// array() keeps the planner from pulling the ids into a join, and lateral with its
+// own limit from reading a tenant whole: with plans of average tenants and unknown
+// limits it would. Such a plan is as good as any where an index gives the order,
+// and then it need not be made anew for each request, which takes longer than
+// running it.
+func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Page[Product], error) {
+	q := f.conditions(tenant)
+	total, totalArgs, plan := q.count(), q.args, "force_custom_plan"
+	if q.indexed {
+		plan = "force_generic_plan"
 	}
-	return all
+	if f.uncounted {
+		total, totalArgs = `select 0::bigint as count`, nil
+	}
+	if f.After != nil {
+		value, err := f.argument(*f.After)
+		if err != nil {
+			return Page[Product]{}, err
+		}
+		q.continueAt(f.Order, value, f.After.ID)
+	}
+	ids := q.ids(f.Order)
+	args := append(slices.Clone(q.args), limit, offset)
+	n := len(args)
+	var counts []counted
+	var page Page[Product]
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(`select set_config('plan_cache_mode', $1, true)`, plan)
+		tenancy.QueueRows(b, &counts, total, totalArgs...)
+		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, fmt.Sprintf("array(%s limit $%d offset $%d)", ids, n-1, n)), args...)
+	})
+	if err == nil {
+		page.Total = counts[0].Count
+	}
+	return page, err
+}
+
+// rowsOf reads the products of an array of ids, in its order.
+const rowsOf = `
+	select` + productColumns + `
+	  from unnest(%s) with ordinality page (id, place)
+	 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
+	 order by page.place`
+
+// search leaves sorting, cutting and counting to the function that may use the
+// trigram index.
+func (s *Store) search(ctx context.Context, tenant tenancy.ID, f Filter, patterns []string, limit int, offset int64) (Page[Product], error) {
+	narrow := map[string]any{}
+	for name, value := range map[string]string{"status": f.Status, "tag": f.Tag} {
+		if value != "" {
+			narrow[name] = value
+		}
+	}
+	for name, id := range map[string]*int64{"category_id": f.CategoryID, "seller_id": f.SellerID, "warehouse_id": f.WarehouseID} {
+		if id != nil {
+			narrow[name] = *id
+		}
+	}
+	for name, at := range map[string]time.Time{"from": f.CreatedFrom, "before": f.CreatedBefore, "since": f.UpdatedSince} {
+		if !at.IsZero() {
+			narrow[name] = at
+		}
+	}
+	if f.After != nil {
+		narrow["after_key"], narrow["after_id"] = f.After.Value, f.After.ID
+	}
+	var hits []struct {
+		IDs   []int64
+		Total int64
+	}
+	var page Page[Product]
+	err := s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &hits, `select ids, total from search_products($1, $2, $3, $4, $5, $6)`,
+			patterns, narrow, f.column(), f.Descending, limit, offset)
+	}, func(b *pgx.Batch) error {
+		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, "$2::bigint[]"), tenant, hits[0].IDs)
+		return nil
+	})
+	if err == nil {
+		page.Total = hits[0].Total
+	}
+	return page, err
 }
 
 // query is the conditions of a list of products and their arguments.
 type query struct {
 	sql     []string
 	args    []any
-	status  string // of the filter
-	counter bool   // whether the counter rows know the total: no condition but status
+	counter bool   // status is the only condition, if any: the counter rows know the total
+	indexed bool   // an index gives the order under these conditions
+	tag     bool   // a tag is the only condition
+	after   string // of a walk: "(%s, %s) > ($3, $4)", to be filled with sort column and id
 }
 
 func (q *query) where(format string, args ...any) {
-	q.counter = false
 	places := make([]any, len(args))
 	for i, arg := range args {
 		q.args = append(q.args, arg)
@@ -141,12 +203,12 @@ func (q *query) where(format string, args ...any) {
 }
 
 func (f Filter) conditions(tenant tenancy.ID) *query {
-	q := &query{status: f.Status}
+	q := &query{}
 	q.where("p.tenant_id = %s", tenant)
 	if f.Status != "" {
 		q.where("p.status = %s", f.Status)
 	}
-	narrow := len(q.sql)
+	before := len(q.sql)
 	for _, r := range []struct {
 		column string
 		id     *int64
@@ -170,60 +232,50 @@ func (f Filter) conditions(tenant tenancy.ID) *query {
 			union
 			select product_id from inventory_adjustments where tenant_id = $1 and created_at >= %[1]s)`, f.UpdatedSince)
 	}
-	q.counter = len(q.sql) == narrow
+	q.counter = len(q.sql) == before
+	q.tag = f.Tag != "" && len(q.sql) == 2 && f.Status == ""
+	q.indexed = q.counter || q.tag && f.column() == "created_at"
 	return q
 }
 
+// continueAt lets a walk go on behind a row. It narrows the page, not the total.
+func (q *query) continueAt(o Order, value any, id int64) {
+	beyond := ">"
+	if o.Descending {
+		beyond = "<"
+	}
+	q.args = append(q.args, value, id)
+	q.after = fmt.Sprintf(" and (%%s, %%s) %s ($%d, $%d)", beyond, len(q.args)-1, len(q.args))
+}
+
+func (q *query) behind(column, id string) string {
+	if q.after == "" {
+		return ""
+	}
+	return fmt.Sprintf(q.after, column, id)
+}
+
 // count returns the query of the exact total.
-func (q *query) count() (string, []any) {
+func (q *query) count() string {
 	switch {
-	case q.counter && q.status == "":
-		return `select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1`, q.args[:1]
+	case q.counter && len(q.sql) == 1:
+		return `select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1`
 	case q.counter:
-		return `select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1 and status = $2`, q.args[:2]
+		return `select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1 and status = $2`
+	case q.tag:
+		return `select count(*) from product_tags where tenant_id = $1 and tag = $2`
 	}
-	return `select count(*) from products p where ` + strings.Join(q.sql, " and "), q.args
+	return `select count(*) from products p where ` + strings.Join(q.sql, " and ")
 }
 
-// countHits counts what a search finds, through the index that the policy would
-// keep LIKE from using.
-func (q *query) countHits(patterns []string) (string, []any) {
-	if q.counter && q.status == "" {
-		return `select count(*) from search_products($1, $2)`, []any{patterns, int64(math.MaxInt64)}
+// ids returns the query of the sorted ids.
+func (q *query) ids(o Order) string {
+	if q.tag && o.column() == "created_at" {
+		return fmt.Sprintf(`select p.product_id from product_tags p where p.tenant_id = $1 and p.tag = $2%[2]s order by p.created_at %[1]s, p.product_id %[1]s`,
+			o.direction(), q.behind("p.created_at", "p.product_id"))
 	}
-	args := append(slices.Clone(q.args), patterns, int64(math.MaxInt64))
-	hits := fmt.Sprintf("search_products($%d, $%d) hit", len(args)-1, len(args))
-	return `select count(*) from ` + hits + ` join products p on p.id = hit where ` + strings.Join(q.sql, " and "), args
-}
-
-// page sorts and cuts ids on an index alone and reads whole rows for the page
-// only. A walk reads one row more, to know whether it goes on.
-func (q *query) page(f Filter) (sql string, args []any, err error) {
-	column, direction, beyond := "created_at", "asc", ">"
-	if f.By != "" {
-		column = f.By
-	}
-	if f.Descending {
-		direction, beyond = "desc", "<"
-	}
-	limit, offset := f.PerPage, f.offset()
-	if f.Walking {
-		limit, offset = f.PerPage+1, 0
-	}
-	if f.Walking && f.After != nil {
-		value, err := f.argument(*f.After)
-		if err != nil {
-			return "", nil, err
-		}
-		q.where("(p."+column+", p.id) "+beyond+" (%s, %s)", value, f.After.ID)
-	}
-	args = append(slices.Clone(q.args), limit, offset)
-	return fmt.Sprintf(`
-		select`+productColumns+`
-		  from (select p.id from products p where %[1]s order by p.%[2]s %[3]s, p.id %[3]s limit $%[4]d offset $%[5]d) page
-		  join products p on p.tenant_id = $1 and p.id = page.id`+productReferences+`
-		 order by p.%[2]s %[3]s, p.id %[3]s`,
-		strings.Join(q.sql, " and "), column, direction, len(args)-1, len(args)), args, nil
+	return fmt.Sprintf(`select p.id from products p where %[1]s%[4]s order by p.%[2]s %[3]s, p.id %[3]s`,
+		strings.Join(q.sql, " and "), o.column(), o.direction(), q.behind("p."+o.column(), "p.id"))
 }
 
 // searchPatterns turns what a person typed into one LIKE pattern a word. A word of

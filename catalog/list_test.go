@@ -80,7 +80,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Above ten thousand hits the list walks the sort index; both ways must agree.
+// Ten thousand hits are sorted, cut and counted as ten are.
 func TestACommonTermIsSortedAsARareOne(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

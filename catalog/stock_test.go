@@ -91,7 +91,7 @@ func TestAChangeOfWarehouseTakesTheStockAlong(t *testing.T) {
 	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 4, south), tenancy.InvalidError{}); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := s.Patch(t.Context(), s.by, p.ID, catalog.Changes{WarehouseID: catalog.Value(north), Quantity: catalog.Value(int64(9))}, tenancy.InvalidError{})
+	moved, err := s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{WarehouseID: catalog.Value(north), Quantity: catalog.Value(int64(9))}, tenancy.InvalidError{})
 	if err != nil || moved.Quantity != 9 || moved.WarehouseName != "north" {
 		t.Fatalf("Patch = %+v, %v, want 9 pieces in the north", moved, err)
 	}
@@ -117,7 +117,7 @@ func TestAChangeOfWarehouseTakesTheStockAlong(t *testing.T) {
 		t.Errorf("the ledger differs (-want +got):\n%s", diff)
 	}
 	// Below the four in the south it cannot go: the own warehouse would owe.
-	_, err = s.Patch(t.Context(), s.by, p.ID, catalog.Changes{Quantity: catalog.Value(int64(3))}, tenancy.InvalidError{})
+	_, err = s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{Quantity: catalog.Value(int64(3))}, tenancy.InvalidError{})
 	if !errors.Is(err, catalog.ErrInsufficientStock) {
 		t.Errorf("Patch = %v, want ErrInsufficientStock", err)
 	}
@@ -225,7 +225,7 @@ func TestStockAgreesWithAModel(t *testing.T) {
 			},
 			"patch": func(t *rapid.T) {
 				write(t, func(c catalog.Changes) (catalog.Product, error) {
-					return s.Patch(ctx, s.by, p.ID, c, tenancy.InvalidError{})
+					return s.Patch(ctx, s.by, p.ID, nil, c, tenancy.InvalidError{})
 				})
 			},
 			"upsert": func(t *rapid.T) {

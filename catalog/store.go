@@ -45,19 +45,29 @@ type Actor struct {
 	KeyID  *int64
 }
 
+// Precondition is asked about a product under its lock before it is changed; its
+// error, ErrPrecondition as a rule, ends the change. nil asks nothing.
+type Precondition func(Product) error
+
+func (c Precondition) hold(p Product) error {
+	if c == nil {
+		return nil
+	}
+	return c(p)
+}
+
+// productColumns are those of p. The names of what a product refers to are looked
+// up one by one: planned and run, joins cost half as much again.
 const productColumns = `
 	p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-	p.category_id, c.name as category_name, p.seller_id, s.name as seller_name, p.warehouse_id, w.name as warehouse_name,
+	p.category_id, (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+	p.seller_id, (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+	p.warehouse_id, (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name,
 	p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at`
 
-const productReferences = `
-	left join categories c on c.tenant_id = p.tenant_id and c.id = p.category_id
-	left join sellers s on s.tenant_id = p.tenant_id and s.id = p.seller_id
-	join warehouses w on w.tenant_id = p.tenant_id and w.id = p.warehouse_id`
-
 const (
-	productByID  = `select` + productColumns + ` from products p` + productReferences + ` where p.tenant_id = $1 and p.id = $2`
-	productBySKU = `select` + productColumns + ` from products p` + productReferences + ` where p.tenant_id = $1 and p.sku = $2`
+	productByID  = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
+	productBySKU = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.sku = $2`
 	// The lock is on the product alone; names of references may change beside it.
 	lockByID  = productByID + ` for update of p`
 	stockByID = `select warehouse_id, quantity from stock where tenant_id = $1 and product_id = $2 order by warehouse_id`
@@ -88,7 +98,7 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, faults tenancy.
 	}
 	p.Quantity = int32(c.Quantity.Value)
 	created, err := tenancy.One[Product](ctx, s.db, by.Tenant,
-		insertProducts+`select`+productColumns+` from p`+productReferences,
+		insertProducts+`select`+productColumns+` from p`,
 		by.Tenant, records(p), by.KeyID)
 	if field := brokenReference(err); field != "" {
 		return p, s.diagnose(ctx, by.Tenant, c, tenancy.InvalidError{field: {brokenMessage(field)}})
@@ -97,22 +107,23 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, faults tenancy.
 }
 
 // Replace sets every writable field, absent ones to their defaults; images stay.
-// It returns ErrNotFound, ErrInsufficientStock or an InvalidError.
-func (s *Store) Replace(ctx context.Context, by Actor, id int64, c Changes, faults tenancy.InvalidError) (Product, error) {
+// It returns ErrNotFound, ErrInsufficientStock, an InvalidError or the error of
+// precondition.
+func (s *Store) Replace(ctx context.Context, by Actor, id int64, precondition Precondition, c Changes, faults tenancy.InvalidError) (Product, error) {
 	c.requireAll(faults)
 	if !c.Quantity.Set {
 		c.Quantity = Value(int64(0))
 	}
-	return s.change(ctx, by, id, c, faults, true)
+	return s.change(ctx, by, id, precondition, c, faults, true)
 }
 
 // Patch sets the fields that are set. It returns ErrNotFound,
-// ErrInsufficientStock or an InvalidError.
-func (s *Store) Patch(ctx context.Context, by Actor, id int64, c Changes, faults tenancy.InvalidError) (Product, error) {
-	return s.change(ctx, by, id, c, faults, false)
+// ErrInsufficientStock, an InvalidError or the error of precondition.
+func (s *Store) Patch(ctx context.Context, by Actor, id int64, precondition Precondition, c Changes, faults tenancy.InvalidError) (Product, error) {
+	return s.change(ctx, by, id, precondition, c, faults, false)
 }
 
-func (s *Store) change(ctx context.Context, by Actor, id int64, c Changes, found tenancy.InvalidError, whole bool) (Product, error) {
+func (s *Store) change(ctx context.Context, by Actor, id int64, precondition Precondition, c Changes, found tenancy.InvalidError, whole bool) (Product, error) {
 	var (
 		locked []Product
 		stock  []Stock
@@ -126,6 +137,9 @@ func (s *Store) change(ctx context.Context, by Actor, id int64, c Changes, found
 	}, func(b *pgx.Batch) error {
 		if len(locked) == 0 {
 			return tenancy.ErrNotFound
+		}
+		if err := precondition.hold(locked[0]); err != nil {
+			return err
 		}
 		faults := found.Clone()
 		before, after := locked[0], changed(locked[0], c, whole, facts[0], faults)
@@ -172,8 +186,8 @@ func changed(before Product, c Changes, whole bool, known facts, faults tenancy.
 }
 
 // Delete removes a product for good; its stock leaves through the ledger. It
-// returns ErrNotFound.
-func (s *Store) Delete(ctx context.Context, by Actor, id int64) error {
+// returns ErrNotFound or the error of precondition.
+func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Precondition) error {
 	var (
 		locked []Product
 		stock  []Stock
@@ -184,6 +198,9 @@ func (s *Store) Delete(ctx context.Context, by Actor, id int64) error {
 	}, func(b *pgx.Batch) error {
 		if len(locked) == 0 {
 			return tenancy.ErrNotFound
+		}
+		if err := precondition.hold(locked[0]); err != nil {
+			return err
 		}
 		queueLedger(b, by, emptying(id, stock))
 		b.Queue(`delete from products where tenant_id = $1 and id = $2`, by.Tenant, id)

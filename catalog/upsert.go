@@ -185,7 +185,7 @@ func lookUp(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, round
 	var stock []productStock
 	references := map[Kind]*[]found{}
 	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &locked, `select`+productColumns+` from products p`+productReferences+`
+	tenancy.QueueRows(b, &locked, `select`+productColumns+` from products p
 		 where p.tenant_id = $1 and p.sku = any ($2) order by p.sku for update of p`, tenant, skus)
 	tenancy.QueueRows(b, &stock, `
 		select product_id, warehouse_id, quantity from stock

@@ -168,30 +168,66 @@ end $$;
 grant select, insert, update, delete on categories, sellers, warehouses, products, product_tags, stock, product_counts to storeroom_runtime;
 grant select, insert on inventory_adjustments to storeroom_runtime;
 
--- search_products returns the ids of the tenant's products whose search text is
--- like every pattern, at most max of them, in no order. It exists because LIKE is
--- not leakproof: under the policy it would never use the trigram index. It is
--- owned by a role that may read products and nothing else, names the tenant
--- itself, and hands out ids only; the caller reads the rows under the policy.
--- EXECUTE plans each call for its own patterns.
-create function search_products(patterns text[], max bigint)
-returns setof bigint
+-- search_products is a list of the tenant's products whose search text is like
+-- every pattern: the ids of one page, and how many there are. It exists because
+-- LIKE is not leakproof: under the policy it would never use the trigram index.
+-- It is owned by a role that may read these columns and nothing else, names the
+-- tenant itself, and hands out ids only; the caller reads the rows under the
+-- policy. Hits are read once, for the page and the total: a common term has tens
+-- of thousands. EXECUTE plans each call for its own patterns; every value in the
+-- text is quoted by %L.
+--
+-- narrow may hold status, category_id, seller_id, warehouse_id, tag, from, before
+-- and since (times); after_key and after_id begin behind that row.
+create function search_products(patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint, page_offset bigint)
+returns table (ids bigint[], total bigint)
 language plpgsql stable security definer
 set search_path = pg_catalog, public, pg_temp
 as $$
 declare
-    condition text;
+    conditions text := 'p.tenant_id = $1';
+    beyond     text := 'true';
+    direction  text := case when descending then 'desc' else 'asc' end;
+    value      text;
 begin
-    select string_agg(format('p.search like %L', p), ' and ') into condition from unnest(patterns) p;
-    return query execute format(
-        'select p.id from public.products p where p.tenant_id = $1 and %s limit $2', coalesce(condition, 'true'))
-        using nullif(current_setting('app.tenant_id', true), '')::bigint, max;
+    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+        raise 'search_products: sort % of % patterns', sort, cardinality(patterns);
+    end if;
+    foreach value in array patterns loop
+        conditions := conditions || format(' and p.search like %L', value);
+    end loop;
+    foreach value in array array['status', 'category_id', 'seller_id', 'warehouse_id'] loop
+        if narrow ? value then
+            conditions := conditions || format(' and p.%I = %L', value, narrow ->> value);
+        end if;
+    end loop;
+    if narrow ? 'tag' then
+        conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ? 'from' then
+        conditions := conditions || format(' and p.created_at >= %L', narrow ->> 'from');
+    end if;
+    if narrow ? 'before' then
+        conditions := conditions || format(' and p.created_at < %L', narrow ->> 'before');
+    end if;
+    if narrow ? 'since' then
+        conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
+    end if;
+    if narrow ? 'after_id' then
+        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end, narrow ->> 'after_key', narrow ->> 'after_id');
+    end if;
+    return query execute format($q$
+        with hits as materialized (select p.id, p.%1$I as key from public.products p where %2$s)
+        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3), (select count(*) from hits)
+        $q$, sort, conditions, beyond, direction)
+        using nullif(current_setting('app.tenant_id', true), '')::bigint, page_limit, page_offset;
 end $$;
 revoke execute on function search_products from public;
 grant execute on function search_products to storeroom_runtime;
 
 grant usage on schema public to storeroom_search;
-grant select (tenant_id, id, search) on products to storeroom_search;
+grant select (tenant_id, id, search, status, category_id, seller_id, warehouse_id, tags, created_at, updated_at, name, sku, price)
+    on products to storeroom_search;
 create policy search on products for select to storeroom_search using (true);
 grant create on schema public to storeroom_search;
 alter function search_products owner to storeroom_search;

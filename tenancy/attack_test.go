@@ -324,7 +324,7 @@ func said(err error) string {
 func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	product, key := s.tables["products"].a["id"], s.tables["api_keys"].a["id"]
 	search := func(pattern string) string {
-		return fmt.Sprintf("select from search_products(array[%s], 1000) f where f = %v", quote(pattern), product)
+		return fmt.Sprintf("select from search_products(array[%s], '{}', 'sku', false, 1000, 0) f where %v = any (f.ids) or f.total > 1", quote(pattern), product)
 	}
 	resolve := func(hash string) string {
 		return fmt.Sprintf(`select from resolve_key(array[%s]);
@@ -334,7 +334,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	return append(breaches, launch(t, at,
 		attempt{"search_products", "search", search("%"), nothing},
 		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
-		attempt{"search_products", "search nothing", fmt.Sprintf("select from search_products('{}', 1000) f where f = %v", product), nothing},
+		attempt{"search_products", "inject by a filter", strings.Replace(search("%"), "'{}'", `'{"tag": "x'' = any (p.tags) or true or ''x"}'`, 1), nothing},
 		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
 		attempt{"add_key_hash", "add a hash to A's key", fmt.Sprintf("select add_key_hash(%v, sha256('x'), 1::smallint)", key), func(_ int64, err error) bool {

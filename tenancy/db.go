@@ -17,7 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,6 +42,9 @@ var (
 
 const (
 	acquireWithin = time.Second
+	// minPool is how many connections a pool may have at least; a URL says
+	// otherwise by pool_max_conns.
+	minPool = 10
 	// attempts bounds how often a transaction that PostgreSQL chose as a
 	// deadlock's victim is run again.
 	attempts = 3
@@ -65,12 +70,18 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		"lock_timeout":                        "2s",
 		"idle_in_transaction_session_timeout": "10s",
 		"search_path":                         "public",
-		"timezone":                            "UTC",
+		// A request has one core's worth of patience; more workers would only
+		// take them from its neighbours.
+		"max_parallel_workers_per_gather": "0",
+		"timezone":                        "UTC",
 	}
 	for name, value := range defaults {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = max(minPool, int32(4*runtime.NumCPU()))
 	}
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute

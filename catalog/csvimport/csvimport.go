@@ -6,6 +6,9 @@
 // nothing. Each file may be compressed (.csv.gz). Files are streamed in batches,
 // never held whole, and each batch is one transaction.
 //
+// A file that GET /api/products/export wrote names categories, sellers and
+// warehouses in columns of their own (category_name, …) and needs no other file.
+//
 // An empty cell means that the source does not have the value: a product that
 // exists keeps what it has, a new one gets the default. A row that breaks a rule
 // is refused with its line, field and reason, and the others are loaded. What
@@ -81,7 +84,7 @@ func (r Report) Refused() int {
 // hand, with ctx's error. It returns an error when there is no products.csv, when
 // a file cannot be read on, or when the database does not answer.
 func Import(ctx context.Context, store *catalog.Store, tenant tenancy.ID, dir fs.FS, o Options) (Report, error) {
-	r := run{store: store, tenant: tenant, dir: dir, options: o, ids: map[catalog.Kind]map[string]int64{}}
+	r := run{store: store, tenant: tenant, dir: dir, options: o, ids: map[catalog.Kind]map[string]int64{}, named: map[catalog.Kind]map[string]int64{}}
 	if err := r.find(); err != nil {
 		return r.report, err
 	}
@@ -99,8 +102,9 @@ type run struct {
 	tenant  tenancy.ID
 	dir     fs.FS
 	options Options
-	files   map[string]string // "products" to its name, with .csv or .csv.gz
-	ids     map[catalog.Kind]map[string]int64
+	files   map[string]string                 // "products" to its name, with .csv or .csv.gz
+	ids     map[catalog.Kind]map[string]int64 // by id of the file
+	named   map[catalog.Kind]map[string]int64 // by name, of the batch in hand
 	report  Report
 }
 

@@ -72,16 +72,6 @@ func folder(pairs ...string) fstest.MapFS {
 	return dir
 }
 
-// sharedData is the folder of real data beside the clone; it is no part of it.
-func sharedData(t *testing.T, name string) string {
-	t.Helper()
-	dir := filepath.Join("..", "..", "..", "shared", "data", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no real data beside the clone: %v", err)
-	}
-	return dir
-}
-
 func TestRealSetsLoadWholeAndASecondRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -90,7 +80,7 @@ func TestRealSetsLoadWholeAndASecondRunChangesNothing(t *testing.T) {
 	}{{"uci", 3808}, {"contoso", 2517}, {"grocery", 20816}} {
 		t.Run(test.set, func(t *testing.T) {
 			t.Parallel()
-			dir := os.DirFS(sharedData(t, test.set))
+			dir := os.DirFS(tenancytest.SharedData(t, test.set))
 			s := newShop(t)
 			first, refused := s.mustImport(t, dir)
 			if len(refused) > 0 {
@@ -145,7 +135,7 @@ type dirtyRow struct{ issue, sku, name, price, quantity, upc, description string
 
 func dirtyRows(t *testing.T) []dirtyRow {
 	t.Helper()
-	file, err := os.Open(filepath.Join(sharedData(t, "dirty"), "dirty_catalog.csv"))
+	file, err := os.Open(filepath.Join(tenancytest.SharedData(t, "dirty"), "dirty_catalog.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ var (
 	// asked of its row.
 	productColumns = columns{[]string{
 		"sku", "name", "description", "price", "msrp", "cost", "status", "condition", "quantity", "reorder_point",
-		"category", "seller", "warehouse", "bin_location", "upc", "tags",
+		"category", "seller", "warehouse", "category_name", "seller_name", "warehouse_name", "bin_location", "upc", "tags",
 	}, 1}
 )
 
@@ -71,6 +71,9 @@ func referenceRow(w row, ids map[string]int64, named map[string]string) (id, nam
 
 // loadProducts upserts one batch.
 func (r *run) loadProducts(ctx context.Context, rows []row) error {
+	if err := r.ensureNamed(ctx, rows); err != nil {
+		return err
+	}
 	products := make([]catalog.Row, len(rows))
 	for i, w := range rows {
 		products[i] = r.product(w)
@@ -150,8 +153,44 @@ func pieces(w row, column string, faults tenancy.InvalidError) catalog.Field[int
 	return catalog.Value(n)
 }
 
+// nameColumns name what a product refers to where its id of the file does not.
+var nameColumns = map[catalog.Kind]string{
+	catalog.Categories: "category_name", catalog.Sellers: "seller_name", catalog.Warehouses: "warehouse_name",
+}
+
+// ensureNamed finds or adds what the rows refer to by name.
+func (r *run) ensureNamed(ctx context.Context, rows []row) error {
+	for kind, column := range nameColumns {
+		var names []string
+		for _, w := range rows {
+			if name, fault := catalog.CheckName(unguard(w.cells[column])); fault == "" {
+				names = append(names, name)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		stored, _, err := r.store.EnsureReferences(ctx, r.tenant, kind, names)
+		if err != nil {
+			return err
+		}
+		r.named[kind] = stored
+	}
+	return nil
+}
+
 func (r *run) reference(w row, column string, kind catalog.Kind, faults tenancy.InvalidError) catalog.Field[int64] {
 	cell, there := w.cells[column]
+	if given, byName := w.cells[nameColumns[kind]]; byName {
+		name, fault := catalog.CheckName(unguard(given))
+		switch {
+		case fault != "":
+			faults.Add(nameColumns[kind], "%s", fault)
+		case there:
+			faults.Add(column, "must not be given together with %s", nameColumns[kind])
+		}
+		return catalog.Value(r.named[kind][name])
+	}
 	if !there {
 		return catalog.Field[int64]{}
 	}
@@ -168,7 +207,40 @@ func tags(w row) catalog.Field[[]string] {
 	if !there {
 		return catalog.Field[[]string]{}
 	}
-	return catalog.Value(strings.FieldsFunc(unguard(cell), func(c rune) bool { return c == ';' }))
+	return catalog.Value(splitTags(unguard(cell)))
+}
+
+// splitTags cuts at each ; that no backslash escapes.
+func splitTags(cell string) []string {
+	var tags []string
+	var tag strings.Builder
+	cut := func() {
+		if tag.Len() > 0 {
+			tags = append(tags, tag.String())
+		}
+		tag.Reset()
+	}
+	escaped := false
+	for _, c := range cell {
+		switch {
+		case c == ';' && !escaped:
+			cut()
+		case c == '\\' && !escaped:
+			escaped = true
+			continue
+		case escaped && c != ';' && c != '\\':
+			tag.WriteRune('\\') // it escaped nothing
+			tag.WriteRune(c)
+		default:
+			tag.WriteRune(c)
+		}
+		escaped = false
+	}
+	if escaped {
+		tag.WriteRune('\\')
+	}
+	cut()
+	return tags
 }
 
 // faultsOf names the faults of a row by the columns of the file.

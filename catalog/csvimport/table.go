@@ -72,7 +72,7 @@ func (t *table) start(c columns) error {
 		}
 	}
 	t.bound = &bounded{r: text}
-	t.csv = csv.NewReader(t.bound)
+	t.csv = csv.NewReader(&carriages{r: t.bound})
 	t.csv.FieldsPerRecord = -1 // next counts, to say more than the reader would
 	return t.readHeader(c)
 }
@@ -134,7 +134,7 @@ func (t *table) next() (row, error) {
 	}
 	for i, name := range t.header {
 		if cells[i] != "" {
-			r.cells[name] = cells[i]
+			r.cells[name] = strings.ReplaceAll(cells[i], carriageMark, "\r")
 		}
 	}
 	return r, nil
@@ -200,4 +200,56 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= n
 	return n, err
+}
+
+// carriageMark stands for a carriage return within quotes on its way through
+// encoding/csv, which would drop it before a line feed: a description is stored
+// byte for byte. It is a code point that Unicode will never assign a character.
+const carriageMark = "\uFDD0"
+
+// carriages replaces carriage returns within quotes. A quote counts at the start
+// of a field only, as for encoding/csv, so that a stray one does no harm.
+type carriages struct {
+	r      io.Reader
+	in     [4 << 10]byte
+	out    []byte // read, not yet handed out
+	quoted bool   // within a quoted field
+	inside bool   // within a field that began without a quote, or after its end
+	err    error
+}
+
+func (c *carriages) Read(p []byte) (int, error) {
+	for len(c.out) == 0 {
+		if c.err != nil {
+			return 0, c.err
+		}
+		var n int
+		n, c.err = c.r.Read(c.in[:])
+		c.out = c.translate(c.in[:n])
+	}
+	n := copy(p, c.out)
+	c.out = c.out[n:]
+	return n, nil
+}
+
+func (c *carriages) translate(in []byte) []byte {
+	out := make([]byte, 0, len(in)+8)
+	for _, b := range in {
+		switch {
+		case c.quoted && b == '\r':
+			out = append(out, carriageMark...)
+			continue
+		case c.quoted:
+			// A doubled quote ends the field and begins it again.
+			c.quoted = b != '"'
+		case b == ',' || b == '\n':
+			c.inside = false
+		case b == '"' && !c.inside:
+			c.quoted = true
+		default:
+			c.inside = true
+		}
+		out = append(out, b)
+	}
+	return out
 }

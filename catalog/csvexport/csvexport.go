@@ -1,0 +1,113 @@
+// Package csvexport writes products as CSV that csvimport reads back without a
+// difference.
+//
+// The file follows RFC 4180: UTF-8, a header row, CRLF between rows. Field
+// contents are written byte for byte, line breaks included. A text that a
+// spreadsheet would read as a formula gets an apostrophe in front, and so does one
+// that has such an apostrophe already; the import takes one away. Categories,
+// sellers and warehouses stand by their names.
+package csvexport
+
+import (
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+const header = "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point," +
+	"category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n"
+
+// Writer writes a file of products.
+type Writer struct {
+	to    io.Writer
+	row   []byte
+	begun bool
+}
+
+// New returns a Writer; the header is written with the first row.
+func New(to io.Writer) *Writer { return &Writer{to: to} }
+
+// Write adds a product.
+func (w *Writer) Write(p catalog.Product) error {
+	if err := w.Begin(); err != nil {
+		return err
+	}
+	w.row = w.row[:0]
+	for i, cell := range []string{
+		guard(p.SKU), guard(p.Name), guard(text(p.Description)), p.Price.String(), amount(p.MSRP), amount(p.Cost),
+		p.Status, p.Condition, strconv.Itoa(int(p.Quantity)), pieces(p.ReorderPoint),
+		guard(text(p.CategoryName)), guard(text(p.SellerName)), guard(p.WarehouseName),
+		guard(text(p.BinLocation)), text(p.UPC), guard(joinTags(p.Tags)),
+	} {
+		if i > 0 {
+			w.row = append(w.row, ',')
+		}
+		w.row = appendCell(w.row, cell)
+	}
+	_, err := w.to.Write(append(w.row, "\r\n"...))
+	return err
+}
+
+// Begin writes the header, once.
+func (w *Writer) Begin() error {
+	if w.begun {
+		return nil
+	}
+	w.begun = true
+	_, err := io.WriteString(w.to, header)
+	return err
+}
+
+// appendCell quotes what needs it. encoding/csv would turn line breaks within a
+// cell into those between rows.
+func appendCell(row []byte, cell string) []byte {
+	if !strings.ContainsAny(cell, "\",\r\n") && strings.TrimSpace(cell) == cell {
+		return append(row, cell...)
+	}
+	row = append(row, '"')
+	row = append(row, strings.ReplaceAll(cell, `"`, `""`)...)
+	return append(row, '"')
+}
+
+var formula = regexp.MustCompile(`^'*[=+\-@\t\r]`)
+
+func guard(cell string) string {
+	if formula.MatchString(cell) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// joinTags puts ; between tags; one within a tag is escaped.
+func joinTags(tags []string) string {
+	escaped := make([]string, len(tags))
+	for i, tag := range tags {
+		escaped[i] = strings.NewReplacer(`\`, `\\`, `;`, `\;`).Replace(tag)
+	}
+	return strings.Join(escaped, ";")
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func amount(c *money.Cents) string {
+	if c == nil {
+		return ""
+	}
+	return c.String()
+}
+
+func pieces(n *int32) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*n))
+}

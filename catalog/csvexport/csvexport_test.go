@@ -1,0 +1,165 @@
+package csvexport_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/csvexport"
+	"github.com/storeroom/storeroom/catalog/csvimport"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+func TestTheFileFollowsRFC4180(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := csvexport.New(&b)
+	p := catalog.Product{
+		SKU: "=A1", Name: `12" pan, "deep"`, Description: new("<p>\r\n\ta</p>\n"), Price: 1999, Status: "active", Condition: "new",
+		Quantity: 3, WarehouseName: "-main", UPC: new("00012345"), Tags: []string{"+a", "b;c", `d\`},
+	}
+	for range 2 {
+		if err := w.Write(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := "'=A1,\"12\"\" pan, \"\"deep\"\"\",\"<p>\r\n\ta</p>\n\",19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\\r\n"
+	want := "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point,category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n" + row + row
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("file differs (-want +got):\n%s", diff)
+	}
+	if records, err := csv.NewReader(&b).ReadAll(); err != nil || len(records) != 3 {
+		t.Errorf("encoding/csv reads %d rows, %v, want 3", len(records), err)
+	}
+}
+
+type shop struct {
+	store  *catalog.Store
+	tenant tenancy.ID
+}
+
+func (s shop) mustExport(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := csvexport.New(&b)
+	if err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: catalog.Order{By: "sku"}}, w.Write); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// products without what a second catalog gives anew.
+func (s shop) mustProducts(t testing.TB) []catalog.Product {
+	t.Helper()
+	var all []catalog.Product
+	err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: catalog.Order{By: "sku"}}, func(p catalog.Product) error {
+		all = append(all, p)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var anew = cmpopts.IgnoreFields(catalog.Product{}, "ID", "CategoryID", "SellerID", "WarehouseID", "CreatedAt", "UpdatedAt")
+
+func (s shop) mustImport(t testing.TB, file []byte) csvimport.Report {
+	t.Helper()
+	report, err := csvimport.Import(context.Background(), s.store, s.tenant, fstest.MapFS{"products.csv": {Data: file}}, csvimport.Options{
+		Refused: func(r csvimport.Refusal) { t.Errorf("refused: %+v", r) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func TestWhatWasExportedIsImportedWithoutADifference(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	store := catalog.New(d.DB)
+	n := 0
+	words := rapid.StringOfN(rapid.SampledFrom([]rune("ab ,;\\\"'=+-@|é界%")), 1, 12, -1).Filter(func(s string) bool { return strings.TrimSpace(s) == s && s != "" })
+	html := rapid.StringOfN(rapid.SampledFrom([]rune("<p>a \"',;=\r\n\t界")), 1, 20, -1)
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		from := shop{store, d.MustTenant(t, "from-"+itoa(n)).ID}
+		to := shop{store, d.MustTenant(t, "to-"+itoa(n)).ID}
+		category, _, err := store.EnsureReferences(context.Background(), from.tenant, catalog.Categories, []string{words.Draw(r, "category")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		var rows []catalog.Row
+		for i := range rapid.IntRange(1, 5).Draw(r, "products") {
+			c := catalog.Changes{
+				SKU: catalog.Value(words.Draw(r, "sku") + itoa(i)), Name: catalog.Value(words.Draw(r, "name")),
+				Price:       catalog.Value(money.Cents(rapid.Int64Range(0, int64(money.Max)).Draw(r, "price"))),
+				Description: catalog.Value(html.Draw(r, "description")), Tags: catalog.Value(rapid.SliceOfN(words, 0, 4).Draw(r, "tags")),
+				BinLocation: catalog.Value(words.Draw(r, "bin")), Quantity: catalog.Value(rapid.Int64Range(0, 9).Draw(r, "quantity")),
+			}
+			for _, id := range category {
+				c.CategoryID = catalog.Value(id)
+			}
+			rows = append(rows, catalog.Row{Changes: c})
+		}
+		results, err := store.Upsert(context.Background(), catalog.Actor{Tenant: from.tenant}, rows)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, result := range results {
+			if result.Err != nil {
+				r.Fatal(result.Err)
+			}
+		}
+		file := from.mustExport(t)
+		to.mustImport(t, file)
+		if diff := cmp.Diff(from.mustProducts(t), to.mustProducts(t), anew); diff != "" {
+			r.Fatalf("imported products differ (-exported +imported):\n%s\n%q", diff, file)
+		}
+	})
+}
+
+func itoa(n int) string {
+	return string(rune('a'+n/26/26%26)) + string(rune('a'+n/26%26)) + string(rune('a'+n%26))
+}
+
+func TestTheRealSetsComeBackWithoutADifference(t *testing.T) {
+	t.Parallel()
+	for _, set := range []string{"uci", "contoso", "grocery"} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			dir := tenancytest.SharedData(t, set)
+			d := tenancytest.New(t)
+			from, to := shop{catalog.New(d.DB), d.MustTenant(t, "from").ID}, shop{catalog.New(d.DB), d.MustTenant(t, "to").ID}
+			if _, err := csvimport.Import(t.Context(), from.store, from.tenant, os.DirFS(dir), csvimport.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			file := from.mustExport(t)
+			to.mustImport(t, file)
+			if diff := cmp.Diff(from.mustProducts(t), to.mustProducts(t), anew); diff != "" {
+				t.Errorf("imported products differ (-exported +imported):\n%s", diff)
+			}
+			again := from.mustImport(t, file)
+			for _, c := range again.Files {
+				if c.Created+c.Updated+c.Refused > 0 {
+					t.Errorf("importing it where it came from changed something: %+v", c)
+				}
+			}
+			if !bytes.Equal(file, to.mustExport(t)) {
+				t.Error("a second export differs from the first")
+			}
+		})
+	}
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// database is the three ways into one database.
+type database struct{ super, migrator, runtime string }
+
+// shopSize is a tenant that is to be there and how many products it has.
+type shopSize struct {
+	slug     string
+	products int
+}
+
+const (
+	large     = "large" // the tenant of a million products
+	small     = "small" // the tenant that shows what size costs
+	smallSize = 1_000
+)
+
+// fullShops are the tenants of the full database: the large one, the small one,
+// and one neighbour of 2,000 products for each 10,000 of the large one.
+func fullShops(products int) []shopSize {
+	shops := []shopSize{{large, products}, {small, min(products, smallSize)}}
+	for i := range min(99, products/10_000) {
+		shops = append(shops, shopSize{fmt.Sprintf("neighbour-%02d", i+1), 2_000})
+	}
+	return shops
+}
+
+// emptyShops are the tenants of the database in which the small one is alone.
+func emptyShops(products int) []shopSize {
+	return []shopSize{{small, min(products, smallSize)}}
+}
+
+// makeDatabase returns the database of that name on a server, with the roles and
+// the database made where they are missing.
+func makeDatabase(ctx context.Context, server, name, password string) (database, error) {
+	d := database{
+		super:    withUser(server, name, "", ""),
+		migrator: withUser(server, name, "storeroom_migrator", password),
+		runtime:  withUser(server, name, "storeroom_runtime", password),
+	}
+	return d, withConn(ctx, server, func(conn *pgx.Conn) error {
+		for _, statement := range migrations.Roles(name, password, password) {
+			// A database that is there is kept.
+			if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != "42P04" {
+				return fmt.Errorf("make the roles and the database: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+func dropDatabase(ctx context.Context, server, name string) error {
+	return withConn(ctx, server, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
+		return err
+	})
+}
+
+func withUser(server, database, user, password string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server // connecting says what is wrong with it
+	}
+	u.Path = "/" + database
+	if user != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String()
+}
+
+func withConn(ctx context.Context, url string, f func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return f(conn)
+}
+
+func queryOne[T any](ctx context.Context, conn *pgx.Conn, sql string, args ...any) (T, error) {
+	rows, _ := conn.Query(ctx, sql, args...) // CollectExactlyOneRow returns its error
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+}
+
+// generation is the version of the generator: another one makes the data anew.
+const generation = 1
+
+// marker says what a database holds. It is kept as the database's comment.
+type marker struct {
+	Generation     int    `json:"generation"`
+	Schema         string `json:"schema"`
+	LastProduct    int64  `json:"last_product"`
+	LastAdjustment int64  `json:"last_adjustment"`
+}
+
+func schemaHash() string {
+	h := sha256.New()
+	for _, m := range migrations.All() {
+		io.WriteString(h, m.SQL)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:6])
+}
+
+// errStale says that a database must be made anew.
+var errStale = errors.New("of another generator or schema")
+
+// fill makes the shops in a database that is new, and takes what an earlier run
+// wrote out of one that has them. It returns errStale for any other.
+func fill(ctx context.Context, d database, shops []shopSize, progress io.Writer) error {
+	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
+		comment, err := queryOne[string](ctx, conn, `
+			select coalesce(shobj_description(oid, 'pg_database'), '') from pg_database where datname = current_database()`)
+		if err != nil {
+			return err
+		}
+		if comment != "" {
+			var m marker
+			if json.Unmarshal([]byte(comment), &m) != nil || m.Generation != generation || m.Schema != schemaHash() {
+				return errStale
+			}
+			return restore(ctx, conn, m)
+		}
+		if err := migrate(ctx, d.migrator); err != nil {
+			return err
+		}
+		// An interrupted run left some tenants and no comment.
+		if left, err := queryOne[bool](ctx, conn, `select exists (select from tenants)`); err != nil || left {
+			return errors.Join(err, errStale)
+		}
+		return generate(ctx, d, conn, shops, progress)
+	})
+}
+
+func migrate(ctx context.Context, url string) error {
+	return withConn(ctx, url, func(conn *pgx.Conn) error {
+		_, err := migrations.Apply(ctx, conn)
+		return err
+	})
+}
+
+// restore removes what earlier runs added, keys included, so that each run finds
+// the same rows.
+func restore(ctx context.Context, conn *pgx.Conn, m marker) error {
+	for _, s := range []struct {
+		sql  string
+		args []any
+	}{
+		{`delete from inventory_adjustments where id > $1`, []any{m.LastAdjustment}},
+		{`delete from products where id > $1`, []any{m.LastProduct}},
+		{`delete from idempotency_keys`, nil},
+		{`delete from api_keys`, nil},
+		{`vacuum products, product_tags, stock, inventory_adjustments, product_counts, idempotency_keys, api_keys`, nil},
+	} {
+		if _, err := conn.Exec(ctx, s.sql, s.args...); err != nil {
+			return fmt.Errorf("remove what the last run added: %w", err)
+		}
+	}
+	return nil
+}
+
+// generate makes the shops. Triggers and foreign keys sleep meanwhile: the rows
+// are right by construction, the counters are written at the end, and the
+// secondary indexes are made once over all rows. With them awake it takes four
+// times as long.
+func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize, progress io.Writer) error {
+	begun := time.Now()
+	// Redis may be shared, and knows tenants by their number only.
+	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50))
+	if err := execAll(ctx, conn, first, `set maintenance_work_mem = '512MB'`, `set synchronous_commit = off`); err != nil {
+		return err
+	}
+	ids, err := createTenants(ctx, d.migrator, shops)
+	if err != nil {
+		return err
+	}
+	indexes, err := dropIndexes(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if err := execAll(ctx, conn, `set session_replication_role = replica`); err != nil {
+		return err
+	}
+	for i, shop := range shops {
+		if shop.products >= 50_000 {
+			fmt.Fprintf(progress, "generating %d products …\n", shop.products)
+		}
+		if err := fillShop(ctx, conn, ids[i], shop.products); err != nil {
+			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
+		}
+	}
+	if err := execAll(ctx, conn, append(indexes, countProducts, `set session_replication_role = origin`)...); err != nil {
+		return err
+	}
+	if err := execAll(ctx, conn, `vacuum (analyze)`, `checkpoint`); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(begun).Seconds())
+	return leaveMarker(ctx, conn)
+}
+
+func leaveMarker(ctx context.Context, conn *pgx.Conn) error {
+	m, name := marker{Generation: generation, Schema: schemaHash()}, ""
+	err := conn.QueryRow(ctx, `
+		select coalesce((select max(id) from products), 0), coalesce((select max(id) from inventory_adjustments), 0), current_database()`,
+	).Scan(&m.LastProduct, &m.LastAdjustment, &name)
+	if err != nil {
+		return fmt.Errorf("read what was generated: %w", err)
+	}
+	text, err := json.Marshal(m) // holds no single quote
+	if err != nil {
+		return err
+	}
+	return execAll(ctx, conn, "comment on database "+pgx.Identifier{name}.Sanitize()+" is '"+string(text)+"'")
+}
+
+func execAll(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+	for _, sql := range statements {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%.60s: %w", strings.TrimSpace(sql), err)
+		}
+	}
+	return nil
+}
+
+// createTenants makes the tenants with a limit that no run reaches. The limiter
+// counts that by tenths of a second, and so does the floor's.
+func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy.ID, error) {
+	db, err := tenancy.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	ids := make([]tenancy.ID, len(shops))
+	for i, shop := range shops {
+		t, err := tenancy.CreateTenant(ctx, db, tenancy.Tenant{
+			Slug: shop.slug, Name: shop.slug, Plan: tenancy.Enterprise, RateLimit: new(int32(tenancy.MaxRateLimit)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = t.ID
+	}
+	return ids, nil
+}
+
+// dropIndexes drops what no constraint needs of the catalog's large tables and
+// returns the statements that make it again.
+func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
+	type index struct{ Name, Definition string }
+	rows, _ := conn.Query(ctx, `
+		select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition
+		  from pg_index i
+		  join pg_class c on c.oid = i.indexrelid
+		 where i.indrelid in ('products'::regclass, 'product_tags'::regclass, 'stock'::regclass, 'inventory_adjustments'::regclass)
+		   and not exists (select from pg_constraint k where k.conindid = i.indexrelid)`)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
+	if err != nil {
+		return nil, fmt.Errorf("list the indexes: %w", err)
+	}
+	definitions := make([]string, len(found))
+	for i, x := range found {
+		definitions[i] = x.Definition
+		if err := execAll(ctx, conn, `drop index `+pgx.Identifier{x.Name}.Sanitize()); err != nil {
+			return nil, err
+		}
+	}
+	return definitions, nil
+}

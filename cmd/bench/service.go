@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// service is the product on one database, wired as `storeroom serve` does it, with
+// the floors on a port beside it. Both use the same pool and the same limiter.
+type service struct {
+	db      *tenancy.DB
+	keys    *keys.Resolver
+	limiter *ratelimit.Limiter
+	handler http.Handler
+	floors  *floors
+	log     *os.File
+	servers []*http.Server
+
+	address, floor string // host and port of the product and of the floors
+	shops          map[string]shop
+}
+
+// shop is a tenant as the scenarios need it.
+type shop struct {
+	id                          tenancy.ID
+	key                         string
+	products                    []sampled // drawn at random
+	category, seller, warehouse int64     // one of each
+}
+
+// sampled is how a product is named.
+type sampled struct {
+	ID  int64
+	SKU string
+}
+
+// openService starts the product and its floors. The access log is written, as it
+// is in earnest, but to the null device.
+func openService(ctx context.Context, d database, redisURL string, slugs ...string) (_ *service, err error) {
+	s := &service{shops: map[string]shop{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.log, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		return s, err
+	}
+	logger := slog.New(slog.NewJSONHandler(s.log, nil))
+	pepper := make([]byte, 32)
+	rand.Read(pepper)
+	peppers, err := keys.ParsePeppers("1:" + hex.EncodeToString(pepper))
+	if err != nil {
+		return s, err
+	}
+	if s.db, err = tenancy.Open(ctx, d.runtime); err != nil {
+		return s, err
+	}
+	if s.keys, err = keys.Open(ctx, s.db, d.runtime, peppers, logger); err != nil {
+		return s, err
+	}
+	if s.limiter, err = ratelimit.Open(ctx, redisURL, logger); err != nil {
+		return s, err
+	}
+	s.handler = api.New(api.Options{
+		DB: s.db, Catalog: catalog.New(s.db), Keys: s.keys, Limiter: s.limiter, Ready: s.db.Ping, Logger: logger, Version: "bench",
+	})
+	s.floors = &floors{db: s.db, limiter: s.limiter}
+	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
+		return s, err
+	}
+	if s.address, err = s.listen(ctx, s.handler); err != nil {
+		return s, err
+	}
+	s.floor, err = s.listen(ctx, s.floors.handler())
+	return s, err
+}
+
+// listen serves a handler on a free port until close.
+func (s *service) listen(ctx context.Context, h http.Handler) (address string, err error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      15 * time.Second,
+		IdleTimeout:       75 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+	}
+	s.servers = append(s.servers, server)
+	go server.Serve(listener)
+	return listener.Addr().String(), nil
+}
+
+// findShops gives each tenant a key, for the product and for the floors, and draws
+// the products that will be asked for.
+func (s *service) findShops(ctx context.Context, d database, peppers keys.Peppers, slugs []string) error {
+	admin, err := tenancy.Open(ctx, d.migrator)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	full, err := keys.ParsePermissions("full")
+	if err != nil {
+		return err
+	}
+	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
+		for _, slug := range slugs {
+			t, err := tenancy.TenantBySlug(ctx, admin, slug)
+			if err != nil {
+				return err
+			}
+			_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, keys.NewKey{Name: "bench", Permissions: full})
+			if err != nil {
+				return err
+			}
+			shop := shop{id: t.ID, key: key.Reveal()}
+			if err := shop.draw(ctx, conn); err != nil {
+				return fmt.Errorf("draw products of %s: %w", slug, err)
+			}
+			s.shops[slug] = shop
+			s.floors.admit(shop)
+		}
+		return nil
+	})
+}
+
+// draw reads up to 10,000 products, the same in each run, and the references of
+// the first.
+func (s *shop) draw(ctx context.Context, conn *pgx.Conn) error {
+	rows, _ := conn.Query(ctx, `
+		select id, sku from products where tenant_id = $1 order by hashint8extended(id, 0) limit 10000`, s.id)
+	var err error
+	if s.products, err = pgx.CollectRows(rows, pgx.RowToStructByPos[sampled]); err != nil {
+		return err
+	}
+	if len(s.products) == 0 {
+		return errors.New("there are none")
+	}
+	return conn.QueryRow(ctx, `select category_id, seller_id, warehouse_id from products where tenant_id = $1 and id = $2`,
+		s.id, s.products[0].ID).Scan(&s.category, &s.seller, &s.warehouse)
+}
+
+func (s *service) close() error {
+	var errs []error
+	for _, server := range s.servers {
+		errs = append(errs, server.Close())
+	}
+	if s.keys != nil {
+		errs = append(errs, s.keys.Close())
+	}
+	if s.limiter != nil {
+		errs = append(errs, s.limiter.Close())
+	}
+	if s.db != nil {
+		s.db.Close()
+	}
+	if s.log != nil {
+		errs = append(errs, s.log.Close())
+	}
+	return errors.Join(errs...)
+}
