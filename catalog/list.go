@@ -106,9 +106,9 @@ type (
 // running it.
 func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Page[Product], error) {
 	q := f.conditions(tenant)
-	total, totalArgs, plan := q.count(), q.args, "force_custom_plan"
+	total, totalArgs, plan := q.count(), q.args, tenancy.CustomPlan
 	if q.indexed {
-		plan = "force_generic_plan"
+		plan = tenancy.GenericPlan
 	}
 	if f.uncounted {
 		total, totalArgs = `select 0::bigint as count`, nil
@@ -125,8 +125,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	n := len(args)
 	var counts []counted
 	var page Page[Product]
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		b.Queue(`select set_config('plan_cache_mode', $1, true)`, plan)
+	err := s.db.RunPlanned(ctx, tenant, plan, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, total, totalArgs...)
 		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, fmt.Sprintf("array(%s limit $%d offset $%d)", ids, n-1, n)), args...)
 	})

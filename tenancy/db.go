@@ -127,6 +127,24 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 // Run sends the queries that queue adds as one flight and one transaction of the
 // tenant. Their results are read by the callbacks of pgx's QueuedQuery.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
+	return db.RunPlanned(ctx, tenant, AutoPlan, queue)
+}
+
+// PlanMode says how PostgreSQL plans the queries of a flight.
+type PlanMode string
+
+// The values of PostgreSQL's plan_cache_mode. GenericPlan makes a plan once a
+// connection, for any values: for queries whose best plan is the same for all of
+// them and takes longer to make than to run. CustomPlan makes one for these very
+// values: for queries that would suffer from the plan of an average tenant.
+const (
+	AutoPlan    PlanMode = "auto"
+	GenericPlan PlanMode = "force_generic_plan"
+	CustomPlan  PlanMode = "force_custom_plan"
+)
+
+// RunPlanned is Run with a say in how the queries are planned.
+func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue func(*pgx.Batch)) error {
 	if w := workOf(ctx, tenant); w != nil {
 		return w.Tx(ctx, func(tx pgx.Tx) error {
 			b := &pgx.Batch{}
@@ -135,7 +153,11 @@ func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error 
 		})
 	}
 	b := &pgx.Batch{}
-	b.Queue(setTenant, tenant.setting())
+	if plan == AutoPlan {
+		b.Queue(setTenant, tenant.setting())
+	} else {
+		b.Queue(setTenantAndPlan, tenant.setting(), string(plan))
+	}
 	queue(b)
 	return db.send(ctx, b)
 }
@@ -273,7 +295,10 @@ func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
 	})
 }
 
-const setTenant = `select set_config('app.tenant_id', $1, true)`
+const (
+	setTenant        = `select set_config('app.tenant_id', $1, true)`
+	setTenantAndPlan = `select set_config('app.tenant_id', $1, true), set_config('plan_cache_mode', $2, true)`
+)
 
 func (id ID) setting() string { return strconv.FormatInt(int64(id), 10) }
 

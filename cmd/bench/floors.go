@@ -119,17 +119,15 @@ type bareProduct struct {
 const (
 	bareColumns = `
 		p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-		p.category_id, c.name, p.seller_id, s.name, p.warehouse_id, w.name, p.bin_location, p.upc, p.tags, p.images,
-		p.created_at, p.updated_at`
-	bareJoins = `
-		left join categories c on c.tenant_id = p.tenant_id and c.id = p.category_id
-		left join sellers s on s.tenant_id = p.tenant_id and s.id = p.seller_id
-		join warehouses w on w.tenant_id = p.tenant_id and w.id = p.warehouse_id`
-	bareByID = `select` + bareColumns + ` from products p` + bareJoins + ` where p.tenant_id = $1 and p.id = $2`
+		p.category_id, (select name from categories where tenant_id = $1 and id = p.category_id),
+		p.seller_id, (select name from sellers where tenant_id = $1 and id = p.seller_id),
+		p.warehouse_id, (select name from warehouses where tenant_id = $1 and id = p.warehouse_id),
+		p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at`
+	bareByID = `select` + bareColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
 	barePage = `select` + bareColumns + `
-		  from (select id from products where tenant_id = $1 order by created_at desc, id desc limit 25) page
-		  join products p on p.tenant_id = $1 and p.id = page.id` + bareJoins + `
-		 order by p.created_at desc, p.id desc`
+		  from unnest(array(select id from products where tenant_id = $1 order by created_at desc, id desc limit 25)) with ordinality page (id, place)
+		 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
+		 order by page.place`
 )
 
 func (p *bareProduct) scan(row pgx.Row) error {
