@@ -117,7 +117,7 @@ func openInstance(ctx context.Context, cfg config, logger *slog.Logger) (_ *inst
 	}
 	i.http = &http.Server{
 		Handler: api.New(api.Options{
-			Catalog: catalog.New(i.db), Keys: i.keys, Limiter: i.limiter, Ready: i.ready,
+			DB: i.db, Catalog: catalog.New(i.db), Keys: i.keys, Limiter: i.limiter, Ready: i.ready,
 			TrustedProxies: cfg.TrustedProxies, Logger: logger, Version: version,
 		}),
 		ReadHeaderTimeout: 5 * time.Second,
