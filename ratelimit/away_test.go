@@ -32,7 +32,7 @@ func TestAStoppedRedisLeavesEachInstanceItsShare(t *testing.T) {
 		if d.Allowed || !d.Local || d.Limit != limit || d.RetryAfter <= 0 {
 			t.Errorf("Take = %+v, want refused in memory", d)
 		}
-		if stats := l.Stats(); !stats.Away || stats.Local < 5 || stats.Errors < trips || stats.Instances != 3 {
+		if stats := l.Stats(); !stats.Away || stats.Local < 5 || stats.Errors < 1 || stats.Instances != 3 {
 			t.Errorf("Stats = %+v, want away with 3 instances", stats)
 		}
 	}
@@ -42,14 +42,21 @@ func TestAStoppedRedisLeavesEachInstanceItsShare(t *testing.T) {
 			return !l.Stats().Away && l.Stats().Instances == 3
 		})
 	}
-	for want := limit - 1; want >= 0; want-- { // Redis lost all, and so did the memory
-		if d := instances[want%3].Take(t.Context(), name, limit); !d.Allowed || d.Local || d.Remaining != want {
-			t.Errorf("Take = %+v, want allowed by Redis with %d remaining", d, want)
+	for i, l := range instances { // Redis lost all, and was charged with 3 x 4 on its return
+		eventually(t, "Redis has heard of all that was admitted without it", func() bool {
+			d := l.Peek(t.Context(), name, limit+2)
+			return !d.Local && d.Remaining == 0
+		})
+		if d := l.Take(t.Context(), name, limit); d.Allowed || d.Local {
+			t.Errorf("instance %d: Take = %+v, want refused by Redis", i, d)
 		}
 	}
 	redis.stop(t)
-	if got := admitted(t, instances[0], name, limit); got != 4 {
-		t.Errorf("admitted %d in the second outage, want 4: the first was not forgotten", got)
+	if got := admitted(t, instances[0], unused(t), limit); got != 4 {
+		t.Errorf("admitted %d in the second outage, want 4", got)
+	}
+	if got := admitted(t, instances[0], name, limit); got != 0 {
+		t.Errorf("admitted %d of a name that Redis had called exhausted, want 0", got)
 	}
 }
 
@@ -82,11 +89,10 @@ func TestAnInstanceThatIsGoneIsForgotten(t *testing.T) {
 	eventually(t, "one is left", func() bool { return stays.Stats().Instances == 1 })
 }
 
-func TestAHungRedisCostsLittle(t *testing.T) {
-	t.Parallel()
+func TestAHungRedisCostsLittle(t *testing.T) { // alone: other tests' load would stretch the patience
 	redis, name := mustServe(t), unused(t)
 	s := short(time.Minute)
-	s.beat = time.Second // requests open the breaker before it does
+	s.beat = time.Minute // requests find out before it does
 	l := mustOpen(t, redis.url(), s)
 	l.Take(t.Context(), name, 1000)
 	redis.signal(t, syscall.SIGSTOP)
@@ -110,7 +116,9 @@ func TestAHungRedisCostsLittle(t *testing.T) {
 	if took := time.Since(started); took > 4*patience {
 		t.Errorf("2,000 decisions took %v while Redis is known to hang", took)
 	}
+	eventually(t, "Redis is given up", func() bool { return l.Stats().Away })
 	redis.signal(t, syscall.SIGCONT)
+	l.beat(t.Context())
 	eventually(t, "Redis decides again", func() bool { return !l.Take(t.Context(), name, 1000).Local })
 }
 
@@ -142,8 +150,8 @@ func TestFlushedRedisGoesOn(t *testing.T) {
 	redis, name := mustServe(t), unused(t)
 	l, client := mustOpen(t, redis.url(), short(time.Minute)), mustDial(t, redis.url())
 	for range 3 {
-		for want := 1; want >= 0; want-- {
-			if d := l.Take(t.Context(), name, 2); !d.Allowed || d.Local || d.Remaining != want {
+		for want := 2; want >= 1; want-- { // an exhausted name would stay so
+			if d := l.Take(t.Context(), name, 3); !d.Allowed || d.Local || d.Remaining != want {
 				t.Errorf("Take = %+v, want allowed by Redis with %d remaining", d, want)
 			}
 		}
@@ -190,24 +198,28 @@ func TestOpenServesWithoutRedis(t *testing.T) {
 func TestMemoryServesAtReset(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+		m := newMemory(standard)
+		window := func(cost int) verdict {
+			v, _ := m.decide(&question{name: "t:1", limit: 120, cost: cost}, 1, true)
+			return v
+		}
 		for range 120 {
-			if v := m.window("t:1", 120, 1, standard); !v.allowed {
+			if v := window(1); !v.allowed {
 				t.Fatalf("refused: %+v", v)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
 		for range 120 {
-			v := m.window("t:1", 120, 1, standard)
+			v := window(1)
 			if v.allowed {
 				t.Fatalf("admitted the 121st: %+v", v)
 			}
 			time.Sleep(v.wait - time.Microsecond)
-			if v = m.window("t:1", 120, 0, standard); v.allowed {
+			if v = window(0); v.allowed {
 				t.Fatalf("a place was free before Reset: %+v", v)
 			}
 			time.Sleep(time.Microsecond)
-			if v = m.window("t:1", 120, 1, standard); !v.allowed || v.remaining != 0 {
+			if v = window(1); !v.allowed || v.remaining != 0 {
 				t.Fatalf("refused at Reset: %+v", v)
 			}
 		}
@@ -216,17 +228,16 @@ func TestMemoryServesAtReset(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	m := newMemory()
-	for i := range 2 * maxLogs {
+	m := newMemory(standard)
+	for i := range 2 * maxAccounts {
 		name := string(rune(i))
-		m.window(name, 5, 1, standard)
-		m.window(name+"peeked", 5, 0, standard)
+		m.decide(&question{name: name, limit: 5, cost: 1}, 1, true)
 		m.token(name, Refill{Burst: 1, Every: time.Minute}, 1)
 	}
-	if got := m.logs.Len(); got != maxLogs {
-		t.Errorf("%d logs, want %d", got, maxLogs)
+	if got := m.accounts.Len(); got != maxAccounts {
+		t.Errorf("%d accounts, want %d", got, maxAccounts)
 	}
 	if v := m.token(string(rune(1)), Refill{Burst: 1, Every: time.Minute}, 1); v.allowed {
-		t.Error("tokens were forgotten with the logs")
+		t.Error("tokens were forgotten with the accounts")
 	}
 }

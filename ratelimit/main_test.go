@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -138,15 +139,22 @@ func mustDial(tb testing.TB, url string) *redis.Client {
 	return client
 }
 
-// wire passes bytes between clients and a server, and swallows the answers (or
-// all that comes) when told to: the request has then been done, and nobody knows.
+// wire passes bytes between clients and a server. It swallows the answers when
+// told to: the request has then been done, and nobody knows. Or it holds each
+// answer up for a time between least and most.
 type wire struct {
-	listener net.Listener
-	swallow  atomic.Bool
-	lost     atomic.Int64
+	listener    net.Listener
+	swallow     atomic.Bool
+	lost        atomic.Int64
+	least, most time.Duration
 }
 
 func mustWire(tb testing.TB, upstream string) (*wire, string) {
+	tb.Helper()
+	return mustSlowWire(tb, upstream, 0, 0)
+}
+
+func mustSlowWire(tb testing.TB, upstream string, least, most time.Duration) (*wire, string) {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "rl")
 	if err != nil {
@@ -157,7 +165,7 @@ func mustWire(tb testing.TB, upstream string) (*wire, string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &wire{listener: listener}
+	w := &wire{listener: listener, least: least, most: most}
 	ctx, cancel := context.WithCancel(tb.Context())
 	go w.serve(ctx, upstream)
 	tb.Cleanup(func() {
@@ -197,6 +205,9 @@ func (w *wire) pass(to, from net.Conn, answers bool) {
 		if answers && w.swallow.Load() {
 			w.lost.Add(1)
 			return
+		}
+		if answers && w.most > 0 {
+			time.Sleep(w.least + mathrand.N(w.most-w.least+1))
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return

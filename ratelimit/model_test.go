@@ -105,9 +105,9 @@ func TestWindowKeepsTheContract(t *testing.T) {
 				name := unused(t)
 				for _, step := range steps(s.window, test.limits).Draw(rt, "steps") {
 					time.Sleep(step.Pause)
-					v, err := l.redisWindow(t.Context(), name, step.Limit, step.Cost)
-					if err != nil {
-						rt.Fatal(err)
+					v, local := l.decide(t.Context(), name, step.Limit, step.Cost)
+					if local {
+						rt.Fatal("Redis was late")
 					}
 					model.check(rt, step.Limit, step.Cost, v)
 				}
@@ -146,4 +146,43 @@ func TestBucketsBoundTheLogInMemory(t *testing.T) {
 	if !slices.IsSortedFunc(log.marks, func(a, b mark) int { return int(a.leaves - b.leaves) }) {
 		t.Error("marks are out of order")
 	}
+}
+
+func TestTheJournalSettlesWhatIsOldest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		log, now := &journal{}, time.Duration(0)
+		var model []time.Duration // when each request leaves
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			now += time.Duration(rapid.IntRange(0, 3).Draw(rt, "pause"))
+			log.drop(now)
+			model = slices.DeleteFunc(model, func(leaves time.Duration) bool { return leaves <= now })
+			switch count := rapid.IntRange(1, 4).Draw(rt, "count"); rapid.IntRange(0, 3).Draw(rt, "step") {
+			case 0, 1:
+				log.add(now+10, count)
+				model = append(model, slices.Repeat([]time.Duration{now + 10}, count)...)
+			case 2:
+				log.settle(count)
+				model = model[min(count, len(model)):]
+			case 3:
+				if len(model) == 0 {
+					continue
+				}
+				leaves, got := log.shift()
+				if want := len(model); leaves != model[0] || got > want {
+					rt.Fatalf("shift() = %v, %d, want %v of %d", leaves, got, model[0], want)
+				}
+				model = model[got:]
+				if len(model) > 0 && model[0] == leaves {
+					rt.Fatalf("shift() left some of %v", leaves)
+				}
+			}
+			if got := log.total - log.gone; got != len(model) {
+				rt.Fatalf("%d are counted, want %d", got, len(model))
+			}
+			if len(model) > 0 && log.marks[0].leaves != model[0] {
+				rt.Fatalf("the first leaves at %v, want %v", log.marks[0].leaves, model[0])
+			}
+		}
+	})
 }

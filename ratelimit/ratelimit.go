@@ -12,16 +12,21 @@
 // What wants a burst and a steady refill instead (failed keys, sign-in, key
 // creation) takes a token: [Limiter.TakeToken].
 //
-// No decision waits on Redis for more than 50 ms. After five failures in a row
-// nothing asks Redis any more except a heartbeat each second, in the background;
-// each instance decides in its own memory with its share of the limit: L divided
-// by the instances seen in the last minute. When Redis answers again it decides
-// again, and what was counted in memory is forgotten.
+// No decision waits on Redis for more than 50 ms in which this process could run;
+// a process that is starved of processor time waits for the answer that is there.
+// When Redis is late this instance decides from what it knows: a name that Redis
+// called exhausted stays so until its time, else it admits its share of what was
+// left, and Redis is charged with that. When Redis has not answered for a second,
+// or cannot be reached, nothing asks it any more except a heartbeat each second,
+// in the background; each instance decides in its own memory with its share of
+// the limit: L divided by the instances seen in the last minute. What was admitted
+// meanwhile is charged to Redis on its return, and it decides again.
 package ratelimit
 
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -30,10 +35,6 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 )
-
-// patience is the longest that one decision waits for Redis, connecting and
-// both trips of a script that Redis does not know yet included.
-const patience = 50 * time.Millisecond
 
 // settings are the measures of a Limiter; tests shorten them.
 type settings struct {
@@ -57,6 +58,14 @@ func (s settings) grain(limit int) time.Duration {
 		return s.bucket
 	}
 	return 0
+}
+
+// leaves is when a request that is admitted at some time leaves the window.
+func (s settings) leaves(at time.Duration, limit int) time.Duration {
+	if grain := s.grain(limit); grain > 0 {
+		at = at.Truncate(grain) + grain
+	}
+	return at + s.window
 }
 
 // Decision is the answer for one request.
@@ -93,19 +102,18 @@ type Refill struct {
 // Limiter decides for all names of one Redis. It is safe for concurrent use.
 type Limiter struct {
 	settings settings
-	logger   *slog.Logger
 	client   *redis.Client
 	tokens   *redis_rate.Limiter
 	memory   *memory
-	breaker  breaker
+	line     *line
 
 	id        string       // of this instance among those that beat
 	instances atomic.Int64 // seen by the last heartbeat that Redis answered
 
 	fromRedis, fromMemory, failures atomic.Uint64
 
-	cancel   context.CancelFunc
-	watching sync.WaitGroup
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 }
 
 // Open returns a Limiter on the Redis at url (redis, rediss or unix). Only a
@@ -120,20 +128,16 @@ func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Li
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{
-		settings: s,
-		logger:   logger,
-		client:   client,
-		tokens:   redis_rate.NewLimiter(client),
-		memory:   newMemory(),
-		id:       rand.Text(),
-	}
+	l := &Limiter{settings: s, client: client, memory: newMemory(s), id: rand.Text()}
+	l.line = newLine(client, logger, l.memory)
+	l.tokens = redis_rate.NewLimiter(tokenLine{client, l.line})
 	l.instances.Store(1)
-	if err := l.beat(ctx); err != nil {
-		l.trip(err)
-	}
+	l.beat(ctx)
 	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	l.watching.Go(func() { l.watch(ctx) })
+	l.running.Go(func() { l.keepBeating(ctx) })
+	for range pilots {
+		l.running.Go(func() { l.line.run(ctx) })
+	}
 	return l, nil
 }
 
@@ -141,7 +145,8 @@ func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Li
 // afterwards are made in memory.
 func (l *Limiter) Close() error {
 	l.cancel()
-	l.watching.Wait()
+	l.line.close()
+	l.running.Wait()
 	return l.client.Close()
 }
 
@@ -161,15 +166,41 @@ func (l *Limiter) Peek(ctx context.Context, name string, limit int) Decision {
 
 func (l *Limiter) window(ctx context.Context, name string, limit, cost int) Decision {
 	limit = max(limit, 1)
-	var v verdict
-	err := l.ask(ctx, func(ctx context.Context) (err error) {
-		v, err = l.redisWindow(ctx, name, limit, cost)
-		return err
-	})
-	if err != nil {
-		v = l.memory.window(name, l.share(limit), cost, l.settings)
+	v, local := l.decide(ctx, name, limit, cost)
+	return v.decision(limit, local)
+}
+
+// decide asks Redis where it has to. What Redis has refused until a time yet to
+// come needs no other question.
+func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (v verdict, local bool) {
+	open := l.line.open()
+	if open {
+		if v, known := l.memory.refused(name, limit); known {
+			l.fromRedis.Add(1)
+			return v, false
+		}
 	}
-	return v.decision(limit, err != nil)
+	q := &question{name: name, limit: limit, cost: cost}
+	asked := open && l.line.ask(q.ask(ctx, l.settings))
+	gone := l.line.away.Load()
+	v, local = l.memory.decide(q, int(l.instances.Load()), gone)
+	l.count(local, asked)
+	if local && !gone {
+		l.line.nudge() // there may be a debt
+	}
+	return v, local
+}
+
+// count counts a decision; one that Redis was asked for in vain is a failure.
+func (l *Limiter) count(local, asked bool) {
+	if !local {
+		l.fromRedis.Add(1)
+		return
+	}
+	l.fromMemory.Add(1)
+	if asked {
+		l.failures.Add(1)
+	}
 }
 
 // TakeToken decides about one event of name and takes a token from its bucket
@@ -185,28 +216,49 @@ func (l *Limiter) PeekToken(ctx context.Context, name string, r Refill) Decision
 }
 
 func (l *Limiter) token(ctx context.Context, name string, r Refill, cost int) Decision {
-	var v verdict
-	err := l.ask(ctx, func(ctx context.Context) (err error) {
-		v, err = l.redisToken(ctx, name, r, cost)
-		return err
-	})
+	v, err := l.redisToken(ctx, name, r, cost)
 	if err != nil {
 		v = l.memory.token(name, r, cost)
 	}
+	l.count(err != nil, !errors.Is(err, errNotAsked))
 	return v.decision(r.Burst, err != nil)
 }
 
-// share is this instance's part of a limit while Redis is away, rounded up so
-// that nobody is shut out.
-func (l *Limiter) share(limit int) int {
-	instances := int(l.instances.Load())
-	return (limit + instances - 1) / instances
+// keepBeating beats until ctx ends. The beat is also the probe of a Redis that is
+// away, and so often that a new instance is soon counted in everybody's share.
+func (l *Limiter) keepBeating(ctx context.Context) {
+	tick := time.NewTicker(l.settings.beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			l.beat(ctx)
+		}
+	}
+}
+
+// beat tells Redis that this instance lives, and learns how many do.
+func (l *Limiter) beat(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flightTime)
+	defer cancel()
+	count, err := l.redisBeat(ctx)
+	switch {
+	case err == nil:
+		l.instances.Store(max(count, 1))
+	case ctx.Err() == context.Canceled: // the Limiter is being closed
+		return
+	default:
+		l.failures.Add(1)
+	}
+	l.line.report(err)
 }
 
 // Stats are the counters of a Limiter since it was opened, and its present
 // state. A growing Local, or Away for longer than minutes, wants a person.
 type Stats struct {
-	Redis     uint64 // decisions that Redis made
+	Redis     uint64 // decisions that Redis made, or had made until a time yet to come
 	Local     uint64 // decisions made in memory
 	Errors    uint64 // calls that Redis did not answer in time or refused
 	Instances int    // instances seen in the last minute, as far as Redis told
@@ -220,7 +272,7 @@ func (l *Limiter) Stats() Stats {
 		Local:     l.fromMemory.Load(),
 		Errors:    l.failures.Load(),
 		Instances: int(l.instances.Load()),
-		Away:      l.breaker.open.Load(),
+		Away:      l.line.away.Load(),
 	}
 }
 

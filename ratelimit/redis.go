@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// connect makes a client that gives up quickly and never says anything twice:
-// the defaults of go-redis wait up to ten seconds for a server that hangs, and
-// its retries charge one request several times when replies are lost.
+// connect makes a client that gives up soon and never says anything twice: the
+// defaults of go-redis wait up to ten seconds for a server that hangs, and its
+// retries charge one request several times when replies are lost.
 func connect(address string) (*redis.Client, error) {
 	options, err := redis.ParseURL(address)
 	if parse, ok := errors.AsType[*url.Error](err); ok {
@@ -26,15 +26,15 @@ func connect(address string) (*redis.Client, error) {
 	}
 	options.MaxRetries = -1
 	options.ContextTimeoutEnabled = true
-	options.DialTimeout = 100 * time.Millisecond
+	options.DialTimeout = flightTime
 	options.DialerRetries = 1
-	options.ReadTimeout = patience
-	options.WriteTimeout = patience
-	options.PoolTimeout = patience
-	options.MinIdleConns = 4
+	options.ReadTimeout = flightTime
+	options.WriteTimeout = flightTime
+	options.PoolTimeout = flightTime
+	options.MinIdleConns = pilots + 1 // and the heartbeat
 	// Maintenance notifications may stretch timeouts to ten seconds.
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	// The library prints a line for each dial that fails; the breaker says it once.
+	// The library prints a line for each dial that fails; the log says it once.
 	logging.Disable()
 	return redis.NewClient(options), nil
 }
@@ -49,10 +49,14 @@ func connect(address string) (*redis.Client, error) {
 // Leaving times never decrease, so a clock that steps back a little frees places
 // late, not early. One that steps back by more than a window (a replica took
 // over) would free them hours late: then all that counts leaves a window from now.
+//
+// With an age it is a charge: so long ago an instance admitted cost requests while
+// it could not ask, and they count whatever the limit is.
 var windowScript = redis.NewScript(`
 local key = KEYS[1]
 local limit, cost = tonumber(ARGV[1]), tonumber(ARGV[2])
 local window, grain = tonumber(ARGV[3]), tonumber(ARGV[4])
+local age = ARGV[5] and tonumber(ARGV[5])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -104,18 +108,22 @@ end
 
 local used = total - gone
 local allowed = used < limit
-if allowed and cost > 0 then
-  local leaves = now + window
-  if grain > 0 then leaves = (math.floor(now / grain) + 1) * grain + window end
-  leaves = math.max(leaves, last)
+local leaves = now + window
+if age then
+  leaves = leaves - age
+elseif grain > 0 then
+  leaves = (math.floor(now / grain) + 1) * grain + window
+end
+leaves = math.max(leaves, last)
+if cost > 0 and leaves > now and (allowed or age) then
   if used == 0 then redis.call('RPUSH', key, text(0, 0)) end
   if leaves == last then
-    redis.call('LSET', key, -1, text(leaves, total + 1))
+    redis.call('LSET', key, -1, text(leaves, total + cost))
   else
-    redis.call('RPUSH', key, text(leaves, total + 1))
+    redis.call('RPUSH', key, text(leaves, total + cost))
   end
   expire(leaves)
-  used = used + 1
+  used = used + cost
 end
 
 local reset = now
@@ -127,11 +135,24 @@ end
 return {allowed and 1 or 0, math.max(limit - used, 0), now, reset - now}
 `)
 
-// redisWindow decides by the log in Redis. The name is the hash tag, so a
-// cluster keeps each name whole on one node.
-func (l *Limiter) redisWindow(ctx context.Context, name string, limit, cost int) (verdict, error) {
-	reply, err := windowScript.Run(ctx, l.client, []string{"rl:{" + name + "}"}, limit, cost,
-		l.settings.window.Microseconds(), l.settings.grain(limit).Microseconds()).Int64Slice()
+// ask makes the call of a question; with an age, of a charge. The name is the hash
+// tag of the key, so a cluster keeps each name whole on one node.
+func (q *question) ask(ctx context.Context, s settings, age ...any) *call {
+	args := []any{"evalsha", windowScript.Hash(), 1, "rl:{" + q.name + "}", q.limit, q.cost,
+		s.window.Microseconds(), s.grain(q.limit).Microseconds()}
+	q.call = call{cmd: newCommand(ctx, append(args, age...)), question: q}
+	return &q.call
+}
+
+func newCommand(ctx context.Context, args []any) *redis.Cmd {
+	cmd := redis.NewCmd(ctx, args...)
+	cmd.SetFirstKeyPos(3)
+	return cmd
+}
+
+// read takes the answer out of the reply.
+func (q *question) read() (verdict, error) {
+	reply, err := q.cmd.Int64Slice()
 	if err != nil {
 		return verdict{}, fmt.Errorf("decide a window: %w", err)
 	}
@@ -153,6 +174,40 @@ func (l *Limiter) redisToken(ctx context.Context, name string, r Refill, cost in
 	}
 	allowed := result.Allowed == 1 || cost == 0 && r.left(result.ResetAfter) > 0
 	return r.verdict(time.Now(), result.ResetAfter, allowed), nil
+}
+
+// tokenLine sends the scripts of redis_rate down the line too.
+type tokenLine struct {
+	*redis.Client
+	line *line
+}
+
+var (
+	errLate     = errors.New("redis did not answer in time")
+	errNotAsked = errors.New("redis is late or away")
+)
+
+func (t tokenLine) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return t.ask(ctx, append([]any{"evalsha", sha, len(keys), keys[0]}, args...))
+}
+
+func (t tokenLine) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return t.ask(ctx, append([]any{"eval", script, len(keys), keys[0]}, args...))
+}
+
+// ask returns another command than it sent where that is still on its way.
+func (t tokenLine) ask(ctx context.Context, args []any) *redis.Cmd {
+	c := &call{cmd: newCommand(ctx, args)}
+	asked := t.line.ask(c)
+	if c.landed {
+		return c.cmd
+	}
+	unanswered := redis.NewCmd(ctx, args...)
+	unanswered.SetErr(errLate)
+	if !asked {
+		unanswered.SetErr(errNotAsked)
+	}
+	return unanswered
 }
 
 // beatScript enters an instance into the sorted set of those alive, drops those

@@ -29,11 +29,10 @@ func threeInstances(t *testing.T) (program, []string) {
 }
 
 // However many instances and clients: of what is offered within a minute exactly
-// as many requests are admitted as the plan says. It runs beside no other test of
-// this package, and clients pause between requests: on a starved machine Redis
-// would answer later than a decision waits, and that is another test's matter.
+// as many requests are admitted as the plan says, although hundreds of clients that
+// never pause starve the machine. It runs beside no other test of this package.
 func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
-	const limit, clients, offer, pause = 700, 300, 3 * time.Second, 200 * time.Millisecond
+	const limit, clients, offer = 700, 300, 3 * time.Second
 	p, bases := threeInstances(t)
 	key := p.mustKey(t, "acme", "700")
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -45,7 +44,7 @@ func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
 	for n := range clients {
 		all.Go(func() {
 			client := &http.Client{Transport: transport}
-			for time.Sleep(pause * time.Duration(n) / clients); time.Now().Before(end); time.Sleep(pause) {
+			for time.Now().Before(end) {
 				switch status := ask(t, client, bases[n%3]+"/api/me", key.Key); status {
 				case 200:
 					admitted.Add(1)

@@ -1,0 +1,346 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// patience is the longest that one decision waits for Redis while this process
+	// can run.
+	patience = 50 * time.Millisecond
+
+	// looks is how often a line looks at those who wait within their patience,
+	// and glance the time between two of them.
+	looks  = 10
+	glance = patience / (looks + 1)
+
+	// inTime is what a look in time counts for. One that came more than a glance
+	// late counts for 1: this process could not run, or hardly.
+	inTime = 4
+
+	// flightTime is how long the answers of a flight are waited for before Redis
+	// is taken for away. Nobody waits that long, but a late answer still teaches.
+	flightTime = time.Second
+
+	// pilots is how many flights are in the air at a time: Redis works on one while
+	// the answers of the other are read.
+	pilots = 2
+
+	// maxFlight bounds the commands that one flight carries, and half of it the
+	// debts among them.
+	maxFlight = 512
+)
+
+// line is the road to Redis. Few flights are in the air at a time, each a pipeline
+// with all that was asked while those before it were away. So the price of a
+// decision falls as the load grows.
+//
+// Patience is counted in looks, not by the clock. A process that gets no
+// processor for a while takes no looks either, or late ones that hardly count,
+// and when it goes on it finds the answer that waits in its socket before it loses
+// patience: its own hiccup is not a Redis that is late. The time of a flight bounds
+// that.
+type line struct {
+	client *redis.Client
+	logger *slog.Logger
+	debts  func(most int) []*call // what Redis should hear before it is asked on
+	landed func(*flight)          // what became of the commands, before those who wait hear it
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	queue   []*call
+	air     []*flight
+	taken   int  // looks so far, by what they count
+	looking bool // the timer runs
+	next    time.Time
+	timer   *time.Timer
+	broken  bool // the connection broke under the last flight
+	closed  bool
+
+	// Written under mu.
+	late atomic.Bool // a flight is overdue: nobody joins the queue
+	away atomic.Bool // Redis is gone: nothing flies until a heartbeat succeeds
+}
+
+// flight is what is sent at once.
+type flight struct {
+	calls   []*call
+	sent    time.Time
+	tookOff int // the look at which it did
+}
+
+// call is one command on its way to Redis and back.
+type call struct {
+	cmd      *redis.Cmd
+	question *question     // nil for a token
+	done     chan struct{} // closed when the wait is over; nil when nobody waits
+	joined   int           // the look at which it did
+	over     bool          // done is closed
+	sent     bool          // it was part of a flight
+	landed   bool          // while somebody waited
+}
+
+func newLine(client *redis.Client, logger *slog.Logger, m *memory) *line {
+	l := &line{client: client, logger: logger, debts: m.debts, landed: m.land, wake: make(chan struct{}, 1)}
+	l.timer = time.AfterFunc(time.Hour, l.look)
+	l.timer.Stop()
+	return l
+}
+
+// ask sends a command and waits until it has landed, at most patience. It tells
+// whether the command went into the queue at all.
+func (l *line) ask(c *call) bool {
+	l.mu.Lock()
+	if !l.open() {
+		l.mu.Unlock()
+		return false
+	}
+	c.done, c.joined = make(chan struct{}), l.taken
+	l.queue = append(l.queue, c)
+	l.startLooking()
+	if len(l.air) < pilots {
+		l.nudge()
+	}
+	l.mu.Unlock()
+	<-c.done
+	return true
+}
+
+func (l *line) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is one pilot: it flies until ctx ends.
+func (l *line) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if f := l.board(); f != nil {
+			err := l.fly(f.calls)
+			l.landed(f)
+			l.arrive(f, err)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-l.wake:
+		}
+	}
+}
+
+// board makes up the next flight: debts first, then those who wait. A debt that
+// flew into a Redis that hangs might be lost, so it waits for an answer too.
+func (l *line) board() *flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.open() {
+		return nil
+	}
+	calls := l.debts(maxFlight / 2)
+	count := min(len(l.queue), maxFlight-len(calls))
+	calls = append(calls, l.queue[:count]...)
+	if l.queue = l.queue[count:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	for _, c := range calls {
+		c.sent = true
+	}
+	f := &flight{calls: calls, sent: time.Now(), tookOff: l.taken}
+	l.air = append(l.air, f)
+	l.startLooking()
+	return f
+}
+
+// fly carries a flight to Redis and back. Its error is that of the road; what
+// Redis says to a command is the command's own. A command that met a Redis which
+// did not know the script was certainly not executed, and only such a one is
+// said twice.
+func (l *line) fly(calls []*call) error {
+	ctx, cancel := context.WithTimeout(context.Background(), flightTime)
+	defer cancel()
+	if err := l.exec(ctx, calls); err != nil {
+		return err
+	}
+	again := slices.DeleteFunc(slices.Clone(calls), func(c *call) bool {
+		return c.question == nil || !redis.HasErrorPrefix(c.cmd.Err(), "NOSCRIPT")
+	})
+	if len(again) == 0 {
+		return nil
+	}
+	if err := windowScript.Load(ctx, l.client).Err(); err != nil {
+		return err
+	}
+	return l.exec(ctx, again)
+}
+
+func (l *line) exec(ctx context.Context, calls []*call) error {
+	pipe := l.client.Pipeline()
+	for _, c := range calls {
+		pipe.Process(ctx, c.cmd) // only queues it
+	}
+	pipe.Exec(ctx) // every command has its error
+	for _, c := range calls {
+		if err := c.cmd.Err(); err != nil && !replied(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrive ends the wait of everybody on a flight and draws the conclusion: a
+// Redis that cannot be reached, or did not answer within the time of a flight,
+// is gone. One connection that broke is not yet a Redis that is gone.
+func (l *line) arrive(f *flight, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range f.calls {
+		if !c.over {
+			c.landed = true
+			l.release(c)
+		}
+	}
+	l.air = slices.DeleteFunc(l.air, func(other *flight) bool { return other == f })
+	l.late.Store(slices.ContainsFunc(l.air, l.overdue))
+	timeout, ok := errors.AsType[net.Error](err)
+	switch {
+	case err == nil:
+		l.broken = false
+		l.welcome()
+	case ok && timeout.Timeout(), neverLeft(err), l.broken:
+		l.leave(err)
+	default:
+		l.broken = true
+	}
+}
+
+// release ends a wait. What has not flown by then never will.
+func (l *line) release(c *call) {
+	if c.done != nil && !c.over {
+		c.over = true
+		close(c.done)
+	}
+}
+
+func (l *line) releaseQueue() {
+	for _, c := range l.queue {
+		l.release(c)
+	}
+	l.queue = nil
+}
+
+// leave gives Redis up until it gives a sign: all is decided in memory, at once.
+func (l *line) leave(err error) {
+	if !l.away.Load() {
+		l.logger.Warn("redis is away: limits are decided in memory", "error", err)
+	}
+	l.away.Store(true)
+	l.releaseQueue()
+}
+
+// welcome takes a sign that Redis answers.
+func (l *line) welcome() {
+	if l.away.Load() && !l.closed {
+		l.away.Store(false)
+		l.logger.Info("redis is back: it decides limits again")
+		l.nudge()
+	}
+}
+
+func (l *line) startLooking() {
+	if !l.looking {
+		l.looking = true
+		l.lookAgain()
+	}
+}
+
+func (l *line) lookAgain() {
+	l.next = time.Now().Add(glance)
+	l.timer.Reset(glance)
+}
+
+// look takes one look at those who wait: who was seen often enough goes.
+func (l *line) look() {
+	runtime.Gosched() // behind all that is ready to run, the reader of the answers included
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.next) < glance {
+		l.taken += inTime
+	} else {
+		l.taken++
+	}
+	if slices.ContainsFunc(l.air, l.overdue) {
+		l.late.Store(true)
+		l.releaseQueue()
+	}
+	for _, f := range l.air {
+		for _, c := range f.calls {
+			l.tire(c)
+		}
+	}
+	l.queue = slices.DeleteFunc(l.queue, l.tire)
+	l.looking = len(l.air)+len(l.queue) > 0
+	if l.looking {
+		l.lookAgain()
+	}
+}
+
+func (l *line) overdue(f *flight) bool { return l.taken-f.tookOff >= looks*inTime }
+
+// tire ends the wait of a call whose patience is over, and tells whether it is.
+func (l *line) tire(c *call) bool {
+	over := c.done != nil && l.taken-c.joined >= looks*inTime
+	if over {
+		l.release(c)
+	}
+	return over
+}
+
+// report tells how a heartbeat went.
+func (l *line) report(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.leave(err)
+	} else {
+		l.welcome()
+	}
+}
+
+// open tells whether something may be asked now.
+func (l *line) open() bool { return !l.late.Load() && !l.away.Load() }
+
+// close ends all waits. What is asked afterwards is decided in memory.
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.away.Store(true)
+	l.releaseQueue()
+	l.timer.Stop()
+}
+
+// replied tells whether an error is what Redis said to one command.
+func replied(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
+}
+
+// neverLeft tells whether an error means that no command was sent.
+func neverLeft(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && dial.Op == "dial"
+}
