@@ -48,7 +48,7 @@ vuln: go ## look for known vulnerabilities (needs the network)
 
 fuzz: test-servers ## run each fuzz target for FUZZTIME (30s)
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file func; do \
-		bin/with-servers go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
+		bin/with-servers go test -tags fuzz -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
 	done
 
 # The program itself, not `go run`, which would not pass a signal on.

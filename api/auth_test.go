@@ -220,8 +220,8 @@ func TestEveryRouteHoldsToItsPermission(t *testing.T) {
 func TestARouteWithoutAPermissionCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, r := range []route{
-		{"GET", "/api/open", "", nil}, {"GET", "/api/open", noKey, nil}, {"GET", "/api", noKey, nil},
-		{"GET", "/page", "", nil}, {"GET", "/page", anyKey, nil}, {"GET", "/page", keys.ProductsRead, nil},
+		{"GET", "/api/open", "", nil, options{}}, {"GET", "/api/open", noKey, nil, options{}}, {"GET", "/api", noKey, nil, options{}},
+		{"GET", "/page", "", nil, options{}}, {"GET", "/page", anyKey, nil, options{}}, {"GET", "/page", keys.ProductsRead, nil, options{}},
 	} {
 		func() {
 			defer func() {

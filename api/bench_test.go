@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,7 @@ func BenchmarkDecodeProduct(b *testing.B) {
 	for b.Loop() {
 		r := httptest.NewRequest("POST", "/api/products", strings.NewReader(benchBody))
 		r.Header.Set("Content-Type", "application/json")
+		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &exchange{}))
 		if _, faults, err := s.readProduct(r); err != nil || len(faults) > 0 {
 			b.Fatal(faults, err)
 		}

@@ -1,3 +1,5 @@
+//go:build !fuzz
+
 package api
 
 import (
@@ -7,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -125,17 +128,16 @@ func (c *contract) operation(method, path string) (string, *v3.Operation) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
+	var found *v3.Operation
 	var fits string
-	for template := range c.model.Paths.PathItems.KeysFromOldest() {
+	for template, item := range c.model.Paths.PathItems.FromOldest() {
+		o := item.GetOperations().GetOrZero(strings.ToLower(method))
 		// A name goes before a parameter that stands in the same place.
-		if matches(template, path) && (fits == "" || strings.Count(template, "{") < strings.Count(fits, "{")) {
-			fits = template
+		if o != nil && matches(template, path) && (found == nil || strings.Count(template, "{") < strings.Count(fits, "{")) {
+			found, fits = o, template
 		}
 	}
-	if fits == "" {
-		return path, nil
-	}
-	return path, c.model.Paths.PathItems.GetOrZero(fits).GetOperations().GetOrZero(strings.ToLower(method))
+	return path, found
 }
 
 func matches(template, path string) bool {
@@ -241,6 +243,63 @@ func TestEveryOperationNamesWhatAnyRequestCanGet(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRequestHeadersStandWhereTheyCount is for what a route gets by its method and
+// permission alone.
+func TestRequestHeadersStandWhereTheyCount(t *testing.T) {
+	t.Parallel()
+	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
+		product := method != "POST" && (path == "/api/products/{id}" || path == "/api/products/sku/{sku}")
+		for _, c := range []struct {
+			header string
+			status string // that only requests with the header get
+			want   bool
+		}{
+			{"Idempotency-Key", "409", method == "POST" && strings.HasSuffix(o.Extensions.GetOrZero("x-permission").Value, ":write")},
+			{"If-Match", "412", product && method != "GET"},
+			{"If-None-Match", "304", product && method == "GET"},
+		} {
+			takes := slices.ContainsFunc(o.Parameters, func(p *v3.Parameter) bool { return p.In == "header" && p.Name == c.header })
+			if takes != c.want || takes && o.Responses.Codes.GetOrZero(c.status) == nil {
+				t.Errorf("%s %s takes %s: %t, want %t, with %s", method, path, c.header, takes, c.want, c.status)
+			}
+			if c.header == "Idempotency-Key" && takes {
+				for status, r := range o.Responses.Codes.FromOldest() {
+					if status < "300" && r.Headers.GetOrZero("Idempotent-Replayed") == nil {
+						t.Errorf("%s %s: %s does not name Idempotent-Replayed", method, path, status)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestEveryDocumentedParameterIsKnown(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	var checked int
+	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
+		query := url.Values{"unheard-of": {""}}
+		for _, p := range o.Parameters {
+			if p.In == "query" {
+				query.Set(p.Name, "")
+				checked++
+			}
+		}
+		if len(query) == 1 {
+			return
+		}
+		got := a.try(t, call{method: method, path: strings.ReplaceAll(path, "{id}", "1") + "?" + query.Encode(), wantStatus: 400, wantCode: InvalidParameter})
+		for name, faults := range mustDecode[failure](t, got.body).Error.Details {
+			if unknown := slices.Contains(faults, "is not a known parameter"); unknown != (name == "unheard-of") {
+				t.Errorf("%s %s: %s %v", method, path, name, faults)
+			}
+		}
+	})
+	if checked < 40 {
+		t.Errorf("only %d parameters were tried", checked)
+	}
 }
 
 func TestErrorCodesAreThoseOfTheDocument(t *testing.T) {

@@ -44,7 +44,7 @@ func (s *Server) readBody(r *http.Request) (*object, error) {
 	if !sentAsJSON(r.Header) {
 		return nil, &problem{code: UnsupportedMediaType}
 	}
-	raw, err := readAll(r, s.limits.body)
+	raw, err := readAll(r, exchangeOf(r).route.bodyLimit(s.limits))
 	if err != nil {
 		return nil, err
 	}

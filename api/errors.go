@@ -13,6 +13,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
 // Code is a word of the closed list that clients branch on.
@@ -99,6 +100,9 @@ var answers = []struct {
 	details tenancy.InvalidError
 }{
 	{is: tenancy.ErrNotFound, code: NotFound},
+	{is: idempotency.ErrInProgress, code: IdempotencyInProgress},
+	{is: idempotency.ErrReused, code: IdempotencyKeyReused, details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path or body"}}},
+	{is: catalog.ErrPrecondition, code: PreconditionFailed},
 	{is: catalog.ErrInUse, code: ResourceInUse},
 	{is: catalog.ErrInsufficientStock, code: InsufficientStock, details: tenancy.InvalidError{"quantity": {"would take the stock below zero"}}},
 	{is: tenancy.ErrBusy, code: ServiceUnavailable},
@@ -166,10 +170,15 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.wait.Seconds())))))
 	}
+	// A failure always encodes.
+	_ = writeJSON(w, known.status, failure{Error: p.body()})
+}
+
+// body is what the client is told.
+func (p *problem) body() failureBody {
 	message := p.message
 	if message == "" {
-		message = known.message
+		message = codes[p.code].message
 	}
-	// A failure always encodes.
-	_ = writeJSON(w, known.status, failure{Error: failureBody{p.code, message, p.details}})
+	return failureBody{p.code, message, p.details}
 }

@@ -60,7 +60,7 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	}
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
 	a.server = New(Options{
-		Catalog: catalog.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
+		DB: a.DB, Catalog: catalog.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
 	for _, f := range change {

@@ -47,6 +47,7 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request) error {
 		Quantity:    body.integer("quantity"),
 		WarehouseID: body.integer("warehouse_id"),
 		Notes:       body.text("notes"),
+		Expected:    body.integer("expected_quantity"),
 	}
 	body.refuseRest()
 	p, entry, err := s.catalog.Adjust(r.Context(), actor(r), id, request, body.faults)

@@ -18,9 +18,11 @@ import (
 // exchange is what is known about one request beside the request itself.
 type exchange struct {
 	id        string
+	route     route           // the zero route where none matched
 	principal *keys.Principal // nil without a valid key
 	limit     rateLimit
 	err       error // what the answer was made of, for the log
+	cut       bool  // the connection was cut in the middle of an answer
 }
 
 type exchangeKey struct{}
@@ -63,7 +65,7 @@ func (s *Server) log(r *http.Request, x *exchange, status int, took time.Duratio
 		attrs = append(attrs, slog.Int64("tenant_id", int64(x.principal.Tenant.ID)), slog.Int64("key_id", x.principal.KeyID))
 	}
 	level := slog.LevelInfo
-	if status >= 500 {
+	if status >= 500 || x.cut {
 		attrs = append(attrs, slog.Any("error", x.err))
 		if r.Context().Err() == nil { // else the client hung up
 			level = slog.LevelError

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
@@ -72,21 +73,50 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, f.Pages, page, productShape)
+	if !f.Walking {
+		return writePage(w, f.Pages, page, productShape)
+	}
+	meta := walkMeta{PerPage: f.PerPage, Total: page.Total}
+	if page.Next != nil {
+		meta.NextCursor = new(f.Cursor(tenant(r), *page.Next))
+	}
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(page.Items, productShape), Meta: meta})
 }
 
-// readFilter reads the parameters of a product list. Days are the tenant's.
+// readFilter reads the parameters of a product list: those of filter, and by page
+// or by cursor.
 func readFilter(r *http.Request) (catalog.Filter, error) {
 	q := readQuery(r)
+	f, err := q.filter(r)
+	if err != nil {
+		return f, err
+	}
+	cursor, walking := q.take("cursor")
+	if _, both := q.values["page"]; walking && both {
+		q.faults.Add("page", "must not be given together with cursor")
+	}
+	f.Walking, f.Pages = walking, q.pages()
+	if cursor != "" {
+		at, err := f.ParseCursor(tenant(r), cursor)
+		if err != nil {
+			q.faults.Add("cursor", "%v", err)
+		}
+		f.After = &at
+	}
+	return f, q.err()
+}
+
+// filter takes what narrows and sorts a product list. Days are the tenant's.
+func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 	f := catalog.Filter{
-		Search:      q.text("search"),
-		Status:      q.oneOf("status", catalog.Statuses...),
-		CategoryID:  q.id("category_id"),
-		SellerID:    q.id("seller_id"),
-		WarehouseID: q.id("warehouse_id"),
-		Tag:         q.nonEmpty("tag"),
-		Order:       q.order(catalog.ProductOrders),
-		Pages:       q.pages(),
+		Search:       q.text("search"),
+		Status:       q.oneOf("status", catalog.Statuses...),
+		CategoryID:   q.id("category_id"),
+		SellerID:     q.id("seller_id"),
+		WarehouseID:  q.id("warehouse_id"),
+		Tag:          q.nonEmpty("tag"),
+		UpdatedSince: q.instant("updated_since"),
+		Order:        q.order(catalog.ProductOrders),
 	}
 	if alias := q.id("category"); alias != nil {
 		if f.CategoryID != nil && *f.CategoryID != *alias {
@@ -94,17 +124,9 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 		}
 		f.CategoryID = alias
 	}
-	zone, err := principal(r).Tenant.Location()
-	if err != nil {
-		return f, err
-	}
-	if day := q.day("from"); day != nil {
-		f.CreatedFrom = startOfDay(*day, zone)
-	}
-	if day := q.day("to"); day != nil {
-		f.CreatedBefore = startOfDay(day.AddDate(0, 0, 1), zone)
-	}
-	return f, q.err()
+	var err error
+	f.CreatedFrom, f.CreatedBefore, err = q.days(r)
+	return f, err
 }
 
 // showProduct answers GET /api/products/{id}.
@@ -113,11 +135,15 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	known, err := entityTags(r, "If-None-Match")
+	if err != nil {
+		return err
+	}
 	p, err := s.catalog.Product(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusOK, productShape(p))
+	return writeProduct(w, http.StatusOK, p, known)
 }
 
 // showProductBySKU answers GET /api/products/sku/{sku}.
@@ -126,41 +152,50 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	known, err := entityTags(r, "If-None-Match")
+	if err != nil {
+		return err
+	}
 	p, err := s.catalog.ProductBySKU(r.Context(), tenant(r), sku)
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusOK, productShape(p))
+	return writeProduct(w, http.StatusOK, p, known)
 }
 
-// readProduct reads what POST, PUT and PATCH send. Fields that only responses have
-// are accepted, so that what GET returned can be sent back.
+// readProduct reads what POST, PUT and PATCH send.
 func (s *Server) readProduct(r *http.Request) (catalog.Changes, tenancy.InvalidError, error) {
 	body, err := s.readBody(r)
 	if err != nil {
 		return catalog.Changes{}, nil, err
 	}
+	return body.product(), body.faults, nil
+}
+
+// product takes the fields of a product. Those that only responses have are
+// accepted, so that what GET returned can be sent back.
+func (o *object) product() catalog.Changes {
 	c := catalog.Changes{
-		SKU:          body.text("sku"),
-		Name:         body.text("name"),
-		Description:  body.text("description"),
-		Price:        body.money("price"),
-		MSRP:         body.money("msrp"),
-		Cost:         body.money("cost"),
-		Status:       body.text("status"),
-		Condition:    body.text("condition"),
-		Quantity:     body.integer("quantity"),
-		ReorderPoint: body.integer("reorder_point"),
-		CategoryID:   body.reference("category"),
-		SellerID:     body.reference("seller"),
-		WarehouseID:  body.reference("warehouse"),
-		BinLocation:  body.text("bin_location"),
-		UPC:          body.text("upc"),
-		Tags:         body.texts("tags"),
+		SKU:          o.text("sku"),
+		Name:         o.text("name"),
+		Description:  o.text("description"),
+		Price:        o.money("price"),
+		MSRP:         o.money("msrp"),
+		Cost:         o.money("cost"),
+		Status:       o.text("status"),
+		Condition:    o.text("condition"),
+		Quantity:     o.integer("quantity"),
+		ReorderPoint: o.integer("reorder_point"),
+		CategoryID:   o.reference("category"),
+		SellerID:     o.reference("seller"),
+		WarehouseID:  o.reference("warehouse"),
+		BinLocation:  o.text("bin_location"),
+		UPC:          o.text("upc"),
+		Tags:         o.texts("tags"),
 	}
-	body.ignore("id", "images", "created_at", "updated_at", "adjustment")
-	body.refuseRest()
-	return c, body.faults, nil
+	o.ignore("id", "images", "created_at", "updated_at", "adjustment")
+	o.refuseRest()
+	return c
 }
 
 // createProduct answers POST /api/products.
@@ -176,7 +211,8 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeCreated(w, "/api/products", p.ID, productShape(p))
+	w.Header().Set("Location", "/api/products/"+strconv.FormatInt(p.ID, 10))
+	return writeProduct(w, http.StatusCreated, p, nil)
 }
 
 // replaceProduct answers PUT /api/products/{id}: what is absent gets its default.
@@ -185,15 +221,19 @@ func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	precondition, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
 	c, faults, err := s.readProduct(r)
 	if err != nil {
 		return err
 	}
-	p, err := s.catalog.Replace(r.Context(), actor(r), id, c, faults)
+	p, err := s.catalog.Replace(r.Context(), actor(r), id, precondition, c, faults)
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusOK, productShape(p))
+	return writeProduct(w, http.StatusOK, p, nil)
 }
 
 // patchProduct answers PATCH /api/products/{id}: what is absent stays.
@@ -202,15 +242,19 @@ func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	precondition, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
 	c, faults, err := s.readProduct(r)
 	if err != nil {
 		return err
 	}
-	p, err := s.catalog.Patch(r.Context(), actor(r), id, c, faults)
+	p, err := s.catalog.Patch(r.Context(), actor(r), id, precondition, c, faults)
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusOK, productShape(p))
+	return writeProduct(w, http.StatusOK, p, nil)
 }
 
 // deleteProduct answers DELETE /api/products/{id}.
@@ -219,7 +263,11 @@ func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.catalog.Delete(r.Context(), actor(r), id); err != nil {
+	precondition, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	if err := s.catalog.Delete(r.Context(), actor(r), id, precondition); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -149,6 +149,35 @@ func (q *query) day(name string) *time.Time {
 	return &day
 }
 
+// days takes from and to, both included, as the moments between which they lie in
+// the tenant's time zone; zero is not given.
+func (q *query) days(r *http.Request) (from, before time.Time, err error) {
+	zone, err := principal(r).Tenant.Location()
+	if err != nil {
+		return from, before, err
+	}
+	if day := q.day("from"); day != nil {
+		from = startOfDay(*day, zone)
+	}
+	if day := q.day("to"); day != nil {
+		before = startOfDay(day.AddDate(0, 0, 1), zone)
+	}
+	return from, before, nil
+}
+
+// instant takes a moment; zero is not given.
+func (q *query) instant(name string) time.Time {
+	value, given := q.take(name)
+	if !given {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+		q.faults.Add(name, "must be a time of RFC 3339 between 1970 and 2200, such as 2026-03-01T09:30:00Z")
+	}
+	return at
+}
+
 // pages takes page and per_page. A page is never silently shorter than asked for.
 func (q *query) pages() catalog.Pages {
 	return catalog.Pages{Page: q.within("page", 1, maxPage, 1), PerPage: q.within("per_page", 1, maxPerPage, defaultPerPage)}

@@ -13,9 +13,9 @@ import (
 
 // success is the envelope of data.
 type success struct {
-	Success bool      `json:"success"`
-	Data    any       `json:"data"`
-	Meta    *pageMeta `json:"meta,omitempty"`
+	Success bool `json:"success"`
+	Data    any  `json:"data"`
+	Meta    any  `json:"meta,omitempty"`
 }
 
 // pageMeta tells where in a list a page stands.
@@ -38,35 +38,58 @@ func writeCreated(w http.ResponseWriter, collection string, id int64, data any) 
 	return writeData(w, http.StatusCreated, data)
 }
 
+// walkMeta stands in pageMeta's place where a list is walked by cursor.
+type walkMeta struct {
+	PerPage    int     `json:"per_page"`
+	Total      int64   `json:"total"`
+	NextCursor *string `json:"next_cursor"` // null at the end
+}
+
 // writePage answers with one page of a list, each item in its JSON shape.
 func writePage[T, J any](w http.ResponseWriter, asked catalog.Pages, page catalog.Page[T], shape func(T) J) error {
-	items := make([]J, len(page.Items))
-	for i, item := range page.Items {
-		items[i] = shape(item)
-	}
 	perPage := int64(asked.PerPage)
 	pages := (page.Total + perPage - 1) / perPage
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: items, Meta: &pageMeta{
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(page.Items, shape), Meta: pageMeta{
 		Page: asked.Page, PerPage: asked.PerPage, Total: page.Total, TotalPages: pages,
 		HasNext: int64(asked.Page) < pages, HasPrev: asked.Page > 1,
 	}})
 }
 
+func shapes[T, J any](items []T, shape func(T) J) []J {
+	shaped := make([]J, len(items))
+	for i, item := range items {
+		shaped[i] = shape(item)
+	}
+	return shaped
+}
+
 // writeJSON encodes v before it sends the status, so that an error can still
 // become an honest answer.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := encode(v)
+	if err != nil {
+		return err
+	}
+	send(w, status, body)
+	return nil
+}
+
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return nil, fmt.Errorf("encode the answer: %w", err)
 	}
+	return b.Bytes(), nil
+}
+
+func send(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a client that is gone is no error of ours
-	return nil
+	_, _ = w.Write(body) // a client that is gone is no error of ours
 }
 
 // timestamp is a time in UTC with exactly six fraction digits, so that times sort

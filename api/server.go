@@ -11,6 +11,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -24,11 +25,13 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // Options are what a Server stands on. All but TrustedProxies and Version are
 // required.
 type Options struct {
+	DB      *tenancy.DB
 	Catalog *catalog.Store
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
@@ -45,6 +48,7 @@ type Options struct {
 
 // Server answers every request of the service. It is safe for concurrent use.
 type Server struct {
+	db      *tenancy.DB
 	catalog *catalog.Store
 	keys    *keys.Resolver
 	limiter *ratelimit.Limiter
@@ -55,6 +59,7 @@ type Server struct {
 
 	mux      *chi.Mux
 	inFlight atomic.Int64
+	exports  *slots
 	limits   limits
 }
 
@@ -62,12 +67,14 @@ type Server struct {
 type limits struct {
 	inFlight int64         // requests under /api at a time
 	body     int64         // bytes of a body
+	bulkBody int64         // bytes of the body of a bulk request
 	deadline time.Duration // of a handler
 }
 
 // New returns a Server with all its routes.
 func New(o Options) *Server {
 	s := &Server{
+		db:      o.DB,
 		catalog: o.Catalog,
 		keys:    o.Keys,
 		limiter: o.Limiter,
@@ -76,7 +83,8 @@ func New(o Options) *Server {
 		logger:  o.Logger,
 		version: o.Version,
 		mux:     chi.NewMux(),
-		limits:  limits{inFlight: 512, body: 1 << 20, deadline: 8 * time.Second},
+		exports: newSlots(exportsPerTenant),
+		limits:  limits{inFlight: 512, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
 	}
 	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
 	for _, r := range s.routes() {
@@ -102,36 +110,55 @@ type route struct {
 	pattern    string
 	permission keys.Permission
 	handle     handler
+	options    options
+}
+
+// options are what a route does differently.
+type options struct {
+	bulk     bool          // the body may be large
+	deadline time.Duration // instead of the usual one
+}
+
+func (r route) bodyLimit(l limits) int64 {
+	if r.options.bulk {
+		return l.bulkBody
+	}
+	return l.body
 }
 
 // routes is the table of all routes. HEAD works wherever GET does.
 func (s *Server) routes() []route {
+	none, bulk, export := options{}, options{bulk: true, deadline: 25 * time.Second}, options{deadline: exportDeadline}
 	all := []route{
-		{"GET", "/healthz", noKey, s.health},
-		{"GET", "/readyz", noKey, s.readiness},
-		{"GET", "/openapi.json", noKey, s.openAPI},
-		{"GET", "/docs", noKey, s.docs},
-		{"GET", "/docs/*", noKey, s.docs},
+		{"GET", "/healthz", noKey, s.health, none},
+		{"GET", "/readyz", noKey, s.readiness, none},
+		{"GET", "/openapi.json", noKey, s.openAPI, none},
+		{"GET", "/docs", noKey, s.docs, none},
+		{"GET", "/docs/*", noKey, s.docs, none},
 
-		{"GET", "/api/me", anyKey, s.me},
+		{"GET", "/api/me", anyKey, s.me, none},
 
-		{"GET", "/api/products", keys.ProductsRead, s.listProducts},
-		{"POST", "/api/products", keys.ProductsWrite, s.createProduct},
-		{"GET", "/api/products/{id}", keys.ProductsRead, s.showProduct},
-		{"PUT", "/api/products/{id}", keys.ProductsWrite, s.replaceProduct},
-		{"PATCH", "/api/products/{id}", keys.ProductsWrite, s.patchProduct},
-		{"DELETE", "/api/products/{id}", keys.ProductsWrite, s.deleteProduct},
-		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, s.showProductBySKU},
-		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, s.adjustInventory},
+		{"GET", "/api/products", keys.ProductsRead, s.listProducts, none},
+		{"POST", "/api/products", keys.ProductsWrite, s.createProduct, none},
+		{"GET", "/api/products/{id}", keys.ProductsRead, s.showProduct, none},
+		{"PUT", "/api/products/{id}", keys.ProductsWrite, s.replaceProduct, none},
+		{"PATCH", "/api/products/{id}", keys.ProductsWrite, s.patchProduct, none},
+		{"DELETE", "/api/products/{id}", keys.ProductsWrite, s.deleteProduct, none},
+		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, s.showProductBySKU, none},
+		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulk},
+		{"GET", "/api/products/export", keys.ProductsRead, s.exportProducts, export},
+		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, s.showInventory, none},
+		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, s.adjustInventory, none},
+		{"GET", "/api/products/{id}/inventory/adjustments", keys.ProductsRead, s.listAdjustments, none},
 	}
 	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
 		list, one, h := "/api/"+string(kind), "/api/"+string(kind)+"/{id}", references{s, kind}
 		all = append(all,
-			route{"GET", list, keys.ProductsRead, h.list},
-			route{"POST", list, keys.ProductsWrite, h.create},
-			route{"GET", one, keys.ProductsRead, h.show},
-			route{"PATCH", one, keys.ProductsWrite, h.rename},
-			route{"DELETE", one, keys.ProductsWrite, h.remove})
+			route{"GET", list, keys.ProductsRead, h.list, none},
+			route{"POST", list, keys.ProductsWrite, h.create, none},
+			route{"GET", one, keys.ProductsRead, h.show, none},
+			route{"PATCH", one, keys.ProductsWrite, h.rename, none},
+			route{"DELETE", one, keys.ProductsWrite, h.remove, none})
 	}
 	return all
 }
@@ -143,7 +170,12 @@ func (s *Server) serve(r route) http.Handler {
 	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
 		panic("api: " + r.method + " " + r.pattern + " asks for " + string(r.permission))
 	}
+	handle, deadline := r.handle, r.options.deadline
+	if r.idempotent() {
+		handle = s.once(handle)
+	}
 	return s.finish(func(w http.ResponseWriter, req *http.Request) error {
+		exchangeOf(req).route = r
 		if r.permission != noKey {
 			p := principal(req)
 			if p == nil {
@@ -153,9 +185,12 @@ func (s *Server) serve(r route) http.Handler {
 				return &problem{code: InsufficientPermissions, message: "This key lacks the permission " + string(r.permission) + "."}
 			}
 		}
-		ctx, cancel := context.WithTimeout(req.Context(), s.limits.deadline)
+		if deadline > 0 {
+			setWriteDeadline(w, deadline+slowReader)
+		}
+		ctx, cancel := context.WithTimeout(req.Context(), cmp.Or(deadline, s.limits.deadline))
 		defer cancel()
-		return r.handle(w, req.WithContext(ctx))
+		return handle(w, req.WithContext(ctx))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +16,17 @@ import (
 
 // withRoute adds a route to a Server under test.
 func withRoute(method, pattern string, h handler) func(*Server) {
-	return func(s *Server) { s.mux.Method(method, pattern, s.serve(route{method, pattern, anyKey, h})) }
+	return with(route{method, pattern, anyKey, h, options{}})
+}
+
+func with(r route) func(*Server) {
+	return func(s *Server) { s.mux.Method(r.method, r.pattern, s.serve(r)) }
 }
 
 func TestPathsThatDoNotExist(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, path := range []string{"/api", "/api/", "/api/nothing", "/api/products/", "/api/products/1/", "/api/products//1", "/api/products/1/inventory", "/api/products/sku/", "/api/products/sku/a/b", "/api/PRODUCTS", "/api/%70roducts", "/api/me/"} {
+	for _, path := range []string{"/api", "/api/", "/api/nothing", "/api/products/", "/api/products/1/", "/api/products//1", "/api/products/1/inventory/", "/api/products/1/inventory/adjustments/1", "/api/products/bulk/1", "/api/products/sku/", "/api/products/sku/a/b", "/api/PRODUCTS", "/api/%70roducts", "/api/me/"} {
 		a.try(t, call{name: path, path: path, wantStatus: 404, wantCode: RouteNotFound})
 	}
 }
@@ -33,6 +38,8 @@ func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
 		{"DELETE", "/api/products", "GET, HEAD, POST"},
 		{"POST", "/api/products/1", "GET, HEAD, PUT, PATCH, DELETE"},
 		{"GET", "/api/products/1/inventory/adjust", "POST"},
+		{"POST", "/api/products/1/inventory", "GET, HEAD"},
+		{"DELETE", "/api/products/1/inventory/adjustments", "GET, HEAD"},
 		{"HEAD", "/api/products/1/inventory/adjust", "POST"},
 		{"OPTIONS", "/api/products/sku/a%2Fb", "GET, HEAD"},
 		{"BREW", "/api/categories/1", "GET, HEAD, PATCH, DELETE"},
@@ -196,6 +203,20 @@ func TestASlowRequestIsGivenUp(t *testing.T) {
 	if got.Header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After = %q", got.Header.Get("Retry-After"))
 	}
+}
+
+func TestALongRouteMayAnswerAfterTheServersDeadline(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, with(route{"GET", "/api/long", anyKey, func(w http.ResponseWriter, _ *http.Request) error {
+		<-time.After(200 * time.Millisecond)
+		return writeData(w, http.StatusOK, nil)
+	}, options{deadline: 5 * time.Second}}))
+	hasty := httptest.NewUnstartedServer(a.server)
+	hasty.Config.WriteTimeout = 100 * time.Millisecond
+	hasty.Start()
+	t.Cleanup(hasty.Close)
+	a.url = hasty.URL
+	a.try(t, call{path: "/api/long", wantStatus: 200})
 }
 
 func TestWorkInFlightIsCapped(t *testing.T) {

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// maxBulk is how many rows a bulk request may hold.
+const maxBulk = 1000
+
+// bulkRow tells what became of one row of a bulk request.
+type bulkRow struct {
+	Index  int             `json:"index"`
+	SKU    *string         `json:"sku"`
+	Status catalog.Outcome `json:"status"`
+	ID     *int64          `json:"id"`
+	Error  *failureBody    `json:"error,omitempty"`
+}
+
+type bulkMeta struct {
+	Total     int `json:"total"`
+	Created   int `json:"created"`
+	Updated   int `json:"updated"`
+	Unchanged int `json:"unchanged"`
+	Failed    int `json:"failed"`
+}
+
+func (m *bulkMeta) count(o catalog.Outcome) {
+	m.Total++
+	switch o {
+	case catalog.Created:
+		m.Created++
+	case catalog.Updated:
+		m.Updated++
+	case catalog.Unchanged:
+		m.Unchanged++
+	default:
+		m.Failed++
+	}
+}
+
+// status is 207 where some rows failed.
+func (m *bulkMeta) status() int {
+	if m.Failed > 0 {
+		return http.StatusMultiStatus
+	}
+	return http.StatusOK
+}
+
+// upsertProducts answers POST /api/products/bulk.
+func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	body, err := s.readBody(r)
+	if err != nil {
+		return err
+	}
+	items := body.rows("items", maxBulk)
+	body.refuseRest()
+	if err := body.faults.Err(); err != nil {
+		return err
+	}
+	rows, broken := make([]catalog.Row, len(items)), make([]error, len(items))
+	for i, item := range items {
+		rows[i], broken[i] = productRow(item)
+	}
+	results, err := s.catalog.Upsert(r.Context(), actor(r), rows)
+	if err != nil {
+		return err
+	}
+	var meta bulkMeta
+	shown := make([]bulkRow, len(results))
+	for i, result := range results {
+		if broken[i] != nil {
+			result.Err = broken[i] // and not the fields that it lacks, too
+		}
+		meta.count(result.Outcome)
+		shown[i] = bulkRowOf(i, rows[i], result)
+	}
+	return writeJSON(w, meta.status(), success{Success: true, Data: shown, Meta: meta})
+}
+
+// productRow reads one row. Its faults are its own: they do not touch the others.
+// What is no object at all has no field to name; it comes out as an empty row,
+// which fails.
+func productRow(raw json.RawMessage) (catalog.Row, error) {
+	o, err := parseObject(raw, "", tenancy.InvalidError{})
+	if err != nil {
+		return catalog.Row{}, &problem{code: ValidationError, message: fmt.Sprintf("The row is not one JSON object: %v.", err)}
+	}
+	return catalog.Row{Changes: o.product(), Faults: o.faults}, nil
+}
+
+func bulkRowOf(i int, row catalog.Row, result catalog.Result) bulkRow {
+	shown := bulkRow{Index: i, Status: result.Outcome}
+	if row.SKU.Set && !row.SKU.Null {
+		shown.SKU = &result.SKU
+	}
+	if result.ID != 0 {
+		shown.ID = &result.ID
+	}
+	if result.Err != nil {
+		shown.Error = new(problemOf(result.Err).body())
+	}
+	return shown
+}
+
+// rows takes an array of at most max elements, each read on its own.
+func (o *object) rows(name string, max int) []json.RawMessage {
+	raw, set, _ := o.take(name)
+	if !set {
+		o.fault(name, "is required")
+		return nil
+	}
+	var elements []json.RawMessage
+	switch err := json.Unmarshal(raw, &elements); {
+	case err != nil || elements == nil:
+		o.fault(name, "must be an array")
+	case len(elements) > max:
+		o.fault(name, fmt.Sprintf("must have at most %d elements", max))
+	}
+	return elements
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+)
+
+type bulkAnswer struct {
+	Data []bulkRow
+	Meta bulkMeta
+}
+
+// mustBulk upserts items and returns what became of them.
+func (a *testAPI) mustBulk(t testing.TB, wantStatus int, items ...string) bulkAnswer {
+	t.Helper()
+	got := a.try(t, call{method: "POST", path: "/api/products/bulk", body: `{"items":[` + strings.Join(items, ",") + `]}`, wantStatus: wantStatus})
+	return mustDecode[bulkAnswer](t, got.body)
+}
+
+func (b bulkAnswer) outcomes() []catalog.Outcome {
+	var all []catalog.Outcome
+	for _, row := range b.Data {
+		all = append(all, row.Status)
+	}
+	return all
+}
+
+func TestABulkTellsWhatBecameOfEachRowInOrder(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	old := a.mustProduct(t, `{"sku":"old","name":"Old","price":1,"quantity":2,"tags":["x"]}`)
+	a.mustProduct(t, `{"sku":"same","name":"Same","price":1}`)
+	category := a.mustCreate(t, "/api/categories", `{"name":"Light"}`)
+	items := []string{
+		`{"sku":"new","name":"New","price":"2.50","quantity":7}`,
+		`{"sku":" old ","price":3}`,
+		`{"sku":"same","name":"Same","id":7,"images":[],"created_at":null}`,
+		`{"sku":"lacking"}`,
+		fmt.Sprintf(`{"sku":"lit","name":"Lit","price":1,"category":{"id":%d,"name":"whatever"}}`, category),
+	}
+	got := a.mustBulk(t, http.StatusMultiStatus, items...)
+	want := []catalog.Outcome{catalog.Created, catalog.Updated, catalog.Unchanged, catalog.Failed, catalog.Created}
+	if diff := cmp.Diff(want, got.outcomes()); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if want := (bulkMeta{5, 2, 1, 1, 1}); got.Meta != want {
+		t.Errorf("meta = %v, want %v", got.Meta, want)
+	}
+	for i, sku := range []string{"new", "old", "same", "lacking", "lit"} {
+		if row := got.Data[i]; row.Index != i || row.SKU == nil || *row.SKU != sku || (row.ID == nil) != (sku == "lacking") || (row.Error == nil) != (sku != "lacking") {
+			t.Errorf("row %d = %+v", i, row)
+		}
+	}
+	if *got.Data[1].ID != old {
+		t.Errorf("id = %d, want %d", *got.Data[1].ID, old)
+	}
+	a.tryAll(t, []call{
+		{name: "created", path: "/api/products/sku/new", wantStatus: 200, want: []string{`"price":"2.50"`, `"quantity":7`, fmt.Sprintf(`"id":%d`, *got.Data[0].ID)}},
+		{name: "updated, and the other fields kept", path: "/api/products/sku/old", wantStatus: 200, want: []string{`"price":"3.00"`, `"quantity":2`, `"tags":["x"]`}},
+		{name: "the category read by its id", path: "/api/products/sku/lit", wantStatus: 200, want: []string{`"category":{"id":` + fmt.Sprint(category) + `,"name":"Light"}`}},
+		{name: "failed", path: "/api/products/sku/lacking", wantStatus: 404},
+	})
+	again := a.mustBulk(t, http.StatusOK, items[0], items[1], items[4])
+	if want := (bulkMeta{Total: 3, Unchanged: 3}); again.Meta != want {
+		t.Errorf("the second time: meta = %v, want %v", again.Meta, want)
+	}
+}
+
+func TestARowOfABulkIsToldItsOwnFields(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustProduct(t, `{"sku":"stocked","name":"S","price":1,"quantity":5}`)
+	north := a.mustCreate(t, "/api/warehouses", `{"name":"North"}`)
+	a.mustProduct(t, fmt.Sprintf(`{"sku":"elsewhere","name":"E","price":1,"warehouse_id":%d}`, north))
+	elsewhere := mustData(t, a.send(t, call{path: "/api/products/sku/elsewhere"}))["id"]
+	stock := mustData(t, a.send(t, call{path: "/api/products/sku/stocked"}))["warehouse"].(map[string]any)["id"]
+	a.try(t, call{method: "POST", path: fmt.Sprintf("/api/products/%.0f/inventory/adjust", elsewhere), body: fmt.Sprintf(`{"type":"add","quantity":5,"warehouse_id":%.0f}`, stock), wantStatus: 200})
+	for _, c := range []struct{ row, want string }{
+		{`5`, `"sku":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The row is not one JSON object: it is another JSON value."}}`},
+		{`null`, `not one JSON object`}, {`"x"`, `not one JSON object`}, {`[{"sku":"x"}]`, `not one JSON object`}, {`true`, `not one JSON object`},
+		{`{"sku":"x","sku":"y"}`, `The row is not one JSON object: sku is there twice.`},
+		{`{}`, `"details":{"name":["is required"],"price":["is required"],"sku":["is required"]}`},
+		{`{"sku":7,"name":"A","price":1}`, `"sku":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"sku":["must be a string"]}}`},
+		{`{"sku":null,"name":"A","price":1}`, `"details":{"sku":["must not be null"]}`},
+		{`{"sku":"x","name":"A","price":{"a":[1]}}`, `"sku":"x","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"price":["must be a decimal number"]}}`},
+		{`{"sku":"x","name":["A"],"price":true,"odd":1,"":2}`, `"details":{"":["is not a known field"],"name":["must be a string"],"odd":["is not a known field"],"price":["must be a decimal number"]}`},
+		{`{"sku":"x","name":"A","price":1.005,"tags":["a",5]}`, `"details":{"price":["must not have more than two fraction digits"],"tags[1]":["must be a string"]}`},
+		{`{"sku":"x","name":"A","price":1,"category":{"id":"7"},"seller":7,"warehouse_id":1000000000000}`, `"details":{"category.id":["must be an integer"],"seller":["must be an object with an id"],"warehouse_id":["does not exist"]}`},
+		{`{"sku":"stocked","price":null}`, `"details":{"price":["must not be null"]}`},
+		{`{"sku":"a\u0000b","name":"A","price":1}`, `"details":{"sku":["must not hold`},
+		{`{"sku":"..","name":"A","price":1}`, `"details":{"sku":["must not be . or .."]}`},
+		{`{"sku":"elsewhere","quantity":1}`, `"error":{"code":"INSUFFICIENT_STOCK","message":"There is not enough stock.","details":{"quantity":["would take the stock below zero"]}}`},
+	} {
+		got := a.try(t, call{method: "POST", path: "/api/products/bulk", wantStatus: 207, want: []string{c.want, `"meta":{"total":2,`, `"failed":1}`},
+			body: fmt.Sprintf(`{"items":[%s,{"sku":"beside","name":"B","price":%d}]}`, c.row, len(c.row))})
+		if rows := mustDecode[bulkAnswer](t, got.body).Data; len(rows) != 2 || rows[0].Status != catalog.Failed || rows[1].Status == catalog.Failed {
+			t.Errorf("%s: %s", c.row, got.body)
+		}
+	}
+	a.try(t, call{path: "/api/products/sku/stocked", wantStatus: 200, want: []string{`"price":"1.00"`, `"quantity":5`}})
+	a.mustHold(t, 3)
+}
+
+func TestASKUThatStandsTwiceIsAppliedInOrder(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	got := a.mustBulk(t, http.StatusMultiStatus,
+		`{"sku":"a","name":"One","price":1,"quantity":5}`, `{"sku":" a","name":"Two","quantity":3}`, `{"sku":"a","price":"x"}`, `{"sku":"a","name":"Two"}`, `{"sku":"A","name":"Other","price":9}`)
+	if diff := cmp.Diff([]catalog.Outcome{catalog.Created, catalog.Updated, catalog.Failed, catalog.Unchanged, catalog.Created}, got.outcomes()); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	for _, row := range got.Data[1:4] {
+		if *row.ID != *got.Data[0].ID {
+			t.Errorf("row %d has id %d, row 0 %d", row.Index, *row.ID, *got.Data[0].ID)
+		}
+	}
+	a.try(t, call{path: "/api/products/sku/a", wantStatus: 200, want: []string{`"name":"Two"`, `"price":"1.00"`, `"quantity":3`}})
+}
+
+func TestTheFrameOfABulkIsChecked(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	rows := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{},`, n), ",") }
+	bulk := func(name, body string, status int, code Code, want ...string) call {
+		return call{name: name, method: "POST", path: "/api/products/bulk", body: body, wantStatus: status, wantCode: code, want: want}
+	}
+	a.tryAll(t, []call{
+		bulk("no rows", `{"items":[]}`, 200, "", `"data":[],"meta":{"total":0,"created":0,"updated":0,"unchanged":0,"failed":0}`),
+		bulk("no items", `{}`, 422, ValidationError, `"details":{"items":["is required"]}`),
+		bulk("null", `{"items":null}`, 422, ValidationError, `"details":{"items":["must be an array"]}`),
+		bulk("an object", `{"items":{"sku":"a"}}`, 422, ValidationError, `"details":{"items":["must be an array"]}`),
+		bulk("a number", `{"items":7}`, 422, ValidationError, `"details":{"items":["must be an array"]}`),
+		bulk("an unknown field", `{"items":[{"sku":"a","name":"A","price":1}],"mode":"x"}`, 422, ValidationError, `"details":{"mode":["is not a known field"]}`),
+		bulk("1,001 rows", `{"items":[`+rows(1001)+`]}`, 422, ValidationError, `"details":{"items":["must have at most 1000 elements"]}`),
+		bulk("everything wrong", `{"items":[`+rows(1001)+`],"x":1,"y":2}`, 422, ValidationError, `"items":["must`, `"x":["is`, `"y":["is`),
+		bulk("1,000 rows", `{"items":[`+rows(1000)+`]}`, 207, "", `"total":1000,`, `"failed":1000`),
+		bulk("an array", `[{"sku":"a","name":"A","price":1}]`, 400, InvalidJSON),
+		bulk("half", `{"items":[{"sku":"a"`, 400, InvalidJSON),
+		bulk("no UTF-8", "{\"items\":[{\"sku\":\"\xff\"}]}", 400, InvalidJSON),
+		{name: "a parameter", method: "POST", path: "/api/products/bulk?dry_run=1", body: `{"items":[]}`, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"dry_run":["is not`}},
+		{name: "no JSON", method: "POST", path: "/api/products/bulk", body: `{"items":[]}`, header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType},
+	})
+	a.mustHold(t, 0)
+}
+
+func TestABulkMayBeLarge(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	items := make([]string, 1000)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"sku":"%04d","name":"N","price":1,"quantity":1,"description":%q}`, i, strings.Repeat("x", 20_000))
+	}
+	if got := a.mustBulk(t, http.StatusOK, items...); got.Meta.Created != 1000 {
+		t.Errorf("meta = %v", got.Meta)
+	}
+	if again := a.mustBulk(t, http.StatusOK, items...); again.Meta.Unchanged != 1000 {
+		t.Errorf("the second time: meta = %v", again.Meta)
+	}
+	a.mustHold(t, 1000)
+
+	exactly := func(n int) string {
+		return `{"items":[],"pad":"` + strings.Repeat("x", n-len(`{"items":[],"pad":""}`)) + `"}`
+	}
+	c := call{method: "POST", path: "/api/products/bulk", body: exactly(32 << 20), wantStatus: 422, wantCode: ValidationError}
+	a.try(t, c)
+	c.body, c.wantStatus, c.wantCode, c.want = exactly(32<<20+1), 413, PayloadTooLarge, []string{"larger than 33554432 bytes"}
+	c.header = http.Header{"Expect": {"100-continue"}}
+	a.try(t, c)
+}
+
+func TestABulkWritesTheLedgerInTheKeysName(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	key, secret := a.mustNewKey(t, a.tenant, "products:write")
+	a.mustProduct(t, `{"sku":"old","name":"Old","price":1,"quantity":2}`)
+	got := a.try(t, call{method: "POST", path: "/api/products/bulk", key: secret, wantStatus: 200,
+		body: `{"items":[{"sku":"old","quantity":9},{"sku":"new","name":"N","price":1,"quantity":4},{"sku":"none","name":"N","price":1},{"sku":"old","quantity":9}]}`})
+	for _, row := range mustDecode[bulkAnswer](t, got.body).Data[:3] {
+		ledger := a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory/adjustments", *row.ID), wantStatus: 200})
+		rows := mustDecode[struct{ Data []ledgerRow }](t, ledger.body).Data
+		want := map[string]ledgerRow{"old": {"set", 9, 2, 9, &named{key.ID, key.Name}}, "new": {"set", 4, 0, 4, &named{key.ID, key.Name}}}[*row.SKU]
+		if *row.SKU == "none" {
+			if len(rows) > 0 {
+				t.Errorf("without stock there is a row: %s", ledger.body)
+			}
+			continue
+		}
+		if len(rows) == 0 || !cmp.Equal(rows[0], want) {
+			t.Errorf("the ledger of %s = %s", *row.SKU, ledger.body)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listedProducts is what the tests look at of a list, by page or by cursor.
+type listedProducts struct {
+	Data []struct {
+		SKU       string
+		UpdatedAt string `json:"updated_at"`
+	}
+	Meta walkMeta
+}
+
+func (l listedProducts) skus() (skus []string) {
+	for _, p := range l.Data {
+		skus = append(skus, p.SKU)
+	}
+	return skus
+}
+
+func (a *testAPI) mustList(t testing.TB, query string) listedProducts {
+	t.Helper()
+	return mustDecode[listedProducts](t, a.try(t, call{path: "/api/products?" + query, wantStatus: 200}).body)
+}
+
+// mustManyProducts adds seven products, some of which share a name or a price.
+func (a *testAPI) mustManyProducts(t testing.TB) {
+	t.Helper()
+	for i, sku := range strings.Split("g,a,f,b,e,c,d", ",") {
+		a.mustProduct(t, fmt.Sprintf(`{"sku":%q,"name":"Mug %d","price":%d,"status":%q,"tags":["t%d"]}`, sku, i/3, i%2, []string{"active", "draft"}[i%2], i%3))
+	}
+}
+
+func TestAWalkEqualsTheList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustManyProducts(t)
+	for _, query := range []string{
+		"", "direction=asc", "sort=name", "sort=name&direction=desc", "sort=sku", "sort=price", "sort=price&direction=desc", "sort=created_at",
+		"status=draft", "tag=t1&sort=price", "search=mug&sort=name", "search=nothing", "from=1970-01-01&to=2200-12-31",
+	} {
+		want := a.mustList(t, query+"&per_page=100")
+		for _, perPage := range []int{1, 2, 3, 100} {
+			var walked []string
+			cursor := ""
+			for steps := 0; ; steps++ {
+				// The size of a step may change on the way.
+				got := a.mustList(t, fmt.Sprintf("%s&per_page=%d&cursor=%s", query, perPage+steps%2, cursor))
+				if got.Meta.PerPage != perPage+steps%2 || got.Meta.Total != int64(len(want.Data)) || len(got.Data) > got.Meta.PerPage {
+					t.Fatalf("?%s: meta = %+v of %d products", query, got.Meta, len(got.Data))
+				}
+				walked = append(walked, got.skus()...)
+				if got.Meta.NextCursor == nil || steps > 10 {
+					break
+				}
+				cursor = url.QueryEscape(*got.Meta.NextCursor)
+			}
+			if diff := cmp.Diff(want.skus(), walked); diff != "" {
+				t.Errorf("?%s by %d differs from the list:\n%s", query, perPage, diff)
+			}
+		}
+	}
+}
+
+func TestTheMetaOfAWalk(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.try(t, call{path: "/api/products?cursor=", wantStatus: 200, want: []string{`"data":[],"meta":{"per_page":25,"total":0,"next_cursor":null}`}})
+	a.mustManyProducts(t)
+	a.try(t, call{path: "/api/products?cursor=&per_page=7", wantStatus: 200, want: []string{`"meta":{"per_page":7,"total":7,"next_cursor":null}`}})
+	a.try(t, call{path: "/api/products?cursor=&per_page=6", wantStatus: 200, want: []string{`"meta":{"per_page":6,"total":7,"next_cursor":"`}})
+}
+
+func TestAWalkGoesOnWhereItsLastProductWas(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustManyProducts(t)
+	first := a.mustList(t, "sort=sku&per_page=3&cursor=")
+	for _, sku := range []string{"a", "c"} { // the last of the step too
+		data := mustData(t, a.send(t, call{path: "/api/products/sku/" + sku}))
+		a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%.0f", data["id"]), wantStatus: 204})
+	}
+	a.mustProduct(t, `{"sku":"aa","name":"behind","price":1}`)
+	a.mustProduct(t, `{"sku":"dd","name":"ahead","price":1}`)
+	rest := a.mustList(t, "sort=sku&cursor="+*first.Meta.NextCursor)
+	if want := []string{"d", "dd", "e", "f", "g"}; !slices.Equal(rest.skus(), want) || rest.Meta.NextCursor != nil {
+		t.Errorf("the walk goes on with %v, want %v", rest.skus(), want)
+	}
+}
+
+func TestCursorsOfAnotherList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustManyProducts(t)
+	cursor := *a.mustList(t, "sort=price&per_page=2&status=active&cursor=").Meta.NextCursor
+	other := a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
+	const same = "sort=price&status=active&cursor="
+	bad := func(name, query string, want ...string) call {
+		return call{name: name, path: "/api/products?" + query, wantStatus: 400, wantCode: InvalidParameter, want: append(want, `"cursor":["must be a next_cursor of the same list"]`)}
+	}
+	a.try(t, call{path: "/api/products?" + same + cursor, wantStatus: 200})
+	foreign := bad("another tenant's", same+cursor)
+	foreign.key = other
+	a.tryAll(t, []call{
+		foreign,
+		bad("another sort", "sort=name&status=active&cursor="+cursor),
+		bad("another direction", "sort=price&direction=desc&status=active&cursor="+cursor),
+		bad("no sort", "status=active&cursor="+cursor),
+		bad("another filter", "sort=price&status=draft&cursor="+cursor),
+		bad("a filter less", "sort=price&cursor="+cursor),
+		bad("a filter more", same+cursor+"&search=mug"),
+		bad("made up", same+"abc"),
+		bad("one letter", same+"x"),
+		bad("cut off", same+cursor[:len(cursor)-2]),
+		bad("with something behind", same+cursor+"AA"),
+		bad("changed", same+strings.ToLower(cursor)),
+		bad("no base64", same+"%2B%2F%3D%20"),
+		bad("a number", same+"1"),
+		bad("long", same+strings.Repeat("A", 20_000)),
+		bad("beside another fault", same+"abc&odd=1", `"odd":["is not a known parameter"]`),
+		{name: "with page", path: "/api/products?page=2&" + same + cursor, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"page":["must not be given together with cursor"]}`}},
+		{name: "begun with page", path: "/api/products?page=1&cursor=", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"page":["must not be given together with cursor"]}`}},
+		{name: "given twice", path: "/api/products?cursor=&cursor=", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"cursor":["must be given once"]}`}},
+		{name: "too many a step", path: "/api/products?cursor=&per_page=101", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"per_page":["must be`}},
+	})
+}
+
+func TestUpdatedSinceFindsWhatChanged(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustManyProducts(t)
+	one := mustData(t, a.send(t, call{path: "/api/products/sku/b"}))
+	adjusted := mustData(t, a.try(t, call{method: "POST", path: fmt.Sprintf("/api/products/%.0f/inventory/adjust", one["id"]), body: `{"type":"add","quantity":1}`, wantStatus: 200}))
+	since := adjusted["updated_at"].(string)
+	two := mustData(t, a.send(t, call{path: "/api/products/sku/e"}))
+	a.try(t, call{method: "PATCH", path: fmt.Sprintf("/api/products/%.0f", two["id"]), body: `{"name":"E"}`, wantStatus: 200})
+	at := mustTime(t, since)
+	for _, c := range []struct{ since, want string }{
+		{since, "b,e"}, {at.Add(-1).Format("2006-01-02T15:04:05.000000000Z"), "b,e"}, {at.Format("2006-01-02T15:04:05.000000") + "%2B00:00", "b,e"},
+		{"1970-01-01T00:00:00Z", "a,b,c,d,e,f,g"}, {"2200-12-31T23:59:59Z", ""}, {"2000-01-01T00:00:00-05:00", "a,b,c,d,e,f,g"},
+	} {
+		for _, walk := range []string{"", "&cursor="} {
+			got := a.mustList(t, "sort=sku&updated_since="+c.since+walk)
+			if strings.Join(got.skus(), ",") != c.want || got.Meta.Total != int64(len(got.Data)) {
+				t.Errorf("updated_since=%s%s = %v of %d, want %s", c.since, walk, got.skus(), got.Meta.Total, c.want)
+			}
+		}
+	}
+	for _, value := range []string{"", "yesterday", "2026-03-01", "1772357460", "2026-03-01T09:30:00", "2026-03-01%2009:30:00Z", "2026-03-01T09:30Z", "2026-02-30T00:00:00Z", "2026-03-01T24:00:00Z", "2026-03-01T09:30:00%2B25:00", "1969-12-31T23:59:59Z", "2201-01-01T00:00:00Z", "%00"} {
+		a.try(t, call{path: "/api/products?updated_since=" + value, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"updated_since":["must be`}})
+	}
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// represent encodes a product, and makes the strong validator of that: a digest of
+// all that a response shows, stock and names of references included.
+func represent(p catalog.Product) (body []byte, etag string, err error) {
+	if body, err = encode(success{Success: true, Data: productShape(p)}); err != nil {
+		return nil, "", err
+	}
+	sum := sha256.Sum256(body)
+	return body, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`, nil
+}
+
+// writeProduct answers with one product and its validator, or with 304 where the
+// client has it.
+func writeProduct(w http.ResponseWriter, status int, p catalog.Product, known tags) error {
+	body, etag, err := represent(p)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("ETag", etag)
+	if known.match(etag, true) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	send(w, status, body)
+	return nil
+}
+
+// ifMatch reads If-Match as what a product must still be, which the catalog asks
+// under the product's lock. Without the header it is nil.
+func ifMatch(r *http.Request) (catalog.Precondition, error) {
+	wanted, err := entityTags(r, "If-Match")
+	if err != nil || wanted == nil {
+		return nil, err
+	}
+	return func(p catalog.Product) error {
+		_, etag, err := represent(p)
+		if err != nil {
+			return err
+		}
+		if !wanted.match(etag, false) {
+			return catalog.ErrPrecondition
+		}
+		return nil
+	}, nil
+}
+
+// tags are the entity tags of a header; nil is a header that is not there.
+type tags []string
+
+// match compares weakly, as If-None-Match does, or strongly, as If-Match does: a
+// weak tag never matches then.
+func (t tags) match(etag string, weak bool) bool {
+	for _, tag := range t {
+		if weak {
+			tag = strings.TrimPrefix(tag, "W/")
+		}
+		if tag == "*" || tag == etag {
+			return true
+		}
+	}
+	return false
+}
+
+// entityTags reads a list of entity tags, or *.
+func entityTags(r *http.Request, header string) (tags, error) {
+	values := r.Header.Values(header)
+	if len(values) == 0 {
+		return nil, nil
+	}
+	rest := strings.TrimSpace(strings.Join(values, ","))
+	if rest == "*" {
+		return tags{"*"}, nil
+	}
+	var found tags
+	for {
+		tag, after, ok := cutEntityTag(strings.TrimLeft(rest, " \t"))
+		rest = strings.TrimLeft(after, " \t")
+		after, more := strings.CutPrefix(rest, ",")
+		if !ok || !more && rest != "" {
+			return nil, &problem{code: InvalidHeader, details: tenancy.InvalidError{
+				header: {`must be * or a list of entity tags such as "33a64df5"`},
+			}}
+		}
+		found = append(found, tag)
+		if !more {
+			return found, nil
+		}
+		rest = after
+	}
+}
+
+// cutEntityTag cuts `"…"` or `W/"…"` from the start of text.
+func cutEntityTag(text string) (tag, rest string, ok bool) {
+	weak := ""
+	if strings.HasPrefix(text, "W/") {
+		weak, text = "W/", text[2:]
+	}
+	if !strings.HasPrefix(text, `"`) {
+		return "", "", false
+	}
+	end := strings.IndexByte(text[1:], '"')
+	if end < 0 || strings.ContainsFunc(text[1:end+1], func(c rune) bool { return c <= ' ' || c == 0x7F }) {
+		return "", "", false
+	}
+	return weak + text[:end+2], text[end+2:], true
+}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestTheETagCoversAllThatIsShownOfAProduct(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	names := map[string]int64{}
+	for _, kind := range []string{"categories", "sellers", "warehouses"} {
+		names[kind] = a.mustCreate(t, "/api/"+kind, `{"name":"Before"}`)
+	}
+	made := a.try(t, call{method: "POST", path: "/api/products", wantStatus: 201, body: fmt.Sprintf(
+		`{"sku":"a","name":"A","price":1,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, names["categories"], names["sellers"], names["warehouses"])})
+	path := made.Header.Get("Location")
+	last := made.Header.Get("ETag")
+	if !regexp.MustCompile(`^"[A-Za-z0-9_-]{20}"$`).MatchString(last) {
+		t.Fatalf("ETag = %s", last)
+	}
+	seen := map[string]string{last: "creation"}
+	for _, c := range []call{
+		{method: "PATCH", path: path, body: `{"price":"1.01"}`},
+		{method: "PUT", path: path, body: fmt.Sprintf(`{"sku":"a","name":"A","price":2,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, names["categories"], names["sellers"], names["warehouses"])},
+		{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`},
+		{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"a","tags":["x"]}]}`},
+		{method: "PATCH", path: fmt.Sprintf("/api/categories/%d", names["categories"]), body: `{"name":"After"}`},
+		{method: "PATCH", path: fmt.Sprintf("/api/sellers/%d", names["sellers"]), body: `{"name":"After"}`},
+		{method: "PATCH", path: fmt.Sprintf("/api/warehouses/%d", names["warehouses"]), body: `{"name":"After"}`},
+	} {
+		what := c.method + " " + c.path
+		c.wantStatus = 200
+		changed := a.try(t, c)
+		byID, bySKU := a.try(t, call{path: path, wantStatus: 200}), a.try(t, call{path: "/api/products/sku/a", wantStatus: 200})
+		etag := byID.Header.Get("ETag")
+		if before, known := seen[etag]; known {
+			t.Errorf("after %s the tag is that after %s", what, before)
+		}
+		if bySKU.Header.Get("ETag") != etag {
+			t.Errorf("after %s: by id %s, by SKU %s", what, etag, bySKU.Header.Get("ETag"))
+		}
+		if c.path == path && changed.Header.Get("ETag") != etag {
+			t.Errorf("%s answers %s, GET then %s", what, changed.Header.Get("ETag"), etag)
+		}
+		seen[etag] = what
+	}
+}
+
+func TestAProductThatIsKnownIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	path := fmt.Sprintf("/api/products/%d", id)
+	etag := a.send(t, call{path: path}).Header.Get("ETag")
+	for _, path := range []string{path, "/api/products/sku/a"} {
+		for _, values := range [][]string{{etag}, {"W/" + etag}, {`"x", ` + etag}, {`"x",W/"y" , W/` + etag}, {`"x"`, etag}, {"*"}, {" * "}} {
+			for _, method := range []string{"GET", "HEAD"} {
+				got := a.try(t, call{method: method, path: path, header: http.Header{"If-None-Match": values}, wantStatus: 304})
+				if len(got.body) > 0 || got.Header.Get("ETag") != etag || got.Header.Get("Content-Type") != "" {
+					t.Errorf("If-None-Match: %s = %q with %v", values, got.body, got.Header)
+				}
+			}
+		}
+		for _, value := range []string{`"x"`, `""`, `W/"x", "y"`, `"*"`, `"` + etag[2:]} {
+			got := a.try(t, call{path: path, header: http.Header{"If-None-Match": {value}}, wantStatus: 200, want: []string{`"sku":"a"`}})
+			if got.Header.Get("ETag") != etag {
+				t.Errorf("ETag = %s, want %s", got.Header.Get("ETag"), etag)
+			}
+		}
+	}
+	a.try(t, call{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 200})
+	a.try(t, call{path: path, header: http.Header{"If-None-Match": {etag}}, wantStatus: 200})
+	a.try(t, call{path: "/api/products/0", header: http.Header{"If-None-Match": {"*"}}, wantStatus: 404, wantCode: NotFound})
+}
+
+func TestTagsThatAreMalformed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1}`))
+	for _, value := range []string{"", "x", `"x`, `x"`, `"a" "b"`, `"a"b`, `*, "a"`, `"a", *`, "**", `"a",`, `,"a"`, `"a",,"b"`, `w/"a"`, `W/a`, `W/`, `W/*`, `"a b"`, "\"a\tb\""} {
+		for _, c := range []call{
+			{method: "GET", path: path, header: http.Header{"If-None-Match": {value}}},
+			{method: "GET", path: "/api/products/sku/a", header: http.Header{"If-None-Match": {value}}},
+			{method: "PUT", path: path, header: http.Header{"If-Match": {value}}, body: `{"sku":"b","name":"B","price":1}`},
+			{method: "PATCH", path: path, header: http.Header{"If-Match": {value}}, body: `{"sku":"b"}`},
+			{method: "DELETE", path: path, header: http.Header{"If-Match": {value}}},
+		} {
+			c.wantStatus, c.wantCode, c.want = 400, InvalidHeader, []string{`"details":{"If-`, `must be * or a list of entity tags`}
+			a.try(t, c)
+		}
+	}
+	a.try(t, call{path: "/api/products/sku/a", wantStatus: 200, want: []string{`"name":"A"`}})
+}
+
+func TestAWriteHoldsToIfMatch(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	path := fmt.Sprintf("/api/products/%d", id)
+	stale := a.send(t, call{path: path}).Header.Get("ETag")
+	adjust := call{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 200}
+	a.try(t, adjust)
+	current := a.send(t, call{path: path})
+	etag := current.Header.Get("ETag")
+	for _, value := range []string{stale, "W/" + etag, `"x"`, stale + `, W/` + etag, `""`} {
+		for _, c := range []call{
+			{method: "PUT", body: `{"sku":"b","name":"B","price":1}`},
+			{method: "PATCH", body: `{"sku":"b"}`},
+			{name: "a body with faults", method: "PATCH", body: `{"sku":7}`},
+			{method: "DELETE"},
+		} {
+			c.path, c.header, c.wantStatus, c.wantCode = path, http.Header{"If-Match": {value}}, 412, PreconditionFailed
+			a.try(t, c)
+		}
+	}
+	if got := a.send(t, call{path: path}); string(got.body) != string(current.body) {
+		t.Errorf("a write that was refused changed the product: %s", got.body)
+	}
+	absent := call{method: "PATCH", path: "/api/products/0", body: `{}`, header: http.Header{"If-Match": {"*"}}, wantStatus: 404, wantCode: NotFound}
+	a.try(t, absent)
+	for _, c := range []call{
+		{method: "PATCH", body: `{"name":"B"}`, wantStatus: 200, want: []string{`"name":"B"`}},
+		{method: "PATCH", body: `{"name":7}`, wantStatus: 422, wantCode: ValidationError},
+		{method: "PUT", body: `{"sku":"a","name":"C","price":1}`, wantStatus: 200, want: []string{`"name":"C"`}},
+	} {
+		now := a.send(t, call{path: path}).Header.Get("ETag")
+		c.path, c.header = path, http.Header{"If-Match": {`"x", ` + now}}
+		a.try(t, c)
+	}
+	a.try(t, call{method: "PATCH", path: path, body: `{"name":"D"}`, header: http.Header{"If-Match": {"*"}}, wantStatus: 200})
+	now := a.send(t, call{path: path}).Header.Get("ETag")
+	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {now}}, wantStatus: 204})
+	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {now}}, wantStatus: 404, wantCode: NotFound})
+}
+
+func TestOfRacingWritersWithTheSameTagOneGetsThrough(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":5}`))
+	header := http.Header{"If-Match": {a.send(t, call{path: path}).Header.Get("ETag")}}
+	patches := a.race(t, 20, func(i int) call {
+		return call{method: "PATCH", path: path, body: fmt.Sprintf(`{"name":"by %d"}`, i), header: header}
+	}, PreconditionFailed)
+	if patches != 1 {
+		t.Errorf("%d of 20 writers got through", patches)
+	}
+	adjustments := a.race(t, 20, func(int) call {
+		return call{method: "POST", path: path + "/inventory/adjust", body: `{"type":"remove","quantity":1,"expected_quantity":5}`}
+	}, PreconditionFailed)
+	if adjustments != 1 {
+		t.Errorf("%d of 20 adjustments got through", adjustments)
+	}
+	a.try(t, call{path: path, wantStatus: 200, want: []string{`"quantity":4`}})
+}
+
+// race sends n requests at once and returns how many were done; the others must be
+// refused with code.
+func (a *testAPI) race(t *testing.T, n int, next func(i int) call, code Code) int64 {
+	t.Helper()
+	var done atomic.Int64
+	var clients sync.WaitGroup
+	for i := range n {
+		clients.Go(func() {
+			got := a.persist(t, next(i))
+			switch {
+			case got.StatusCode == 200:
+				done.Add(1)
+			case got.code(t) != code:
+				t.Errorf("%d %s", got.StatusCode, got.body)
+			}
+		})
+	}
+	clients.Wait()
+	return done.Load()
+}
+
+func TestAnAdjustmentHoldsToTheExpectedQuantity(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":5}`))
+	for _, c := range []struct {
+		expected   string
+		wantStatus int
+		wantCode   Code
+	}{
+		{"4", 412, PreconditionFailed}, {"0", 412, PreconditionFailed}, {"-1", 422, ValidationError}, {`"5"`, 422, ValidationError},
+		{"4294967301", 422, ValidationError}, {"5", 200, ""}, {"5", 412, PreconditionFailed}, {"null", 200, ""},
+	} {
+		a.try(t, call{
+			method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1,"expected_quantity":` + c.expected + `}`,
+			wantStatus: c.wantStatus, wantCode: c.wantCode,
+		})
+	}
+	a.try(t, call{path: path, wantStatus: 200, want: []string{`"quantity":7`}})
+}

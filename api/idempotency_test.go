@@ -1,0 +1,363 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func keyed(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
+
+// persist sends a request until it is not told to come back.
+func (a *testAPI) persist(t testing.TB, c call) reply {
+	t.Helper()
+	for {
+		got := a.send(t, c)
+		if got.StatusCode != http.StatusServiceUnavailable && (got.StatusCode != http.StatusConflict || got.code(t) != IdempotencyInProgress) {
+			return got
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func isReplay(a reply) bool { return a.Header.Get("Idempotent-Replayed") == "true" }
+
+// mustReplay sends a request that was done before and compares the answers.
+func (a *testAPI) mustReplay(t testing.TB, c call, first reply) {
+	t.Helper()
+	again := a.send(t, c)
+	if isReplay(first) || !isReplay(again) {
+		t.Errorf("%s %s: replayed %t, then %t", c.method, c.path, isReplay(first), isReplay(again))
+	}
+	if again.StatusCode != first.StatusCode || string(again.body) != string(first.body) {
+		t.Errorf("%s %s = %d %s, the second time %d %s", c.method, c.path, first.StatusCode, first.body, again.StatusCode, again.body)
+	}
+	for _, name := range []string{"Location", "Etag", "Content-Type", "Cache-Control"} {
+		if diff := cmp.Diff(first.Header[name], again.Header[name]); diff != "" {
+			t.Errorf("%s %s: %s differs:\n%s", c.method, c.path, name, diff)
+		}
+	}
+	if first.Header.Get("X-Request-Id") == again.Header.Get("X-Request-Id") {
+		t.Errorf("%s %s: a replay has the request id of the first", c.method, c.path)
+	}
+}
+
+func TestTwentyTwinsMakeOneProduct(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	var first atomic.Int64
+	var bodies sync.Map
+	var clients sync.WaitGroup
+	for range 20 {
+		clients.Go(func() {
+			got := a.persist(t, call{method: "POST", path: "/api/products", body: `{"sku":"twin","name":"T","price":1,"quantity":3}`, header: keyed("twins")})
+			if got.StatusCode != http.StatusCreated {
+				t.Errorf("%d %s", got.StatusCode, got.body)
+			}
+			if !isReplay(got) {
+				first.Add(1)
+			}
+			bodies.Store(got.Header.Get("Location")+string(got.body), true)
+		})
+	}
+	clients.Wait()
+	var different int
+	bodies.Range(func(any, any) bool { different++; return true })
+	if first.Load() != 1 || different != 1 {
+		t.Errorf("%d of 20 answers are no replays and %d are different, want 1 and 1", first.Load(), different)
+	}
+	a.mustHold(t, 1)
+}
+
+// postBodies has a body for every route that takes a key.
+var postBodies = map[string]string{
+	"/api/products":                       `{"sku":"new","name":"N","price":1,"quantity":1}`,
+	"/api/products/bulk":                  `{"items":[{"sku":"new 2","name":"N","price":1},{"sku":"x"},7]}`,
+	"/api/products/{id}/inventory/adjust": `{"type":"add","quantity":1}`,
+	"/api/categories":                     `{"name":"N"}`,
+	"/api/sellers":                        `{"name":"N"}`,
+	"/api/warehouses":                     `{"name":"N"}`,
+}
+
+// TestEveryPOSTThatWritesTakesAKey is generated from the table of routes: no other
+// route so much as looks at the header.
+func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	bodies := postBodies
+	for _, r := range a.server.routes() {
+		if !underAPI(r.pattern) {
+			continue
+		}
+		takes := r.method == "POST" && strings.HasSuffix(string(r.permission), ":write")
+		nobody := strings.NewReplacer("{id}", "0", "{sku}", "x").Replace(r.pattern)
+		bad := a.send(t, call{method: r.method, path: nobody, body: "{", header: keyed(strings.Repeat("x", 256))})
+		if refused := bad.StatusCode == 400 && bad.code(t) == InvalidHeader; refused != takes {
+			t.Errorf("%s %s with a key of 256 characters = %d %s", r.method, r.pattern, bad.StatusCode, bad.body)
+		}
+		body, has := bodies[r.pattern]
+		if takes && !has {
+			t.Errorf("%s %s is new: give this test a body for it", r.method, r.pattern)
+		}
+		if !takes || !has {
+			continue
+		}
+		path := strings.ReplaceAll(r.pattern, "{id}", fmt.Sprint(id))
+		c := call{method: r.method, path: path, body: body, header: keyed("the key of " + r.pattern)}
+		first := a.send(t, c)
+		if first.StatusCode >= 300 {
+			t.Errorf("%s %s = %d %s", r.method, r.pattern, first.StatusCode, first.body)
+		}
+		a.mustReplay(t, c, first)
+		for _, other := range []call{
+			{method: c.method, path: c.path, body: c.body + " ", header: c.header},
+			{method: c.method, path: "/api/products/0/inventory/adjust", body: c.body, header: c.header},
+		} {
+			other.wantStatus, other.wantCode, other.want = 422, IdempotencyKeyReused, []string{`"details":{"Idempotency-Key":["`}
+			a.try(t, other)
+		}
+	}
+	a.try(t, call{path: fmt.Sprintf("/api/products/%d", id), wantStatus: 200, want: []string{`"quantity":1,`}})
+	got := a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory/adjustments", id), wantStatus: 200})
+	if n := len(mustDecode[struct{ Data []any }](t, got.body).Data); n != 1 {
+		t.Errorf("%d rows in the ledger, want 1: the second time was a replay", n)
+	}
+}
+
+func TestAReplayTellsTheLimitAsItIsNow(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	key := a.mustKey(t, a.MustTenant(t, "small", withLimit(3)), "full")
+	c := call{method: "POST", path: "/api/categories", body: `{"name":"C"}`, key: key, header: keyed("k"), wantStatus: 201}
+	for left := int64(2); left >= 0; left-- {
+		if got := mustHeader(t, a.try(t, c), "X-Ratelimit-Remaining"); got != left {
+			t.Errorf("Remaining = %d, want %d", got, left)
+		}
+	}
+	c.wantStatus, c.wantCode = 429, RateLimitExceeded
+	a.try(t, c)
+}
+
+func TestAKeyIsTheTenantsOwn(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	other := a.mustKey(t, a.MustTenant(t, "other", withLimit(100)), "full")
+	c := call{method: "POST", path: "/api/categories", body: `{"name":"mine"}`, header: keyed("same"), wantStatus: 201}
+	mine := a.try(t, c)
+	theirs := c
+	theirs.key, theirs.body, theirs.want = other, `{"name":"theirs"}`, []string{`"name":"theirs"`}
+	if isReplay(a.try(t, theirs)) {
+		t.Error("another tenant's key was answered")
+	}
+	a.mustReplay(t, c, mine)
+	// Another key of the API that may do the same gets the answer, one that may not is refused.
+	c.key = a.mustKey(t, a.tenant, "catalog")
+	a.mustReplay(t, c, mine)
+	c.key, c.wantStatus, c.wantCode = a.mustKey(t, a.tenant, "read-only"), 403, InsufficientPermissions
+	a.try(t, c)
+}
+
+func TestKeysThatAreMalformed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for name, values := range map[string][]string{
+		"empty": {""}, "blank": {"  "}, "256 characters": {strings.Repeat("ü", 256)}, "given twice": {"a", "a"}, "a tab": {"a\tb"}, "a C1 control": {"a\u0085b"}, "no UTF-8": {"a\xff"},
+	} {
+		a.try(t, call{name: name, method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: http.Header{"Idempotency-Key": values},
+			wantStatus: 400, wantCode: InvalidHeader, want: []string{`"details":{"Idempotency-Key":["must be one value of 1 to 255 characters`}})
+	}
+	a.mustHold(t, 0)
+	for i, key := range []string{"x", strings.Repeat("ü", 255), `a "b", c`, "' or 1=1"} {
+		c := call{method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":"%d","name":"A","price":1}`, i), header: keyed(key), wantStatus: 201}
+		a.mustReplay(t, c, a.try(t, c))
+	}
+}
+
+func TestWhatWasRefusedLeavesTheKeyFree(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustProduct(t, `{"sku":"taken","name":"A","price":1}`)
+	readOnly := a.mustKey(t, a.tenant, "read-only")
+	for _, c := range []call{
+		{path: "/api/products", body: `{"sku":"a"}`, wantStatus: 422},
+		{path: "/api/products", body: `{"sku":"taken","name":"A","price":1}`, wantStatus: 422},
+		{path: "/api/products", body: `{`, wantStatus: 400},
+		{path: "/api/products?x=1", body: `{}`, wantStatus: 400},
+		{path: "/api/products", body: `{}`, key: readOnly, wantStatus: 403},
+		{path: "/api/products", body: `{"name":"` + strings.Repeat("x", 1<<20) + `"}`, wantStatus: 413},
+		{path: "/api/products", body: `{}`, header: http.Header{"Content-Type": {"text/plain"}}, wantStatus: 415},
+		{path: "/api/products/bulk", body: `{"items":7}`, wantStatus: 422},
+		{path: "/api/products/0/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 404},
+	} {
+		c.method = "POST"
+		header := keyed("k")
+		maps.Copy(header, c.header)
+		c.header = header
+		a.try(t, c)
+	}
+	c := call{method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: keyed("k"), wantStatus: 201}
+	a.mustReplay(t, c, a.try(t, c))
+	a.mustHold(t, 2)
+}
+
+// TestWorkThatFailedIsUndoneAndLeavesTheKeyFree lets a handler fail after its work.
+func TestWorkThatFailedIsUndoneAndLeavesTheKeyFree(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{
+		"an error": func() error { return errors.New("after the work") },
+		"a panic":  func() error { panic("after the work") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var failing atomic.Bool
+			failing.Store(true)
+			a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
+				one, err := s.catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
+				if err != nil {
+					return err
+				}
+				if failing.Load() {
+					return fail()
+				}
+				return writeCreated(w, "/api/sellers", one.ID, nil)
+			}))
+			c := call{method: "POST", path: "/api/work", body: "{}", header: keyed("k")}
+			for range 2 {
+				c.wantStatus, c.wantCode = 500, InternalError
+				a.try(t, c)
+				a.try(t, call{path: "/api/sellers", wantStatus: 200, want: []string{`"data":[]`}})
+			}
+			failing.Store(false)
+			c.wantStatus, c.wantCode = 201, ""
+			first := a.try(t, c)
+			a.mustReplay(t, c, first)
+			a.try(t, call{path: "/api/sellers", wantStatus: 200, want: []string{`"total":1`}})
+		})
+	}
+}
+
+// withWrite adds POST /api/work, which needs products:write.
+func withWrite(h func(*Server, http.ResponseWriter, *http.Request) error) func(*Server) {
+	return func(s *Server) {
+		with(route{"POST", "/api/work", keys.ProductsWrite, func(w http.ResponseWriter, r *http.Request) error { return h(s, w, r) }, options{}})(s)
+	}
+}
+
+func TestATwinGetsTheAnswerItWaitedFor(t *testing.T) {
+	t.Parallel()
+	inside, leave := make(chan struct{}, 2), make(chan struct{})
+	a := newAPI(t, withWrite(func(_ *Server, w http.ResponseWriter, _ *http.Request) error {
+		inside <- struct{}{}
+		<-leave
+		return writeData(w, http.StatusOK, nil)
+	}))
+	c := call{method: "POST", path: "/api/work", body: "{}", header: keyed("k")}
+	answers := make(chan reply, 2)
+	go func() { answers <- a.send(t, c) }()
+	<-inside
+	go func() { answers <- a.send(t, c) }()
+	waiting := `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	conn := a.MustSuper(t)
+	for n := 0; n == 0 && len(answers) == 0; {
+		if err := conn.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(leave)
+	one, other := <-answers, <-answers
+	if one.StatusCode != 200 || other.StatusCode != 200 || isReplay(one) == isReplay(other) || len(inside) > 0 {
+		t.Errorf("%d replayed %t, %d replayed %t", one.StatusCode, isReplay(one), other.StatusCode, isReplay(other))
+	}
+}
+
+func TestATwinThatRunsForLongIsInProgress(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	conn := a.MustSuper(t)
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'k', sha256(''))`, a.tenant.ID); err != nil {
+		t.Fatal(err)
+	}
+	c := call{method: "POST", path: "/api/categories", body: `{"name":"C"}`, header: keyed("k"), wantStatus: 409, wantCode: IdempotencyInProgress}
+	begun := time.Now()
+	a.try(t, c)
+	if waited := time.Since(begun); waited < 1900*time.Millisecond {
+		t.Errorf("the twin was given up after %s, want 2s", waited)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.wantStatus, c.wantCode = 201, ""
+	a.mustReplay(t, c, a.try(t, c))
+}
+
+func TestAnAnswerIsKeptForADay(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	c := call{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"a","name":"A","price":1}]}`, header: keyed("k"), wantStatus: 200}
+	first := a.try(t, c)
+	age := func(interval string) {
+		a.exec(t, `update idempotency_keys set created_at = now() - $1::text::interval`, interval)
+	}
+	age("23 hours 59 minutes")
+	a.mustReplay(t, c, first)
+	age("24 hours 1 second")
+	c.want = []string{`"status":"unchanged"`}
+	if isReplay(a.try(t, c)) {
+		t.Error("an answer is replayed after more than a day")
+	}
+	c.body, c.wantStatus, c.wantCode, c.want = `{}`, 422, IdempotencyKeyReused, nil
+	a.try(t, c)
+}
+
+// TestAClientThatHangsUpLeavesTheKeyFree: nobody knows the answer, nothing was done.
+func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
+	t.Parallel()
+	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)
+	var patient atomic.Bool
+	a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
+		one, err := s.catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
+		if err != nil {
+			return err
+		}
+		if !patient.Load() {
+			inside <- struct{}{}
+			<-r.Context().Done()
+			over <- struct{}{}
+		}
+		return writeCreated(w, "/api/sellers", one.ID, nil)
+	}))
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "POST", a.url+"/api/work", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + a.key}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"}}
+	go func() { <-inside; hangUp() }()
+	if _, err := testClient.Do(req); err == nil {
+		t.Fatal("the request was answered")
+	}
+	<-over
+	patient.Store(true)
+	got := a.persist(t, call{method: "POST", path: "/api/work", body: "{}", header: keyed("k")})
+	if got.StatusCode != 201 || isReplay(got) {
+		t.Errorf("after a client hung up = %d, replayed %t: %s", got.StatusCode, isReplay(got), got.body)
+	}
+}
