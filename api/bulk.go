@@ -56,6 +56,10 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
+	if !s.bulks.take(tenant(r)) {
+		return &problem{code: ServiceUnavailable, message: "Four bulk requests of this account are running; wait until one has ended."}
+	}
+	defer s.bulks.give(tenant(r))
 	body, err := s.readBody(r)
 	if err != nil {
 		return err

@@ -19,6 +19,8 @@ const (
 	slowReader = 30 * time.Second
 	// exportsPerTenant bounds the exports of a tenant at a time on an instance.
 	exportsPerTenant = 2
+	// bulksPerTenant bounds its bulk requests, whose bodies are held whole.
+	bulksPerTenant = 4
 )
 
 // exportProducts answers GET /api/products/export: the whole list, streamed.

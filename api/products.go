@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -217,27 +218,18 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 
 // replaceProduct answers PUT /api/products/{id}: what is absent gets its default.
 func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	precondition, err := ifMatch(r)
-	if err != nil {
-		return err
-	}
-	c, faults, err := s.readProduct(r)
-	if err != nil {
-		return err
-	}
-	p, err := s.catalog.Replace(r.Context(), actor(r), id, precondition, c, faults)
-	if err != nil {
-		return err
-	}
-	return writeProduct(w, http.StatusOK, p, nil)
+	return s.changeProduct(w, r, s.catalog.Replace)
 }
 
 // patchProduct answers PATCH /api/products/{id}: what is absent stays.
 func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request) error {
+	return s.changeProduct(w, r, s.catalog.Patch)
+}
+
+// change is what the catalog has for PUT and for PATCH.
+type change func(context.Context, catalog.Actor, int64, catalog.Precondition, catalog.Changes, tenancy.InvalidError) (catalog.Product, error)
+
+func (s *Server) changeProduct(w http.ResponseWriter, r *http.Request, change change) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
@@ -250,7 +242,7 @@ func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.catalog.Patch(r.Context(), actor(r), id, precondition, c, faults)
+	p, err := change(r.Context(), actor(r), id, precondition, c, faults)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ type Server struct {
 	mux      *chi.Mux
 	inFlight atomic.Int64
 	exports  *slots
+	bulks    *slots
 	limits   limits
 }
 
@@ -84,6 +85,7 @@ func New(o Options) *Server {
 		version: o.Version,
 		mux:     chi.NewMux(),
 		exports: newSlots(exportsPerTenant),
+		bulks:   newSlots(bulksPerTenant),
 		limits:  limits{inFlight: 512, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
 	}
 	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)

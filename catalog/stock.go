@@ -82,7 +82,8 @@ func (s *Store) Adjust(ctx context.Context, by Actor, id int64, r AdjustRequest,
 		entries []Adjustment
 	)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &locked, lockByID, by.Tenant, id)
+		b.Queue(lockByID, by.Tenant, id)
+		tenancy.QueueRows(b, &locked, productByID, by.Tenant, id)
 		tenancy.QueueRows(b, &stock, stockByID, by.Tenant, id)
 		queueFacts(b, &facts, by.Tenant, id, Changes{WarehouseID: r.WarehouseID})
 	}, func(b *pgx.Batch) error {

@@ -68,8 +68,9 @@ const productColumns = `
 const (
 	productByID  = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
 	productBySKU = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.sku = $2`
-	// The lock is on the product alone; names of references may change beside it.
-	lockByID  = productByID + ` for update of p`
+	// The lock comes first and alone: what is read after it, names of references
+	// included, is as it stands once the lock is held.
+	lockByID  = `select id from products where tenant_id = $1 and id = $2 for update`
 	stockByID = `select warehouse_id, quantity from stock where tenant_id = $1 and product_id = $2 order by warehouse_id`
 )
 
@@ -131,7 +132,8 @@ func (s *Store) change(ctx context.Context, by Actor, id int64, precondition Pre
 		result []Product
 	)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &locked, lockByID, by.Tenant, id)
+		b.Queue(lockByID, by.Tenant, id)
+		tenancy.QueueRows(b, &locked, productByID, by.Tenant, id)
 		tenancy.QueueRows(b, &stock, stockByID, by.Tenant, id)
 		queueFacts(b, &facts, by.Tenant, id, c)
 	}, func(b *pgx.Batch) error {
@@ -193,7 +195,8 @@ func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Pre
 		stock  []Stock
 	)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &locked, lockByID, by.Tenant, id)
+		b.Queue(lockByID, by.Tenant, id)
+		tenancy.QueueRows(b, &locked, productByID, by.Tenant, id)
 		tenancy.QueueRows(b, &stock, stockByID, by.Tenant, id)
 	}, func(b *pgx.Batch) error {
 		if len(locked) == 0 {

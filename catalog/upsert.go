@@ -59,8 +59,11 @@ func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, err
 		})
 		// Somebody else created one of the SKUs, or removed one of the
 		// references, after the look at them: look again.
-		if brokenReference(err) != "" && attempt < 3 {
-			continue
+		if brokenReference(err) != "" {
+			if attempt < 3 {
+				continue
+			}
+			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
 		}
 		return results, wrap(err, "upsert %d products", len(rows))
 	}
@@ -185,8 +188,8 @@ func lookUp(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, round
 	var stock []productStock
 	references := map[Kind]*[]found{}
 	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &locked, `select`+productColumns+` from products p
-		 where p.tenant_id = $1 and p.sku = any ($2) order by p.sku for update of p`, tenant, skus)
+	b.Queue(`select id from products where tenant_id = $1 and sku = any ($2) order by sku for update`, tenant, skus)
+	tenancy.QueueRows(b, &locked, `select`+productColumns+` from products p where p.tenant_id = $1 and p.sku = any ($2)`, tenant, skus)
 	tenancy.QueueRows(b, &stock, `
 		select product_id, warehouse_id, quantity from stock
 		 where tenant_id = $1 and product_id in (select id from products where tenant_id = $1 and sku = any ($2))

@@ -126,6 +126,9 @@ func (r *Resolver) lookUpOnce(ctx context.Context, d digest, token string) (*Pri
 // lookUp asks PostgreSQL and remembers the answer. It has a deadline of its own:
 // others may be waiting for it when the first who asked has gone.
 func (r *Resolver) lookUp(ctx context.Context, d digest, token string, generation uint64) (*Principal, error) {
+	if err := r.running.Err(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)
 	defer cancel()
 	defer context.AfterFunc(r.running, cancel)()
