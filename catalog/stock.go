@@ -285,9 +285,6 @@ func held(stock []Stock, warehouse int64) int32 {
 // queueStock writes what the warehouses hold after the moves. The product's lock
 // is held, so what was read is what is there.
 func queueStock(b *pgx.Batch, by Actor, moves []move) {
-	if len(moves) == 0 {
-		return
-	}
 	type place struct{ product, warehouse int64 }
 	last := map[place]int32{}
 	var order []place

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -153,7 +154,7 @@ func (s *Store) change(ctx context.Context, by Actor, id int64, precondition Pre
 			return err
 		}
 		if !reflect.DeepEqual(before, after) {
-			queueUpdate(b, by, []Product{after}, []int64{id}, moves)
+			queueUpdate(b, by, []Product{after}, retagged(before, after), moves)
 		}
 		tenancy.QueueRows(b, &result, productByID, by.Tenant, id)
 		return nil
@@ -361,20 +362,36 @@ func records(products ...Product) []record {
 	return all
 }
 
-// queueUpdate writes products that are locked, their tags and their moves of
-// stock. retagged are the ids whose tags may have changed.
+// retagged is the id of a product whose tags change, if they do.
+func retagged(before, after Product) []int64 {
+	if slices.Equal(before.Tags, after.Tags) {
+		return nil
+	}
+	return []int64{after.ID}
+}
+
+// queueUpdate writes products that are locked, the tags of those that are
+// retagged and the moves of stock.
 func queueUpdate(b *pgx.Batch, by Actor, products []Product, retagged []int64, moves []move) {
 	b.Queue(updateProducts, by.Tenant, records(products...))
+	if len(retagged) > 0 {
+		queueTags(b, by.Tenant, retagged)
+	}
+	if len(moves) > 0 {
+		queueStock(b, by, moves)
+		queueLedger(b, by, moves)
+	}
+}
+
+func queueTags(b *pgx.Batch, tenant tenancy.ID, retagged []int64) {
 	b.Queue(`
 		delete from product_tags t using products p
 		 where t.tenant_id = $1 and t.product_id = any ($2)
-		   and p.tenant_id = t.tenant_id and p.id = t.product_id and not t.tag = any (p.tags)`, by.Tenant, retagged)
+		   and p.tenant_id = t.tenant_id and p.id = t.product_id and not t.tag = any (p.tags)`, tenant, retagged)
 	b.Queue(`
 		insert into product_tags (tenant_id, tag, created_at, product_id)
 		select p.tenant_id, unnest(p.tags), p.created_at, p.id from products p where p.tenant_id = $1 and p.id = any ($2)
-		on conflict do nothing`, by.Tenant, retagged)
-	queueStock(b, by, moves)
-	queueLedger(b, by, moves)
+		on conflict do nothing`, tenant, retagged)
 }
 
 func wrap(err error, format string, args ...any) error {

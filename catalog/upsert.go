@@ -156,9 +156,7 @@ func (w *plan) add(i int, row Row, known *knowledge) Result {
 	case reflect.DeepEqual(before, after):
 		return Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
 	}
-	if !slices.Equal(before.Tags, after.Tags) {
-		w.retagged = append(w.retagged, after.ID)
-	}
+	w.retagged = append(w.retagged, retagged(before, after)...)
 	w.updated = append(w.updated, after)
 	w.moves = append(w.moves, moves...)
 	return Result{SKU: sku, ID: before.ID, Outcome: Updated}
