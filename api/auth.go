@@ -70,8 +70,11 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principa
 	}
 	address := "a:" + s.clientAddress(r)
 	if err == nil && keys.Check(token) == nil {
-		if err := note(w, r, s.limiter.PeekToken(r.Context(), address, strangers)); err != nil {
-			return nil, err
+		// A key in use must be looked up again and again; strangers at its address
+		// must not keep it from that.
+		peeked := note(w, r, s.limiter.PeekToken(r.Context(), address, strangers))
+		if peeked != nil && !s.keys.Seen(token) {
+			return nil, peeked
 		}
 		p, err := s.keys.Resolve(r.Context(), token)
 		if err == nil {

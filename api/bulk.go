@@ -121,12 +121,9 @@ func (o *object) rows(name string, max int) []json.RawMessage {
 		o.fault(name, "is required")
 		return nil
 	}
-	var elements []json.RawMessage
-	switch err := json.Unmarshal(raw, &elements); {
-	case err != nil || elements == nil:
-		o.fault(name, "must be an array")
-	case len(elements) > max:
-		o.fault(name, fmt.Sprintf("must have at most %d elements", max))
+	elements, fault := elementsOf(raw, max, "an array")
+	if fault != "" {
+		o.fault(name, fault)
 	}
 	return elements
 }

@@ -196,3 +196,26 @@ func TestABulkWritesTheLedgerInTheKeysName(t *testing.T) {
 		}
 	}
 }
+
+// What a body costs must not grow faster than the body.
+func TestABodyCannotAskForMoreThanItsSize(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	var many strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&many, `"f%d":1,`, i)
+	}
+	fields := "{" + strings.TrimSuffix(many.String(), ",") + "}"
+	tags := `["` + strings.Repeat(`","`, 998) + `"]`
+	for _, test := range []struct{ name, path, body string }{
+		{"an object of 100,000 fields", "/api/products", fields},
+		{"a row of 100,000 fields", "/api/products/bulk", `{"items":[` + fields + `]}`},
+		{"a million elements", "/api/products/bulk", `{"items":[` + strings.Repeat("1,", 999_999) + `1]}`},
+		{"300 rows of a thousand bad tags", "/api/products/bulk", `{"items":[` + strings.TrimSuffix(strings.Repeat(`{"sku":"x","tags":`+tags+`},`, 300), ",") + `]}`},
+	} {
+		got := a.send(t, call{method: "POST", path: test.path, body: test.body})
+		if got.StatusCode/100 == 5 || len(got.body) > 6*len(test.body) || got.StatusCode == 200 || got.StatusCode == 201 {
+			t.Errorf("%s: %d with %d bytes for %d", test.name, got.StatusCode, len(got.body), len(test.body))
+		}
+	}
+}

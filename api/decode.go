@@ -25,6 +25,10 @@ const (
 	// maxElements bounds a list of texts, so that a body cannot ask for a
 	// million messages.
 	maxElements = 1000
+	// maxFields bounds an object likewise, and maxFaults what is said of one
+	// list: what a body costs must not grow faster than the body.
+	maxFields = 200
+	maxFaults = 50
 	// swallowed is how much of a body that is too large is read all the same: a
 	// client that is still sending does not see the answer.
 	swallowed = 32 << 20
@@ -102,6 +106,9 @@ func parseObject(raw []byte, path string, faults tenancy.InvalidError) (*object,
 		if err := d.Decode(&value); err != nil {
 			return nil, err
 		}
+		if len(fields) == maxFields {
+			return nil, fmt.Errorf("%san object has more than %d fields", path, maxFields)
+		}
 		if _, twice := fields[name.(string)]; twice {
 			return nil, fmt.Errorf("%s%s is there twice", path, name)
 		}
@@ -152,24 +159,45 @@ func (o *object) money(name string) catalog.Field[money.Cents] { return field(o,
 // texts takes an array of strings; an element's fault goes under its own place.
 func (o *object) texts(name string) catalog.Field[[]string] {
 	return field(o, name, func(raw json.RawMessage) ([]string, string) {
-		var elements []json.RawMessage
-		if json.Unmarshal(raw, &elements) != nil {
-			return nil, "must be an array of strings"
+		elements, fault := elementsOf(raw, maxElements, "an array of strings")
+		if fault != "" {
+			return nil, fault
 		}
-		if len(elements) > maxElements {
-			return nil, fmt.Sprintf("must have at most %d elements", maxElements)
-		}
+		faults := 0
 		values := make([]string, 0, len(elements))
 		for i, element := range elements {
 			value, fault := parseText(element)
 			if fault != "" {
 				o.fault(fmt.Sprintf("%s[%d]", name, i), fault)
+				if faults++; faults == maxFaults {
+					return nil, fmt.Sprintf("has %d faults or more", maxFaults)
+				}
 				continue
 			}
 			values = append(values, value)
 		}
 		return values, ""
 	})
+}
+
+// elementsOf reads an array, but no more elements than it may have.
+func elementsOf(raw json.RawMessage, max int, what string) ([]json.RawMessage, string) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if begin, _ := d.Token(); begin != json.Delim('[') {
+		return nil, "must be " + what
+	}
+	elements := []json.RawMessage{}
+	for d.More() {
+		if len(elements) == max {
+			return nil, fmt.Sprintf("must have at most %d elements", max)
+		}
+		var element json.RawMessage
+		if d.Decode(&element) != nil {
+			return nil, "must be " + what
+		}
+		elements = append(elements, element)
+	}
+	return elements, ""
 }
 
 // reference takes `<name>_id`, or the id inside the object `<name>` that a

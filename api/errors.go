@@ -138,6 +138,9 @@ func databaseAway(err error) bool {
 		return true
 	}
 	state := tenancy.SQLState(err)
+	if state == "23503" && strings.HasSuffix(tenancy.Constraint(err), "_tenant_id_fkey") {
+		return true // the tenant was removed while its request was under way
+	}
 	for _, class := range []string{"08", "40", "53", "57", "55P03"} {
 		if strings.HasPrefix(state, class) {
 			return true

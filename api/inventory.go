@@ -45,10 +45,11 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request) error {
 	request := catalog.AdjustRequest{
 		Type:        body.text("type"),
 		Quantity:    body.integer("quantity"),
-		WarehouseID: body.integer("warehouse_id"),
+		WarehouseID: body.reference("warehouse"),
 		Notes:       body.text("notes"),
 		Expected:    body.integer("expected_quantity"),
 	}
+	body.ignore("id", "category", "seller", "images", "created_at", "updated_at", "adjustment")
 	body.refuseRest()
 	p, entry, err := s.catalog.Adjust(r.Context(), actor(r), id, request, body.faults)
 	if err != nil {

@@ -110,7 +110,7 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 // filter takes what narrows and sorts a product list. Days are the tenant's.
 func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 	f := catalog.Filter{
-		Search:       q.text("search"),
+		Search:       q.search(),
 		Status:       q.oneOf("status", catalog.Statuses...),
 		CategoryID:   q.id("category_id"),
 		SellerID:     q.id("seller_id"),

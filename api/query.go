@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
@@ -18,6 +19,7 @@ const (
 	defaultPerPage = 25
 	maxPerPage     = 100
 	maxPage        = 1<<31 - 1
+	maxSearch      = 500
 )
 
 // query is the parameters of a request, taken out one by one. What is left at the
@@ -84,6 +86,15 @@ func (q *query) take(name string) (value string, given bool) {
 // text takes any text.
 func (q *query) text(name string) string {
 	value, _ := q.take(name)
+	return value
+}
+
+// search takes words to look for; each costs a look at every hit.
+func (q *query) search() string {
+	value := q.text("search")
+	if utf8.RuneCountInString(value) > maxSearch {
+		q.faults.Add("search", "must have at most %d characters", maxSearch)
+	}
 	return value
 }
 

@@ -34,7 +34,7 @@ func (s references) shape(r catalog.Reference) referenceJSON {
 // list answers GET on the collection.
 func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
-	search, order, pages := q.text("search"), q.order(catalog.ReferenceOrders), q.pages()
+	search, order, pages := q.search(), q.order(catalog.ReferenceOrders), q.pages()
 	if err := q.err(); err != nil {
 		return err
 	}

@@ -288,7 +288,9 @@ func searchPatterns(search string) []string {
 		if utf8.RuneCountInString(word) < 3 {
 			pattern = "% " + escape.Replace(word) + "%"
 		}
-		patterns = append(patterns, pattern)
+		if !slices.Contains(patterns, pattern) {
+			patterns = append(patterns, pattern)
+		}
 	}
 	return patterns
 }

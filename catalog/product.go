@@ -208,11 +208,14 @@ func checkUPC(s string) (string, string) {
 // checkTags trims and drops exact duplicates; faults of a tag go under its own
 // place in the list.
 func checkTags(tags []string, faults tenancy.InvalidError) ([]string, string) {
-	kept := make([]string, 0, len(tags))
+	kept, bad := make([]string, 0, len(tags)), 0
 	for i, tag := range tags {
 		tag, fault := label(tag, 64)
 		if fault != "" {
 			faults.Add("tags["+itoa(i)+"]", "%s", fault)
+			if bad++; bad == 50 {
+				return nil, "has 50 faults or more"
+			}
 		} else if !slices.Contains(kept, tag) {
 			kept = append(kept, tag)
 		}

@@ -52,8 +52,9 @@ func (s *Store) References(ctx context.Context, tenant tenancy.ID, kind Kind, se
 	}
 	var page Page[Reference]
 	var counts []counted
-	// position, not like: wild cards are ordinary characters.
-	const where = ` where tenant_id = $1 and position(lower($2 collate "default") in lower(name collate "default")) > 0`
+	// position, not like: wild cards are ordinary characters. The collation folds
+	// case the same on every machine.
+	const where = ` where tenant_id = $1 and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0`
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, `select count(*) from `+string(kind)+where, tenant, search)
 		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(`select %s from %s`+where+` order by %s %[4]s, id %[4]s limit $3 offset $4`,

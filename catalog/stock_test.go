@@ -244,3 +244,43 @@ func TestStockAgreesWithAModel(t *testing.T) {
 	})
 	s.mustAgree(t)
 }
+
+// A product that moves to a warehouse made while others wait for its lock is
+// neither lost to them nor without that warehouse's name.
+func TestAProductThatMovesStaysInSight(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := s.mustCreate(t, "A", quantity(5))
+	moved := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(moved)
+		for i := range 40 {
+			to := s.mustReference(t, catalog.Warehouses, fmt.Sprint("w", i))
+			if _, err := s.Patch(t.Context(), s.by, p.ID, nil, catalog.Changes{WarehouseID: catalog.Value(to)}, tenancy.InvalidError{}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-moved:
+					return
+				default:
+				}
+				got, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 1), tenancy.InvalidError{})
+				if err != nil || got.WarehouseName == "" {
+					t.Errorf("Adjust = %q, %v", got.WarehouseName, err)
+				}
+				results, err := s.Upsert(t.Context(), s.by, []catalog.Row{{Changes: catalog.Changes{SKU: catalog.Value("A"), ReorderPoint: catalog.Value(int64(got.Quantity))}}})
+				if err != nil || results[0].Err != nil {
+					t.Errorf("Upsert = %+v, %v", results, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s.mustAgree(t)
+}

@@ -30,6 +30,7 @@ type cache struct {
 	mu        sync.Mutex
 	known     *simplelru.LRU[digest, entry]
 	unknown   *simplelru.LRU[digest, entry]
+	seen      *simplelru.LRU[digest, struct{}]   // somebody's when last asked, however long ago
 	byTenant  map[tenancy.ID]map[digest]struct{} // of known
 	confirmed time.Time                          // when the listener's last good round trip began; zero without one
 	changes   uint64                             // invalidations so far
@@ -49,6 +50,7 @@ func newCache() *cache {
 	// The only error is a size below one.
 	c.known, _ = simplelru.NewLRU(maxKnown, c.forget)
 	c.unknown, _ = simplelru.NewLRU[digest, entry](maxUnknown, nil)
+	c.seen, _ = simplelru.NewLRU[digest, struct{}](maxKnown, nil)
 	return c
 }
 
@@ -72,6 +74,14 @@ func (c *cache) holder(d digest) *Principal {
 	}
 	c.hits++
 	return e.principal
+}
+
+// wasHeld says whether a key was somebody's when PostgreSQL was last asked. It
+// proves nothing, but tells a key in use from a guess.
+func (c *cache) wasHeld(d digest) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen.Contains(d)
 }
 
 // nobodys says whether a key is remembered to be nobody's.
@@ -105,6 +115,11 @@ func (c *cache) generation() uint64 {
 func (c *cache) put(d digest, p *Principal, asked time.Time, lives time.Duration, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if p == nil {
+		c.seen.Remove(d)
+	} else {
+		c.seen.Add(d, struct{}{})
+	}
 	if c.changes != generation {
 		return
 	}

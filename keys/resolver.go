@@ -82,6 +82,12 @@ func (r *Resolver) Known(token string) (*Principal, bool) {
 	return p, p != nil
 }
 
+// Seen says whether a key was valid when it was last asked about. It may be
+// revoked since: it is a reason to ask again, not to let in.
+func (r *Resolver) Seen(token string) bool {
+	return Check(token) == nil && r.cache.wasHeld(r.peppers.current().hash(token))
+}
+
 // Resolve returns whose key it is, from memory or PostgreSQL. It returns
 // ErrMalformed without asking anybody, ErrUnknown for a key that was never made,
 // is revoked or is expired, and any other error if PostgreSQL does not answer:

@@ -366,3 +366,34 @@ func BenchmarkKnown(b *testing.B) {
 		}
 	})
 }
+
+// A key in use is told from a guess also after its answer has lapsed or was
+// dropped; once it is revoked and asked about it is a guess like any other.
+func TestSeenTellsAKeyInUseFromAGuess(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	key, secret := s.mustKey(t, "k")
+	r, err := Open(t.Context(), s.DB, s.URL, s.peppers, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	token := secret.Reveal()
+	if r.Seen(token) || r.Seen("nonsense") {
+		t.Error("Seen = true before anybody asked, want false")
+	}
+	if _, err := r.Resolve(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	r.cache.flush()
+	if _, known := r.Known(token); known || !r.Seen(token) {
+		t.Errorf("after a flush Known = %v, Seen = %v, want only the second", known, r.Seen(token))
+	}
+	if err := New(s.DB, s.peppers).Revoke(t.Context(), s.tenant.ID, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.cache.flush()
+	if _, err := r.Resolve(t.Context(), token); !errors.Is(err, ErrUnknown) || r.Seen(token) {
+		t.Errorf("after its revocation Resolve = %v, Seen = %v, want ErrUnknown and false", err, r.Seen(token))
+	}
+}

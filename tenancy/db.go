@@ -125,7 +125,8 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 }
 
 // Run sends the queries that queue adds as one flight and one transaction of the
-// tenant. Their results are read by the callbacks of pgx's QueuedQuery.
+// tenant. Their results are read by the callbacks of pgx's QueuedQuery. queue may
+// run again when PostgreSQL breaks a deadlock.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
 	return db.RunPlanned(ctx, tenant, AutoPlan, queue)
 }
@@ -152,14 +153,16 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 			return tx.SendBatch(ctx, b).Close()
 		})
 	}
-	b := &pgx.Batch{}
-	if plan == AutoPlan {
-		b.Queue(setTenant, tenant.setting())
-	} else {
-		b.Queue(setTenantAndPlan, tenant.setting(), string(plan))
-	}
-	queue(b)
-	return db.send(ctx, b)
+	return again(func() error {
+		b := &pgx.Batch{}
+		if plan == AutoPlan {
+			b.Queue(setTenant, tenant.setting())
+		} else {
+			b.Queue(setTenantAndPlan, tenant.setting(), string(plan))
+		}
+		queue(b)
+		return db.send(ctx, b)
+	})
 }
 
 // Call runs one query without a tenant. The runtime role can do nothing that way

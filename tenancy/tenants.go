@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the machine
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -91,8 +92,8 @@ func (t *Tenant) validate() error {
 	if n := len([]rune(t.Name)); n < 1 || n > 255 {
 		faults.Add("name", "must have 1 to 255 characters")
 	}
-	if !utf8.ValidString(t.Name) || strings.ContainsRune(t.Name, 0) {
-		faults.Add("name", "must be UTF-8 text without NUL")
+	if !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl) {
+		faults.Add("name", "must be UTF-8 text without control characters")
 	}
 	switch {
 	case t.Plan != Standard && t.Plan != Professional && t.Plan != Enterprise:
@@ -185,14 +186,24 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 }
 
 // DeleteTenant removes a tenant and everything it has. It returns ErrNotFound.
+//
+// The tenant is suspended first, so that nothing new begins; what is still under
+// way may hold rows, which the deletion waits for.
 func DeleteTenant(ctx context.Context, db *DB, slug string) error {
-	return wrap("delete tenant "+slug, db.asOperator(ctx, func(tx pgx.Tx) error {
+	if _, err := ChangeTenant(ctx, db, slug, func(t *Tenant) { t.Suspended = true }); err != nil {
+		return err
+	}
+	return wrap("delete tenant "+slug, again(func() error { return db.deleteTenant(ctx, slug) }))
+}
+
+func (db *DB) deleteTenant(ctx context.Context, slug string) error {
+	return db.asOperator(ctx, func(tx pgx.Tx) error {
 		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
 		if err != nil {
 			return err
 		}
 		// A shop of a million products takes longer than a request may.
-		if _, err := tx.Exec(ctx, `set local statement_timeout = 0`); err != nil {
+		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
@@ -209,7 +220,7 @@ func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 			}
 		}
 		return nil
-	}))
+	})
 }
 
 // asOperator runs f in a transaction without a tenant.

@@ -5,7 +5,8 @@
 // contents are written byte for byte, line breaks included. A text that a
 // spreadsheet would read as a formula gets an apostrophe in front, and so does one
 // that has such an apostrophe already; the import takes one away. Categories,
-// sellers and warehouses stand by their names.
+// sellers and warehouses stand by their names. CSV has one empty cell for a text
+// that is empty and for none: both come back as none.
 package csvexport
 
 import (

@@ -1,6 +1,7 @@
 package csvimport
 
 import (
+	"bufio"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
@@ -72,7 +73,12 @@ func (t *table) start(c columns) error {
 		}
 	}
 	t.bound = &bounded{r: text}
-	t.csv = csv.NewReader(&carriages{r: t.bound})
+	start := bufio.NewReader(t.bound)
+	t.bound.left = maxRow
+	if mark, _ := start.Peek(3); string(mark) == "\uFEFF" {
+		_, _ = start.Discard(3) // it was peeked at
+	}
+	t.csv = csv.NewReader(&carriages{r: start})
 	t.csv.FieldsPerRecord = -1 // next counts, to say more than the reader would
 	return t.readHeader(c)
 }
@@ -90,7 +96,6 @@ func (t *table) readHeader(c columns) error {
 	if err != nil {
 		return t.broken(err)
 	}
-	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
 	for i, name := range header {
 		name = strings.TrimSpace(name)
 		switch {
@@ -204,8 +209,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // carriageMark stands for a carriage return within quotes on its way through
 // encoding/csv, which would drop it before a line feed: a description is stored
-// byte for byte. It is a code point that Unicode will never assign a character.
-const carriageMark = "\uFDD0"
+// byte for byte. UTF-8 never holds this byte; where a file does, it becomes
+// another that UTF-8 never holds, and the row is refused.
+const carriageMark = "\xff"
 
 // carriages replaces carriage returns within quotes. A quote counts at the start
 // of a field only, as for encoding/csv, so that a stray one does no harm.
@@ -235,6 +241,9 @@ func (c *carriages) Read(p []byte) (int, error) {
 func (c *carriages) translate(in []byte) []byte {
 	out := make([]byte, 0, len(in)+8)
 	for _, b := range in {
+		if b == carriageMark[0] {
+			b = 0xFE
+		}
 		switch {
 		case c.quoted && b == '\r':
 			out = append(out, carriageMark...)
