@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -360,4 +361,37 @@ func TestDeleteFreesTheSKUAndKeepsTheLedger(t *testing.T) {
 		t.Errorf("the ledger differs (-want +got):\n%s", diff)
 	}
 	s.mustAgree(t)
+}
+
+// Whoever is still writing when a tenant is deleted is refused, and the deletion
+// goes through.
+func TestATenantInUseCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := s.mustCreate(t, "busy", quantity(1))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				// Their errors are as they may be: there is no such tenant any more.
+				_, _, _ = s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 1), tenancy.InvalidError{})
+				_, _ = s.Create(t.Context(), s.by, product(fmt.Sprint(worker, "-", i)), tenancy.InvalidError{})
+			}
+		})
+	}
+	err := tenancy.DeleteTenant(t.Context(), s.database.Admin, "shop")
+	close(stop)
+	wg.Wait()
+	if err != nil {
+		t.Errorf("DeleteTenant = %v", err)
+	}
+	if left := s.mustList(t, catalog.Filter{}); left.Total != 0 {
+		t.Errorf("%d products are left", left.Total)
+	}
 }
