@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,31 +104,6 @@ func TestNestedObjectsNameTheirPath(t *testing.T) {
 	want := tenancy.InvalidError{"items[3].price": {money.ErrSyntax.Error()}, "items[3].odd": {"is not a known field"}}
 	if diff := cmp.Diff(want, o.faults); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ zone, day, want string }{
-		{"UTC", "2026-03-01", "2026-03-01T00:00:00Z"},
-		{"Europe/Berlin", "2026-07-01", "2026-06-30T22:00:00Z"},
-		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z"}, // midnight was skipped
-		{"Asia/Beirut", "2022-03-27", "2022-03-26T22:00:00Z"},       // and here
-		{"Atlantic/Azores", "2021-10-31", "2021-10-31T00:00:00Z"},   // midnight came twice
-		{"America/Havana", "2021-11-07", "2021-11-07T04:00:00Z"},    // and here
-	} {
-		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		day, _ := time.Parse(time.DateOnly, c.day)
-		got := startOfDay(day, zone)
-		if got.UTC().Format(time.RFC3339) != c.want {
-			t.Errorf("startOfDay(%s, %s) = %s, want %s", c.day, c.zone, got.UTC().Format(time.RFC3339), c.want)
-		}
-		if before := got.Add(-1); before.Day() == day.Day() {
-			t.Errorf("startOfDay(%s, %s): the moment before is %s", c.day, c.zone, before)
-		}
 	}
 }
 

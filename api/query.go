@@ -168,10 +168,10 @@ func (q *query) days(r *http.Request) (from, before time.Time, err error) {
 		return from, before, err
 	}
 	if day := q.day("from"); day != nil {
-		from = startOfDay(*day, zone)
+		from = tenancy.StartOfDay(*day, zone)
 	}
 	if day := q.day("to"); day != nil {
-		before = startOfDay(day.AddDate(0, 0, 1), zone)
+		before = tenancy.StartOfDay(day.AddDate(0, 0, 1), zone)
 	}
 	return from, before, nil
 }
@@ -223,24 +223,4 @@ func parseInteger(text string) (int64, string) {
 		return 0, beyond64
 	}
 	return n, ""
-}
-
-// startOfDay is the first moment of a calendar day in a time zone, also where the
-// clocks change at midnight: where midnight is skipped the day begins at the
-// change, where it happens twice it begins at the first.
-func startOfDay(day time.Time, zone *time.Location) time.Time {
-	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
-	begin, end := at.ZoneBounds()
-	if at.Day() != day.Day() {
-		return end
-	}
-	if begin.IsZero() {
-		return at
-	}
-	_, before := begin.Add(-1).Zone()
-	_, after := at.Zone()
-	if first := at.Add(time.Duration(after-before) * time.Second); before > after && first.Before(begin) {
-		return first
-	}
-	return at
 }

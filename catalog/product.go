@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -115,8 +113,8 @@ func missing(field string, faults tenancy.InvalidError) {
 // its matter: quantity is checked here and applied by planStock.
 func (c *Changes) apply(p *Product, faults tenancy.InvalidError) {
 	required(c.SKU, &p.SKU, "sku", faults, checkSKU)
-	required(c.Name, &p.Name, "name", faults, func(s string) (string, string) { return label(s, 255) })
-	nullable(c.Description, &p.Description, "description", faults, func(s string) (string, string) { return s, longest(s, 65_535) })
+	required(c.Name, &p.Name, "name", faults, func(s string) (string, string) { return tenancy.Label(s, 255) })
+	nullable(c.Description, &p.Description, "description", faults, func(s string) (string, string) { return s, tenancy.Longest(s, 65_535) })
 	required(c.Price, &p.Price, "price", faults, checkMoney)
 	nullable(c.MSRP, &p.MSRP, "msrp", faults, checkMoney)
 	nullable(c.Cost, &p.Cost, "cost", faults, checkMoney)
@@ -126,7 +124,7 @@ func (c *Changes) apply(p *Product, faults tenancy.InvalidError) {
 	nullable(c.CategoryID, &p.CategoryID, "category_id", faults, asIs)
 	nullable(c.SellerID, &p.SellerID, "seller_id", faults, asIs)
 	required(c.WarehouseID, &p.WarehouseID, "warehouse_id", faults, asIs)
-	nullable(c.BinLocation, &p.BinLocation, "bin_location", faults, func(s string) (string, string) { return plain(s, 64) })
+	nullable(c.BinLocation, &p.BinLocation, "bin_location", faults, func(s string) (string, string) { return tenancy.Plain(s, 64) })
 	nullable(c.UPC, &p.UPC, "upc", faults, checkUPC)
 	required(c.Tags, &p.Tags, "tags", faults, func(tags []string) ([]string, string) { return checkTags(tags, faults) })
 	var pieces int32
@@ -188,15 +186,7 @@ func oneOf(values []string) func(string) (string, string) {
 	}
 }
 
-// checkSKU refuses "." and "..": clients normalise them out of a path, so that no
-// request could ever name such a product.
-func checkSKU(s string) (string, string) {
-	s, fault := label(s, 100)
-	if s == "." || s == ".." {
-		return "", "must not be . or .."
-	}
-	return s, fault
-}
+func checkSKU(s string) (string, string) { return tenancy.PathLabel(s, 100) }
 
 func checkUPC(s string) (string, string) {
 	if len(s) < 8 || len(s) > 14 || strings.Trim(s, "0123456789") != "" {
@@ -210,7 +200,7 @@ func checkUPC(s string) (string, string) {
 func checkTags(tags []string, faults tenancy.InvalidError) ([]string, string) {
 	kept, bad := make([]string, 0, len(tags)), 0
 	for i, tag := range tags {
-		tag, fault := label(tag, 64)
+		tag, fault := tenancy.Label(tag, 64)
 		if fault != "" {
 			faults.Add("tags["+itoa(i)+"]", "%s", fault)
 			if bad++; bad == 50 {
@@ -224,37 +214,6 @@ func checkTags(tags []string, faults tenancy.InvalidError) ([]string, string) {
 		}
 	}
 	return kept, ""
-}
-
-// label is trimmed text of 1 to max characters on one line.
-func label(s string, max int) (string, string) {
-	s, fault := plain(strings.TrimSpace(s), max)
-	if s == "" && fault == "" {
-		return "", "must not be empty"
-	}
-	return s, fault
-}
-
-// plain is text of at most max characters without control characters.
-func plain(s string, max int) (string, string) {
-	if strings.ContainsFunc(s, unicode.IsControl) {
-		return "", "must not hold control characters"
-	}
-	return s, longest(s, max)
-}
-
-// longest also guards what PostgreSQL cannot store: text that is not UTF-8 or
-// holds a NUL byte.
-func longest(s string, max int) string {
-	switch {
-	case !utf8.ValidString(s):
-		return "must be valid UTF-8"
-	case strings.ContainsRune(s, 0):
-		return "must not hold NUL characters"
-	case utf8.RuneCountInString(s) > max:
-		return "must have at most " + itoa(max) + " characters"
-	}
-	return ""
 }
 
 // searchText is what products.search holds: a blank, then name, SKU and barcode

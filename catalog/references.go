@@ -156,7 +156,7 @@ func (s *Store) EnsureReferences(ctx context.Context, tenant tenancy.ID, kind Ki
 }
 
 // CheckName returns the stored form of a reference's name, or what is wrong.
-func CheckName(name string) (string, string) { return label(name, 255) }
+func CheckName(name string) (string, string) { return tenancy.Label(name, 255) }
 
 func referenceName(name Field[string], faults tenancy.InvalidError) (string, error) {
 	var stored string

@@ -73,6 +73,8 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		// A request has one core's worth of patience; more workers would only
 		// take them from its neighbours.
 		"max_parallel_workers_per_gather": "0",
+		// Compiling takes longer than most queries run.
+		"jit": "off",
 		"timezone":                        "UTC",
 	}
 	for name, value := range defaults {
@@ -277,6 +279,30 @@ func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 	return nil
 }
 
+// Snapshot sends the queries that queue adds as one flight that sees one moment
+// of the tenant's rows and can change nothing, so that the figures of several
+// queries agree. Each query may take as long as within, and is planned for its
+// very values.
+func (db *DB) Snapshot(ctx context.Context, tenant ID, within time.Duration, queue func(*pgx.Batch)) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	b.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(within.Milliseconds(), 10))
+	queue(b)
+	b.Queue("commit")
+	results := conn.SendBatch(ctx, b)
+	tx := results.Tx()
+	if err := results.Close(); err != nil {
+		rollback(ctx, tx)
+		return err
+	}
+	return nil
+}
+
 // Tx runs f in a transaction of the tenant, for work of more than two flights. f
 // may run again when PostgreSQL breaks a deadlock.
 func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
@@ -301,6 +327,10 @@ func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
 const (
 	setTenant        = `select set_config('app.tenant_id', $1, true)`
 	setTenantAndPlan = `select set_config('app.tenant_id', $1, true), set_config('plan_cache_mode', $2, true)`
+	// Sums over a year of sales need more memory than a request for a page.
+	setSnapshot = `
+		select set_config('app.tenant_id', $1, true), set_config('statement_timeout', $2, true),
+		       set_config('plan_cache_mode', 'force_custom_plan', true), set_config('work_mem', '32MB', true)`
 )
 
 func (id ID) setting() string { return strconv.FormatInt(int64(id), 10) }

@@ -115,7 +115,7 @@ func (t *Tenant) validate() error {
 	return faults.Err()
 }
 
-// CreateTenant makes a tenant with its default warehouse. It needs the migrator's
+// CreateTenant makes a tenant with its default warehouse and channel. It needs the migrator's
 // connection and returns ErrConflict if the slug is taken.
 func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 	if err := t.validate(); err != nil {
@@ -132,8 +132,16 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 		if _, err = tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`, t.ID)
-		return err
+		for _, sql := range []string{
+			`insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`,
+			`insert into channels (tenant_id, identifier, label) values ($1, 'pos', 'Point of sale')`,
+			`insert into sales_zones (tenant_id, timezone) select id, timezone from tenants where id = $1`,
+		} {
+			if _, err := tx.Exec(ctx, sql, t.ID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if SQLState(err) == "23505" {
 		return t, fmt.Errorf("tenant %q: %w", t.Slug, ErrConflict)
@@ -209,8 +217,14 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
-		// Products go before the references that they hold.
+		// What refers goes before what it refers to, and each table as a whole: by
+		// cascades it would be a statement a row.
 		for _, sql := range []string{
+			`delete from refund_items where tenant_id = $1`,
+			`delete from refunds where tenant_id = $1`,
+			`delete from cancellations where tenant_id = $1`,
+			`delete from order_items where tenant_id = $1`,
+			`delete from orders where tenant_id = $1`,
 			`delete from products where tenant_id = $1`,
 			`delete from inventory_adjustments where tenant_id = $1`,
 			`delete from tenants where id = $1`,

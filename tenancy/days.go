@@ -1,0 +1,29 @@
+package tenancy
+
+import "time"
+
+// DayOf is the calendar day of a moment in a time zone, as midnight in UTC.
+func DayOf(at time.Time, zone *time.Location) time.Time {
+	year, month, day := at.In(zone).Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
+
+// StartOfDay is the first moment of a calendar day in a time zone, also where the
+// clocks change at midnight: where midnight is skipped the day begins at the
+// change, where it happens twice it begins at the first.
+func StartOfDay(day time.Time, zone *time.Location) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	begin, end := at.ZoneBounds()
+	if at.Day() != day.Day() {
+		return end
+	}
+	if begin.IsZero() {
+		return at
+	}
+	_, before := begin.Add(-1).Zone()
+	_, after := at.Zone()
+	if first := at.Add(time.Duration(after-before) * time.Second); before > after && first.Before(begin) {
+		return first
+	}
+	return at
+}
