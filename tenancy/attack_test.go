@@ -27,7 +27,8 @@ var withoutTenant = []string{"key_hashes", "schema_migrations", "tenants", "user
 
 // fixture gives :tenant one row in every tenant table. B gets the same values as
 // A, as the runtime role: no unique value of a tenant is taken for another.
-// CreateTenant made the warehouse, and the products' trigger makes the count.
+// CreateTenant made the warehouse, the channel and the zone of sales, and the
+// products' trigger makes the count.
 const fixture = `
 insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');
 insert into categories (tenant_id, name) values (:tenant, 'Tea');
@@ -44,7 +45,24 @@ insert into inventory_adjustments (tenant_id, product_id, warehouse_id, api_key_
 select p.tenant_id, p.id, p.warehouse_id, k.id, 3, 0, 3, 'set'
   from products p join api_keys k using (tenant_id)
  where p.tenant_id = :tenant;
-insert into idempotency_keys (tenant_id, key, fingerprint, status) values (:tenant, 'order-1', sha256('order-1'), 201);`
+insert into idempotency_keys (tenant_id, key, fingerprint, status) values (:tenant, 'order-1', sha256('order-1'), 201);
+update channels set identifier = 'shop-:tenant' where tenant_id = :tenant;
+insert into customers (tenant_id, number, name) values (:tenant, 'C-1', 'Ann');
+insert into sold_products (tenant_id, product_id, sku, name)
+select p.tenant_id, p.id, p.sku, p.name from products p where p.tenant_id = :tenant;
+insert into orders (tenant_id, number, placed_at, channel, customer_id, items, units, units_without_cost, revenue, discounts, tax, cost, content)
+select c.tenant_id, 'A-1', '2026-03-01', 'shop-:tenant', c.id, 2, 4, 4, 1800, 0, 0, 0, sha256('A-1') from customers c where c.tenant_id = :tenant;
+insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, discount, tax)
+select o.tenant_id, o.id, n, o.placed_at, p.id, 2, 450, 0, 0
+  from orders o join sold_products p using (tenant_id) cross join generate_series(1, 2) n where o.tenant_id = :tenant;
+insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
+select o.tenant_id, o.id, o.placed_at, o.placed_at from orders o where o.tenant_id = :tenant;
+insert into refunds (tenant_id, order_id, refunded_at, amount, reference, content)
+select o.tenant_id, o.id, o.placed_at, 450, 'R-1', sha256('R-1') from orders o where o.tenant_id = :tenant;
+insert into refund_items (tenant_id, refund_id, order_id, line, amount)
+select r.tenant_id, r.id, r.order_id, 2, 450 from refunds r where r.tenant_id = :tenant;
+insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);`
 
 // operated is the part of the fixture that only an operator may write.
 const operated = `insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');`
@@ -67,6 +85,7 @@ type table struct {
 	Name    string
 	Columns []string // those that an insert may name
 	Unique  []string // text columns of unique indexes: a second row needs others
+	Places  []string // integer ones likewise; ids are bigint
 	a, b    row      // one row of each tenant
 }
 
@@ -156,7 +175,10 @@ func (s *suite) readCatalog(t testing.TB) {
 		                and a.attidentity = '' and a.attgenerated = '' order by a.attnum) as columns,
 		       array(select distinct a.attname::text from pg_index x
 		               join pg_attribute a on a.attrelid = c.oid and a.attnum = any (x.indkey) and a.atttypid = 'text'::regtype
-		              where x.indrelid = c.oid and x.indisunique) as "unique"
+		              where x.indrelid = c.oid and x.indisunique) as "unique",
+		       array(select distinct a.attname::text from pg_index x
+		               join pg_attribute a on a.attrelid = c.oid and a.attnum = any (x.indkey) and a.atttypid = 'integer'::regtype
+		              where x.indrelid = c.oid and x.indisunique) as places
 		  from pg_class c
 		 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`) {
 		if !slices.Contains(withoutTenant, found.Name) {
@@ -287,11 +309,14 @@ func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 	for _, column := range from.Unique {
 		stolen[column], absent[column] = "another", "another"
 	}
+	for _, column := range from.Places {
+		stolen[column], absent[column] = 7, 7
+	}
 	for i, column := range k.From {
 		if column == "tenant_id" {
 			continue
 		}
-		stolen[column], absent[column] = target[k.To[i]], 9_000_000_000_000
+		stolen[column], absent[column] = target[k.To[i]], 2_000_000_000
 		if _, text := target[k.To[i]].(string); text {
 			absent[column] = "nobody's"
 		}
@@ -354,7 +379,7 @@ func (s session) claimed() string {
 func TestNoAttackReachesAnotherTenant(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
-	if len(s.tables) < 14 || len(s.keys) < 8 {
+	if len(s.tables) < 24 || len(s.keys) < 15 {
 		t.Fatalf("the catalog names %d tables and %d foreign keys: the suite does not see the schema", len(s.tables), len(s.keys))
 	}
 	for _, b := range s.attack(t) {

@@ -1,6 +1,25 @@
 package tenancy
 
-import "time"
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+var zones sync.Map // of *time.Location by name
+
+// LoadZone is time.LoadLocation, which reads a file each time, with a memory.
+func LoadZone(name string) (*time.Location, error) {
+	if zone, known := zones.Load(name); known {
+		return zone.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("time zone %q: %w", name, err)
+	}
+	zones.Store(name, zone)
+	return zone, nil
+}
 
 // DayOf is the calendar day of a moment in a time zone, as midnight in UTC.
 func DayOf(at time.Time, zone *time.Location) time.Time {

@@ -74,8 +74,8 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		// take them from its neighbours.
 		"max_parallel_workers_per_gather": "0",
 		// Compiling takes longer than most queries run.
-		"jit": "off",
-		"timezone":                        "UTC",
+		"jit":      "off",
+		"timezone": "UTC",
 	}
 	for name, value := range defaults {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {

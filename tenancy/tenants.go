@@ -56,9 +56,9 @@ func (t Tenant) Limit() int {
 
 // Location is the tenant's time zone.
 func (t Tenant) Location() (*time.Location, error) {
-	location, err := time.LoadLocation(t.Timezone)
+	location, err := LoadZone(t.Timezone)
 	if err != nil {
-		return nil, fmt.Errorf("time zone of tenant %d: %w", t.ID, err)
+		return nil, fmt.Errorf("tenant %d: %w", t.ID, err)
 	}
 	return location, nil
 }

@@ -1,0 +1,142 @@
+package sales
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const channelColumns = `identifier, label, created_at, updated_at`
+
+// Channels returns a page of the channels, by identifier, and how many there are.
+func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, page, perPage int) ([]Channel, int64, error) {
+	var channels []Channel
+	var counts []counted
+	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &counts, `select count(*) from channels where tenant_id = $1`, tenant)
+		tenancy.QueueRows(q, &channels, `
+			select `+channelColumns+` from channels where tenant_id = $1 order by identifier limit $2 offset $3`,
+			tenant, perPage, int64(page-1)*int64(perPage))
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list channels: %w", err)
+	}
+	return channels, counts[0].Count, nil
+}
+
+// Channel returns one. It returns ErrNotFound.
+func (s *Store) Channel(ctx context.Context, tenant tenancy.ID, identifier string) (Channel, error) {
+	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
+		select `+channelColumns+` from channels where tenant_id = $1 and identifier = $2`, tenant, identifier)
+	if err != nil {
+		return c, fmt.Errorf("channel: %w", err)
+	}
+	return c, nil
+}
+
+// CreateChannel adds one. It returns an InvalidError (identifier, label); faults
+// are those that the caller found already.
+func (s *Store) CreateChannel(ctx context.Context, tenant tenancy.ID, c Channel, faults tenancy.InvalidError) (Channel, error) {
+	faults = faults.Clone()
+	if fault := CheckIdentifier(c.Identifier); fault != "" && len(faults["identifier"]) == 0 {
+		faults.Add("identifier", "%s", fault)
+	}
+	label(&c.Label, "label", faults, tenancy.Label, 255)
+	if err := faults.Err(); err != nil {
+		return c, err
+	}
+	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
+		insert into channels (tenant_id, identifier, label) values ($1, $2, $3) returning `+channelColumns, tenant, c.Identifier, c.Label)
+	if tenancy.SQLState(err) == "23505" {
+		err = tenancy.InvalidError{"identifier": {"is already taken"}}
+	}
+	if err != nil {
+		return c, fmt.Errorf("create channel: %w", err)
+	}
+	return c, nil
+}
+
+// RelabelChannel changes the label; nil leaves it. It returns ErrNotFound or an
+// InvalidError (label).
+func (s *Store) RelabelChannel(ctx context.Context, tenant tenancy.ID, identifier string, text *string, faults tenancy.InvalidError) (Channel, error) {
+	before, err := s.Channel(ctx, tenant, identifier)
+	if err != nil {
+		return before, err
+	}
+	faults = faults.Clone()
+	if text != nil {
+		before.Label = *text
+		label(&before.Label, "label", faults, tenancy.Label, 255)
+	}
+	if err := faults.Err(); err != nil || text == nil {
+		return before, err
+	}
+	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
+		update channels set label = $3, updated_at = clock_timestamp()
+		 where tenant_id = $1 and identifier = $2 returning `+channelColumns, tenant, identifier, before.Label)
+	if err != nil {
+		return c, fmt.Errorf("label channel: %w", err)
+	}
+	return c, nil
+}
+
+// DeleteChannel removes one without orders. It returns ErrNotFound or ErrInUse.
+func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier string) error {
+	if identifier == PointOfSale {
+		return fmt.Errorf("delete channel %s: %w", identifier, ErrInUse)
+	}
+	touched, err := s.db.Exec(ctx, tenant, `delete from channels where tenant_id = $1 and identifier = $2`, tenant, identifier)
+	switch {
+	case tenancy.SQLState(err) == "23503":
+		err = ErrInUse
+	case err == nil && touched == 0:
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("delete channel: %w", err)
+	}
+	return nil
+}
+
+// EnsureChannels adds the channels that are missing and labels those whose label
+// differs. It returns an InvalidError whose fields are channels[i].identifier and
+// so on.
+func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels []Channel) (Count, error) {
+	faults := tenancy.InvalidError{}
+	channels = slices.Clone(channels)
+	for i := range channels {
+		path := fmt.Sprintf("channels[%d].", i)
+		if fault := CheckIdentifier(channels[i].Identifier); fault != "" {
+			faults.Add(path+"identifier", "%s", fault)
+		}
+		label(&channels[i].Label, path+"label", faults, tenancy.Label, 255)
+	}
+	if len(faults) > 0 {
+		return Count{}, faults
+	}
+	slices.SortStableFunc(channels, func(a, b Channel) int { return cmp.Compare(a.Identifier, b.Identifier) })
+	var count Count
+	for _, c := range channels {
+		written, err := tenancy.All[struct{ Created bool }](ctx, s.db, tenant, `
+			insert into channels as c (tenant_id, identifier, label) values ($1, $2, $3)
+			on conflict (tenant_id, identifier) do update set label = excluded.label, updated_at = clock_timestamp()
+			 where c.label <> excluded.label
+			returning xmax = 0 as created`, tenant, c.Identifier, c.Label)
+		switch {
+		case err != nil:
+			return count, fmt.Errorf("add channel %s: %w", c.Identifier, err)
+		case len(written) == 0:
+			count.Unchanged++
+		case written[0].Created:
+			count.Created++
+		default:
+			count.Updated++
+		}
+	}
+	return count, nil
+}

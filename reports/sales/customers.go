@@ -1,0 +1,106 @@
+package sales
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// EnsureCustomers adds the customers that are missing and fills in names and
+// e-mails that differ; nil leaves what is there. Who was erased stays erased. It
+// returns an InvalidError whose fields are customers[i].id and so on.
+func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customers []Customer) (Count, error) {
+	faults := tenancy.InvalidError{}
+	checked := make([]Customer, len(customers))
+	numbers := make([]string, len(customers))
+	for i, c := range customers {
+		checked[i] = *checkCustomer(c, fmt.Sprintf("customers[%d].", i), faults)
+		numbers[i] = checked[i].ID
+	}
+	if len(faults) > 0 {
+		return Count{}, faults
+	}
+	var count Count
+	var known []knownCustomer
+	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &known, `
+			select number, name, email, erased_at is not null as erased from customers where tenant_id = $1 and number = any ($2)`, tenant, numbers)
+	}, func(q *pgx.Batch) error {
+		changed := newCustomers(checked, known)
+		count.Unchanged = len(distinct(numbers)) - len(changed)
+		count.Updated = len(changed)
+		for _, c := range changed {
+			if !slices.ContainsFunc(known, func(k knownCustomer) bool { return k.Number == c.ID }) {
+				count.Updated--
+			}
+		}
+		count.Created = len(changed) - count.Updated
+		queueCustomers(q, tenant, changed)
+		return nil
+	})
+	if err != nil {
+		return Count{}, fmt.Errorf("add %d customers: %w", len(customers), err)
+	}
+	return count, nil
+}
+
+// EraseCustomer blanks a person's name and e-mail for good; sums stay. It returns
+// ErrNotFound.
+func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
+	touched, err := s.db.Exec(ctx, tenant, `
+		update customers set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
+		 where tenant_id = $1 and number = $2`, tenant, id)
+	if err == nil && touched == 0 {
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("erase customer: %w", err)
+	}
+	return nil
+}
+
+// newCustomers are those of sent that the database does not have like that, each
+// once, by id. Of several the last that says something counts.
+func newCustomers(sent []Customer, known []knownCustomer) []Customer {
+	merged := map[string]Customer{}
+	for _, c := range sent {
+		m := merged[c.ID]
+		merged[c.ID] = Customer{c.ID, cmp.Or(c.Name, m.Name), cmp.Or(c.Email, m.Email)}
+	}
+	for _, k := range known {
+		c, wanted := merged[k.Number]
+		if wanted && (k.Erased || same(c.Name, k.Name) && same(c.Email, k.Email)) {
+			delete(merged, k.Number)
+		}
+	}
+	customers := make([]Customer, 0, len(merged))
+	for _, c := range merged {
+		customers = append(customers, c)
+	}
+	slices.SortFunc(customers, func(a, b Customer) int { return cmp.Compare(a.ID, b.ID) })
+	return customers
+}
+
+// same says whether what was sent changes nothing.
+func same(sent, known *string) bool { return sent == nil || known != nil && *sent == *known }
+
+func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
+	if len(customers) == 0 {
+		return
+	}
+	numbers, names, emails := make([]string, len(customers)), make([]*string, len(customers)), make([]*string, len(customers))
+	for i, c := range customers {
+		numbers[i], names[i], emails[i] = c.ID, c.Name, c.Email
+	}
+	q.Queue(`
+		insert into customers as c (tenant_id, number, name, email)
+		select $1, * from unnest($2::text[], $3::text[], $4::text[])
+		on conflict (tenant_id, number) do update
+		   set name = coalesce(excluded.name, c.name), email = coalesce(excluded.email, c.email), updated_at = now()
+		 where c.erased_at is null`, tenant, numbers, names, emails)
+}

@@ -1,0 +1,116 @@
+package sales
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Orders are the columns that List can sort by.
+var Orders = []string{"placed_at", "number"}
+
+const saleColumns = `
+	o.id, o.number, o.placed_at, o.channel, c.number as customer_number, c.name as customer_name, c.email as customer_email,
+	o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+	coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+	(select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at, o.created_at`
+
+type counted struct{ Count int64 }
+
+// List returns a page of orders, without lines and refunds, and how many there are.
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) ([]Sale, int64, error) {
+	where, args := f.conditions(tenant)
+	column, direction := "placed_at", "asc"
+	if f.By == "number" {
+		column = "number"
+	}
+	if f.Descending {
+		direction = "desc"
+	}
+	var found []Sale
+	var counts []counted
+	err := s.db.RunPlanned(ctx, tenant, tenancy.CustomPlan, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &counts, `select count(*) from orders o where `+where, args...)
+		n := len(args)
+		tenancy.QueueRows(q, &found, fmt.Sprintf(`
+			select`+saleColumns+`
+			  from unnest(array(select o.id from orders o where %[1]s order by o.%[2]s %[3]s, o.id %[3]s limit $%[4]d offset $%[5]d)) with ordinality page (id, place)
+			 cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+			  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+			 order by page.place`, where, column, direction, n+1, n+2),
+			append(args, f.PerPage, int64(f.Page-1)*int64(f.PerPage))...)
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list orders: %w", err)
+	}
+	return found, counts[0].Count, nil
+}
+
+func (f Filter) conditions(tenant tenancy.ID) (string, []any) {
+	where, args := "o.tenant_id = $1", []any{tenant}
+	and := func(condition string, arg any) {
+		args = append(args, arg)
+		where += " and " + fmt.Sprintf(condition, "$"+strconv.Itoa(len(args)))
+	}
+	if f.Channel != "" {
+		and("o.channel = %s", f.Channel)
+	}
+	if f.Customer != "" {
+		and("o.customer_id = (select id from customers where tenant_id = $1 and number = %s)", f.Customer)
+	}
+	if !f.From.IsZero() {
+		and("o.placed_at >= %s", f.From)
+	}
+	if !f.Before.IsZero() {
+		and("o.placed_at < %s", f.Before)
+	}
+	switch f.Status {
+	case "placed":
+		where += " and not exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)"
+	case "cancelled":
+		where += " and exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)"
+	}
+	return where, args
+}
+
+// Sale returns one order with its lines and refunds. It returns ErrNotFound.
+func (s *Store) Sale(ctx context.Context, tenant tenancy.ID, number string) (Sale, error) {
+	var found []Sale
+	var lines []Line
+	var refunds []GivenBack
+	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &found, `
+			select`+saleColumns+`
+			  from orders o
+			  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+			 where o.tenant_id = $1 and o.number = $2`, tenant, number)
+		tenancy.QueueRows(q, &lines, `
+			select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
+			       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax,
+			       coalesce((select sum(r.amount) from refund_items r where r.tenant_id = $1 and r.order_id = i.order_id and r.line = i.line), 0)::bigint as refunded
+			  from orders o
+			  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
+			  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
+			 where o.tenant_id = $1 and o.number = $2
+			 order by i.line`, tenant, number)
+		tenancy.QueueRows(q, &refunds, `
+			select r.id, r.amount, r.refunded_at, r.reference, r.created_at
+			  from orders o
+			  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+			 where o.tenant_id = $1 and o.number = $2
+			 order by r.refunded_at, r.id`, tenant, number)
+	})
+	if err == nil && len(found) == 0 {
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return Sale{}, fmt.Errorf("order: %w", err)
+	}
+	sale := found[0]
+	sale.Lines, sale.Refunds = lines, refunds
+	return sale, nil
+}

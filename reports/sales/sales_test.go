@@ -1,0 +1,101 @@
+package sales_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// A shop is a tenant with a product of its own.
+type shop struct {
+	*tenancytest.Database
+	store   *sales.Store
+	catalog *catalog.Store
+	tenant  tenancy.ID
+}
+
+func mustShop(t testing.TB) *shop {
+	t.Helper()
+	d := tenancytest.New(t)
+	s := &shop{d, sales.New(d.DB), catalog.New(d.DB), d.MustTenant(t, "shop").ID}
+	s.mustProduct(t, "TEA", 450)
+	return s
+}
+
+func (s *shop) mustProduct(t testing.TB, sku string, cost money.Cents) catalog.Product {
+	t.Helper()
+	c := catalog.Changes{SKU: catalog.Value(sku), Name: catalog.Value("Name of " + sku), Price: catalog.Value(money.Cents(999)), Cost: catalog.Value(cost)}
+	p, err := s.catalog.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, c, tenancy.InvalidError{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (s *shop) mustIngest(t testing.TB, orders ...sales.Order) []sales.Result {
+	t.Helper()
+	rows := make([]sales.Row, len(orders))
+	for i, o := range orders {
+		rows[i].Order = o
+	}
+	results, err := s.store.Ingest(t.Context(), s.tenant, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// mustAgree fails where a sum is not what the facts say.
+func (s *shop) mustAgree(t testing.TB) {
+	t.Helper()
+	differences, err := s.store.Verify(t.Context(), s.tenant, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range differences {
+		t.Errorf("%s: %s is %s, the facts say %s", d.What, d.Figure, d.Stored, d.Facts)
+	}
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func order(number string, items ...sales.Item) sales.Order {
+	if len(items) == 0 {
+		items = []sales.Item{{SKU: "TEA", Quantity: 2, UnitPrice: 999}}
+	}
+	return sales.Order{Number: number, PlacedAt: noon, Channel: "pos", Items: items}
+}
+
+func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	o := order("A-1", sales.Item{SKU: "TEA", Quantity: 2, UnitPrice: 999}, sales.Item{SKU: "odd/1", Quantity: 1, UnitPrice: 1, Discount: new(money.Cents(1))})
+	o.DiscountTotal, o.TaxTotal = new(money.Cents(101)), new(money.Cents(7))
+	o.Customer = &sales.Customer{ID: "17", Name: new("Ann")}
+	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Created || got.Err != nil {
+		t.Fatalf("Ingest = %+v, want it created", got)
+	}
+	got, err := s.store.Sale(t.Context(), s.tenant, "A-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type figures struct {
+		Revenue, Discounts, Tax, Cost money.Cents
+		Units, Without                int64
+	}
+	want := figures{1999 - 101, 101, 7, 900, 3, 1}
+	if diff := cmp.Diff(want, figures{got.Revenue, got.Discounts, got.Tax, got.Cost, got.Units, got.UnitsWithoutCost}); diff != "" {
+		t.Error(diff)
+	}
+	if got.Lines[0].Discount != 100 || got.Lines[1].Discount != 1 || got.Lines[0].Tax != 7 || got.Lines[1].Name != "odd/1" || got.Lines[1].ProductID != nil {
+		t.Errorf("lines are %+v", got.Lines)
+	}
+	s.mustAgree(t)
+}
