@@ -1,0 +1,219 @@
+package sales_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+func TestAnOrderCountsOnceHoweverManySendIt(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	var orders []sales.Order
+	for i := range 60 {
+		o := order(fmt.Sprint("N-", i), sales.Item{SKU: "TEA", Quantity: 1, UnitPrice: 100}, sales.Item{SKU: fmt.Sprint("odd-", i%7), Quantity: 1, UnitPrice: 5})
+		o.Channel = fmt.Sprint("new-", i%3)
+		o.Customer = &sales.Customer{ID: fmt.Sprint(i % 11)}
+		orders = append(orders, o)
+	}
+	var mu sync.Mutex
+	outcomes := map[sales.Outcome]int{}
+	var senders errgroup.Group
+	for sender := range 8 {
+		senders.Go(func() error {
+			// Each begins elsewhere and cuts its batches differently.
+			for from := 0; from < len(orders); from += 10 + sender {
+				var rows []sales.Row
+				for i := from; i < min(from+10+sender, len(orders)); i++ {
+					rows = append(rows, sales.Row{Order: orders[(i*7+sender*13)%len(orders)]})
+				}
+				results, err := s.store.Ingest(t.Context(), s.tenant, rows)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				for _, r := range results {
+					outcomes[r.Outcome]++
+				}
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	if err := senders.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if want := (map[sales.Outcome]int{sales.Created: 60, sales.Unchanged: 7 * 60}); !cmp.Equal(outcomes, want) {
+		t.Errorf("outcomes are %v, want %v", outcomes, want)
+	}
+	if _, n, err := s.store.List(t.Context(), s.tenant, sales.Filter{Page: 1, PerPage: 1}); n != 60 || err != nil {
+		t.Errorf("List counts %d, %v, want 60", n, err)
+	}
+	s.mustAgree(t)
+}
+
+func TestANumberWithOtherContentIsRefused(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	first := order("A")
+	s.mustIngest(t, first)
+	sameMoment := first
+	sameMoment.PlacedAt = first.PlacedAt.In(time.FixedZone("", 3600))
+	for name, test := range map[string]struct {
+		change func(*sales.Order)
+		want   sales.Outcome
+	}{
+		"the same":                  {func(*sales.Order) {}, sales.Unchanged},
+		"the same moment elsewhere": {func(o *sales.Order) { *o = sameMoment }, sales.Unchanged},
+		"a default that is said":    {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(0)) }, sales.Failed},
+		"another moment":            {func(o *sales.Order) { o.PlacedAt = o.PlacedAt.Add(time.Second) }, sales.Failed},
+		"another customer":          {func(o *sales.Order) { o.Customer = &sales.Customer{ID: "1"} }, sales.Failed},
+		"another channel":           {func(o *sales.Order) { o.Channel = "web" }, sales.Failed},
+		"another price":             {func(o *sales.Order) { o.Items = []sales.Item{{SKU: "TEA", Quantity: 2, UnitPrice: 998}} }, sales.Failed},
+		"two lines instead of one":  {func(o *sales.Order) { o.Items = append(o.Items, o.Items...) }, sales.Failed},
+		"the cost that it has by itself": {func(o *sales.Order) {
+			o.Items = []sales.Item{{SKU: "TEA", Quantity: 2, UnitPrice: 999, UnitCost: new(money.Cents(450))}}
+		}, sales.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := first
+			test.change(&o)
+			got := s.mustIngest(t, o)[0]
+			if got.Outcome != test.want {
+				t.Errorf("Ingest = %+v, want %s", got, test.want)
+			}
+			if faults, _ := errors.AsType[tenancy.InvalidError](got.Err); (got.Outcome == sales.Failed) != (len(faults["number"]) == 1) {
+				t.Errorf("faults are %v", got.Err)
+			}
+		})
+	}
+	twice := s.mustIngest(t, order("B"), order("B"), func() sales.Order { o := order("B"); o.Channel = "web"; return o }())
+	if twice[0].Outcome != sales.Created || twice[1].Outcome != sales.Unchanged || twice[1].ID != twice[0].ID || twice[2].Outcome != sales.Failed {
+		t.Errorf("a number three times in a batch = %+v", twice)
+	}
+	s.mustAgree(t)
+}
+
+func TestFaultsOfAnOrder(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	item := func(change func(*sales.Item)) func(*sales.Order) {
+		return func(o *sales.Order) {
+			i := sales.Item{SKU: "TEA", Quantity: 2, UnitPrice: 999}
+			change(&i)
+			o.Items = append(o.Items, i)
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*sales.Order)
+		field  string
+	}{
+		"a number of blanks":            {func(o *sales.Order) { o.Number = " " }, "number"},
+		"a number that paths lose":      {func(o *sales.Order) { o.Number = ".." }, "number"},
+		"before 1970":                   {func(o *sales.Order) { o.PlacedAt = time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC) }, "placed_at"},
+		"two days ahead":                {func(o *sales.Order) { o.PlacedAt = time.Now().AddDate(0, 0, 2) }, "placed_at"},
+		"no channel":                    {func(o *sales.Order) { o.Channel = "" }, "channel"},
+		"a channel in capitals":         {func(o *sales.Order) { o.Channel = "POS" }, "channel"},
+		"a customer without id":         {func(o *sales.Order) { o.Customer = &sales.Customer{} }, "customer.id"},
+		"an e-mail without @":           {func(o *sales.Order) { o.Customer = &sales.Customer{ID: "1", Email: new("ann")} }, "customer.email"},
+		"no items":                      {func(o *sales.Order) { o.Items = nil }, "items"},
+		"too many items":                {func(o *sales.Order) { o.Items = make([]sales.Item, 5001) }, "items"},
+		"an item without SKU":           {item(func(i *sales.Item) { i.SKU = "" }), "items[1].sku"},
+		"no pieces":                     {item(func(i *sales.Item) { i.Quantity = 0 }), "items[1].quantity"},
+		"negative pieces":               {item(func(i *sales.Item) { i.Quantity = -1 }), "items[1].quantity"},
+		"too many pieces":               {item(func(i *sales.Item) { i.Quantity = 1 << 31 }), "items[1].quantity"},
+		"a negative price":              {item(func(i *sales.Item) { i.UnitPrice = -1 }), "items[1].unit_price"},
+		"a value beyond the bound":      {item(func(i *sales.Item) { i.UnitPrice = money.Max }), "items[1].quantity"},
+		"a cost beyond the bound":       {item(func(i *sales.Item) { i.UnitCost = new(money.Max) }), "items[1].quantity"},
+		"the product's cost beyond it":  {item(func(i *sales.Item) { i.SKU, i.Quantity, i.UnitPrice = "DEAR", 1<<31-1, 0 }), "items[1].quantity"},
+		"a discount above the value":    {item(func(i *sales.Item) { i.Discount = new(money.Cents(1999)) }), "items[1].discount"},
+		"a total below the discounts":   {func(o *sales.Order) { o.Items[0].Discount = new(money.Cents(2)); o.DiscountTotal = new(money.Cents(1)) }, "discount_total"},
+		"a total above the value":       {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(1999)) }, "discount_total"},
+		"a negative tax":                {func(o *sales.Order) { o.TaxTotal = new(money.Cents(-1)) }, "tax_total"},
+		"a fault that the caller found": {nil, "when"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "the product's cost beyond it" {
+				s.mustProduct(t, "DEAR", 1000)
+			}
+			row := sales.Row{Order: order(name), Faults: tenancy.InvalidError{}}
+			if test.change == nil {
+				row.Faults.Add(test.field, "is odd")
+			} else {
+				test.change(&row.Order)
+			}
+			good := order("good beside " + name)
+			results, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{row, {Order: good}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			faults, _ := errors.AsType[tenancy.InvalidError](results[0].Err)
+			if results[0].Outcome != sales.Failed || len(faults) != 1 || len(faults[test.field]) != 1 {
+				t.Errorf("Ingest = %+v, want one fault of %s", results[0], test.field)
+			}
+			if results[1].Outcome != sales.Created {
+				t.Errorf("the order beside it is %+v, want it created", results[1])
+			}
+		})
+	}
+}
+
+func TestItemsKeepWhatTheyWereWhenTheProductChanges(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustIngest(t, order("before"))
+	p := s.mustProduct(t, "CUP", 100)
+	s.mustIngest(t, order("cup", sales.Item{SKU: "CUP", Quantity: 1, UnitPrice: 300}))
+	actor := catalog.Actor{Tenant: s.tenant}
+	rename := catalog.Changes{Name: catalog.Value("Mug"), Cost: catalog.Value(money.Cents(120))}
+	if _, err := s.catalog.Patch(t.Context(), actor, p.ID, nil, rename, tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	s.mustIngest(t, order("mug", sales.Item{SKU: "CUP", Quantity: 1, UnitPrice: 300}))
+	if err := s.catalog.Delete(t.Context(), actor, p.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustIngest(t, order("gone", sales.Item{SKU: "CUP", Quantity: 1, UnitPrice: 300}))
+	type line struct {
+		Name    string
+		Product bool
+		Cost    money.Cents
+	}
+	for number, want := range map[string]line{"cup": {"Name of CUP", true, 100}, "mug": {"Mug", true, 120}, "gone": {"CUP", false, 0}} {
+		sale, err := s.store.Sale(t.Context(), s.tenant, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (line{sale.Lines[0].Name, sale.Lines[0].ProductID != nil, sale.Cost}); got != want {
+			t.Errorf("order %s has %+v, want %+v", number, got, want)
+		}
+	}
+	s.mustAgree(t)
+}
+
+func TestASumBeyond64BitsIsRefusedAsAFault(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustIngest(t, order("first"))
+	if _, err := s.MustSuper(t).Exec(t.Context(), `update sales_rollups set revenue = 9223372036854775807 where kind = 1`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{{Order: order("last")}})
+	if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["items"]) != 1 {
+		t.Errorf("Ingest = %v, want a fault of items", err)
+	}
+	if _, err := s.store.Sale(t.Context(), s.tenant, "last"); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("the order is there all the same: %v", err)
+	}
+}

@@ -1,0 +1,148 @@
+package sales_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ sql, what, figure string }{
+		{`update sales_rollups set revenue = revenue + 1 where kind = 1 and day = '2026-03-01'`, "rollup of day 2026-03-01, channel pos", "revenue"},
+		{`update sales_rollups set orders = 0 where kind = 2`, "rollup of day 2026-03-01, channel pos, category 0", "orders"},
+		{`delete from sales_rollups where kind = 3`, "rollup of day 2026-03-01, channel pos, seller 0", "orders"},
+		{`update sales_rollups set refunds = 0 where kind = 4 and refunds > 0`, "rollup of month 2026-04, sold product", "refunds"},
+		{`insert into sales_rollups select tenant_id, kind, '1999-01-01', key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, channel
+		    from sales_rollups where kind = 1 limit 1`, "rollup of day 1999-01-01, channel pos", "units"},
+		{`update orders set tax = tax + 1`, "order A", "tax"},
+		{`update order_items set discount = discount + 1`, "order A", "revenue"},
+		{`update refunds set amount = amount + 1`, "refund ", "refunds"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			t.Parallel()
+			s := mustShop(t)
+			s.mustIngest(t, order("A"))
+			s.mustRefund(t, refundOf("A", 10, "r"))
+			s.mustAgree(t)
+			if _, err := s.MustSuper(t).Exec(t.Context(), test.sql); err != nil {
+				t.Fatal(err)
+			}
+			found, err := s.store.Verify(t.Context(), s.tenant, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range found {
+				if strings.HasPrefix(d.What, test.what) && d.Figure == test.figure && d.Stored != d.Facts {
+					return
+				}
+			}
+			t.Errorf("Verify finds %v, want %s of %s", found, test.figure, test.what)
+		})
+	}
+}
+
+func TestMendPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	for n := range 20 {
+		o := order(fmt.Sprint("A-", n))
+		o.PlacedAt = noon.AddDate(0, 0, 5*n-100)
+		s.mustIngest(t, o)
+	}
+	if _, err := s.MustSuper(t).Exec(t.Context(), `delete from sales_rollups where kind in (1, 3); update sales_rollups set units = units * 2, cost = 7`); err != nil {
+		t.Fatal(err)
+	}
+	var at errgroup.Group
+	for sender := range 2 {
+		at.Go(func() error {
+			for n := range 30 {
+				o := order(fmt.Sprint("B-", sender, "-", n))
+				o.PlacedAt = noon.AddDate(0, 0, 3*n-100)
+				if _, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{{Order: o}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for range 2 {
+		at.Go(func() error {
+			_, err := s.store.Mend(t.Context(), s.tenant)
+			return err
+		})
+	}
+	if err := at.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.mustAgree(t)
+	if changed, err := s.store.Mend(t.Context(), s.tenant); changed != 0 || err != nil {
+		t.Errorf("Mend again changes %d rows, %v, want none", changed, err)
+	}
+}
+
+func TestAnotherZoneCountsEveryDayAnew(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	late := order("late")
+	late.PlacedAt = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC) // 28 February in New York
+	s.mustIngest(t, late)
+	operator := sales.New(s.Admin)
+	if _, err := operator.ChangeZone(t.Context(), s.tenant, "America/New_York"); err != nil {
+		t.Fatal(err)
+	}
+	later := order("later")
+	later.PlacedAt = late.PlacedAt.Add(time.Minute)
+	s.mustIngest(t, later)
+	var day time.Time
+	var orders int64
+	if err := s.MustSuper(t).QueryRow(t.Context(), `select day, orders from sales_rollups where kind = 1`).Scan(&day, &orders); err != nil {
+		t.Fatal(err)
+	}
+	if got := day.Format(time.DateOnly); got != "2026-02-28" || orders != 2 {
+		t.Errorf("%d orders on %s, want 2 on 2026-02-28", orders, got)
+	}
+	if zone, err := s.store.Zone(t.Context(), s.tenant); zone != "America/New_York" || err != nil {
+		t.Errorf("Zone = %s, %v", zone, err)
+	}
+	s.mustAgree(t)
+	if _, err := operator.ChangeZone(t.Context(), s.tenant, "Atlantis/Nowhere"); err == nil {
+		t.Error("a zone that is nowhere is taken")
+	}
+}
+
+func TestAnErasedCustomerStaysErased(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	o := order("A")
+	o.Customer = &sales.Customer{ID: "7", Name: new("Ann"), Email: new("ann@example.com")}
+	s.mustIngest(t, o)
+	if err := s.store.EraseCustomer(t.Context(), s.tenant, "7"); err != nil {
+		t.Fatal(err)
+	}
+	again := o
+	again.Number = "B"
+	s.mustIngest(t, o, again)
+	if count, err := s.store.EnsureCustomers(t.Context(), s.tenant, []sales.Customer{*o.Customer, {ID: "8"}}); err != nil || count != (sales.Count{Created: 1, Unchanged: 1}) {
+		t.Errorf("EnsureCustomers = %+v, %v, want one created and one unchanged", count, err)
+	}
+	for _, number := range []string{"A", "B"} {
+		sale, err := s.store.Sale(t.Context(), s.tenant, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sale.CustomerNumber == nil || sale.CustomerName != nil || sale.CustomerEmail != nil || sale.Revenue != 1998 {
+			t.Errorf("order %s has %+v, want its sums and no name", number, sale)
+		}
+	}
+	if err := s.store.EraseCustomer(t.Context(), s.tenant, "9"); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("EraseCustomer of nobody = %v, want ErrNotFound", err)
+	}
+}
