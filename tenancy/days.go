@@ -21,10 +21,16 @@ func LoadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// DayOf is the calendar day of a moment in a time zone, as midnight in UTC.
+// DayOf is the calendar day of a moment in a time zone, as midnight in UTC. Where
+// clocks go back over midnight, what the calendar shows twice belongs to the day
+// that has begun: days follow each other without a gap or an overlap.
 func DayOf(at time.Time, zone *time.Location) time.Time {
-	year, month, day := at.In(zone).Date()
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	year, month, date := at.In(zone).Date()
+	day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+	if next := day.AddDate(0, 0, 1); !at.Before(StartOfDay(next, zone)) {
+		return next
+	}
+	return day
 }
 
 // StartOfDay is the first moment of a calendar day in a time zone, also where the

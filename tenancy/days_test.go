@@ -37,12 +37,12 @@ func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
 func TestEveryMomentLiesInItsDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"UTC", "America/Havana", "America/Sao_Paulo", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu"}).Draw(t, "zone")
+		name := rapid.SampledFrom([]string{"UTC", "America/Havana", "America/Sao_Paulo", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu", "America/St_Johns", "Antarctica/Casey"}).Draw(t, "zone")
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := time.Unix(rapid.Int64Range(0, 2_000_000_000).Draw(t, "at"), 0)
+		at := time.Unix(drawMoment(t, zone), 0)
 		day := tenancy.DayOf(at, zone)
 		if begin := tenancy.StartOfDay(day, zone); at.Before(begin) {
 			t.Errorf("%s %s is before its day %s, which begins at %s", name, at.UTC(), day, begin.UTC())
@@ -51,4 +51,13 @@ func TestEveryMomentLiesInItsDay(t *testing.T) {
 			t.Errorf("%s %s is after its day %s, the next begins at %s", name, at.UTC(), day, next.UTC())
 		}
 	})
+}
+
+// drawMoment prefers the hours around changes of the clocks.
+func drawMoment(t *rapid.T, zone *time.Location) int64 {
+	at := rapid.Int64Range(0, 2_000_000_000).Draw(t, "at")
+	if change, _ := time.Unix(at, 0).In(zone).ZoneBounds(); rapid.Bool().Draw(t, "near a change") && !change.IsZero() && change.Unix() > 0 {
+		return change.Unix() + rapid.Int64Range(-7200, 7200).Draw(t, "off")
+	}
+	return at
 }

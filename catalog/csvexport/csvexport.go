@@ -11,11 +11,11 @@ package csvexport
 
 import (
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -39,15 +39,15 @@ func (w *Writer) Write(p catalog.Product) error {
 	}
 	w.row = w.row[:0]
 	for i, cell := range []string{
-		guard(p.SKU), guard(p.Name), guard(text(p.Description)), p.Price.String(), amount(p.MSRP), amount(p.Cost),
+		csvcell.Guard(p.SKU), csvcell.Guard(p.Name), csvcell.Guard(text(p.Description)), p.Price.String(), amount(p.MSRP), amount(p.Cost),
 		p.Status, p.Condition, strconv.Itoa(int(p.Quantity)), pieces(p.ReorderPoint),
-		guard(text(p.CategoryName)), guard(text(p.SellerName)), guard(p.WarehouseName),
-		guard(text(p.BinLocation)), text(p.UPC), guard(joinTags(p.Tags)),
+		csvcell.Guard(text(p.CategoryName)), csvcell.Guard(text(p.SellerName)), csvcell.Guard(p.WarehouseName),
+		csvcell.Guard(text(p.BinLocation)), text(p.UPC), csvcell.Guard(joinTags(p.Tags)),
 	} {
 		if i > 0 {
 			w.row = append(w.row, ',')
 		}
-		w.row = appendCell(w.row, cell)
+		w.row = csvcell.Append(w.row, cell)
 	}
 	_, err := w.to.Write(append(w.row, "\r\n"...))
 	return err
@@ -61,26 +61,6 @@ func (w *Writer) Begin() error {
 	w.begun = true
 	_, err := io.WriteString(w.to, header)
 	return err
-}
-
-// appendCell quotes what needs it. encoding/csv would turn line breaks within a
-// cell into those between rows.
-func appendCell(row []byte, cell string) []byte {
-	if !strings.ContainsAny(cell, "\",\r\n") && strings.TrimSpace(cell) == cell {
-		return append(row, cell...)
-	}
-	row = append(row, '"')
-	row = append(row, strings.ReplaceAll(cell, `"`, `""`)...)
-	return append(row, '"')
-}
-
-var formula = regexp.MustCompile(`^'*[=+\-@\t\r]`)
-
-func guard(cell string) string {
-	if formula.MatchString(cell) {
-		return "'" + cell
-	}
-	return cell
 }
 
 // joinTags puts ; between tags; one within a tag is escaped.

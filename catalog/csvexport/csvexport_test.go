@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,7 +18,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/csvexport"
-	"github.com/storeroom/storeroom/catalog/csvimport"
+	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
@@ -45,6 +48,7 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 }
 
 type shop struct {
+	db     *tenancy.DB
 	store  *catalog.Store
 	tenant tenancy.ID
 }
@@ -77,7 +81,7 @@ var anew = cmpopts.IgnoreFields(catalog.Product{}, "ID", "CategoryID", "SellerID
 
 func (s shop) mustImport(t testing.TB, file []byte) csvimport.Report {
 	t.Helper()
-	report, err := csvimport.Import(context.Background(), s.store, s.tenant, fstest.MapFS{"products.csv": {Data: file}}, csvimport.Options{
+	report, err := csvimport.Import(context.Background(), s.db, s.tenant, fstest.MapFS{"products.csv": {Data: file}}, csvimport.Options{
 		Refused: func(r csvimport.Refusal) { t.Errorf("refused: %+v", r) },
 	})
 	if err != nil {
@@ -95,8 +99,8 @@ func TestWhatWasExportedIsImportedWithoutADifference(t *testing.T) {
 	html := rapid.StringOfN(rapid.SampledFrom([]rune("<p>a \"',;=\r\n\t界")), 1, 20, -1)
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		from := shop{store, d.MustTenant(t, "from-"+itoa(n)).ID}
-		to := shop{store, d.MustTenant(t, "to-"+itoa(n)).ID}
+		from := shop{d.DB, store, d.MustTenant(t, "from-"+itoa(n)).ID}
+		to := shop{d.DB, store, d.MustTenant(t, "to-"+itoa(n)).ID}
 		category, _, err := store.EnsureReferences(context.Background(), from.tenant, catalog.Categories, []string{words.Draw(r, "category")})
 		if err != nil {
 			r.Fatal(err)
@@ -142,8 +146,9 @@ func TestTheRealSetsComeBackWithoutADifference(t *testing.T) {
 			t.Parallel()
 			dir := tenancytest.SharedData(t, set)
 			d := tenancytest.New(t)
-			from, to := shop{catalog.New(d.DB), d.MustTenant(t, "from").ID}, shop{catalog.New(d.DB), d.MustTenant(t, "to").ID}
-			if _, err := csvimport.Import(t.Context(), from.store, from.tenant, os.DirFS(dir), csvimport.Options{}); err != nil {
+			store := catalog.New(d.DB)
+			from, to := shop{d.DB, store, d.MustTenant(t, "from").ID}, shop{d.DB, store, d.MustTenant(t, "to").ID}
+			if _, err := csvimport.Import(t.Context(), from.db, from.tenant, catalogOf(t, dir), csvimport.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			file := from.mustExport(t)
@@ -162,4 +167,19 @@ func TestTheRealSetsComeBackWithoutADifference(t *testing.T) {
 			}
 		})
 	}
+}
+
+// catalogOf is a folder without its sales.
+func catalogOf(t *testing.T, dir string) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, name := range []string{"categories.csv", "sellers.csv", "warehouses.csv", "products.csv", "products.csv.gz"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			files[name] = &fstest.MapFile{Data: data}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	return files
 }

@@ -49,13 +49,20 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 	return count, nil
 }
 
-// EraseCustomer blanks a person's name and e-mail for good; sums stay. It returns
+// EraseCustomer blanks a person's name and e-mail for good, and forgets answers
+// that are kept for repeated requests and show them; sums stay. It returns
 // ErrNotFound.
 func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
-	touched, err := s.db.Exec(ctx, tenant, `
-		update customers set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
-		 where tenant_id = $1 and number = $2`, tenant, id)
-	if err == nil && touched == 0 {
+	var erased []idRow
+	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &erased, `
+			update customers set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
+			 where tenant_id = $1 and number = $2 returning id`, tenant, id)
+		q.Queue(`
+			delete from idempotency_keys
+			 where tenant_id = $1 and position(convert_to('"customer":{"id":' || to_json($2::text), 'UTF8') in body) > 0`, tenant, id)
+	})
+	if err == nil && len(erased) == 0 {
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {

@@ -243,8 +243,17 @@ func (k *knowledge) sold(b *batch) (map[string]soldProduct, unseenError) {
 	for _, p := range append(k.strangers, k.products...) { // whom the catalog knows is no stranger
 		sold[p.SKU] = p
 	}
+	// Of an order that is there already nothing is sold again.
+	there := map[string]bool{}
+	for _, o := range k.known {
+		there[o.Number] = true
+	}
 	var unseen unseenError
 	for _, i := range b.sorted {
+		if there[b.orders[i].Number] {
+			continue
+		}
+		there[b.orders[i].Number] = true
 		for _, item := range b.orders[i].Items {
 			if sold[item.SKU].SoldID == nil {
 				unseen = append(unseen, item.SKU)

@@ -45,11 +45,19 @@ func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
 	}
 	checkAmount(o.DiscountTotal, "discount_total", faults)
 	checkAmount(o.TaxTotal, "tax_total", faults)
-	o.Items = checkItems(o.Items, faults)
-	if len(faults) == 0 {
+	if o.Items = checkItems(o.Items, faults); soundItems(faults) && len(faults["discount_total"]) == 0 {
 		checkDiscounts(o, faults)
 	}
 	return o, faults
+}
+
+func soundItems(faults tenancy.InvalidError) bool {
+	for field := range faults {
+		if strings.HasPrefix(field, "items") {
+			return false
+		}
+	}
+	return true
 }
 
 // label checks a text in place, unless the caller found a fault in it already.
@@ -106,8 +114,11 @@ func checkItems(items []Item, faults tenancy.InvalidError) []Item {
 	}
 	checked, faulty := make([]Item, len(items)), 0
 	for i, item := range items {
-		before := len(faults)
-		checked[i] = checkItem(item, "items["+strconv.Itoa(i)+"].", faults)
+		before, place := len(faults), "items["+strconv.Itoa(i)+"]"
+		if len(faults[place]) > 0 {
+			continue // the caller could not even read it
+		}
+		checked[i] = checkItem(item, place+".", faults)
 		if len(faults) == before {
 			continue
 		}

@@ -90,8 +90,8 @@ const (
 		coalesce(t.discounts, 0), coalesce(t.tax, 0), coalesce(t.cost, 0), coalesce(t.refund_count, 0), coalesce(t.refunds, 0)`
 )
 
-// months are those that have a sale, a refund or a rollup; no statement takes in
-// more than one.
+// months are those that have a sale, a refund or a rollup. No statement takes in
+// more than one, and years without any cost nothing.
 func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) ([]time.Time, error) {
 	var first, last *time.Time
 	err := tx.QueryRow(ctx, `
@@ -113,19 +113,28 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 	}
 	// A day more at each end: the days of rollups are of no zone.
 	month, end := monthOf(tenancy.DayOf(first.AddDate(0, 0, -1), zone)), tenancy.DayOf(last.AddDate(0, 0, 1), zone)
-	var all []time.Time
+	var all, begins, ends []time.Time
 	for ; !month.After(end); month = month.AddDate(0, 1, 0) {
-		all = append(all, month)
+		next := month.AddDate(0, 1, 0)
+		all, begins, ends = append(all, month), append(begins, tenancy.StartOfDay(month, zone)), append(ends, tenancy.StartOfDay(next, zone))
 	}
-	return all, nil
+	rows, _ := tx.Query(ctx, `
+		select m.month from unnest($2::date[], $3::timestamptz[], $4::timestamptz[]) m (month, begins, ends)
+		 where exists (select from orders where tenant_id = $1 and placed_at >= m.begins and placed_at < m.ends)
+		    or exists (select from refunds where tenant_id = $1 and refunded_at >= m.begins and refunded_at < m.ends)
+		    or exists (select from sales_rollups where tenant_id = $1 and kind = any ('{1,2,3,4}') and day >= m.month and day < m.month + interval '1 month')
+		 order by m.month`, tenant, all, begins, ends) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
 // beginWork lifts the time limits of requests, for an operator's work, and reads
 // the zone in force under a lock: shared by those who count in it, alone for who
 // changes it.
 func beginWork(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock string) (*time.Location, error) {
+	// Right after an import there are no statistics, and nested loops over whole
+	// months are what the planner then takes.
 	if _, err := tx.Exec(ctx, `
-		select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+		select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), set_config('enable_nestloop', 'off', true),
 		       set_config('plan_cache_mode', 'force_custom_plan', true), set_config('work_mem', '64MB', true)`); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,50 @@
+package export
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy/csvcell"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// CSV writes a sheet: a header and the rows, each ended by CRLF. Nothing is
+// written before the first row is there, so that what fails before it leaves no
+// file.
+func CSV(to io.Writer, s Sheet) error {
+	header := strings.Join(s.columns, ",") + "\r\n"
+	row := []byte(header)
+	err := s.rows(func(cells []cell) error {
+		for i, c := range cells {
+			if i > 0 {
+				row = append(row, ',')
+			}
+			row = appendCSV(row, c)
+		}
+		_, err := to.Write(append(row, "\r\n"...))
+		header, row = "", row[:0]
+		return err
+	})
+	if err == nil {
+		_, err = io.WriteString(to, header) // of a report without rows
+	}
+	return err
+}
+
+func appendCSV(row []byte, c cell) []byte {
+	switch c.kind {
+	case text:
+		return csvcell.Append(row, csvcell.Guard(c.string))
+	case day:
+		return append(row, c.string...)
+	case id, count:
+		return strconv.AppendInt(row, c.number, 10)
+	case amount, percent:
+		return money.Cents(c.number).Append(row)
+	case moment:
+		return time.UnixMicro(c.number).UTC().AppendFormat(row, "2006-01-02T15:04:05.000000Z")
+	}
+	return row
+}

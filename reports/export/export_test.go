@@ -1,0 +1,278 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/export"
+)
+
+var march = reports.Range{From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
+
+// summary has a day with sales below cost and one with nothing but a refund.
+func summary() reports.Summary {
+	first := reports.Sums{Orders: 3, Items: 4, Units: 7, UnitsWithoutCost: 1, Revenue: 100_00, Discounts: 5_50, Tax: 19_00, Cost: 133_33}
+	second := reports.Sums{RefundCount: 1, Refunds: 123_456_789_01}
+	total := first
+	total.Add(second)
+	return reports.Summary{
+		Zone: "Europe/Berlin", Total: total, Previous: &reports.Sums{Orders: 0, Revenue: 200_00},
+		Days:     []reports.DaySums{{Day: "2026-03-01", Sums: first}, {Day: "2026-03-02", Sums: second}},
+		Channels: []reports.ChannelSums{{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: 100_00}, {Channel: "-pos", Label: "Point of sale", Sums: second}},
+	}
+}
+
+func products(write func(reports.ProductSums) error) error {
+	for _, p := range []reports.ProductSums{
+		{ProductID: new(int64(1042)), SKU: "00012345", Name: `Mug, 12" "blue"`, Sums: reports.Sums{Units: 3, Revenue: 30_00, Cost: 10_00}},
+		{SKU: "=1+1", Name: "-cmd|' /c calc'!A0", Sums: reports.Sums{Units: 1, UnitsWithoutCost: 1, Revenue: 1, Cost: 2}},
+		{ProductID: new(int64(9007199254740993)), SKU: "'=1", Name: " _x0041_ <&> 界", Sums: reports.Sums{Units: 2147483647, Revenue: 9_999_999_999_99}},
+	} {
+		if err := write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func customers(write func(reports.CustomerSums) error) error {
+	at := time.Date(2026, 3, 1, 9, 30, 15, 500_000_000, time.FixedZone("", 3600))
+	if err := write(reports.CustomerSums{CustomerID: "0017", Name: new("@Ada"), Email: new("ada@example.com"), FirstOrderAt: at, LastOrderAt: at.AddDate(0, 0, 1), Sums: reports.Sums{Orders: 3, Revenue: 100_00, Refunds: 1}}); err != nil {
+		return err
+	}
+	return write(reports.CustomerSums{CustomerID: "+49", FirstOrderAt: at, LastOrderAt: at, Sums: reports.Sums{Orders: 1}})
+}
+
+func TestCSVFiles(t *testing.T) {
+	t.Parallel()
+	s := summary()
+	for _, c := range []struct {
+		name  string
+		sheet export.Sheet
+		want  string
+	}{
+		{"a sales summary by day", export.Days(s), "date,revenue,orders,average_order_value,items_sold,discounts,tax,refunds,gross_profit,margin_percent,units_without_cost\r\n" +
+			"2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-33.33,-33.33,1\r\n2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0\r\n"},
+		{"products", export.Products(products), "product_id,sku,name,units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost\r\n" +
+			"1042,00012345,\"Mug, 12\"\" \"\"blue\"\"\",3,30.00,10.00,20.00,66.67,0\r\n,'=1+1,'-cmd|' /c calc'!A0,1,0.01,0.02,-0.01,-100.00,1\r\n" +
+			"9007199254740993,''=1,\" _x0041_ <&> 界\",2147483647,9999999999.99,0.00,9999999999.99,100.00,0\r\n"},
+		{"channels", export.Channels(reports.Channels{Rows: s.Channels}), "channel,label,revenue,orders,average_order_value,percent_of_total\r\n" +
+			"web,'=Web,100.00,3,33.33,100.00\r\n'-pos,Point of sale,0.00,0,0.00,0.00\r\n"},
+		{"customers", export.Customers(customers, true), "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at\r\n" +
+			"0017,'@Ada,ada@example.com,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z\r\n" +
+			"'+49,,,1,0.00,0.00,0.00,2026-03-01T08:30:15.500000Z,2026-03-01T08:30:15.500000Z\r\n"},
+		{"customers without names", export.Customers(customers, false), "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at\r\n" +
+			"0017,,,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z\r\n" +
+			"'+49,,,1,0.00,0.00,0.00,2026-03-01T08:30:15.500000Z,2026-03-01T08:30:15.500000Z\r\n"},
+		{"nothing", export.Channels(reports.Channels{}), "channel,label,revenue,orders,average_order_value,percent_of_total\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var b bytes.Buffer
+			if err := export.CSV(&b, c.sheet); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, b.String()); diff != "" {
+				t.Errorf("file differs (-want +got):\n%s", diff)
+			}
+			if _, err := csv.NewReader(&b).ReadAll(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// failing makes n rows and then an error.
+func failing(n int) export.Rows[reports.ProductSums] {
+	return func(write func(reports.ProductSums) error) error {
+		for range n {
+			if err := write(reports.ProductSums{}); err != nil {
+				return err
+			}
+		}
+		return io.ErrUnexpectedEOF
+	}
+}
+
+func TestWhatFailsIsTold(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := export.CSV(&b, export.Products(failing(0))); !errors.Is(err, io.ErrUnexpectedEOF) || b.Len() > 0 {
+		t.Errorf("before the first row: %q, %v", b.String(), err)
+	}
+	if err := export.CSV(&b, export.Products(failing(2))); !errors.Is(err, io.ErrUnexpectedEOF) || strings.Count(b.String(), "\r\n") != 3 {
+		t.Errorf("after two rows: %q, %v", b.String(), err)
+	}
+	if _, err := export.XLSX(export.Products(failing(2))); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("XLSX: %v", err)
+	}
+}
+
+// mustWorkbook writes sheets and reads them back.
+func mustWorkbook(t *testing.T, sheets ...export.Sheet) *excelize.File {
+	t.Helper()
+	f, err := export.XLSX(sheets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(f)
+	if err != nil || int64(len(data)) != f.Size {
+		t.Fatalf("read %d of %d bytes: %v", len(data), f.Size, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	book, err := excelize.OpenReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { book.Close() })
+	return book
+}
+
+// shown is a cell as its file has it and as a spreadsheet shows it.
+type shown struct {
+	Raw    string
+	Shown  string
+	IsText bool
+}
+
+func mustCells(t *testing.T, book *excelize.File, sheet, from string, n int) []shown {
+	t.Helper()
+	col, row, err := excelize.CellNameToCoordinates(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []shown
+	for i := range n {
+		at, _ := excelize.CoordinatesToCellName(col+i, row)
+		raw, err := book.GetCellValue(sheet, at, excelize.Options{RawCellValue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		formatted, _ := book.GetCellValue(sheet, at)
+		kind, _ := book.GetCellType(sheet, at)
+		if formula, _ := book.GetCellFormula(sheet, at); formula != "" {
+			t.Errorf("%s %s is the formula %s", sheet, at, formula)
+		}
+		all = append(all, shown{raw, formatted, kind == excelize.CellTypeInlineString})
+	}
+	return all
+}
+
+func TestAWorkbookOfASalesSummary(t *testing.T) {
+	t.Parallel()
+	book := mustWorkbook(t, export.Summary(summary(), reports.SummaryQuery{Range: march, Compare: true}, "EUR")...)
+	if diff := cmp.Diff([]string{"Summary", "Daily", "Channels", "Comparison"}, book.GetSheetList()); diff != "" {
+		t.Errorf("sheets differ (-want +got):\n%s", diff)
+	}
+	for _, c := range []struct {
+		sheet, from string
+		want        []shown
+	}{
+		{"Summary", "A1", []shown{{"figure", "figure", true}, {"value", "value", true}}},
+		{"Summary", "A2", []shown{{"from", "from", true}, {"46082", "2026-03-01", false}}},
+		{"Summary", "A3", []shown{{"to", "to", true}, {"46083", "2026-03-02", false}}},
+		{"Summary", "A4", []shown{{"currency", "currency", true}, {"EUR", "EUR", true}}},
+		{"Summary", "A5", []shown{{"timezone", "timezone", true}, {"Europe/Berlin", "Europe/Berlin", true}}},
+		{"Summary", "A6", []shown{{"total_revenue", "total_revenue", true}, {"100", "100.00", false}}},
+		{"Summary", "A12", []shown{{"gross_profit", "gross_profit", true}, {"-33.33", "-33.33", false}}},
+		{"Summary", "A13", []shown{{"gross_margin_percent", "gross_margin_percent", true}, {"-33.33", "-33.33", false}}},
+		{"Daily", "A2", []shown{{"46082", "2026-03-01", false}, {"100", "100.00", false}, {"3", "3", false}, {"33.33", "33.33", false}, {"7", "7", false}}},
+		{"Daily", "H3", []shown{{"123456789.01", "123,456,789.01", false}, {"0", "0.00", false}, {"0", "0.00", false}, {"0", "0", false}}},
+		{"Channels", "A3", []shown{{"-pos", "-pos", true}, {"0", "0.00", false}, {"0", "0", false}}},
+		{"Comparison", "A2", []shown{{"from", "from", true}, {"46080", "2026-02-27", false}}},
+		{"Comparison", "A4", []shown{{"total_revenue", "total_revenue", true}, {"200", "200.00", false}}},
+		{"Comparison", "A5", []shown{{"revenue_change_percent", "revenue_change_percent", true}, {"-50", "-50.00", false}}},
+		{"Comparison", "A6", []shown{{"orders_change_percent", "orders_change_percent", true}, {"", "", false}}},
+	} {
+		if diff := cmp.Diff(c.want, mustCells(t, book, c.sheet, c.from, len(c.want))); diff != "" {
+			t.Errorf("%s from %s differs (-want +got):\n%s", c.sheet, c.from, diff)
+		}
+	}
+	for _, sheet := range book.GetSheetList() {
+		panes, err := book.GetPanes(sheet)
+		if err != nil || !panes.Freeze || panes.YSplit != 1 {
+			t.Errorf("%s: panes = %+v, %v", sheet, panes, err)
+		}
+		id, _ := book.GetCellStyle(sheet, "A1")
+		if style, err := book.GetStyle(id); err != nil || style.Font == nil || !style.Font.Bold {
+			t.Errorf("%s: style of the header = %+v, %v", sheet, style, err)
+		}
+	}
+	without := summary()
+	without.Previous = nil
+	book = mustWorkbook(t, export.Summary(without, reports.SummaryQuery{Range: march}, "EUR")...)
+	if got := book.GetSheetList(); len(got) != 3 {
+		t.Errorf("sheets without comparison = %v", got)
+	}
+}
+
+func TestACellOfAWorkbookHasAType(t *testing.T) {
+	t.Parallel()
+	book := mustWorkbook(t, export.Products(products))
+	for from, want := range map[string][]shown{
+		"A2": {{"1042", "1042", false}, {"00012345", "00012345", true}, {`Mug, 12" "blue"`, `Mug, 12" "blue"`, true}, {"3", "3", false}, {"30", "30.00", false}},
+		"A3": {{"", "", false}, {"=1+1", "=1+1", true}, {"-cmd|' /c calc'!A0", "-cmd|' /c calc'!A0", true}, {"1", "1", false}, {"0.01", "0.01", false}, {"0.02", "0.02", false}, {"-0.01", "-0.01", false}, {"-100", "-100.00", false}},
+		"B4": {{"'=1", "'=1", true}, {" _x0041_ <&> 界", " _x0041_ <&> 界", true}, {"2147483647", "2,147,483,647", false}, {"9999999999.99", "9,999,999,999.99", false}},
+	} {
+		if diff := cmp.Diff(want, mustCells(t, book, "Products", from, len(want))); diff != "" {
+			t.Errorf("from %s differs (-want +got):\n%s", from, diff)
+		}
+	}
+	book = mustWorkbook(t, export.Customers(customers, true))
+	if diff := cmp.Diff([]shown{{"0017", "0017", true}, {"@Ada", "@Ada", true}}, mustCells(t, book, "Customers", "A2", 2)); diff != "" {
+		t.Errorf("a person differs (-want +got):\n%s", diff)
+	}
+	if got := mustCells(t, book, "Customers", "H2", 1)[0]; got.Shown != "2026-03-01 08:30:15" || got.IsText || !strings.HasPrefix(got.Raw, "46082.354") {
+		t.Errorf("first_order_at = %+v", got)
+	}
+	if got := mustWorkbook(t, export.Channels(reports.Channels{})); len(mustRows(t, got, "Channels")) != 1 {
+		t.Error("a report without rows is not a header alone")
+	}
+}
+
+func mustRows(t *testing.T, book *excelize.File, sheet string) [][]string {
+	t.Helper()
+	rows, err := book.GetRows(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestNothingStaysOnDisk is not parallel: it moves the temporary directory.
+func TestNothingStaysOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	f, err := export.XLSX(export.Customers(people(50_000, func() {}), true)) // more than excelize keeps in memory
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Fatalf("%d entries in the temporary directory, want the file's own", len(left))
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := export.XLSX(export.Products(failing(100_000))); err == nil {
+		t.Error("no error")
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v stays", left)
+	}
+	t.Setenv("TMPDIR", dir+"/absent")
+	if _, err := export.XLSX(export.Products(products)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a temporary directory: %v", err)
+	}
+}

@@ -1,0 +1,337 @@
+package reports_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// The figures of testdata/shop were worked out by hand, see figures.md there.
+func TestTheSmallShopHasTheFiguresWorkedOutByHand(t *testing.T) {
+	t.Parallel()
+	s := mustGoldenShop(t, os.DirFS("testdata/shop"), "America/New_York")
+	s.mustAgree(t)
+	s.compare(t, "testdata/shop/figures.json")
+	s.changeCatalog(t)
+	t.Run("after the catalog has changed", func(t *testing.T) { s.compare(t, "testdata/shop/figures.json") })
+}
+
+// The figures of the real shops are computed by testdata/golden.py.
+func TestRealShopsHaveTheFiguresComputedFromTheirFiles(t *testing.T) {
+	t.Parallel()
+	for _, set := range []string{"uci", "contoso"} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			s := mustGoldenShop(t, os.DirFS(tenancytest.SharedData(t, set)), "UTC")
+			s.compare(t, "testdata/golden_"+set+".json")
+		})
+	}
+}
+
+func TestGoldenFiguresAreWhatTheScriptComputes(t *testing.T) {
+	t.Parallel()
+	data, out := filepath.Dir(tenancytest.SharedData(t, "uci")), t.TempDir()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Logf("the files are taken as they stand: %v", err)
+		return
+	}
+	if output, err := exec.CommandContext(t.Context(), python, "testdata/golden.py", data, out).CombinedOutput(); err != nil {
+		t.Fatalf("golden.py: %v\n%s", err, output)
+	}
+	for _, name := range []string{"golden_uci.json", "golden_contoso.json"} {
+		if !bytes.Equal(mustFile(t, filepath.Join(out, name)), mustFile(t, filepath.Join("testdata", name))) {
+			t.Errorf("testdata/%s is not what testdata/golden.py computes", name)
+		}
+	}
+}
+
+func mustFile(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// goldenReport is a report with the figures that it must show, by name. A row may
+// leave figures out.
+type goldenReport struct {
+	Report     string
+	From, To   string
+	Number     string // of a sale
+	Channel    string
+	GroupBy    string `json:"group_by"`
+	Metrics    []string
+	Channels   []string
+	Categories []string
+	Sort       string
+	Ascending  bool
+	PerPage    int `json:"per_page"`
+	Rows       []goldenRow
+}
+
+type goldenRow = map[string]string
+
+// String names the report as a test does.
+func (g goldenReport) String() string {
+	name := []string{strings.ReplaceAll(g.Report, "_", " ")}
+	for _, part := range []struct{ word, value string }{
+		{"of", g.Number}, {"by", g.GroupBy}, {"of", g.Channel}, {"of", strings.Join(g.Channels, " and ")}, {"in", strings.Join(g.Categories, " and ")},
+		{"with", strings.Join(g.Metrics, " and ")}, {"by", g.Sort}, {"from", g.From}, {"to", g.To},
+	} {
+		if part.value != "" {
+			name = append(name, part.word, part.value)
+		}
+	}
+	return strings.Join(name, " ")
+}
+
+// compare reads what a file says the reports must show, and compares.
+func (s *goldenShop) compare(t *testing.T, path string) {
+	var wanted []goldenReport
+	file := json.NewDecoder(bytes.NewReader(mustFile(t, path)))
+	file.DisallowUnknownFields()
+	if err := file.Decode(&wanted); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range wanted {
+		t.Run(want.String(), func(t *testing.T) {
+			got, err := s.figures(t, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range min(len(got), len(want.Rows)) {
+				got[i] = onlyWanted(got[i], want.Rows[i])
+			}
+			if diff := gocmp.Diff(want.Rows, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// onlyWanted keeps the figures that are asked for.
+func onlyWanted(got, want goldenRow) goldenRow {
+	kept := goldenRow{}
+	for name := range want {
+		if figure, ok := got[name]; ok {
+			kept[name] = figure
+		}
+	}
+	return kept
+}
+
+// figures asks for a report and writes what it shows as text.
+func (s *goldenShop) figures(t *testing.T, g goldenReport) ([]goldenRow, error) {
+	switch g.Report {
+	case "summary", "previous", "daily", "by_channel":
+		return s.summary(t, g)
+	case "channels":
+		got, err := s.reports.Channels(t.Context(), s.tenant, reports.ChannelsQuery{Range: g.mustRange(t)})
+		return channelRows(got.Rows), err
+	case "products":
+		return s.products(t, g)
+	case "customers", "customers_summary":
+		return s.customers(t, g)
+	case "custom", "custom_total":
+		return s.custom(t, g)
+	case "reconcile":
+		return s.reconcile(t, g)
+	case "sale":
+		return s.sale(t, g)
+	case "refunded_above_paid":
+		return []goldenRow{{"orders": strconv.Itoa(len(s.abovePaid))}}, nil
+	}
+	return nil, errors.New("no such report")
+}
+
+func (g goldenReport) mustRange(t *testing.T) reports.Range {
+	t.Helper()
+	from, err := time.Parse(time.DateOnly, g.From)
+	to, err2 := time.Parse(time.DateOnly, g.To)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return reports.Range{From: from, To: to}
+}
+
+// sumRow is every figure that follows from sums, and more.
+func sumRow(s reports.Sums, more ...string) goldenRow {
+	row := goldenRow{
+		"items": strconv.FormatInt(s.Items, 10), "units_without_cost": strconv.FormatInt(s.UnitsWithoutCost, 10),
+		"cost": s.Cost.String(), "refund_count": strconv.FormatInt(s.RefundCount, 10),
+	}
+	for _, m := range reports.Metrics {
+		row[m.Name] = m.Of(s).Text(m.Unit)
+	}
+	for pair := range slices.Chunk(more, 2) {
+		row[pair[0]] = pair[1]
+	}
+	return row
+}
+
+func (s *goldenShop) summary(t *testing.T, g goldenReport) (rows []goldenRow, err error) {
+	got, err := s.reports.Summary(t.Context(), s.tenant, reports.SummaryQuery{Range: g.mustRange(t), Channel: g.Channel, Compare: true})
+	if err != nil {
+		return nil, err
+	}
+	switch g.Report {
+	case "summary":
+		return []goldenRow{sumRow(got.Total)}, nil
+	case "previous":
+		return []goldenRow{sumRow(*got.Previous,
+			"revenue_change_percent", changeText(int64(got.Total.Revenue), int64(got.Previous.Revenue)),
+			"orders_change_percent", changeText(got.Total.Orders, got.Previous.Orders))}, nil
+	case "by_channel":
+		return channelRows(got.Channels), nil
+	}
+	for _, d := range got.Days {
+		rows = append(rows, sumRow(d.Sums, "group", d.Day))
+	}
+	return rows, nil
+}
+
+func changeText(now, before int64) string {
+	if c := reports.Change(now, before); c != nil {
+		return c.Text(reports.Percent)
+	}
+	return "null"
+}
+
+func channelRows(channels []reports.ChannelSums) []goldenRow {
+	rows := []goldenRow{}
+	for _, c := range channels {
+		rows = append(rows, sumRow(c.Sums, "group", c.Channel, "label", c.Label, "percent_of_total", c.PercentOfTotal.Text(reports.Percent)))
+	}
+	return rows
+}
+
+func (s *goldenShop) products(t *testing.T, g goldenReport) ([]goldenRow, error) {
+	q := reports.ProductsQuery{Range: g.mustRange(t), By: g.Sort, Ascending: g.Ascending, Page: 1, PerPage: cmp.Or(g.PerPage, 100)}
+	for _, name := range g.Categories {
+		q.CategoryID = new(s.categories[name])
+	}
+	got, err := s.reports.Products(t.Context(), s.tenant, q)
+	rows := []goldenRow{}
+	for _, p := range got.Rows {
+		known := p.ProductID != nil
+		if known && *p.ProductID != s.productIDs[p.SKU] {
+			t.Errorf("product %s has id %d, want %d", p.SKU, *p.ProductID, s.productIDs[p.SKU])
+		}
+		rows = append(rows, sumRow(p.Sums, "sku", p.SKU, "name", p.Name, "in_catalog", strconv.FormatBool(known), "count", strconv.FormatInt(got.Count, 10)))
+	}
+	return rows, err
+}
+
+func (s *goldenShop) customers(t *testing.T, g goldenReport) ([]goldenRow, error) {
+	got, err := s.reports.Customers(t.Context(), s.tenant, reports.CustomersQuery{
+		Range: g.mustRange(t), Channel: g.Channel, By: g.Sort, Ascending: g.Ascending, Page: 1, PerPage: cmp.Or(g.PerPage, 100)})
+	if g.Report == "customers_summary" {
+		return []goldenRow{{
+			"total_customers": strconv.FormatInt(got.Customers, 10), "new_customers": strconv.FormatInt(got.New, 10),
+			"returning_customers": strconv.FormatInt(got.Customers-got.New, 10), "guest_orders": strconv.FormatInt(got.Guests.Orders, 10),
+			"repeat_rate_percent": got.RepeatRatePercent().Text(reports.Percent), "average_revenue_per_customer": got.AverageRevenue().String(),
+		}}, err
+	}
+	rows := []goldenRow{}
+	for _, c := range got.Rows {
+		rows = append(rows, sumRow(c.Sums, "customer_id", c.CustomerID, "name", textOf(c.Name), "email", textOf(c.Email),
+			"first_order_at", c.FirstOrderAt.UTC().Format(time.RFC3339), "last_order_at", c.LastOrderAt.UTC().Format(time.RFC3339)))
+	}
+	return rows, err
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (s *goldenShop) custom(t *testing.T, g goldenReport) ([]goldenRow, error) {
+	q := reports.CustomQuery{Range: g.mustRange(t), GroupBy: g.GroupBy, Channels: g.Channels, Metrics: g.Metrics}
+	if q.Metrics == nil {
+		for _, m := range reports.Metrics {
+			q.Metrics = append(q.Metrics, m.Name)
+		}
+	}
+	for _, name := range g.Categories {
+		q.CategoryIDs = append(q.CategoryIDs, s.categories[name])
+	}
+	got, err := s.reports.Custom(t.Context(), s.tenant, q)
+	if g.Report == "custom_total" {
+		return []goldenRow{sumRow(got.Total)}, err
+	}
+	rows := []goldenRow{}
+	for _, r := range got.Rows {
+		rows = append(rows, sumRow(r.Sums, "group", r.Key, "label", r.Label))
+	}
+	return rows, err
+}
+
+// reconcile shows the facts; every other column must say the same.
+func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, err error) {
+	got, err := s.reports.Reconcile(t.Context(), s.tenant, g.mustRange(t))
+	balanced := got.Balanced
+	for _, tie := range got.Ties {
+		balanced = balanced && tie.Balanced
+		for i, column := range []*reports.Figure{&tie.Summary, tie.Channels, tie.Days, tie.Products, tie.Categories, tie.Sellers} {
+			if column != nil && *column != tie.Facts {
+				t.Errorf("%s: column %d has %d, the facts %d", tie.Figure, i, *column, tie.Facts)
+			}
+		}
+		rows = append(rows, goldenRow{"figure": tie.Figure, "facts": tie.Facts.Text(tie.Unit)})
+	}
+	if err == nil && !balanced {
+		t.Error("not balanced")
+	}
+	return rows, err
+}
+
+// sale shows an order and those of its lines that are asked for.
+func (s *goldenShop) sale(t *testing.T, g goldenReport) ([]goldenRow, error) {
+	got, err := s.sales.Sale(t.Context(), s.tenant.ID, g.Number)
+	if err != nil {
+		return nil, err
+	}
+	if len(got.Lines) != int(got.ItemCount) {
+		t.Errorf("%d lines, want %d", len(got.Lines), got.ItemCount)
+	}
+	whole := reports.Sums{
+		Items: int64(got.ItemCount), Units: got.Units, UnitsWithoutCost: got.UnitsWithoutCost,
+		Revenue: got.Revenue, Discounts: got.Discounts, Tax: got.Tax, Cost: got.Cost, Refunds: got.Refunded,
+	}
+	rows, lines := []goldenRow{sumRow(whole)}, reports.Sums{Items: whole.Items, Cost: whole.Cost, UnitsWithoutCost: whole.UnitsWithoutCost}
+	for _, l := range got.Lines {
+		sums := reports.Sums{
+			Units: int64(l.Quantity), Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount,
+			Discounts: l.Discount, Tax: l.Tax, Refunds: l.Refunded,
+		}
+		lines.Add(sums)
+		number := strconv.Itoa(int(l.Line))
+		if slices.ContainsFunc(g.Rows, func(r goldenRow) bool { return r["line"] == number }) {
+			rows = append(rows, sumRow(sums, "line", number, "sku", l.SKU, "name", l.Name))
+		}
+	}
+	if diff := gocmp.Diff(whole, lines); diff != "" {
+		t.Errorf("the lines do not add up to the order (-order +lines):\n%s", diff)
+	}
+	return rows, nil
+}

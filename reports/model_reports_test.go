@@ -1,0 +1,344 @@
+package reports_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/reports"
+)
+
+func (m *model) summary(q reports.SummaryQuery) reports.Summary {
+	keep := func(p modelPart) bool { return q.Channel == "" || p.order.Channel == q.Channel }
+	days := modelDays(q.Range)
+	parts := m.counted(days, keep)
+	want := reports.Summary{Zone: m.zone.String(), Total: modelSums(parts), Channels: m.byChannel(parts)}
+	groups := modelGroups(parts, func(p modelPart) string { return p.day })
+	for _, day := range days {
+		want.Days = append(want.Days, reports.DaySums{Day: day, Sums: modelSums(groups[day])})
+	}
+	if q.Compare {
+		before := modelSums(m.counted(modelPrevious(q.Range, len(days)), keep))
+		want.Previous = &before
+	}
+	if q.Explain {
+		e := modelExplain(m.leftOut(q.Range, modelOne(q.Channel), nil, want.Total), []reports.Group{{Path: "summary", Sums: want.Total}},
+			"by_channel", want.Channels, func(r reports.ChannelSums) reports.Sums { return r.Sums })
+		e = modelExplain(e.LeftOut, e.Groups, "daily_breakdown", want.Days, func(r reports.DaySums) reports.Sums { return r.Sums })
+		if q.Compare {
+			e.Groups = append(e.Groups, reports.Group{Path: "comparison", Sums: *want.Previous})
+		}
+		want.Explain = e
+	}
+	return want
+}
+
+// leftOut is what lies in the range and does not count in a report with these
+// filters, whose sum is total.
+func (m *model) leftOut(r reports.Range, channels []string, categories []int64, total reports.Sums) []reports.LeftOut {
+	days := modelDays(r)
+	inChannels := func(p modelPart) bool { return modelIn(channels, p.order.Channel) }
+	out := []reports.LeftOut{{Reason: "cancelled", Sums: modelSums(m.parts(days, func(p modelPart) bool { return p.order.cancelled }))}}
+	if len(channels) > 0 {
+		out = append(out, reports.LeftOut{Reason: "other_channel", Sums: modelSums(m.counted(days, func(p modelPart) bool { return !inChannels(p) }))})
+	}
+	if len(categories) > 0 {
+		// An order counts if any of its items does.
+		other := modelSums(m.counted(days, func(p modelPart) bool { return inChannels(p) && !modelIn(categories, p.category) }))
+		all := modelSums(m.counted(days, inChannels))
+		other.Orders, other.RefundCount = all.Orders-total.Orders, all.RefundCount-total.RefundCount
+		out = append(out, reports.LeftOut{Reason: "other_category", Sums: other})
+	}
+	return out
+}
+
+// modelExplain has the sums of each row under its path, after those of first.
+func modelExplain[R any](out []reports.LeftOut, first []reports.Group, path string, rows []R, sums func(R) reports.Sums) *reports.Explain {
+	e := &reports.Explain{Groups: first, LeftOut: out}
+	for i, row := range rows {
+		e.Groups = append(e.Groups, reports.Group{Path: fmt.Sprintf("%s[%d]", path, i), Sums: sums(row)})
+	}
+	return e
+}
+
+func modelOne(channel string) []string {
+	if channel == "" {
+		return nil
+	}
+	return []string{channel}
+}
+
+// modelPrevious are as many days, ending the day before a range.
+func modelPrevious(r reports.Range, n int) []string {
+	return modelDays(reports.Range{From: r.From.Add(-time.Duration(n) * 24 * time.Hour), To: r.From.Add(-24 * time.Hour)})
+}
+
+func (m *model) byChannel(parts []modelPart) (rows []reports.ChannelSums) {
+	for channel, parts := range modelGroups(parts, func(p modelPart) string { return p.order.Channel }) {
+		rows = append(rows, reports.ChannelSums{Channel: channel, Label: m.channels[channel], Sums: modelSums(parts)})
+	}
+	slices.SortFunc(rows, func(a, b reports.ChannelSums) int {
+		return cmp.Or(cmp.Compare(b.Revenue, a.Revenue), strings.Compare(a.Channel, b.Channel))
+	})
+	var revenue []int64
+	for _, r := range rows {
+		revenue = append(revenue, int64(r.Revenue))
+	}
+	for i, percent := range modelSpread(10_000, revenue) {
+		rows[i].PercentOfTotal = reports.Figure(percent)
+	}
+	return rows
+}
+
+func (m *model) byChannels(q reports.ChannelsQuery) reports.Channels {
+	parts := m.counted(modelDays(q.Range), func(modelPart) bool { return true })
+	want := reports.Channels{Zone: m.zone.String(), Total: modelSums(parts), Rows: m.byChannel(parts)}
+	if q.Explain {
+		want.Explain = modelExplain(m.leftOut(q.Range, nil, nil, want.Total), []reports.Group{{Path: "total", Sums: want.Total}},
+			"rows", want.Rows, func(r reports.ChannelSums) reports.Sums { return r.Sums })
+	}
+	return want
+}
+
+func (m *model) productsPage(q reports.ProductsQuery, all []reports.ProductSums) reports.Products {
+	want := reports.Products{Zone: m.zone.String(), Rows: modelPage(all, q.Page, q.PerPage), Count: int64(len(all))}
+	if q.Explain {
+		var categories []int64
+		if q.CategoryID != nil {
+			categories = []int64{*q.CategoryID}
+		}
+		total := modelSums(m.counted(modelDays(q.Range), func(p modelPart) bool { return modelIn(categories, p.category) }))
+		want.Explain = modelExplain(m.leftOut(q.Range, nil, categories, total), nil,
+			"rows", want.Rows, func(r reports.ProductSums) reports.Sums { return r.Sums })
+	}
+	return want
+}
+
+func modelPage[T any](rows []T, page, size int) []T {
+	from := min(len(rows), (page-1)*size)
+	return rows[from:min(len(rows), from+size)]
+}
+
+// allProducts has the rows of all pages.
+func (m *model) allProducts(q reports.ProductsQuery) []reports.ProductSums {
+	type key struct {
+		id  int64
+		sku string
+	}
+	parts := m.counted(modelDays(q.Range), func(p modelPart) bool { return q.CategoryID == nil || p.category == *q.CategoryID })
+	var rows []reports.ProductSums
+	for key, parts := range modelGroups(parts, func(p modelPart) key {
+		if p.product != 0 {
+			return key{id: p.product}
+		}
+		return key{sku: p.sku}
+	}) {
+		row := reports.ProductSums{SKU: key.sku, Name: key.sku, Sums: modelSums(parts)}
+		if key.id != 0 {
+			last := m.latest(func(l modelLook) bool { return l.product == key.id })
+			row.ProductID, row.SKU, row.Name = &key.id, last.sku, last.name
+		}
+		if row.Items > 0 {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b reports.ProductSums) int {
+		metric := map[string]string{"": "revenue", "revenue": "revenue", "units": "units_sold", "margin": "margin_percent"}[q.By]
+		first := cmp.Compare(modelFigure(metric, a.Sums), modelFigure(metric, b.Sums))
+		if !q.Ascending {
+			first = -first
+		}
+		return cmp.Or(first, cmp.Compare(b.Revenue, a.Revenue), modelNullLast(a.ProductID, b.ProductID), strings.Compare(a.SKU, b.SKU))
+	})
+	return rows
+}
+
+func modelNullLast(a, b *int64) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return cmp.Compare(*a, *b)
+}
+
+func (m *model) customersPage(q reports.CustomersQuery, all reports.Customers) reports.Customers {
+	want := all
+	want.Rows = modelPage(all.Rows, q.Page, q.PerPage)
+	if q.Explain {
+		without := modelSums(m.counted(modelDays(q.Range), func(p modelPart) bool {
+			return (q.Channel == "" || p.order.Channel == q.Channel) && p.order.Customer != nil && p.refund != nil &&
+				!slices.ContainsFunc(all.Rows, func(r reports.CustomerSums) bool { return r.CustomerID == p.order.Customer.ID })
+		}))
+		out := append(m.leftOut(q.Range, modelOne(q.Channel), nil, all.Total),
+			reports.LeftOut{Reason: "guest", Sums: want.Guests}, reports.LeftOut{Reason: "no_order", Sums: without})
+		want.Explain = modelExplain(out, []reports.Group{{Path: "summary", Sums: want.Total}, {Path: "guests", Sums: want.Guests}},
+			"rows", want.Rows, func(r reports.CustomerSums) reports.Sums { return r.Sums })
+	}
+	return want
+}
+
+// allCustomers has the rows of all pages.
+func (m *model) allCustomers(q reports.CustomersQuery) reports.Customers {
+	days := modelDays(q.Range)
+	parts := m.counted(days, func(p modelPart) bool { return q.Channel == "" || p.order.Channel == q.Channel })
+	people := modelGroups(parts, func(p modelPart) string {
+		if p.order.Customer == nil {
+			return ""
+		}
+		return p.order.Customer.ID
+	})
+	want := reports.Customers{Zone: m.zone.String(), Guests: modelSums(people[""])}
+	delete(people, "")
+	var all []modelPart
+	for id, parts := range people {
+		row := reports.CustomerSums{CustomerID: id, Sums: modelSums(parts)}
+		if row.Orders == 0 {
+			continue
+		}
+		all = append(all, parts...)
+		for _, p := range parts {
+			if p.refund == nil && p.order.PlacedAt.After(row.LastOrderAt) {
+				row.LastOrderAt = p.order.PlacedAt
+			}
+		}
+		for _, o := range m.orders {
+			if o.Customer == nil || o.Customer.ID != id {
+				continue
+			}
+			if o.Customer.Name != nil {
+				row.Name, row.Email = o.Customer.Name, o.Customer.Email
+			}
+			if !o.cancelled && (row.FirstOrderAt.IsZero() || o.PlacedAt.Before(row.FirstOrderAt)) {
+				row.FirstOrderAt = o.PlacedAt
+			}
+		}
+		if row.FirstOrderAt.In(m.zone).Format(time.DateOnly) >= days[0] {
+			want.New++
+		}
+		want.Rows = append(want.Rows, row)
+	}
+	want.Total, want.Customers = modelSums(all), int64(len(want.Rows))
+	slices.SortFunc(want.Rows, func(a, b reports.CustomerSums) int {
+		first := cmp.Compare(a.Revenue, b.Revenue)
+		switch q.By {
+		case "orders":
+			first = cmp.Compare(a.Orders, b.Orders)
+		case "last_order":
+			first = a.LastOrderAt.Compare(b.LastOrderAt)
+		}
+		if !q.Ascending {
+			first = -first
+		}
+		return cmp.Or(first, strings.Compare(a.CustomerID, b.CustomerID))
+	})
+	return want
+}
+
+func (m *model) custom(q reports.CustomQuery) reports.Custom {
+	days := modelDays(q.Range)
+	parts := m.counted(days, func(p modelPart) bool {
+		return modelIn(q.Channels, p.order.Channel) && modelIn(q.CategoryIDs, p.category)
+	})
+	want := reports.Custom{Zone: m.zone.String(), Total: modelSums(parts)}
+	switch q.GroupBy {
+	case "day":
+		want.Rows = modelPeriods(days, parts, func(day string) string { return day })
+	case "week":
+		want.Rows = modelPeriods(days, parts, modelMonday)
+	case "month":
+		want.Rows = modelPeriods(days, parts, func(day string) string { return day[:7] })
+	case "channel":
+		for channel, parts := range modelGroups(parts, func(p modelPart) string { return p.order.Channel }) {
+			want.Rows = append(want.Rows, reports.GroupSums{Key: channel, Label: m.channels[channel], Sums: modelSums(parts)})
+		}
+	case "category":
+		want.Rows = m.byReference(parts, m.categories,
+			func(l modelLook) int64 { return l.category }, func(l modelLook) string { return l.categoryName })
+	case "seller":
+		want.Rows = m.byReference(parts, m.sellers,
+			func(l modelLook) int64 { return l.seller }, func(l modelLook) string { return l.sellerName })
+	}
+	if q.GroupBy != "day" && q.GroupBy != "week" && q.GroupBy != "month" {
+		slices.SortFunc(want.Rows, func(a, b reports.GroupSums) int {
+			return cmp.Or(
+				cmp.Compare(modelFigure(q.Metrics[0], b.Sums), modelFigure(q.Metrics[0], a.Sums)),
+				strings.Compare(a.Label, b.Label), modelNullLast(a.ID, b.ID), strings.Compare(a.Key, b.Key))
+		})
+	}
+	if q.Explain {
+		want.Explain = modelExplain(m.leftOut(q.Range, q.Channels, q.CategoryIDs, want.Total), []reports.Group{{Path: "totals", Sums: want.Total}},
+			"rows", want.Rows, func(r reports.GroupSums) reports.Sums { return r.Sums })
+	} else if len(q.CategoryIDs) > 1 && !slices.Contains(q.Metrics, "orders") && !slices.Contains(q.Metrics, "avg_order_value") {
+		// Nobody asked for what is dear to count.
+		want.Total.Orders, want.Total.RefundCount = 0, 0
+		for i := range want.Rows {
+			if q.GroupBy != "category" {
+				want.Rows[i].Orders, want.Rows[i].RefundCount = 0, 0
+			}
+		}
+	}
+	return want
+}
+
+// modelPeriods has a row for each period of the days, in their order.
+func modelPeriods(days []string, parts []modelPart, period func(day string) string) []reports.GroupSums {
+	groups := modelGroups(parts, func(p modelPart) string { return period(p.day) })
+	var rows []reports.GroupSums
+	for _, day := range days {
+		if key := period(day); len(rows) == 0 || rows[len(rows)-1].Key != key {
+			rows = append(rows, reports.GroupSums{Key: key, Label: key, Sums: modelSums(groups[key])})
+		}
+	}
+	return rows
+}
+
+func (m *model) byReference(parts []modelPart, now map[int64]string, id func(modelLook) int64, name func(modelLook) string) (rows []reports.GroupSums) {
+	for key, parts := range modelGroups(parts, func(p modelPart) int64 { return id(p.modelLook) }) {
+		row := reports.GroupSums{Label: "None", Sums: modelSums(parts)}
+		if key != 0 {
+			row.ID, row.Label = &key, now[key]
+			if row.Label == "" {
+				row.Label = name(m.latest(func(l modelLook) bool { return id(l) == key }))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
+	s := modelSums(m.counted(modelDays(r), func(modelPart) bool { return true }))
+	want := reports.Reconciliation{Zone: m.zone.String(), Balanced: true}
+	for _, f := range []struct {
+		name   string
+		unit   reports.Unit
+		value  int64
+		orders bool // counts orders or refunds: one may be in several groups
+	}{
+		{"revenue", reports.Money, int64(s.Revenue), false},
+		{"discounts", reports.Money, int64(s.Discounts), false},
+		{"tax", reports.Money, int64(s.Tax), false},
+		{"cost", reports.Money, int64(s.Cost), false},
+		{"gross_profit", reports.Money, int64(s.Revenue) - int64(s.Cost), false},
+		{"refunds", reports.Money, int64(s.Refunds), false},
+		{"orders", reports.Number, s.Orders, true},
+		{"items", reports.Number, s.Items, false},
+		{"units_sold", reports.Number, s.Units, false},
+		{"units_without_cost", reports.Number, s.UnitsWithoutCost, false},
+		{"refund_count", reports.Number, s.RefundCount, true},
+	} {
+		v := reports.Figure(f.value)
+		tie := reports.Tie{Figure: f.name, Unit: f.unit, Facts: v, Summary: v, Channels: &v, Days: &v, Balanced: true}
+		if !f.orders {
+			tie.Products, tie.Categories, tie.Sellers = &v, &v, &v
+		}
+		want.Ties = append(want.Ties, tie)
+	}
+	return want
+}

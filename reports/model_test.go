@@ -1,0 +1,304 @@
+package reports_test
+
+import (
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// model is what a tenant's senders sent and its catalog was like. It computes every
+// report from that by the definitions alone, without sums kept anywhere: it goes
+// through everything that was ever sold, for every figure of every group.
+type model struct {
+	zone       *time.Location
+	products   map[string]modelProduct // by SKU, as the catalog has them now
+	changes    int                     // how often the catalog has changed
+	orders     []*modelOrder
+	channels   map[string]string // labels, as they are now
+	categories map[int64]string  // names, likewise
+	sellers    map[int64]string
+}
+
+type modelProduct struct {
+	id               int64
+	name             string
+	cost             *money.Cents
+	category, seller int64 // 0 is none
+}
+
+type modelOrder struct {
+	sales.Order
+	cancelled bool
+	lines     []modelLine
+	refunds   []modelRefund
+}
+
+type modelLine struct {
+	modelLook
+	quantity, gross, discount, tax, cost int64
+	costless                             bool
+}
+
+// modelLook is what a product looked like when it was sold.
+type modelLook struct {
+	changes          int
+	sku, name        string
+	product          int64 // 0 where the catalog did not know the SKU
+	category, seller int64
+	categoryName     string
+	sellerName       string
+}
+
+type modelRefund struct {
+	sales.Refund
+	shares []int64 // of each line
+}
+
+// sell adds an order as the catalog is now.
+func (m *model) sell(sent sales.Order) *modelOrder {
+	o := &modelOrder{Order: sent}
+	var discount int64
+	for _, item := range sent.Items {
+		look, cost := m.look(item.SKU)
+		if item.UnitCost != nil {
+			cost = item.UnitCost
+		}
+		l := modelLine{modelLook: look, quantity: item.Quantity, gross: item.Quantity * int64(item.UnitPrice), costless: cost == nil}
+		if cost != nil {
+			l.cost = item.Quantity * int64(*cost)
+		}
+		if item.Discount != nil {
+			l.discount = int64(*item.Discount)
+		}
+		discount += l.discount
+		o.lines = append(o.lines, l)
+	}
+	if sent.DiscountTotal != nil {
+		for i, share := range o.spread(int64(*sent.DiscountTotal) - discount) {
+			o.lines[i].discount += share
+		}
+	}
+	if sent.TaxTotal != nil {
+		for i, share := range o.spread(int64(*sent.TaxTotal)) {
+			o.lines[i].tax = share
+		}
+	}
+	m.orders = append(m.orders, o)
+	if _, known := m.channels[sent.Channel]; !known {
+		m.channels[sent.Channel] = sent.Channel
+	}
+	return o
+}
+
+func (m *model) look(sku string) (modelLook, *money.Cents) {
+	p, known := m.products[sku]
+	if !known {
+		return modelLook{changes: m.changes, sku: sku, name: sku}, nil
+	}
+	return modelLook{
+		changes: m.changes, sku: sku, name: p.name, product: p.id, category: p.category, seller: p.seller,
+		categoryName: m.categories[p.category], sellerName: m.sellers[p.seller],
+	}, p.cost
+}
+
+func (o *modelOrder) giveBack(r sales.Refund) {
+	o.refunds = append(o.refunds, modelRefund{r, o.spread(int64(r.Amount))})
+}
+
+// spread spreads an amount over the lines by what is still to pay for them; where
+// that is nothing, by pieces.
+func (o *modelOrder) spread(amount int64) []int64 {
+	net, pieces := make([]int64, len(o.lines)), make([]int64, len(o.lines))
+	worthless := true
+	for i, l := range o.lines {
+		net[i], pieces[i] = l.gross-l.discount, l.quantity
+		worthless = worthless && net[i] == 0
+	}
+	if worthless {
+		return modelSpread(amount, pieces)
+	}
+	return modelSpread(amount, net)
+}
+
+// modelSpread is the largest remainder by the book: everybody gets the whole cents
+// of the exact share, and each cent left goes to the largest fraction that has not
+// had one, the first of equals.
+func modelSpread(amount int64, weights []int64) []int64 {
+	sum := new(big.Int)
+	for _, w := range weights {
+		sum.Add(sum, big.NewInt(w))
+	}
+	shares, fractions, left := make([]int64, len(weights)), make([]*big.Rat, len(weights)), amount
+	if sum.Sign() == 0 {
+		return shares
+	}
+	for i, w := range weights {
+		exact := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(amount), big.NewInt(w)), sum)
+		whole := new(big.Int).Quo(exact.Num(), exact.Denom())
+		shares[i], fractions[i] = whole.Int64(), exact.Sub(exact, new(big.Rat).SetInt(whole))
+		left -= shares[i]
+	}
+	for ; left > 0; left-- {
+		first := 0
+		for i := range fractions {
+			if fractions[i].Cmp(fractions[first]) > 0 {
+				first = i
+			}
+		}
+		shares[first]++
+		fractions[first] = big.NewRat(-1, 1)
+	}
+	return shares
+}
+
+// modelPart is the smallest thing that a report counts: a line that was sold, on
+// the day of its order, or a line's share of a refund, on the day of the refund.
+type modelPart struct {
+	*modelLine
+	order  *modelOrder
+	refund *modelRefund // nil where the line was sold
+	share  int64        // of the refund
+	day    string
+}
+
+// parts are all parts of the days, also of cancelled orders, that keep keeps.
+func (m *model) parts(days []string, keep func(modelPart) bool) (kept []modelPart) {
+	add := func(p modelPart, at time.Time) {
+		p.day = at.In(m.zone).Format(time.DateOnly)
+		if p.day >= days[0] && p.day <= days[len(days)-1] && keep(p) {
+			kept = append(kept, p)
+		}
+	}
+	for _, o := range m.orders {
+		for i := range o.lines {
+			add(modelPart{modelLine: &o.lines[i], order: o}, o.PlacedAt)
+			for n := range o.refunds {
+				if r := &o.refunds[n]; r.shares[i] > 0 {
+					add(modelPart{modelLine: &o.lines[i], order: o, refund: r, share: r.shares[i]}, *r.RefundedAt)
+				}
+			}
+		}
+	}
+	return kept
+}
+
+// counted are the parts that count: cancelled orders and their refunds do not.
+func (m *model) counted(days []string, keep func(modelPart) bool) []modelPart {
+	return m.parts(days, func(p modelPart) bool { return !p.order.cancelled && keep(p) })
+}
+
+func modelSums(parts []modelPart) (s reports.Sums) {
+	orders, refunds := map[*modelOrder]bool{}, map[*modelRefund]bool{}
+	for _, p := range parts {
+		if p.refund != nil {
+			refunds[p.refund] = true
+			s.Refunds += money.Cents(p.share)
+			continue
+		}
+		orders[p.order] = true
+		s.Items++
+		s.Units += p.quantity
+		if p.costless {
+			s.UnitsWithoutCost += p.quantity
+		}
+		s.Revenue += money.Cents(p.gross - p.discount)
+		s.Discounts += money.Cents(p.discount)
+		s.Tax += money.Cents(p.tax)
+		s.Cost += money.Cents(p.cost)
+	}
+	s.Orders, s.RefundCount = int64(len(orders)), int64(len(refunds))
+	return s
+}
+
+// modelFigure is a metric in hundredths where it has them.
+func modelFigure(metric string, s reports.Sums) int64 {
+	profit := int64(s.Revenue) - int64(s.Cost)
+	switch metric {
+	case "revenue":
+		return int64(s.Revenue)
+	case "orders":
+		return s.Orders
+	case "avg_order_value":
+		return modelRatio(1, int64(s.Revenue), s.Orders)
+	case "gross_profit":
+		return profit
+	case "margin_percent":
+		return modelRatio(10_000, profit, int64(s.Revenue))
+	case "units_sold":
+		return s.Units
+	case "discounts":
+		return int64(s.Discounts)
+	case "tax":
+		return int64(s.Tax)
+	case "refunds":
+		return int64(s.Refunds)
+	}
+	panic(metric)
+}
+
+// modelRatio is scale × n / d, halves away from zero; over zero it is zero.
+func modelRatio(scale, n, d int64) int64 {
+	if d == 0 {
+		return 0
+	}
+	exact := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(scale), big.NewInt(n)), big.NewInt(d))
+	up := new(big.Rat).Add(new(big.Rat).Abs(exact), big.NewRat(1, 2))
+	return int64(exact.Sign()) * new(big.Int).Quo(up.Num(), up.Denom()).Int64()
+}
+
+// modelChange is by how many percent now differs from before.
+func modelChange(now, before int64) *reports.Figure {
+	if before == 0 && now > 0 {
+		return nil
+	}
+	return new(reports.Figure(modelRatio(10_000, now-before, before)))
+}
+
+// modelDays are all days of a range.
+func modelDays(r reports.Range) (days []string) {
+	for d := r.From; !d.After(r.To); d = d.AddDate(0, 0, 1) {
+		days = append(days, d.Format(time.DateOnly))
+	}
+	return days
+}
+
+// modelMonday is the Monday of a day's week.
+func modelMonday(day string) string {
+	d, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		panic(err)
+	}
+	for d.Weekday() != time.Monday {
+		d = d.AddDate(0, 0, -1)
+	}
+	return d.Format(time.DateOnly)
+}
+
+// modelGroups splits parts by a key.
+func modelGroups[K comparable](parts []modelPart, key func(modelPart) K) map[K][]modelPart {
+	groups := map[K][]modelPart{}
+	for _, p := range parts {
+		groups[key(p)] = append(groups[key(p)], p)
+	}
+	return groups
+}
+
+// latest is the look of what was sold last of what is wanted, whether it counts or
+// not; within one state of the catalog everything looks alike.
+func (m *model) latest(wanted func(modelLook) bool) (last modelLook) {
+	last.changes = -1
+	for _, o := range m.orders {
+		for _, l := range o.lines {
+			if wanted(l.modelLook) && l.changes > last.changes {
+				last = l.modelLook
+			}
+		}
+	}
+	return last
+}
+
+func modelIn[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }

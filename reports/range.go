@@ -1,0 +1,67 @@
+package reports
+
+import "time"
+
+// Range is days in the tenant's time zone, both included, each midnight in UTC.
+type Range struct{ From, To time.Time }
+
+// Days is how many days a range has.
+func (r Range) Days() int { return int(r.To.Sub(r.From).Hours()/24) + 1 }
+
+// Previous is the same number of days ending the day before r.
+func (r Range) Previous() Range {
+	n := r.Days()
+	return Range{r.From.AddDate(0, 0, -n), r.From.AddDate(0, 0, -1)}
+}
+
+// after is the day after the range.
+func (r Range) after() time.Time { return r.To.AddDate(0, 0, 1) }
+
+// period is a day, week or month, or the part of one that lies in a range.
+type period struct {
+	key   string // the day, the week's Monday or YYYY-MM
+	begin time.Time
+}
+
+// periods cuts a range by day, week or month, without gaps.
+func (r Range) periods(by string) []period {
+	var all []period
+	for day := r.From; !day.After(r.To); {
+		p := period{day.Format(time.DateOnly), day}
+		next := day.AddDate(0, 0, 1)
+		switch by {
+		case "week":
+			monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+			p.key, next = monday.Format(time.DateOnly), monday.AddDate(0, 0, 7)
+		case "month":
+			p.key, next = day.Format("2006-01"), firstOfMonth(day).AddDate(0, 1, 0)
+		}
+		all = append(all, p)
+		day = next
+	}
+	return all
+}
+
+func firstOfMonth(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// wholeMonths are the months that lie in the range, and edges the days before and
+// after them. Where there is no whole month, edges is the range.
+func (r Range) wholeMonths() (months *Range, edges []Range) {
+	first := firstOfMonth(r.From)
+	if first.Before(r.From) {
+		first = first.AddDate(0, 1, 0)
+	}
+	last := firstOfMonth(r.after()).AddDate(0, 0, -1)
+	if last.Before(first) {
+		return nil, []Range{r}
+	}
+	if r.From.Before(first) {
+		edges = append(edges, Range{r.From, first.AddDate(0, 0, -1)})
+	}
+	if last.Before(r.To) {
+		edges = append(edges, Range{last.AddDate(0, 0, 1), r.To})
+	}
+	return &Range{first, last}, edges
+}

@@ -1,0 +1,399 @@
+package reports_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+var march = days("2026-03-01", "2026-03-31")
+
+// teaShop sold two orders of 30.00 and 12.50 in March, one cancelled since, and one
+// of 10.00 in February, which was refunded in March.
+func teaShop(t *testing.T) *shop {
+	s := newShop(t, "UTC")
+	s.mustProduct(t, "TEA", "Drinks", "Ann", 400)
+	s.mustProduct(t, "CUP", "", "", 2000)
+	web := sale("3", "2026-03-31T23:59:59.999999Z", item("TEA", 2, 500), item("odd", 1, 250))
+	web.Channel, web.TaxTotal = "web", new(money.Cents(100))
+	discounted := sale("2", "2026-03-01T00:00:00Z", item("TEA", 2, 1000), item("CUP", 1, 2000))
+	discounted.DiscountTotal = new(money.Cents(1000))
+	discounted.Customer, web.Customer = &sales.Customer{ID: "ann", Name: new("Ann")}, &sales.Customer{ID: "bob"}
+	before := sale("1", "2026-02-10T10:00:00Z", item("TEA", 1, 1000))
+	before.Customer = discounted.Customer
+	s.mustSell(t, before, discounted, web, sale("4", "2026-03-05T10:00:00Z", item("TEA", 9, 9999)))
+	s.mustRefund(t, refund("1", "2026-03-02T10:00:00Z", 300), refund("4", "2026-03-06T10:00:00Z", 99))
+	s.mustCancel(t, "4")
+	return s
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: march, Compare: true})
+	total := reports.Sums{Orders: 2, Items: 4, Units: 6, UnitsWithoutCost: 1, Revenue: 4250, Discounts: 1000, Tax: 100, Cost: 3600, RefundCount: 1, Refunds: 300}
+	if diff := cmp.Diff(total, got.Total); diff != "" {
+		t.Errorf("total differs (-want +got):\n%s", diff)
+	}
+	if got.Total.GrossProfit() != 650 || got.Total.MarginPercent() != 1529 || got.Total.AverageOrderValue() != 2125 {
+		t.Errorf("profit %v, margin %v, average %v", got.Total.GrossProfit(), got.Total.MarginPercent(), got.Total.AverageOrderValue())
+	}
+	if want := (reports.Sums{Orders: 1, Items: 1, Units: 1, Revenue: 1000, Cost: 400}); *got.Previous != want {
+		t.Errorf("previous period is %+v, want %+v", *got.Previous, want)
+	}
+	var channels []string
+	for _, c := range got.Channels {
+		channels = append(channels, fmt.Sprint(c.Channel, " ", c.Label, " ", c.Revenue, " ", c.Orders))
+	}
+	if diff := cmp.Diff([]string{"pos Point of sale 30.00 1", "web web 12.50 1"}, channels); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Days) != 31 || got.Days[0].Day != "2026-03-01" || got.Days[0].Revenue != 3000 || got.Days[1].Refunds != 300 || got.Days[4].Orders != 0 || got.Days[30].Orders != 1 {
+		t.Errorf("days are %+v", got.Days)
+	}
+	t.Run("of a channel that never sold is zeros", func(t *testing.T) {
+		got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: march, Channel: "never", Compare: true})
+		if got.Total != (reports.Sums{}) || *got.Previous != (reports.Sums{}) || len(got.Channels) != 0 || len(got.Days) != 31 {
+			t.Errorf("Summary = %+v", got)
+		}
+	})
+	t.Run("of a range with refunds only has its channel", func(t *testing.T) {
+		got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: days("2026-03-02", "2026-03-02")})
+		if got.Total != (reports.Sums{RefundCount: 1, Refunds: 300}) || len(got.Channels) != 1 || got.Total.MarginPercent() != 0 {
+			t.Errorf("Summary = %+v", got)
+		}
+	})
+	t.Run("of a day where all was cancelled has no channel", func(t *testing.T) {
+		got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: days("2026-03-05", "2026-03-06")})
+		if got.Total != (reports.Sums{}) || len(got.Channels) != 0 {
+			t.Errorf("Summary = %+v", got)
+		}
+	})
+}
+
+func TestChannelSharesAddUp(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	for i, channel := range []string{"c", "a", "b", "gift"} {
+		o := sale(channel, "2026-03-01T10:00:00Z", item("X", 1, []money.Cents{100, 100, 100, 0}[i]))
+		o.Channel = channel
+		s.mustSell(t, o)
+	}
+	got := must(t, s.Channels, s.Tenant, reports.ChannelsQuery{Range: march})
+	var shares []string
+	for _, c := range got.Rows {
+		shares = append(shares, c.Channel+" "+c.PercentOfTotal.Text(reports.Percent))
+	}
+	if diff := cmp.Diff([]string{"a 33.34", "b 33.33", "c 33.33", "gift 0.00"}, shares); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProducts(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	id := s.mustProduct(t, "FREE", "Drinks", "", 100)
+	s.mustSell(t, sale("5", "2026-03-09T10:00:00Z", item("FREE", 80_995, 0)))
+	change := catalog.Changes{Name: catalog.Value("Gift"), CategoryID: catalog.Value(s.mustReference(t, catalog.Categories, "Gifts"))}
+	if _, err := s.catalog.Patch(t.Context(), s.by(), id, nil, change, tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSell(t, sale("6", "2026-03-10T10:00:00Z", item("FREE", 5, 0)))
+	if err := s.catalog.Delete(t.Context(), s.by(), id, nil); err != nil {
+		t.Fatal(err)
+	}
+	drinks := s.mustReference(t, catalog.Categories, "Drinks")
+	tests := []struct {
+		name  string
+		query reports.ProductsQuery
+		want  []string // name, units, revenue, margin
+	}{
+		{"by revenue", reports.ProductsQuery{}, []string{"Name of TEA 4 25.00 36.00", "Name of CUP 1 15.00 -33.33", "odd 1 2.50 100.00", "Gift 81000 0.00 0.00"}},
+		{"by units, ascending", reports.ProductsQuery{By: "units", Ascending: true}, []string{"Name of CUP 1 15.00 -33.33", "odd 1 2.50 100.00", "Name of TEA 4 25.00 36.00", "Gift 81000 0.00 0.00"}},
+		{"by margin", reports.ProductsQuery{By: "margin"}, []string{"odd 1 2.50 100.00", "Name of TEA 4 25.00 36.00", "Gift 81000 0.00 0.00", "Name of CUP 1 15.00 -33.33"}},
+		{"of the category when sold", reports.ProductsQuery{CategoryID: &drinks}, []string{"Name of TEA 4 25.00 36.00", "Gift 80995 0.00 0.00"}},
+		{"of no such category", reports.ProductsQuery{CategoryID: new(int64(0))}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			q := test.query
+			q.Range, q.Page, q.PerPage = march, 1, 100
+			got := must(t, s.Products, s.Tenant, q)
+			var rows []string
+			for _, p := range got.Rows {
+				rows = append(rows, fmt.Sprint(p.Name, " ", p.Units, " ", p.Revenue, " ", p.MarginPercent().Text(reports.Percent)))
+			}
+			if diff := cmp.Diff(test.want, rows); diff != "" || got.Count != int64(len(test.want)) {
+				t.Errorf("%d products (-want +got):\n%s", got.Count, diff)
+			}
+			var walked []reports.ProductSums
+			if err := s.WalkProducts(t.Context(), s.Tenant, q, func(p reports.ProductSums) error { walked = append(walked, p); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got.Rows, append([]reports.ProductSums{}, walked...)); diff != "" {
+				t.Errorf("walked otherwise (-list +walk):\n%s", diff)
+			}
+		})
+	}
+	t.Run("pages", func(t *testing.T) {
+		got := must(t, s.Products, s.Tenant, reports.ProductsQuery{Range: march, Page: 2, PerPage: 3})
+		if got.Count != 4 || len(got.Rows) != 1 || got.Rows[0].Name != "Gift" || got.Rows[0].ProductID == nil || *got.Rows[0].ProductID != id {
+			t.Errorf("page 2 = %+v", got)
+		}
+		got = must(t, s.Products, s.Tenant, reports.ProductsQuery{Range: march, Page: 9, PerPage: 3})
+		if got.Count != 4 || len(got.Rows) != 0 {
+			t.Errorf("page 9 = %+v", got)
+		}
+	})
+	t.Run("an error of the caller ends the walk", func(t *testing.T) {
+		cut, n := errors.New("cut"), 0
+		err := s.WalkProducts(t.Context(), s.Tenant, reports.ProductsQuery{Range: march}, func(reports.ProductSums) error { n++; return cut })
+		if !errors.Is(err, cut) || n != 1 {
+			t.Errorf("walk = %v after %d rows", err, n)
+		}
+	})
+}
+
+func TestCustomers(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	returning := sale("5", "2026-03-20T10:00:00Z", item("TEA", 1, 100))
+	returning.Customer = &sales.Customer{ID: "cid"}
+	cancelled := sale("6", "2026-01-20T10:00:00Z", item("TEA", 1, 100))
+	cancelled.Customer = returning.Customer
+	absent := sale("7", "2026-01-20T10:00:00Z", item("TEA", 1, 100))
+	absent.Customer = &sales.Customer{ID: "dee"}
+	s.mustSell(t, returning, cancelled, absent, sale("8", "2026-03-21T10:00:00Z", item("TEA", 1, 50)))
+	s.mustCancel(t, "6")
+	s.mustRefund(t, refund("7", "2026-03-01T12:00:00Z", 77))
+	q := reports.CustomersQuery{Range: march, Page: 1, PerPage: 2, Explain: true}
+	got := must(t, s.Customers, s.Tenant, q)
+	if got.Customers != 3 || got.New != 2 || got.Guests.Orders != 1 || got.Guests.Revenue != 50 {
+		t.Errorf("%d customers, %d new, guests %+v, want 3, 2 and one order of 0.50", got.Customers, got.New, got.Guests)
+	}
+	if got.Total.Revenue != 4350 || got.Total.Refunds != 300 || got.Total.Orders != 3 {
+		t.Errorf("total = %+v", got.Total)
+	}
+	want := []reports.CustomerSums{
+		{"ann", new("Ann"), nil, moment("2026-02-10T10:00:00Z"), moment("2026-03-01T00:00:00Z"),
+			reports.Sums{Orders: 1, Items: 2, Units: 3, Revenue: 3000, Discounts: 1000, Cost: 2800, RefundCount: 1, Refunds: 300}},
+		{"bob", nil, nil, moment("2026-03-31T23:59:59.999999Z"), moment("2026-03-31T23:59:59.999999Z"),
+			reports.Sums{Orders: 1, Items: 2, Units: 3, UnitsWithoutCost: 1, Revenue: 1250, Tax: 100, Cost: 800}},
+	}
+	if diff := cmp.Diff(want, got.Rows); diff != "" {
+		t.Errorf("rows differ (-want +got):\n%s", diff)
+	}
+	t.Run("whose first order was cancelled is new, whose refund alone lies in the range is none", func(t *testing.T) {
+		if !slices.Contains(got.Explain.LeftOut, reports.LeftOut{Reason: "no_order", Sums: reports.Sums{RefundCount: 1, Refunds: 77}}) {
+			t.Errorf("left out: %+v", got.Explain.LeftOut)
+		}
+		q.Page = 2
+		page := must(t, s.Customers, s.Tenant, q)
+		if len(page.Rows) != 1 || page.Rows[0].CustomerID != "cid" || !page.Rows[0].FirstOrderAt.Equal(returning.PlacedAt) {
+			t.Errorf("page 2 = %+v", page.Rows)
+		}
+	})
+	t.Run("sorted", func(t *testing.T) {
+		for by, want := range map[string]string{"revenue": "cid bob ann", "orders": "ann bob cid", "last_order": "ann cid bob"} {
+			var ids []string
+			err := s.WalkCustomers(t.Context(), s.Tenant, reports.CustomersQuery{Range: march, By: by, Ascending: true}, func(c reports.CustomerSums) error {
+				ids = append(ids, c.CustomerID)
+				return nil
+			})
+			if got := fmt.Sprint(ids); err != nil || got != "["+want+"]" {
+				t.Errorf("by %s: %s, %v, want %s", by, got, err, want)
+			}
+		}
+	})
+	t.Run("of one channel", func(t *testing.T) {
+		got := must(t, s.Customers, s.Tenant, reports.CustomersQuery{Range: march, Channel: "web", Page: 1, PerPage: 9})
+		if got.Customers != 1 || got.New != 1 || got.Guests.Orders != 0 || got.Rows[0].CustomerID != "bob" {
+			t.Errorf("Customers = %+v", got)
+		}
+	})
+	t.Run("of nobody", func(t *testing.T) {
+		got := must(t, s.Customers, s.Tenant, reports.CustomersQuery{Range: days("2020-01-01", "2020-01-01"), Page: 1, PerPage: 9})
+		if got.Customers != 0 || got.RepeatRatePercent() != 0 || got.AverageRevenue() != 0 || len(got.Rows) != 0 {
+			t.Errorf("Customers = %+v", got)
+		}
+	})
+}
+
+func TestCustom(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	drinks, gone := s.mustReference(t, catalog.Categories, "Drinks"), s.mustReference(t, catalog.Categories, "Gone")
+	id := s.mustProduct(t, "OLD", "Gone", "Bob", 0)
+	s.mustSell(t, sale("5", "2026-03-20T10:00:00Z", item("OLD", 1, 100), item("TEA", 1, 500), item("TEA", 1, 500)))
+	s.mustSell(t, sale("6", "2026-02-01T10:00:00Z", item("OLD", 1, 100)))
+	s.mustRefund(t, refund("6", "2026-03-21T10:00:00Z", 40), refund("5", "2026-03-22T10:00:00Z", 110))
+	if err := s.catalog.Delete(t.Context(), s.by(), id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.catalog.DeleteReference(t.Context(), s.ID, catalog.Categories, gone); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.catalog.RenameReference(t.Context(), s.ID, catalog.Categories, drinks, catalog.Value("Beverages"), tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name  string
+		query reports.CustomQuery
+		total string // orders, revenue, refunds
+		want  []string
+	}{
+		{"without groups", reports.CustomQuery{}, "3 53.50 4.50", nil},
+		{"by category", reports.CustomQuery{GroupBy: "category"}, "3 53.50 4.50",
+			[]string{"true Beverages 3 35.00 4.00", "false None 2 17.50 0.00", "true Gone 1 1.00 0.50"}},
+		{"by seller, of refunds", reports.CustomQuery{GroupBy: "seller", Metrics: []string{"refunds"}}, "3 53.50 4.50",
+			[]string{"true Ann 3 35.00 4.00", "true Bob 1 1.00 0.50", "false None 2 17.50 0.00"}},
+		{"by category where there are refunds alone", reports.CustomQuery{Range: days("2026-03-21", "2026-03-21"), GroupBy: "category"}, "0 0.00 0.40",
+			[]string{"true Gone 0 0.00 0.40"}},
+		{"by channel, of two categories, an order of both counts once", reports.CustomQuery{GroupBy: "channel", CategoryIDs: []int64{drinks, gone, drinks}}, "3 36.00 4.50",
+			[]string{"pos Point of sale 2 26.00 4.50", "web web 1 10.00 0.00"}},
+		{"by seller, of one category and channel", reports.CustomQuery{GroupBy: "seller", CategoryIDs: []int64{gone}, Channels: []string{"pos"}}, "1 1.00 0.50",
+			[]string{"true Bob 1 1.00 0.50"}},
+		{"by week, the first named by its Monday", reports.CustomQuery{Range: days("2026-03-01", "2026-03-10"), GroupBy: "week"}, "1 30.00 3.00",
+			[]string{"2026-02-23 30.00", "2026-03-02 0.00", "2026-03-09 0.00"}},
+		{"by month", reports.CustomQuery{Range: days("2025-12-31", "2026-03-31"), GroupBy: "month"}, "5 64.50 4.50",
+			[]string{"2025-12 0.00", "2026-01 0.00", "2026-02 11.00", "2026-03 53.50"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			q := test.query
+			if q.Metrics == nil {
+				q.Metrics = []string{"revenue", "orders"}
+			}
+			if q.From.IsZero() {
+				q.Range = march
+			}
+			got := must(t, s.Custom, s.Tenant, q)
+			var rows []string
+			for _, g := range got.Rows {
+				switch q.GroupBy {
+				case "week", "month":
+					rows = append(rows, fmt.Sprint(g.Key, " ", g.Revenue))
+				case "channel":
+					rows = append(rows, fmt.Sprint(g.Key, " ", g.Label, " ", g.Orders, " ", g.Revenue, " ", g.Refunds))
+				default:
+					rows = append(rows, fmt.Sprint(g.ID != nil, " ", g.Label, " ", g.Orders, " ", g.Revenue, " ", g.Refunds))
+				}
+			}
+			if diff := cmp.Diff(test.want, rows); diff != "" {
+				t.Errorf("rows differ (-want +got):\n%s", diff)
+			}
+			if total := fmt.Sprint(got.Total.Orders, " ", got.Total.Revenue, " ", got.Total.Refunds); total != test.total {
+				t.Errorf("total = %s, want %s", total, test.total)
+			}
+		})
+	}
+}
+
+func TestDaysFollowTheCalendar(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "Europe/London")
+	for i, at := range []string{
+		"2024-02-29T23:59:59Z", "2024-03-01T00:00:00Z", // a leap day
+		"2024-12-31T23:59:59Z", "2025-01-01T00:00:00Z", // a year's end within a week
+		"2024-03-30T23:30:00Z", "2024-03-31T22:59:59Z", "2024-03-31T23:00:00Z", // 31 March had 23 hours
+	} {
+		s.mustSell(t, sale(fmt.Sprint(i), at, item("X", 1, 100)))
+	}
+	tests := []struct {
+		by   string
+		days reports.Range
+		want []string
+	}{
+		{"day", days("2024-02-28", "2024-03-01"), []string{"2024-02-28 0", "2024-02-29 1", "2024-03-01 1"}},
+		{"day", days("2024-03-30", "2024-04-01"), []string{"2024-03-30 1", "2024-03-31 1", "2024-04-01 1"}},
+		{"week", days("2024-12-30", "2025-01-06"), []string{"2024-12-30 2", "2025-01-06 0"}},
+		{"month", days("2024-12-01", "2025-01-31"), []string{"2024-12 1", "2025-01 1"}},
+	}
+	for _, test := range tests {
+		got := must(t, s.Custom, s.Tenant, reports.CustomQuery{Range: test.days, GroupBy: test.by, Metrics: []string{"orders"}})
+		var rows []string
+		for _, g := range got.Rows {
+			rows = append(rows, fmt.Sprint(g.Key, " ", g.Orders))
+		}
+		if diff := cmp.Diff(test.want, rows); diff != "" {
+			t.Errorf("by %s (-want +got):\n%s", test.by, diff)
+		}
+	}
+}
+
+func TestReportsCountDaysAsTheRollupsDo(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "Asia/Tokyo")
+	s.mustSell(t, sale("1", "2026-03-01T20:00:00Z", item("X", 1, 100))) // the 2nd in Tokyo
+	s.Timezone = "UTC"                                                  // changed, and not counted anew yet
+	second := days("2026-03-02", "2026-03-02")
+	got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: second})
+	products := must(t, s.Products, s.Tenant, reports.ProductsQuery{Range: second, Page: 1, PerPage: 9})
+	if got.Zone != "Asia/Tokyo" || got.Total.Orders != 1 || products.Zone != "Asia/Tokyo" || products.Count != 1 || len(products.Rows) != 1 {
+		t.Errorf("Summary = %+v, Products = %+v, want both in Tokyo's days", got, products)
+	}
+	n := 0
+	err := s.WalkProducts(t.Context(), s.Tenant, reports.ProductsQuery{Range: second}, func(reports.ProductSums) error { n++; return nil })
+	if err != nil || n != 1 {
+		t.Errorf("walked %d products, %v", n, err)
+	}
+	s.Timezone = "Nowhere/Else"
+	if _, err := s.Summary(t.Context(), s.Tenant, reports.SummaryQuery{Range: second}); err == nil {
+		t.Error("a time zone that does not exist is no error")
+	}
+}
+
+func TestReconcileFindsARollupThatIsWrong(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	got := must(t, s.Reconcile, s.Tenant, march)
+	if !got.Balanced || got.Ties[0].Facts != 4250 || *got.Ties[0].Products != 4250 {
+		t.Fatalf("Reconcile = %+v, want it balanced", got)
+	}
+	if _, err := s.database.MustSuper(t).Exec(t.Context(), `update sales_rollups set tax = tax + 1 where kind = 3`); err != nil {
+		t.Fatal(err)
+	}
+	got = must(t, s.Reconcile, s.Tenant, march)
+	for _, tie := range got.Ties {
+		if tie.Balanced == (tie.Figure == "tax") {
+			t.Errorf("%s: %+v", tie.Figure, tie)
+		}
+	}
+	if got.Balanced {
+		t.Error("balanced although tax is not")
+	}
+}
+
+func TestReportsShowOneTenant(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	s, other := openShop(t, d, "shop", "UTC"), openShop(t, d, "other", "UTC")
+	s.mustSell(t, sale("1", "2026-03-01T20:00:00Z", item("X", 1, 100)))
+	for _, store := range []*reports.Store{other.Store, other.facts} {
+		if got := must(t, store.Reconcile, other.Tenant, march); slices.ContainsFunc(got.Ties, func(tie reports.Tie) bool { return tie.Facts != 0 || tie.Summary != 0 }) {
+			t.Errorf("another tenant sees %+v", got)
+		}
+	}
+}
+
+func TestReportsEndWithTheirCaller(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if _, err := s.Summary(ctx, s.Tenant, reports.SummaryQuery{Range: march}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Summary = %v, want the deadline", err)
+	}
+}

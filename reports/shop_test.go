@@ -1,0 +1,140 @@
+package reports_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// shop is one tenant with its sales and reports.
+type shop struct {
+	*reports.Store
+	tenancy.Tenant
+	facts    *reports.Store // the same reports without rollups
+	sales    *sales.Store
+	catalog  *catalog.Store
+	database *tenancytest.Database
+}
+
+func newShop(t testing.TB, zone string) *shop {
+	t.Helper()
+	return openShop(t, tenancytest.New(t), "shop", zone)
+}
+
+func openShop(t testing.TB, d *tenancytest.Database, slug, zone string) *shop {
+	t.Helper()
+	tenant := d.MustTenant(t, slug, func(t *tenancy.Tenant) { t.Timezone = zone })
+	return &shop{reports.New(d.DB), tenant, reports.FromFacts(d.DB), sales.New(d.DB), catalog.New(d.DB), d}
+}
+
+func (s *shop) by() catalog.Actor { return catalog.Actor{Tenant: s.ID} }
+
+// mustProduct adds a product; category and seller are names, "" is none.
+func (s *shop) mustProduct(t testing.TB, sku, category, seller string, cost money.Cents) int64 {
+	t.Helper()
+	c := catalog.Changes{SKU: catalog.Value(sku), Name: catalog.Value("Name of " + sku), Price: catalog.Value(money.Cents(1000)), Cost: catalog.Value(cost)}
+	if category != "" {
+		c.CategoryID = catalog.Value(s.mustReference(t, catalog.Categories, category))
+	}
+	if seller != "" {
+		c.SellerID = catalog.Value(s.mustReference(t, catalog.Sellers, seller))
+	}
+	p, err := s.catalog.Create(t.Context(), s.by(), c, tenancy.InvalidError{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+func (s *shop) mustReference(t testing.TB, kind catalog.Kind, name string) int64 {
+	t.Helper()
+	ids, _, err := s.catalog.EnsureReferences(t.Context(), s.ID, kind, []string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids[name]
+}
+
+func (s *shop) mustSell(t testing.TB, orders ...sales.Order) {
+	t.Helper()
+	rows := make([]sales.Row, len(orders))
+	for i, o := range orders {
+		rows[i].Order = o
+	}
+	results, err := s.sales.Ingest(t.Context(), s.ID, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatalf("order %s: %v", r.Number, r.Err)
+		}
+	}
+}
+
+func (s *shop) mustRefund(t testing.TB, refunds ...sales.Refund) {
+	t.Helper()
+	rows := make([]sales.RefundRow, len(refunds))
+	for i, r := range refunds {
+		rows[i].Refund = r
+	}
+	results, err := s.sales.Refund(t.Context(), s.ID, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if r.Err != nil {
+			t.Fatalf("refund %d: %v", i, r.Err)
+		}
+	}
+}
+
+func (s *shop) mustCancel(t testing.TB, number string) {
+	t.Helper()
+	if _, err := s.sales.Cancel(t.Context(), s.ID, number, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sale is an order of a moment such as "2024-02-29T12:00:00Z" in the channel pos.
+func sale(number, at string, items ...sales.Item) sales.Order {
+	return sales.Order{Number: number, PlacedAt: moment(at), Channel: sales.PointOfSale, Items: items}
+}
+
+func item(sku string, quantity int64, price money.Cents) sales.Item {
+	return sales.Item{SKU: sku, Quantity: quantity, UnitPrice: price}
+}
+
+func refund(number, at string, amount money.Cents) sales.Refund {
+	return sales.Refund{OrderNumber: number, Amount: amount, RefundedAt: new(moment(at))}
+}
+
+func moment(at string) time.Time {
+	m, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// days is a range of days such as "2024-02-28".
+func days(from, to string) reports.Range {
+	return reports.Range{From: moment(from + "T00:00:00Z"), To: moment(to + "T00:00:00Z")}
+}
+
+// must is the report of f without its error.
+func must[T, Q any](t testing.TB, f func(context.Context, tenancy.Tenant, Q) (T, error), tenant tenancy.Tenant, q Q) T {
+	t.Helper()
+	got, err := f(t.Context(), tenant, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

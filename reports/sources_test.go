@@ -1,0 +1,147 @@
+package reports_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// busyShop has some hundred random orders around two New Years, of products that
+// change while they are sold.
+func busyShop(t *testing.T, d *tenancytest.Database, slug, zone string) (s *shop, categories []int64) {
+	s = openShop(t, d, slug, zone)
+	var products []int64
+	for i := range 12 {
+		products = append(products, s.mustProduct(t, fmt.Sprintf("P%d", i), []string{"", "Tea", "Cups", "Tins"}[i%4], []string{"Ann", "", "Bob"}[i%3], money.Cents(100*i)))
+	}
+	for _, name := range []string{"Tea", "Cups", "Tins"} {
+		categories = append(categories, s.mustReference(t, catalog.Categories, name))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	begin := moment("2023-11-20T00:00:00Z")
+	at := func() time.Time {
+		return begin.Add(time.Duration(r.Int64N(int64(440 * 24 * time.Hour)))).Truncate(time.Microsecond)
+	}
+	var number int
+	for range 6 {
+		var orders []sales.Order
+		var refunds []sales.Refund
+		for range 60 {
+			number++
+			o := sales.Order{Number: fmt.Sprint(number), PlacedAt: at(), Channel: []string{"pos", "web", "fair"}[r.IntN(3)]}
+			for range 1 + r.IntN(4) {
+				i := item(fmt.Sprintf("P%d", r.IntN(14)), 1+r.Int64N(5), money.Cents(r.IntN(3000)))
+				i.Discount = new(money.Cents(r.Int64N(int64(i.UnitPrice) + 1)))
+				o.Items = append(o.Items, i)
+			}
+			if r.IntN(3) > 0 {
+				o.Customer = &sales.Customer{ID: fmt.Sprint("C", r.IntN(40)), Name: new("Some One")}
+			}
+			o.TaxTotal = new(money.Cents(r.IntN(500)))
+			orders = append(orders, o)
+			if r.IntN(4) == 0 {
+				refunds = append(refunds, sales.Refund{OrderNumber: o.Number, Amount: money.Cents(1 + r.IntN(2000)), RefundedAt: new(at())})
+			}
+		}
+		s.mustSell(t, orders...)
+		s.mustRefund(t, refunds...)
+		for range 5 {
+			s.mustCancel(t, fmt.Sprint(1+r.IntN(number)))
+		}
+		change := catalog.Changes{Name: catalog.Value(fmt.Sprint("Renamed ", number)), CategoryID: catalog.Value(categories[r.IntN(3)])}
+		if _, err := s.catalog.Patch(t.Context(), s.by(), products[r.IntN(6)], nil, change, tenancy.InvalidError{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.catalog.Delete(t.Context(), s.by(), products[7], nil); err != nil {
+		t.Fatal(err)
+	}
+	return s, categories
+}
+
+func TestFactsAndRollupsGiveTheSameReports(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	for i, zone := range []string{"UTC", "America/Havana", "Asia/Kathmandu"} {
+		s, categories := busyShop(t, d, fmt.Sprint("shop", i), zone)
+		t.Run(zone, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { s.compareSources(t, categories) })
+		})
+	}
+}
+
+func (s *shop) compareSources(t *rapid.T, categories []int64) {
+	from := days("2023-11-01", "2023-11-01").From.AddDate(0, 0, rapid.IntRange(0, 470).Draw(t, "from"))
+	r := reports.Range{From: from, To: from.AddDate(0, 0, rapid.IntRange(0, 120).Draw(t, "days"))}
+	channel := rapid.SampledFrom([]string{"", "pos", "web", "never"}).Draw(t, "channel")
+	pages := func() (ascending bool, page, perPage int) {
+		return rapid.Bool().Draw(t, "ascending"), rapid.IntRange(1, 3).Draw(t, "page"), rapid.IntRange(1, 10).Draw(t, "per page")
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "report") {
+	case 0:
+		same(t, s, (*reports.Store).Summary, reports.SummaryQuery{Range: r, Channel: channel, Compare: true, Explain: true})
+	case 1:
+		same(t, s, (*reports.Store).Channels, reports.ChannelsQuery{Range: r, Explain: true})
+	case 2:
+		q := reports.ProductsQuery{Range: r, By: rapid.SampledFrom([]string{"", "revenue", "units", "margin"}).Draw(t, "by"), Explain: true}
+		if rapid.Bool().Draw(t, "by category") {
+			q.CategoryID = new(rapid.SampledFrom(append(categories, 0)).Draw(t, "category"))
+		}
+		q.Ascending, q.Page, q.PerPage = pages()
+		same(t, s, (*reports.Store).Products, q)
+	default:
+		metrics := make([]string, len(reports.Metrics))
+		for i, m := range reports.Metrics {
+			metrics[i] = m.Name
+		}
+		q := reports.CustomQuery{
+			Range: r, GroupBy: rapid.SampledFrom([]string{"", "day", "week", "month", "channel", "category", "seller"}).Draw(t, "group by"),
+			Metrics:     rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, 9, rapid.ID[string]).Draw(t, "metrics"),
+			Channels:    rapid.SliceOfN(rapid.SampledFrom([]string{"pos", "web", "never"}), 0, 2).Draw(t, "channels"),
+			CategoryIDs: rapid.SliceOfN(rapid.SampledFrom(append(categories, 0)), 0, 3).Draw(t, "categories"),
+			Explain:     rapid.Bool().Draw(t, "explain"),
+		}
+		same(t, s, (*reports.Store).Custom, q)
+	}
+}
+
+func same[T, Q any](t *rapid.T, s *shop, report func(*reports.Store, context.Context, tenancy.Tenant, Q) (T, error), q Q) {
+	rollups, err := report(s.Store, t.Context(), s.Tenant, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := report(s.facts, t.Context(), s.Tenant, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(facts, rollups); diff != "" {
+		t.Fatalf("%+v: the rollups say otherwise than the facts (-facts +rollups):\n%s", q, diff)
+	}
+}
+
+func TestRangesTieOut(t *testing.T) {
+	t.Parallel()
+	s, _ := busyShop(t, tenancytest.New(t), "shop", "America/Havana")
+	rapid.Check(t, func(t *rapid.T) {
+		from := days("2023-11-01", "2023-11-01").From.AddDate(0, 0, rapid.IntRange(0, 470).Draw(t, "from"))
+		got, err := s.Reconcile(t.Context(), s.Tenant, reports.Range{From: from, To: from.AddDate(0, 0, rapid.IntRange(0, 200).Draw(t, "days"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.Balanced {
+			t.Fatalf("not balanced: %+v", got.Ties)
+		}
+	})
+}
