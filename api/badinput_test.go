@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -21,6 +22,11 @@ func writes(id int64) []call {
 		{method: "PATCH", path: fmt.Sprintf("/api/products/%d", id)},
 		{method: "POST", path: fmt.Sprintf("/api/products/%d/inventory/adjust", id)},
 		{method: "POST", path: "/api/categories"},
+		{method: "POST", path: "/api/reports/custom"},
+		{method: "POST", path: "/api/channels"},
+		{method: "PATCH", path: "/api/channels/pos"},
+		{method: "POST", path: "/api/orders"},
+		{method: "POST", path: "/api/orders/1/refunds"},
 	}
 }
 
@@ -155,6 +161,68 @@ func TestFieldsThatBreakARule(t *testing.T) {
 	a.mustHold(t, 2)
 }
 
+// TestOrdersThatBreakARule has one row a rule: what is sent in the place of a part of
+// a whole order, and what is said of it.
+func TestOrdersThatBreakARule(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const whole = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë","email":"z@example.com"},"discount_total":2,"tax_total":3,` +
+		`"items":[{"sku":"A","quantity":1,"unit_price":1},{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}]}`
+	const required, moment, early, text = `"is required"`, `"must be a time of RFC 3339, such as 2026-03-01T09:30:00Z"`, `"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
+	const decimal, fraction, amount, long = `"must be a decimal number"`, `"must not have more than two fraction digits"`, `"must be between 0 and 9999999999.99"`, `"must have at most 255 characters"`
+	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not hold control characters"`, `"must be one JSON object: it is another JSON value"`
+	calls := []call{}
+	for part, faults := range map[string]map[string]string{
+		`"number":"1",`: {``: `"number":[` + required, `"number":null,`: `"number":[` + required, `"number":1,`: `"number":[` + text, `"number":" ",`: `"number":["must not be empty"`, `"number":"..",`: `"number":["must not be . or .."`,
+			`"number":"a\nb",`: `"number":[` + control, `"number":"a\u0000b",`: `"number":["must not hold NUL`, `"number":"\ud800",`: `"number":["must not hold half`, `"number":"` + strings.Repeat("ü", 101) + `",`: `"number":["must have at most 100 characters"`},
+		`"placed_at":"2026-03-01T09:30:00Z",`: {``: `"placed_at":[` + required, `"placed_at":null,`: `"placed_at":[` + required, `"placed_at":1772357400,`: `"placed_at":[` + moment},
+		`"2026-03-01T09:30:00Z"`: {`""`: `"placed_at":[` + moment, `"2026-03-01"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00"`: `"placed_at":[` + moment, `"2026-02-30T09:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01 09:30:00Z"`: `"placed_at":[` + moment,
+			`"2026-03-01T9:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00,5Z"`: `"placed_at":[` + moment, `"2026-03-01T24:00:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+0100"`: `"placed_at":[` + moment, `"Sun, 01 Mar 2026 09:30:00 GMT"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00Z "`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+24:00"`: `"placed_at":[` + moment,
+			`"1969-12-31T23:59:59.999999Z"`: `"placed_at":[` + early, `"1970-01-01T00:30:00+01:00"`: `"placed_at":[` + early, `"0001-01-01T00:00:00Z"`: `"placed_at":[` + early, `"9999-12-31T23:59:59Z"`: `"placed_at":[` + early, `"2200-01-01T00:00:00Z"`: `"placed_at":[` + early, fmt.Sprintf("%q", time.Now().Add(25*time.Hour).Format(time.RFC3339)): `"placed_at":[` + early},
+		`"channel":"web",`: {``: `"channel":[` + required, `"channel":null,`: `"channel":[` + required, `"channel":7,`: `"channel":[` + text, `"channel":"Web",`: `"channel":["must be 1 to 50 lower-case`, `"channel":"",`: `"channel":["must be 1 to 50`, `"channel":"web\n",`: `"channel":["must be 1 to 50`},
+		`{"id":"7","name":"Zoë","email":"z@example.com"}`: {`"Zoë"`: `"customer":[` + object, `[]`: `"customer":[` + object, `{}`: `"customer.id":[` + required, `{"id":"7","id":"7"}`: `"customer":["must be one JSON object: customer.id is there twice"`, `{"id":"7","phone":"1"}`: `"customer.phone":["is not a known field"`},
+		`"id":"7"`:                {`"id":null`: `"customer.id":[` + required, `"id":""`: `"customer.id":["must not be empty"`, `"id":1.5`: `"customer.id":["must be a string or an integer"`, `"id":true`: `"customer.id":["must be a string or an integer"`, `"id":1e99`: `"customer.id":["must be a string or`, `"id":"` + strings.Repeat("7", 101) + `"`: `"customer.id":["must have at most 100`},
+		`"name":"Zoë"`:            {`"name":" "`: `"customer.name":["must not be empty"`, `"name":7`: `"customer.name":[` + text, `"name":"` + strings.Repeat("ë", 256) + `"`: `"customer.name":[` + long, `"name":"a\tb"`: `"customer.name":[` + control},
+		`"email":"z@example.com"`: {`"email":"example.com"`: `"customer.email":["must be an e-mail address"`, `"email":""`: `"customer.email":["must not be empty"`, `"email":[]`: `"customer.email":[` + text, `"email":"@` + strings.Repeat("x", 255) + `"`: `"customer.email":[` + long},
+		`"discount_total":2`:      {`"discount_total":-1`: `"discount_total":[` + amount, `"discount_total":"x"`: `"discount_total":[` + decimal, `"discount_total":0.001`: `"discount_total":[` + fraction, `"discount_total":0.99`: `"discount_total":["must include the discounts of the items, 1.00"`, `"discount_total":11.01`: `"discount_total":["must not be above the value of the items, 11.00"`},
+		`"tax_total":3`:           {`"tax_total":-0.01`: `"tax_total":[` + amount, `"tax_total":{}`: `"tax_total":[` + decimal, `"tax_total":10000000000`: `"tax_total":[` + amount},
+		`"items":[{"sku":"A","quantity":1,"unit_price":1},`: {`"items":null,"x":[`: `"items":[` + required, `"x":[`: `"items":[` + required, `"items":{},"x":[`: `"items":["must be an array of objects"`, `"items":"A","x":[`: `"items":["must be an array of objects"`, `"items":[],"x":[`: `"items":["must hold 1 to 5000 items"`},
+		`{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}`: {`7`: `"details":{"items[1]":[` + object + `]}`, `null`: `"details":{"items[1]":[` + object + `]}`, `[]`: `"items[1]":[` + object, `{}`: `"details":{"items[1].quantity":[` + required + `],"items[1].sku":[` + required + `],"items[1].unit_price":[` + required + `]}`,
+			`{"sku":"B","sku":"C"}`: `"items[1]":["must be one JSON object: items[1].sku is there twice"`, strings.TrimSuffix(strings.Repeat(`{"sku":"B","quantity":2,"unit_price":5},`, 5000), ","): `"items":["must have at most 5000 elements"`},
+		`"sku":"B"`:      {`"sku":null`: `"items[1].sku":[` + required, `"SKU":"B"`: `"details":{"items[1].SKU":["is not a known field"],"items[1].sku":[` + required, `"sku":""`: `"items[1].sku":["must not be empty"`, `"sku":7`: `"items[1].sku":[` + text, `"sku":"."`: `"items[1].sku":["must not be . or .."`, `"sku":"` + strings.Repeat("x", 101) + `"`: `"items[1].sku":["must have at most 100`},
+		`"quantity":2`:   {`"quantity":null`: `"items[1].quantity":[` + required, `"quantity":0`: `"items[1].quantity":[` + pieces, `"quantity":-1`: `"items[1].quantity":[` + pieces, `"quantity":2147483648`: `"items[1].quantity":[` + pieces, `"quantity":1.5`: `"items[1].quantity":["must be an integer"`, `"quantity":"2"`: `"items[1].quantity":["must be an integer"`, `"quantity":9223372036854775808`: `"items[1].quantity":["must be between`, `"quantity":2000000000`: `"items[1].quantity":["times unit_price must be at most 9999999999.99"`},
+		`"unit_price":5`: {`"unit_price":null`: `"items[1].unit_price":[` + required, `"unit_price":-5`: `"items[1].unit_price":[` + amount, `"unit_price":1.005`: `"items[1].unit_price":[` + fraction, `"unit_price":"five"`: `"items[1].unit_price":[` + decimal, `"unit_price":10000000000`: `"items[1].unit_price":[` + amount},
+		`"unit_cost":4`:  {`"unit_cost":-4`: `"items[1].unit_cost":[` + amount, `"unit_cost":true`: `"items[1].unit_cost":[` + decimal, `"unit_cost":9999999999.99`: `"items[1].quantity":["times unit_cost must be at most 9999999999.99"`},
+		`"discount":1`:   {`"discount":-1`: `"items[1].discount":[` + amount, `"discount":10.01`: `"items[1].discount":["must not be above quantity times unit_price, 10.00"`, `"discount":""`: `"items[1].discount":[` + decimal},
+	} {
+		if strings.Count(whole, part) != 1 {
+			t.Fatalf("%s stands %d times in the order", part, strings.Count(whole, part))
+		}
+		for value, want := range faults {
+			calls = append(calls, call{name: part[:min(len(part), 20)] + " " + value[:min(len(value), 40)], body: strings.Replace(whole, part, value, 1), want: []string{want}})
+		}
+	}
+	calls = append(calls,
+		call{name: "nothing", body: `{}`, want: []string{`"details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}`}},
+		call{name: "what answers show", body: strings.Replace(whole, `"number"`, `"id":1,"status":"placed","number"`, 1), want: []string{`"details":{"id":["is not a known field"],"status":["is not a known field"]}`}},
+		call{name: "all wrong at once", body: `{"number":7,"placed_at":"x","channel":"?","customer":{"id":"","email":"x"},"tax_total":-1,"items":[{"sku":"A","quantity":0,"unit_price":1},{"quantity":1,"unit_price":"x","odd":1},3],"zzz":null}`,
+			want: []string{`"details":{"channel":["must be 1 to 50 lower-case letters, digits, dashes and underscores"],"customer.email":["must be an e-mail address"],"customer.id":["must not be empty"],` +
+				`"items[0].quantity":[` + pieces + `],"items[1].odd":["is not a known field"],"items[1].sku":[` + required + `],"items[1].unit_price":[` + decimal + `],"items[2]":[` + object + `],` +
+				`"number":[` + text + `],"placed_at":[` + moment + `],"tax_total":[` + amount + `],"zzz":["is not a known field"]}`}},
+		call{name: "more faults than are told", body: strings.Replace(whole, `"items":[`, `"items":[`+strings.Repeat(`7,`, 60), 1), want: []string{`"items":["has 50 faulty items or more"]`, `"items[49]":[`}})
+	for _, c := range calls {
+		c.method, c.path, c.wantStatus, c.wantCode = "POST", "/api/orders", http.StatusUnprocessableEntity, ValidationError
+		t.Run(c.name, func(t *testing.T) { a.try(t, c) })
+	}
+	a.mustOrders(t, 0, 0, 0)
+	for i, edge := range []string{`"1970-01-01T00:00:00Z"`, fmt.Sprintf("%q", time.Now().Add(23*time.Hour).Format(time.RFC3339)), `"2026-03-01T09:30:00.123456789-11:30"`} {
+		body := strings.NewReplacer(`"2026-03-01T09:30:00Z"`, edge, `"number":"1"`, fmt.Sprintf(`"number":"edge %d"`, i)).Replace(whole)
+		a.try(t, call{method: "POST", path: "/api/orders", body: body, wantStatus: 201})
+	}
+	a.try(t, call{method: "POST", path: "/api/orders", wantStatus: 201, body: `{"number":"largest","placed_at":"2026-03-01T09:30:00Z","channel":"web","discount_total":9999999999.99,"items":[{"sku":"A","quantity":1,"unit_price":9999999999.99}]}`,
+		want: []string{`"revenue":"0.00","discount_total":"9999999999.99"`}})
+}
+
 func TestMoneyIsReadFromItsLiteral(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -181,12 +249,141 @@ func TestParametersThatBreakARule(t *testing.T) {
 	} {
 		a.try(t, call{path: "/api/products?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})
 	}
-	for _, path := range []string{"/api/products/1?x=1", "/api/products/sku/a?x=1", "/api/categories?status=active", "/api/categories/1?x=", "/api/me?a", "/api/categories?sort=price"} {
+	for query, parts := range map[string][]string{
+		"page=0": {"page", "must be between"}, "per_page=101": {"per_page"}, "sort=revenue": {"sort", "must be one of placed_at, number"}, "sort=": {"sort"}, "direction=up": {"direction"},
+		"status=": {"status", "must be one of placed, cancelled"}, "status=refunded": {"status"}, "channel=": {"channel", "must be 1 to 50 lower-case"}, "channel=Web": {"channel"}, "channel=a%20b": {"channel"}, "channel=%ff": {`"channel":["must be percent-encoded UTF-8 without NUL"]`},
+		"customer_id=": {"customer_id", "must not be empty"}, "customer_id=%00": {"customer_id", "NUL"}, "from=2026-02-30": {"from", "must be a date"}, "from=": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"}, "from=2026-03-01T00:00:00Z": {"from"},
+		"channel=web&channel=pos": {"channel", "must be given once"}, "search=x": {"search", "is not a known parameter"}, "cursor=": {"cursor"},
+		"page=x&status=y&channel=Z&odd=1": {`"channel":["`, `"odd":["`, `"page":["`, `"status":["`},
+	} {
+		a.try(t, call{path: "/api/orders?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})
+	}
+	for _, path := range []string{"/api/products/1?x=1", "/api/orders/1?x=1", "/api/channels/pos?x=1", "/api/products/sku/a?x=1", "/api/categories?status=active", "/api/categories/1?x=", "/api/me?a", "/api/categories?sort=price"} {
 		a.try(t, call{path: path, wantStatus: 400, wantCode: InvalidParameter})
 	}
-	for _, c := range []call{{method: "POST", path: "/api/products?x=1", body: "{}"}, {method: "POST", path: "/api/sellers?x=1", body: "{}"}, {method: "DELETE", path: "/api/products/1?x=1"}, {method: "PATCH", path: "/api/sellers/1?x=1", body: "{}"}} {
+	for _, c := range []call{{method: "POST", path: "/api/products?x=1", body: "{}"}, {method: "POST", path: "/api/sellers?x=1", body: "{}"}, {method: "POST", path: "/api/orders?x=1", body: "{}"}, {method: "POST", path: "/api/channels?x=1", body: "{}"}, {method: "PATCH", path: "/api/channels/pos?x=1", body: "{}"}, {method: "DELETE", path: "/api/products/1?x=1"}, {method: "PATCH", path: "/api/sellers/1?x=1", body: "{}"}} {
 		c.wantStatus, c.wantCode, c.want = 400, InvalidParameter, []string{`"x":["is not a known parameter"]`}
 		a.try(t, c)
+	}
+}
+
+func TestReportParametersThatBreakARule(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const days = "from=2026-03-01&to=2026-03-31"
+	date, unknown := "must be a date YYYY-MM-DD between 1970 and 2200", "is not a known parameter"
+	for path, queries := range map[string]map[string][]string{
+		"sales-summary": {
+			"": {`"from":["is required"]`, `"to":["is required"]`}, "from=2026-03-01": {`"to":["is required"]`}, "to=2026-03-01": {`"from":["is required"]`},
+			"from=2026-02-30&to=2026-03-01": {`{"from":["` + date + `"]}`}, "from=2026-02-29&to=x": {`{"from":["` + date + `"],"to":["` + date + `"]}`}, "from=2026-02-29": {`"from":["` + date + `"]`, `"to":["is required"]`},
+			"from=&to=": {`"from":["` + date, `"to":["` + date}, "from=1969-12-31&to=1970-01-01": {`{"from":["` + date}, "from=2200-12-31&to=2201-01-01": {`{"to":["` + date},
+			"from=2026-1-1&to=2026-03-01": {`"from":["`}, "from=01.03.2026&to=2026-03-01": {`"from":["`}, "from=2026-03-01T00:00:00Z&to=2026-03-02": {`"from":["`}, "from=20260301&to=2026-03-02": {`"from":["`}, "from=today&to=2026-03-02": {`"from":["`}, "from=2025-02-29&to=2026-03-02": {`"from":["`},
+			"from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`}, "from=2000-01-01&to=2020-01-16": {`{"to":["must end a range of at most 7320 days"]}`}, "from=2026-03-01&from=2026-03-01&to=2026-03-02": {`{"from":["must be given once"]}`},
+			days + "&channel=": {`"channel":["`}, days + "&channel=Web": {`"channel":["`}, days + "&channel=a,b": {`"channel":["`}, days + "&channel=" + strings.Repeat("x", 51): {`"channel":["`}, days + "&channel=%00": {`"channel":["`}, days + "&channel=a&channel=b": {`"channel":["must be given once"]`},
+			days + "&compare=": {`"compare":["must be one of true, false"]`}, days + "&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`}, days + "&explain=on": {`"explain":["must be one of true, false"]`},
+			days + "&page=1": {`"page":["` + unknown}, days + "&sort=revenue": {`"sort":["` + unknown}, days + "&format=csv": {`"format":["` + unknown}, days + "&filters=x": {`"filters":["` + unknown},
+			"from=x&channel=%20&compare=z&odd=1": {`"channel":["`, `"compare":["`, `"from":["`, `"odd":["`, `"to":["is required"]`},
+		},
+		"products": {
+			"from=2026-03-01": {`{"to":["must be given together with the other end of the range"]}`}, "to=2026-03-01": {`{"from":["must be given together with the other end of the range"]}`}, "from=2026-13-01&to=2026-03-01": {`{"from":["` + date}, "from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`},
+			"sort=orders": {`"sort":["must be one of revenue, units, margin"]`}, "sort=": {`"sort":["`}, "sort=name": {`"sort":["`}, "direction=up": {`"direction":["must be one of asc, desc"]`}, "per_page=101": {`"per_page":["must be between 1 and 100"]`}, "per_page=0": {`"per_page":["`}, "page=0": {`"page":["`},
+			"category_id=x": {`"category_id":["must be an integer"]`}, "category_id=9223372036854775808": {`"category_id":["`}, "category_id=": {`"category_id":["`}, "category=1": {`"category":["` + unknown}, "channel=web": {`"channel":["` + unknown}, "compare=true": {`"compare":["` + unknown}, "explain=1": {`"explain":["`},
+		},
+		"channels": {
+			"from=2026-03-01": {`"to":["must be given together`}, "from=2026-02-31&to=2026-03-31": {`"from":["` + date}, "channel=web": {`"channel":["` + unknown}, "sort=revenue": {`"sort":["` + unknown}, "page=1": {`"page":["` + unknown}, "explain=": {`"explain":["`},
+		},
+		"customers": {
+			"to=2026-03-01": {`"from":["must be given together`}, "to=2026-03-00&from=2026-03-01": {`"to":["` + date}, "channel=%C3%BC": {`"channel":["`}, "sort=name": {`"sort":["must be one of revenue, orders, last_order"]`}, "direction=": {`"direction":["`}, "page=x": {`"page":["`}, "per_page=1000": {`"per_page":["`}, "category_id=1": {`"category_id":["` + unknown},
+		},
+		"reconcile": {
+			"": {`"from":["is required"]`, `"to":["is required"]`}, days + "&channel=web": {`"channel":["` + unknown}, days + "&explain=true": {`"explain":["` + unknown}, "from=2026-03-31&to=2026-03-01": {`"to":["must not be before from"]`},
+		},
+	} {
+		for query, parts := range queries {
+			a.try(t, call{path: "/api/reports/" + path + "?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})
+		}
+	}
+	a.try(t, call{method: "POST", path: "/api/reports/custom?explain=true", body: `{}`, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"explain":["` + unknown}})
+	for _, path := range []string{"/api/reports", "/api/reports/", "/api/reports/sales_summary", "/api/reports/export", "/api/reports/export/"} {
+		a.try(t, call{path: path, wantStatus: 404, wantCode: RouteNotFound})
+	}
+	for _, c := range []call{{method: "POST", path: "/api/reports/sales-summary", body: "{}"}, {path: "/api/reports/custom"}, {method: "DELETE", path: "/api/reports/export/products"}} {
+		c.wantStatus, c.wantCode = 405, MethodNotAllowed
+		a.try(t, c)
+	}
+}
+
+// TestCustomReportsThatBreakARule has one row a rule; every fault is told at once.
+func TestCustomReportsThatBreakARule(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	with := func(fields string) string {
+		return `{"from":"2026-03-01","to":"2026-03-31","metrics":["revenue"],` + fields + `}`
+	}
+	metrics := func(list string) string { return `{"from":"2026-03-01","to":"2026-03-31","metrics":` + list + `}` }
+	all := `"revenue","orders","avg_order_value","gross_profit","margin_percent","units_sold","discounts","tax","refunds"`
+	for body, details := range map[string]string{
+		`{}`:                                     `{"from":["is required"],"metrics":["is required"],"to":["is required"]}`,
+		`{"from":null,"to":null,"metrics":null}`: `{"from":["is required"],"metrics":["is required"],"to":["is required"]}`,
+		`{"from":"2026-02-29","to":20260301,"metrics":["revenue"]}`:              `{"from":["must be a date YYYY-MM-DD between 1970 and 2200"],"to":["must be a string"]}`,
+		`{"from":"2026-03-02","to":"2026-03-01","metrics":["revenue"]}`:          `{"to":["must not be before from"]}`,
+		`{"from":"1970-01-01","to":"2200-12-31","metrics":["revenue"]}`:          `{"to":["must end a range of at most 7320 days"]}`,
+		`{"from":"2026-03-01T00:00:00Z","to":"2026-03-31","metrics":["orders"]}`: `{"from":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
+		metrics(`[]`):                    `{"metrics":["must not be empty"]}`,
+		metrics(`"revenue"`):             `{"metrics":["must be an array of strings"]}`,
+		metrics(`{"revenue":true}`):      `{"metrics":["must be an array of strings"]}`,
+		metrics(`["revenue","revenue"]`): `{"metrics[1]":["must not be there twice"]}`,
+		metrics(`["Revenue","profit",5]`): `{"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],` +
+			`"metrics[1]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],"metrics[2]":["must be a string"]}`,
+		metrics(`[` + all + `,"revenue"]`):                                                `{"metrics":["must have at most 9 elements"]}`,
+		with(`"group_by":"year"`):                                                         `{"group_by":["must be one of day, week, month, channel, category, seller"]}`,
+		with(`"group_by":""`):                                                             `{"group_by":["must be one of day, week, month, channel, category, seller"]}`,
+		with(`"group_by":["day"]`):                                                        `{"group_by":["must be a string"]}`,
+		with(`"explain":"true"`):                                                          `{"explain":["must be true or false"]}`,
+		with(`"explain":1`):                                                               `{"explain":["must be true or false"]}`,
+		with(`"filters":[]`):                                                              `{"filters":["must be one JSON object: it is another JSON value"]}`,
+		with(`"filters":"web"`):                                                           `{"filters":["must be one JSON object: it is another JSON value"]}`,
+		with(`"filters":{"seller_id":[1],"channels":["web"]}`):                            `{"filters.channels":["is not a known field"],"filters.seller_id":["is not a known field"]}`,
+		with(`"filters":{"channel":[],"category_id":[]}`):                                 `{"filters.category_id":["must not be empty"],"filters.channel":["must not be empty"]}`,
+		with(`"filters":{"channel":"web","category_id":3}`):                               `{"filters.category_id":["must be an array of integers"],"filters.channel":["must be an array of strings"]}`,
+		with(`"filters":{"category_id":[1,"2",null,1.5]}`):                                `{"filters.category_id[1]":["must be an integer"],"filters.category_id[2]":["must be an integer"],"filters.category_id[3]":["must be an integer"]}`,
+		with(`"filters":{"channel":[` + strings.Repeat(`"a",`, 1000) + `"a"]}`):           `{"filters.channel":["must have at most 1000 elements"]}`,
+		with(`"compare":true,"page":1`):                                                   `{"compare":["is not a known field"],"page":["is not a known field"]}`,
+		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
+	} {
+		a.try(t, call{method: "POST", path: "/api/reports/custom", body: body, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":` + details + `}`}})
+	}
+	a.try(t, call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"channel":["web","Point of sale",""]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.channel[1]":["`, `"filters.channel[2]":["`}})
+	many := call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"category_id":[` + strings.Repeat(`"a",`, 900) + `1]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.category_id":["has 50 faults or more"]`}}
+	if got := a.try(t, many); len(got.body) > 5000 {
+		t.Errorf("900 faults are told in %d bytes", len(got.body))
+	}
+}
+
+func TestReportFilesThatBreakARule(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, path := range []string{"orders", "sales_summary", "Products", "custom", "reconcile", "products.csv", "%20", "a%2Fb", "%00?format=x", "nothing?format=pdf&odd=1"} {
+		a.try(t, call{path: "/api/reports/export/" + path, wantStatus: 404, wantCode: NotFound})
+	}
+	for path, parts := range map[string][]string{
+		"sales-summary": {`"from":["is required"]`, `"to":["is required"]`}, "products?format=pdf": {`{"format":["must be one of csv, xlsx"]}`}, "products?format=": {`"format":["`}, "products?format=CSV": {`"format":["`}, "products?format=csv&format=csv": {`"format":["must be given once"]`},
+		"products?page=1&per_page=5": {`"page":["is not a known parameter"]`, `"per_page":["is not a known parameter"]`}, "customers?page=1": {`"page":["`}, "products?explain=true": {`"explain":["is not a known parameter"]`},
+		"products?channel=web": {`"channel":["is not a known`}, "channels?channel=web": {`"channel":["is not a known`}, "channels?sort=revenue": {`"sort":["is not a known`}, "customers?category_id=1": {`"category_id":["is not a known`}, "customers?compare=true": {`"compare":["is not a known`},
+		"sales-summary?from=2026-03-01&to=2026-03-31&sort=revenue": {`"sort":["is not a known`}, "products?sort=orders": {`"sort":["must be one of revenue, units, margin"]`}, "customers?sort=units": {`"sort":["must be one of revenue, orders, last_order"]`},
+		"customers?format=ods&sort=x&direction=y&channel=Z&from=2026-02-30&odd=1": {`"channel":["`, `"direction":["`, `"format":["`, `"from":["`, `"odd":["`, `"sort":["`, `"to":["`},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			got := a.send(t, call{method: method, path: "/api/reports/export/" + path})
+			if got.StatusCode != 400 || got.Header.Get("Content-Disposition") != "" {
+				t.Errorf("%s %s = %d %v", method, path, got.StatusCode, got.Header)
+			}
+			for _, part := range parts {
+				if method == "GET" && (got.code(t) != InvalidParameter || !strings.Contains(string(got.body), part)) {
+					t.Errorf("%s = %s, want %s", path, got.body, part)
+				}
+			}
+		}
 	}
 }
 

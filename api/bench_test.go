@@ -39,6 +39,34 @@ func BenchmarkDecodeProduct(b *testing.B) {
 	}
 }
 
+// BenchmarkDecodeOrders reads the body of a bulk of 1,000 orders.
+func BenchmarkDecodeOrders(b *testing.B) {
+	const order = `{"number":"SO-%06d","placed_at":"2026-03-01T09:30:00+01:00","channel":"web","discount_total":"3.00","tax_total":7.98,
+		"customer":{"id":"C-10042","name":"Zoë Hill","email":"zoe@example.com"},"items":[
+		{"sku":"MUG-BLUE-350","quantity":2,"unit_price":"24.90","unit_cost":"11.35","discount":"1.00"},
+		{"sku":"KET-SA-0001042","quantity":1,"unit_price":49.90,"unit_cost":27.45},
+		{"sku":"LIT-108-60CM","quantity":12,"unit_price":"14.90"}]}`
+	orders := make([]string, maxBulk)
+	for i := range orders {
+		orders[i] = fmt.Sprintf(order, i)
+	}
+	raw := []byte(`{"orders":[` + strings.Join(orders, ",") + `]}`)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		body, err := parseBody(raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, element := range body.rows("orders", maxBulk) {
+			if row, err := orderOf(element); err != nil || len(row.Faults) > 0 {
+				b.Fatal(row.Faults, err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/maxBulk, "µs/order")
+}
+
 func BenchmarkReadFilter(b *testing.B) {
 	for b.Loop() {
 		q := readQuery(httptest.NewRequest("GET", "/api/products?page=3&per_page=100&sort=price&direction=desc&status=active&category_id=17", nil))

@@ -12,6 +12,8 @@ import (
 // maxBulk is how many rows a bulk request may hold.
 const maxBulk = 1000
 
+var errBulks = &problem{code: ServiceUnavailable, message: "Four bulk requests of this account are running; wait until one has ended."}
+
 // bulkRow tells what became of one row of a bulk request.
 type bulkRow struct {
 	Index  int             `json:"index"`
@@ -43,9 +45,9 @@ func (m *bulkMeta) count(o catalog.Outcome) {
 	}
 }
 
-// status is 207 where some rows failed.
-func (m *bulkMeta) status() int {
-	if m.Failed > 0 {
+// bulkStatus is 207 where some rows failed.
+func bulkStatus(failed int) int {
+	if failed > 0 {
 		return http.StatusMultiStatus
 	}
 	return http.StatusOK
@@ -57,7 +59,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !s.bulks.take(tenant(r)) {
-		return &problem{code: ServiceUnavailable, message: "Four bulk requests of this account are running; wait until one has ended."}
+		return errBulks
 	}
 	defer s.bulks.give(tenant(r))
 	body, err := s.readBody(r)
@@ -86,16 +88,24 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 		meta.count(result.Outcome)
 		shown[i] = bulkRowOf(i, rows[i], result)
 	}
-	return writeJSON(w, meta.status(), success{Success: true, Data: shown, Meta: meta})
+	return writeJSON(w, bulkStatus(meta.Failed), success{Success: true, Data: shown, Meta: meta})
 }
 
-// productRow reads one row. Its faults are its own: they do not touch the others.
-// What is no object at all has no field to name; it comes out as an empty row,
-// which fails.
-func productRow(raw json.RawMessage) (catalog.Row, error) {
-	o, err := parseObject(raw, "", tenancy.InvalidError{})
+// readRow reads one row. Its faults are its own: they do not touch the others. What
+// is no object at all has no field to name.
+func readRow(raw json.RawMessage) (*object, error) {
+	o, err := splitObject(raw, "", tenancy.InvalidError{})
 	if err != nil {
-		return catalog.Row{}, &problem{code: ValidationError, message: fmt.Sprintf("The row is not one JSON object: %v.", err)}
+		return nil, &problem{code: ValidationError, message: fmt.Sprintf("The row is not one JSON object: %v.", err)}
+	}
+	return o, nil
+}
+
+// productRow makes an empty row, which fails, of what is no object.
+func productRow(raw json.RawMessage) (catalog.Row, error) {
+	o, err := readRow(raw)
+	if err != nil {
+		return catalog.Row{}, err
 	}
 	return catalog.Row{Changes: o.product(), Faults: o.faults}, nil
 }

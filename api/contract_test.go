@@ -280,6 +280,9 @@ func TestEveryDocumentedParameterIsKnown(t *testing.T) {
 	a := newAPI(t)
 	var checked int
 	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
+		if strings.Contains(path, "{type}") {
+			return // each type has parameters of its own: TestParametersOfAReportFileAreThoseOfTheDocument
+		}
 		query := url.Values{"unheard-of": {""}}
 		for _, p := range o.Parameters {
 			if p.In == "query" {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
@@ -52,6 +53,24 @@ func (s *Server) readBody(r *http.Request) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseBody(raw)
+}
+
+// readOptionalBody is readBody where no body is as good as an empty object.
+func (s *Server) readOptionalBody(r *http.Request) (*object, error) {
+	raw, err := readAll(r, exchangeOf(r).route.bodyLimit(s.limits))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) == 0:
+		return &object{faults: tenancy.InvalidError{}}, nil
+	case !sentAsJSON(r.Header):
+		return nil, &problem{code: UnsupportedMediaType}
+	}
+	return parseBody(raw)
+}
+
+func parseBody(raw []byte) (*object, error) {
 	if !utf8.Valid(raw) {
 		return nil, &problem{code: InvalidJSON, message: "The body is not valid UTF-8."}
 	}
@@ -86,35 +105,100 @@ func readAll(r *http.Request, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// parseObject reads raw as one JSON object. A name that stands twice is refused,
-// not resolved: one of the values would be lost silently.
+// parseObject reads raw, which is valid UTF-8, as one JSON object.
 func parseObject(raw []byte, path string, faults tenancy.InvalidError) (*object, error) {
 	if !json.Valid(raw) {
 		return nil, syntaxError(raw)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if begin, _ := d.Token(); begin != json.Delim('{') {
+	return splitObject(raw, path, faults)
+}
+
+// splitObject is parseObject for JSON that is known to be valid. A name that stands
+// twice is refused, not resolved: one of the values would be lost silently.
+func splitObject(raw []byte, path string, faults tenancy.InvalidError) (*object, error) {
+	at, is := enter(raw, '{')
+	if !is {
 		return nil, errors.New("it is another JSON value")
 	}
 	fields := map[string]json.RawMessage{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, err
-		}
+	for literal := at.next(); literal != nil; literal = at.next() {
 		if len(fields) == maxFields {
 			return nil, fmt.Errorf("%san object has more than %d fields", path, maxFields)
 		}
-		if _, twice := fields[name.(string)]; twice {
+		name := unquote(literal)
+		if _, twice := fields[name]; twice {
 			return nil, fmt.Errorf("%s%s is there twice", path, name)
 		}
-		fields[name.(string)] = value
+		fields[name] = at.next()
 	}
 	return &object{path, fields, faults}, nil
+}
+
+// walk goes through what an object or array holds, names and values alike, without
+// a copy. The JSON is known to be valid: what stands between two of them can be
+// passed over.
+type walk struct{ rest []byte }
+
+// enter begins a walk behind the bracket of raw, if it is that.
+func enter(raw []byte, bracket byte) (walk, bool) {
+	raw = bytes.TrimLeft(raw, blanks)
+	return walk{raw[1:]}, raw[0] == bracket
+}
+
+const blanks = " \t\r\n"
+
+// next returns the next name or value; nil is the end.
+func (w *walk) next() json.RawMessage {
+	w.rest = bytes.TrimLeft(w.rest, blanks+",:")
+	if w.rest[0] == '}' || w.rest[0] == ']' {
+		return nil
+	}
+	n := extent(w.rest)
+	value := w.rest[:n:n]
+	w.rest = w.rest[n:]
+	return value
+}
+
+// extent is how long the value at the start of raw is.
+func extent(raw []byte) int {
+	switch raw[0] {
+	case '"':
+		return quoted(raw)
+	case '{', '[':
+		for i, depth := 0, 0; ; i++ {
+			switch raw[i] {
+			case '"':
+				i += quoted(raw[i:]) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+	}
+	return len(raw) - len(bytes.TrimLeft(raw, "+-.0123456789Eaeflnrstu")) // a number, true, false or null
+}
+
+// quoted is how long the string at the start of raw is.
+func quoted(raw []byte) int {
+	i := 1
+	for ; raw[i] != '"'; i++ {
+		if raw[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// unquote returns the text of a JSON string.
+func unquote(raw json.RawMessage) (text string) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	_ = json.Unmarshal(raw, &text) // it is a string
+	return text
 }
 
 func syntaxError(raw []byte) error {
@@ -152,6 +236,28 @@ func field[T any](o *object, name string, parse func(json.RawMessage) (T, string
 	return catalog.Value(value)
 }
 
+// required takes a field that must be there; null is as good as absent.
+func required[T any](o *object, name string, parse func(json.RawMessage) (T, string)) (value T) {
+	raw, set, null := o.take(name)
+	fault := "is required"
+	if set && !null {
+		value, fault = parse(raw)
+	}
+	if fault != "" {
+		o.fault(name, fault)
+	}
+	return value
+}
+
+// optional takes a field that may be absent or null, which is nil.
+func optional[T any](o *object, name string, parse func(json.RawMessage) (T, string)) *T {
+	f := field(o, name, parse)
+	if !f.Set || f.Null {
+		return nil
+	}
+	return &f.Value
+}
+
 func (o *object) text(name string) catalog.Field[string]       { return field(o, name, parseText) }
 func (o *object) integer(name string) catalog.Field[int64]     { return field(o, name, parseWhole) }
 func (o *object) money(name string) catalog.Field[money.Cents] { return field(o, name, parseMoney) }
@@ -182,22 +288,27 @@ func (o *object) texts(name string) catalog.Field[[]string] {
 
 // elementsOf reads an array, but no more elements than it may have.
 func elementsOf(raw json.RawMessage, max int, what string) ([]json.RawMessage, string) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if begin, _ := d.Token(); begin != json.Delim('[') {
+	at, is := enter(raw, '[')
+	if !is {
 		return nil, "must be " + what
 	}
 	elements := []json.RawMessage{}
-	for d.More() {
+	for element := at.next(); element != nil; element = at.next() {
 		if len(elements) == max {
 			return nil, fmt.Sprintf("must have at most %d elements", max)
-		}
-		var element json.RawMessage
-		if d.Decode(&element) != nil {
-			return nil, "must be " + what
 		}
 		elements = append(elements, element)
 	}
 	return elements, ""
+}
+
+// nested reads an object inside of o, under a path of its own.
+func (o *object) nested(name string, raw json.RawMessage) (inner *object, fault string) {
+	inner, err := splitObject(raw, o.path+name+".", o.faults)
+	if err != nil {
+		return nil, fmt.Sprintf("must be one JSON object: %v", err)
+	}
+	return inner, ""
 }
 
 // reference takes `<name>_id`, or the id inside the object `<name>` that a
@@ -208,8 +319,8 @@ func (o *object) reference(name string) catalog.Field[int64] {
 	raw, set, null := o.take(name)
 	shown := catalog.Field[int64]{Set: set, Null: null}
 	if set && !null {
-		nested, err := parseObject(raw, o.path+name+".", o.faults)
-		if err != nil {
+		nested, fault := o.nested(name, raw)
+		if fault != "" {
 			o.fault(name, "must be an object with an id")
 			return given
 		}
@@ -247,14 +358,24 @@ func (o *object) refuseRest() {
 // parseText reads a JSON string that PostgreSQL can store. encoding/json would
 // turn half of a surrogate pair into U+FFFD: it is refused instead.
 func parseText(raw json.RawMessage) (string, string) {
-	var value *string
-	if json.Unmarshal(raw, &value) != nil || value == nil {
+	switch {
+	case raw[0] != '"':
 		return "", "must be a string"
-	}
-	if loneSurrogate(raw) {
+	case loneSurrogate(raw):
 		return "", "must not hold half of a surrogate pair"
 	}
-	return *value, unstorable(*value)
+	text := unquote(raw)
+	return text, unstorable(text)
+}
+
+// parseMoment reads a JSON string that is a time with an offset.
+func parseMoment(raw json.RawMessage) (time.Time, string) {
+	text, fault := parseText(raw)
+	at, valid := parseInstant(text)
+	if fault != "" || !valid {
+		return at, "must be a time of RFC 3339, such as 2026-03-01T09:30:00Z"
+	}
+	return at, ""
 }
 
 // unstorable says why a text cannot be stored, or "".

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
@@ -104,7 +106,9 @@ var answers = []struct {
 	{is: idempotency.ErrReused, code: IdempotencyKeyReused, details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path or body"}}},
 	{is: catalog.ErrPrecondition, code: PreconditionFailed},
 	{is: catalog.ErrInUse, code: ResourceInUse},
+	{is: sales.ErrInUse, code: ResourceInUse},
 	{is: catalog.ErrInsufficientStock, code: InsufficientStock, details: tenancy.InvalidError{"quantity": {"would take the stock below zero"}}},
+	{is: export.ErrTooManyRows, code: InvalidParameter, details: tenancy.InvalidError{"format": {export.ErrTooManyRows.Error() + "; use csv"}}},
 	{is: tenancy.ErrBusy, code: ServiceUnavailable},
 	{is: context.DeadlineExceeded, code: ServiceUnavailable},
 	{is: context.Canceled, code: ServiceUnavailable}, // the client hung up; nobody reads this

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ const (
 	// bulksPerTenant bounds its bulk requests, whose bodies are held whole.
 	bulksPerTenant = 4
 )
+
+var errExports = &problem{code: ServiceUnavailable, message: "Two exports of this account are running; wait until one has ended."}
 
 // exportProducts answers GET /api/products/export: the whole list, streamed.
 func (s *Server) exportProducts(w http.ResponseWriter, r *http.Request) error {
@@ -45,7 +48,7 @@ func (s *Server) exportProducts(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if !s.exports.take(tenant(r)) {
-		return &problem{code: ServiceUnavailable, message: "Two exports of this account are running; wait until one has ended."}
+		return errExports
 	}
 	defer s.exports.give(tenant(r))
 	return file.fill(exchangeOf(r), write)
@@ -79,6 +82,7 @@ type download struct {
 	begun bool
 	kind  string // of content
 	name  string
+	size  int64 // in bytes; 0 where it shows at the end only
 }
 
 // fill sends what write writes.
@@ -107,6 +111,9 @@ func (d *download) begin() {
 	h := d.w.Header()
 	h.Set("Content-Type", d.kind)
 	h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	if d.size > 0 {
+		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
+	}
 	d.w.WriteHeader(http.StatusOK)
 }
 

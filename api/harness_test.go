@@ -19,6 +19,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -60,7 +62,7 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	}
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
 	a.server = New(Options{
-		DB: a.DB, Catalog: catalog.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
+		DB: a.DB, Catalog: catalog.New(a.DB), Sales: sales.New(a.DB), Reports: reports.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
 	for _, f := range change {

@@ -90,6 +90,11 @@ var postBodies = map[string]string{
 	"/api/categories":                     `{"name":"N"}`,
 	"/api/sellers":                        `{"name":"N"}`,
 	"/api/warehouses":                     `{"name":"N"}`,
+	"/api/channels":                       `{"identifier":"n","label":"N"}`,
+	"/api/orders":                         order("new"),
+	"/api/orders/bulk":                    `{"orders":[` + order("new 2") + `,{"number":"x"},7]}`,
+	"/api/orders/{number}/cancel":         `{}`,
+	"/api/orders/{number}/refunds":        `{"amount":1}`,
 }
 
 // TestEveryPOSTThatWritesTakesAKey is generated from the table of routes: no other
@@ -98,6 +103,7 @@ func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+	a.mustOrder(t, order("old"))
 	bodies := postBodies
 	for _, r := range a.server.routes() {
 		if !underAPI(r.pattern) {
@@ -116,7 +122,7 @@ func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
 		if !takes || !has {
 			continue
 		}
-		path := strings.ReplaceAll(r.pattern, "{id}", fmt.Sprint(id))
+		path := strings.NewReplacer("{id}", fmt.Sprint(id), "{number}", "old").Replace(r.pattern)
 		c := call{method: r.method, path: path, body: body, header: keyed("the key of " + r.pattern)}
 		first := a.send(t, c)
 		if first.StatusCode >= 300 {
@@ -136,6 +142,7 @@ func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
 	if n := len(mustDecode[struct{ Data []any }](t, got.body).Data); n != 1 {
 		t.Errorf("%d rows in the ledger, want 1: the second time was a replay", n)
 	}
+	a.try(t, call{path: "/api/orders/old", wantStatus: 200, want: []string{`"refunded_total":"1.00"`}})
 }
 
 func TestAReplayTellsTheLimitAsItIsNow(t *testing.T) {

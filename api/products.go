@@ -149,7 +149,7 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
 
 // showProductBySKU answers GET /api/products/sku/{sku}.
 func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request) error {
-	sku, err := pathSKU(r)
+	sku, err := pathText(r, "sku")
 	if err != nil {
 		return err
 	}

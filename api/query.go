@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -65,15 +67,29 @@ func pathID(r *http.Request) (int64, error) {
 	return id, q.err()
 }
 
-// pathSKU reads the {sku} of a path that takes no parameters. chi hands it out as
-// it was sent; it is decoded here, once.
-func pathSKU(r *http.Request) (string, error) {
+// pathText reads a part of a path that takes no parameters.
+func pathText(r *http.Request, name string) (string, error) {
 	q := readQuery(r)
-	sku, err := url.PathUnescape(chi.URLParam(r, "sku"))
-	if err != nil || unstorable(sku) != "" {
-		q.faults.Add("sku", "must be percent-encoded UTF-8 without NUL")
+	text := q.part(r, name)
+	return text, q.err()
+}
+
+// pathChannel reads the {identifier} of a path that takes no parameters.
+func pathChannel(r *http.Request) (string, error) {
+	q := readQuery(r)
+	identifier := q.part(r, "identifier")
+	q.checkChannel("identifier", identifier)
+	return identifier, q.err()
+}
+
+// part returns a part of the path. chi hands it out as it was sent; it is decoded
+// here, once.
+func (q *query) part(r *http.Request, name string) string {
+	text, err := url.PathUnescape(chi.URLParam(r, name))
+	if err != nil || unstorable(text) != "" {
+		q.faults.Add(name, "must be percent-encoded UTF-8 without NUL")
 	}
-	return sku, q.err()
+	return text
 }
 
 // take removes a parameter. One that has a fault already counts as not given.
@@ -105,6 +121,21 @@ func (q *query) nonEmpty(name string) string {
 		q.faults.Add(name, "must not be empty")
 	}
 	return value
+}
+
+// channel takes a channel's identifier; "" is not given.
+func (q *query) channel() string {
+	value, given := q.take("channel")
+	if given {
+		q.checkChannel("channel", value)
+	}
+	return value
+}
+
+func (q *query) checkChannel(name, identifier string) {
+	if fault := sales.CheckIdentifier(identifier); fault != "" && len(q.faults[name]) == 0 {
+		q.faults.Add(name, "%s", fault)
+	}
 }
 
 // oneOf takes a value of a closed set; "" is not given.
@@ -152,9 +183,9 @@ func (q *query) day(name string) *time.Time {
 	if !given {
 		return nil
 	}
-	day, err := time.Parse(time.DateOnly, value)
-	if err != nil || day.Year() < 1970 || day.Year() > 2200 {
-		q.faults.Add(name, "must be a date YYYY-MM-DD between 1970 and 2200")
+	day, fault := readDay(value)
+	if fault != "" {
+		q.faults.Add(name, "%s", fault)
 		return nil
 	}
 	return &day
@@ -182,11 +213,21 @@ func (q *query) instant(name string) time.Time {
 	if !given {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, value)
-	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+	at, valid := parseInstant(value)
+	if !valid || at.Year() < 1970 || at.Year() > 2200 {
 		q.faults.Add(name, "must be a time of RFC 3339 between 1970 and 2200, such as 2026-03-01T09:30:00Z")
 	}
 	return at
+}
+
+// rfc3339 is stricter than time.Parse, which also takes an hour of one digit, a
+// comma before the fraction, and offsets of a day and more.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// parseInstant reads a time of RFC 3339.
+func parseInstant(text string) (at time.Time, valid bool) {
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil && rfc3339.MatchString(text)
 }
 
 // pages takes page and per_page. A page is never silently shorter than asked for.

@@ -47,12 +47,17 @@ type walkMeta struct {
 
 // writePage answers with one page of a list, each item in its JSON shape.
 func writePage[T, J any](w http.ResponseWriter, asked catalog.Pages, page catalog.Page[T], shape func(T) J) error {
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(page.Items, shape), Meta: metaOf(asked, page.Total)})
+}
+
+// metaOf tells where in a list of total rows a page stands.
+func metaOf(asked catalog.Pages, total int64) pageMeta {
 	perPage := int64(asked.PerPage)
-	pages := (page.Total + perPage - 1) / perPage
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(page.Items, shape), Meta: pageMeta{
-		Page: asked.Page, PerPage: asked.PerPage, Total: page.Total, TotalPages: pages,
+	pages := (total + perPage - 1) / perPage
+	return pageMeta{
+		Page: asked.Page, PerPage: asked.PerPage, Total: total, TotalPages: pages,
 		HasNext: int64(asked.Page) < pages, HasPrev: asked.Page > 1,
-	}})
+	}
 }
 
 func shapes[T, J any](items []T, shape func(T) J) []J {

@@ -25,6 +25,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -33,6 +35,8 @@ import (
 type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
+	Sales   *sales.Store
+	Reports *reports.Store
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
 
@@ -50,6 +54,8 @@ type Options struct {
 type Server struct {
 	db      *tenancy.DB
 	catalog *catalog.Store
+	sales   *sales.Store
+	reports *reports.Store
 	keys    *keys.Resolver
 	limiter *ratelimit.Limiter
 	ready   func(context.Context) error
@@ -57,11 +63,13 @@ type Server struct {
 	logger  *slog.Logger
 	version string
 
-	mux      *chi.Mux
-	inFlight atomic.Int64
-	exports  *slots
-	bulks    *slots
-	limits   limits
+	mux       *chi.Mux
+	inFlight  atomic.Int64
+	exports   *slots
+	workbooks *slots
+	reporting *slots
+	bulks     *slots
+	limits    limits
 }
 
 // limits bound what requests may cost; tests lower them.
@@ -77,6 +85,8 @@ func New(o Options) *Server {
 	s := &Server{
 		db:      o.DB,
 		catalog: o.Catalog,
+		sales:   o.Sales,
+		reports: o.Reports,
 		keys:    o.Keys,
 		limiter: o.Limiter,
 		ready:   o.Ready,
@@ -84,9 +94,12 @@ func New(o Options) *Server {
 		logger:  o.Logger,
 		version: o.Version,
 		mux:     chi.NewMux(),
-		exports: newSlots(exportsPerTenant),
-		bulks:   newSlots(bulksPerTenant),
-		limits:  limits{inFlight: 512, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
+
+		exports:   newSlots(exportsPerTenant),
+		workbooks: newSlots(workbooksPerTenant),
+		reporting: newSlots(reportsPerTenant),
+		bulks:     newSlots(bulksPerTenant),
+		limits:    limits{inFlight: 512, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
 	}
 	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
 	for _, r := range s.routes() {
@@ -131,6 +144,7 @@ func (r route) bodyLimit(l limits) int64 {
 // routes is the table of all routes. HEAD works wherever GET does.
 func (s *Server) routes() []route {
 	none, bulk, export := options{}, options{bulk: true, deadline: 25 * time.Second}, options{deadline: exportDeadline}
+	report := options{deadline: reportDeadline}
 	all := []route{
 		{"GET", "/healthz", noKey, s.health, none},
 		{"GET", "/readyz", noKey, s.readiness, none},
@@ -152,6 +166,27 @@ func (s *Server) routes() []route {
 		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, s.showInventory, none},
 		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, s.adjustInventory, none},
 		{"GET", "/api/products/{id}/inventory/adjustments", keys.ProductsRead, s.listAdjustments, none},
+
+		{"GET", "/api/channels", keys.OrdersRead, s.listChannels, none},
+		{"POST", "/api/channels", keys.OrdersWrite, s.createChannel, none},
+		{"GET", "/api/channels/{identifier}", keys.OrdersRead, s.showChannel, none},
+		{"PATCH", "/api/channels/{identifier}", keys.OrdersWrite, s.relabelChannel, none},
+		{"DELETE", "/api/channels/{identifier}", keys.OrdersWrite, s.deleteChannel, none},
+
+		{"GET", "/api/orders", keys.OrdersRead, s.listOrders, none},
+		{"POST", "/api/orders", keys.OrdersWrite, s.createOrder, none},
+		{"POST", "/api/orders/bulk", keys.OrdersWrite, s.createOrders, bulk},
+		{"GET", "/api/orders/{number}", keys.OrdersRead, s.showOrder, none},
+		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, s.cancelOrder, none},
+		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, s.refundOrder, none},
+
+		{"GET", "/api/reports/sales-summary", keys.ReportsRead, s.salesSummary, report},
+		{"GET", "/api/reports/products", keys.ReportsRead, s.productReport, report},
+		{"GET", "/api/reports/channels", keys.ReportsRead, s.channelReport, report},
+		{"GET", "/api/reports/customers", keys.ReportsRead, s.customerReport, report},
+		{"POST", "/api/reports/custom", keys.ReportsRead, s.customReport, report},
+		{"GET", "/api/reports/reconcile", keys.ReportsRead, s.reconcile, report},
+		{"GET", "/api/reports/export/{type}", keys.ReportsRead, s.exportReport, export},
 	}
 	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
 		list, one, h := "/api/"+string(kind), "/api/"+string(kind)+"/{id}", references{s, kind}
@@ -208,7 +243,7 @@ func (s *Server) finish(h handler) http.HandlerFunc {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// chi would route on a half-decoded path, and `50%` and `a%2Fb` would come
-	// out wrong: it gets the path as it was sent, and pathSKU decodes once.
+	// out wrong: it gets the path as it was sent, and pathText decodes once.
 	whole, path := *r, *r.URL
 	path.RawPath = path.EscapedPath()
 	whole.URL = &path

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
+)
+
+// channelJSON is a channel as responses show it.
+type channelJSON struct {
+	Identifier string    `json:"identifier"`
+	Label      string    `json:"label"`
+	CreatedAt  timestamp `json:"created_at"`
+	UpdatedAt  timestamp `json:"updated_at"`
+}
+
+func channelShape(c sales.Channel) channelJSON {
+	return channelJSON{c.Identifier, c.Label, timestamp(c.CreatedAt), timestamp(c.UpdatedAt)}
+}
+
+// listChannels answers GET /api/channels.
+func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
+	q := readQuery(r)
+	pages := q.pages()
+	if err := q.err(); err != nil {
+		return err
+	}
+	channels, total, err := s.sales.Channels(r.Context(), tenant(r), pages.Page, pages.PerPage)
+	if err != nil {
+		return err
+	}
+	return writePage(w, pages, catalog.Page[sales.Channel]{Items: channels, Total: total}, channelShape)
+}
+
+// showChannel answers GET /api/channels/{identifier}.
+func (s *Server) showChannel(w http.ResponseWriter, r *http.Request) error {
+	identifier, err := pathChannel(r)
+	if err != nil {
+		return err
+	}
+	c, err := s.sales.Channel(r.Context(), tenant(r), identifier)
+	if err != nil {
+		return err
+	}
+	return writeData(w, http.StatusOK, channelShape(c))
+}
+
+// createChannel answers POST /api/channels.
+func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	body, err := s.readBody(r)
+	if err != nil {
+		return err
+	}
+	sent := sales.Channel{Identifier: required(body, "identifier", parseText), Label: required(body, "label", parseText)}
+	body.ignore("created_at", "updated_at")
+	body.refuseRest()
+	c, err := s.sales.CreateChannel(r.Context(), tenant(r), sent, body.faults)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/api/channels/"+c.Identifier)
+	return writeData(w, http.StatusCreated, channelShape(c))
+}
+
+// relabelChannel answers PATCH /api/channels/{identifier}. The identifier may be
+// sent back, but not changed: orders name their channel by it.
+func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request) error {
+	identifier, err := pathChannel(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.readBody(r)
+	if err != nil {
+		return err
+	}
+	label := body.text("label")
+	if label.Null {
+		body.fault("label", "must not be null")
+	}
+	if sent := body.text("identifier"); sent.Set && sent.Value != identifier {
+		body.fault("identifier", "cannot be changed")
+	}
+	body.ignore("created_at", "updated_at")
+	body.refuseRest()
+	var text *string
+	if label.Set {
+		text = &label.Value
+	}
+	c, err := s.sales.RelabelChannel(r.Context(), tenant(r), identifier, text, body.faults)
+	if err != nil {
+		return err
+	}
+	return writeData(w, http.StatusOK, channelShape(c))
+}
+
+// deleteChannel answers DELETE /api/channels/{identifier}.
+func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
+	identifier, err := pathChannel(r)
+	if err != nil {
+		return err
+	}
+	if err := s.sales.DeleteChannel(r.Context(), tenant(r), identifier); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

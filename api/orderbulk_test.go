@@ -1,0 +1,163 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/reports/sales"
+)
+
+type ordersAnswer struct {
+	Data []orderRow
+	Meta orderMeta
+}
+
+func (a *testAPI) mustOrderBulk(t testing.TB, wantStatus int, orders ...string) ordersAnswer {
+	t.Helper()
+	got := a.try(t, call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`, wantStatus: wantStatus})
+	return mustDecode[ordersAnswer](t, got.body)
+}
+
+func TestABulkOfOrdersTellsWhatBecameOfEach(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustOrder(t, order("old"))
+	orders := []string{order("new"), order(" old "), order("old", `"tax_total":1`), order("new"), order("new", `"tax_total":1`), `{"number":"lacking"}`, order("other")}
+	got := a.mustOrderBulk(t, http.StatusMultiStatus, orders...)
+	want := []sales.Outcome{sales.Created, sales.Unchanged, sales.Failed, sales.Unchanged, sales.Failed, sales.Failed, sales.Created}
+	var outcomes []sales.Outcome
+	for i, row := range got.Data {
+		outcomes = append(outcomes, row.Status)
+		number := []string{"new", "old", "old", "new", "new", "lacking", "other"}[i]
+		if row.Index != i || row.Number == nil || *row.Number != number || (row.ID == nil) != (number == "lacking") || (row.Error == nil) != (want[i] != sales.Failed) {
+			t.Errorf("row %d = %+v", i, row)
+		}
+	}
+	if diff := cmp.Diff(want, outcomes); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if want := (orderMeta{7, 2, 2, 3}); got.Meta != want {
+		t.Errorf("meta = %v, want %v", got.Meta, want)
+	}
+	if *got.Data[0].ID != *got.Data[3].ID || *got.Data[1].ID != *got.Data[2].ID {
+		t.Error("one number has two ids")
+	}
+	again := a.mustOrderBulk(t, http.StatusOK, orders[0], orders[1], orders[6])
+	if want := (orderMeta{Total: 3, Unchanged: 3}); again.Meta != want {
+		t.Errorf("the second time: meta = %v, want %v", again.Meta, want)
+	}
+	a.mustOrders(t, 3, 6, 3*4980)
+}
+
+func TestARowOfABulkOfOrdersIsToldItsOwnFields(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for i, c := range []struct{ row, want string }{
+		{`5`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The row is not one JSON object: it is another JSON value."}}`},
+		{`null`, `not one JSON object`}, {`"x"`, `not one JSON object`}, {`[{"number":"x"}]`, `not one JSON object`}, {`true`, `not one JSON object`},
+		{`{"number":"x","number":"y"}`, `The row is not one JSON object: number is there twice.`},
+		{`{}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}}`},
+		{order("", `"odd":1`), `"number":"","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"number":["must not be empty"],"odd":["is not a known field"]}}`},
+		{`{"number":7,"placed_at":7,"channel":7,"items":7}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"channel":["must be a string"],"items":["must be an array of objects"],"number":["must be a string"],"placed_at":["must be a time of RFC 3339, such as 2026-03-01T09:30:00Z"]}}`},
+		{order("far", `"discount_total":49.81`), `"number":"far","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"discount_total":["must not be above the value of the items, 49.80"]}}`},
+	} {
+		got := a.try(t, call{method: "POST", path: "/api/orders/bulk", wantStatus: 207, want: []string{c.want, `"meta":{"total":2,"created":1,"unchanged":0,"failed":1}`},
+			body: `{"orders":[` + c.row + `,` + order(fmt.Sprint("beside ", i)) + `]}`})
+		if rows := mustDecode[ordersAnswer](t, got.body).Data; len(rows) != 2 || rows[0].Status != sales.Failed || rows[1].Status != sales.Created {
+			t.Errorf("%s: %s", c.row, got.body)
+		}
+	}
+	a.mustOrders(t, 10, 20, 10*4980)
+}
+
+func TestTheFrameOfABulkOfOrdersIsChecked(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	rows := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{},`, n), ",") }
+	bulk := func(name, body string, status int, code Code, want ...string) call {
+		return call{name: name, method: "POST", path: "/api/orders/bulk", body: body, wantStatus: status, wantCode: code, want: want}
+	}
+	a.tryAll(t, []call{
+		bulk("no rows", `{"orders":[]}`, 200, "", `"data":[],"meta":{"total":0,"created":0,"unchanged":0,"failed":0}`),
+		bulk("no orders", `{}`, 422, ValidationError, `"details":{"orders":["is required"]}`),
+		bulk("null", `{"orders":null}`, 422, ValidationError, `"details":{"orders":["must be an array"]}`),
+		bulk("an unknown field", `{"orders":[`+order("1")+`],"items":[]}`, 422, ValidationError, `"details":{"items":["is not a known field"]}`),
+		bulk("1,001 rows", `{"orders":[`+rows(1001)+`]}`, 422, ValidationError, `"details":{"orders":["must have at most 1000 elements"]}`),
+		bulk("1,000 rows", `{"orders":[`+rows(1000)+`]}`, 207, "", `"total":1000,`, `"failed":1000`),
+		bulk("an array", `[`+order("1")+`]`, 400, InvalidJSON),
+		bulk("half", `{"orders":[{"number":"1"`, 400, InvalidJSON),
+		bulk("no UTF-8", "{\"orders\":[{\"number\":\"\xff\"}]}", 400, InvalidJSON),
+		{name: "a parameter", method: "POST", path: "/api/orders/bulk?dry_run=1", body: `{"orders":[]}`, wantStatus: 400, wantCode: InvalidParameter},
+		{name: "no JSON", method: "POST", path: "/api/orders/bulk", body: `{"orders":[]}`, header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType},
+	})
+	a.mustOrders(t, 0, 0, 0)
+}
+
+func TestABulkOfOrdersMayBeLarge(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	items := strings.TrimSuffix(strings.Repeat(`{"sku":"S","quantity":1,"unit_price":1},`, 20), ",")
+	orders := make([]string, 1000)
+	for i := range orders {
+		orders[i] = fmt.Sprintf(`{"number":"%04d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[%s]}`, i, items)
+	}
+	if got := a.mustOrderBulk(t, http.StatusOK, orders...); got.Meta.Created != 1000 {
+		t.Errorf("meta = %v", got.Meta)
+	}
+	if again := a.mustOrderBulk(t, http.StatusOK, orders...); again.Meta.Unchanged != 1000 {
+		t.Errorf("the second time: meta = %v", again.Meta)
+	}
+	a.mustOrders(t, 1000, 20_000, 2_000_000)
+}
+
+func TestAFifthBulkWaits(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for range bulksPerTenant {
+		a.server.bulks.take(a.tenant.ID)
+	}
+	c := call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + order("1") + `]}`, wantStatus: 503, wantCode: ServiceUnavailable}
+	if got := a.try(t, c); got.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After = %q", got.Header.Get("Retry-After"))
+	}
+	a.server.bulks.give(a.tenant.ID)
+	c.wantStatus, c.wantCode = 200, ""
+	a.try(t, c)
+}
+
+// What a body costs must not grow faster than the body.
+func TestAnOrderCannotAskForMoreThanItsSize(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	with := func(items string) string {
+		return `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[` + strings.TrimSuffix(items, ",") + `]}`
+	}
+	bulk := func(row string, n int) string {
+		return `{"orders":[` + strings.TrimSuffix(strings.Repeat(row+",", n), ",") + `]}`
+	}
+	for _, test := range []struct{ name, path, body string }{
+		{"a million items", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 1_000_000)), 1)},
+		{"5,000 items of the wrong type", "/api/orders", with(strings.Repeat("1,", 5_000))},
+		{"300 rows of them", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 5_000)), 300)},
+		{"300 rows of items that break a rule", "/api/orders/bulk", bulk(with(strings.Repeat(`{"sku":"","quantity":0,"unit_price":0},`, 1_000)), 300)},
+		{"items of 150 unknown fields", "/api/orders", with(strings.Repeat(manyFields(150)+",", 300))},
+	} {
+		got := a.send(t, call{method: "POST", path: test.path, body: test.body})
+		if got.StatusCode != 207 && got.StatusCode != 422 || len(got.body) > 8*len(test.body) {
+			t.Errorf("%s: %d with %d bytes for %d", test.name, got.StatusCode, len(got.body), len(test.body))
+		}
+	}
+}
+
+// manyFields is an object of n fields.
+func manyFields(n int) string {
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"f%d":1`, i)
+	}
+	return "{" + strings.Join(fields, ",") + "}"
+}

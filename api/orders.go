@@ -1,0 +1,285 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// orderJSON is what lists and single orders both show of one.
+type orderJSON struct {
+	ID               int64         `json:"id"`
+	Number           string        `json:"number"`
+	Status           string        `json:"status"`
+	PlacedAt         timestamp     `json:"placed_at"`
+	CancelledAt      *timestamp    `json:"cancelled_at"`
+	Channel          string        `json:"channel"`
+	Customer         *customerJSON `json:"customer"` // null is a guest
+	Revenue          money.Cents   `json:"revenue"`
+	DiscountTotal    money.Cents   `json:"discount_total"`
+	TaxTotal         money.Cents   `json:"tax_total"`
+	CostTotal        money.Cents   `json:"cost_total"`
+	RefundedTotal    money.Cents   `json:"refunded_total"`
+	Units            int64         `json:"units"`
+	UnitsWithoutCost int64         `json:"units_without_cost"`
+	CreatedAt        timestamp     `json:"created_at"`
+}
+
+// listedOrderJSON is an order in a list.
+type listedOrderJSON struct {
+	orderJSON
+	ItemCount int32 `json:"item_count"`
+}
+
+// wholeOrderJSON is one order.
+type wholeOrderJSON struct {
+	orderJSON
+	Items   []itemJSON   `json:"items"`
+	Refunds []refundJSON `json:"refunds"`
+}
+
+// customerJSON has the sender's id of a person. Name and e-mail are null for a key
+// that may not read customers, too.
+type customerJSON struct {
+	ID    string  `json:"id"`
+	Name  *string `json:"name"`
+	Email *string `json:"email"`
+}
+
+// itemJSON is an item as it was sold.
+type itemJSON struct {
+	Line      int32        `json:"line"`
+	SKU       string       `json:"sku"`
+	Name      string       `json:"name"`
+	ProductID *int64       `json:"product_id"`
+	Category  *named       `json:"category"`
+	Seller    *named       `json:"seller"`
+	Quantity  int32        `json:"quantity"`
+	UnitPrice money.Cents  `json:"unit_price"`
+	UnitCost  *money.Cents `json:"unit_cost"`
+	Discount  money.Cents  `json:"discount"`
+	Tax       money.Cents  `json:"tax"`
+	Revenue   money.Cents  `json:"revenue"`
+	Refunded  money.Cents  `json:"refunded"`
+}
+
+// refundJSON is a refund inside its order.
+type refundJSON struct {
+	ID         int64       `json:"id"`
+	Amount     money.Cents `json:"amount"`
+	RefundedAt timestamp   `json:"refunded_at"`
+	Reference  *string     `json:"reference"`
+	CreatedAt  timestamp   `json:"created_at"`
+}
+
+// orderShape shows people only to a key that may read customers.
+func orderShape(r *http.Request, o sales.Sale) orderJSON {
+	shown := orderJSON{
+		ID: o.ID, Number: o.Number, Status: "placed", PlacedAt: timestamp(o.PlacedAt), CancelledAt: (*timestamp)(o.CancelledAt), Channel: o.Channel,
+		Revenue: o.Revenue, DiscountTotal: o.Discounts, TaxTotal: o.Tax, CostTotal: o.Cost, RefundedTotal: o.Refunded,
+		Units: o.Units, UnitsWithoutCost: o.UnitsWithoutCost, CreatedAt: timestamp(o.CreatedAt),
+	}
+	if o.CancelledAt != nil {
+		shown.Status = "cancelled"
+	}
+	if o.CustomerNumber != nil {
+		shown.Customer = &customerJSON{ID: *o.CustomerNumber}
+		if principal(r).Permissions.Allow(keys.CustomersRead) {
+			shown.Customer.Name, shown.Customer.Email = o.CustomerName, o.CustomerEmail
+		}
+	}
+	return shown
+}
+
+func itemShape(l sales.Line) itemJSON {
+	return itemJSON{
+		Line: l.Line, SKU: l.SKU, Name: l.Name, ProductID: l.ProductID,
+		Category: maybeNamed(l.CategoryID, l.CategoryName), Seller: maybeNamed(l.SellerID, l.SellerName),
+		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost, Discount: l.Discount, Tax: l.Tax,
+		Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount, Refunded: l.Refunded,
+	}
+}
+
+func refundShape(g sales.GivenBack) refundJSON {
+	return refundJSON{g.ID, g.Amount, timestamp(g.RefundedAt), g.Reference, timestamp(g.CreatedAt)}
+}
+
+func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.Sale) error {
+	return writeData(w, status, wholeOrderJSON{orderShape(r, o), shapes(o.Lines, itemShape), shapes(o.Refunds, refundShape)})
+}
+
+// listOrders answers GET /api/orders. Days are the tenant's.
+func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
+	q := readQuery(r)
+	order, pages := q.order(sales.Orders), q.pages()
+	f := sales.Filter{
+		Channel: q.channel(), Customer: q.nonEmpty("customer_id"), Status: q.oneOf("status", "placed", "cancelled"),
+		By: order.By, Descending: order.Descending, Page: pages.Page, PerPage: pages.PerPage,
+	}
+	var err error
+	if f.From, f.Before, err = q.days(r); err != nil {
+		return err
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	orders, total, err := s.sales.List(r.Context(), tenant(r), f)
+	if err != nil {
+		return err
+	}
+	return writePage(w, pages, catalog.Page[sales.Sale]{Items: orders, Total: total}, func(o sales.Sale) listedOrderJSON {
+		return listedOrderJSON{orderShape(r, o), o.ItemCount}
+	})
+}
+
+// showOrder answers GET /api/orders/{number}.
+func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
+	number, err := pathText(r, "number")
+	if err != nil {
+		return err
+	}
+	o, err := s.sales.Sale(r.Context(), tenant(r), number)
+	if err != nil {
+		return err
+	}
+	return writeOrder(w, r, http.StatusOK, o)
+}
+
+// createOrder answers POST /api/orders: 200 where the same order was there.
+func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	body, err := s.readBody(r)
+	if err != nil {
+		return err
+	}
+	results, err := s.sales.Ingest(r.Context(), tenant(r), []sales.Row{body.order()})
+	if err != nil {
+		return err
+	}
+	if err := results[0].Err; err != nil {
+		return err
+	}
+	o, err := s.sales.Sale(r.Context(), tenant(r), results[0].Number)
+	if err != nil {
+		return err
+	}
+	if results[0].Outcome == sales.Unchanged {
+		return writeOrder(w, r, http.StatusOK, o)
+	}
+	w.Header().Set("Location", "/api/orders/"+url.PathEscape(o.Number))
+	return writeOrder(w, r, http.StatusCreated, o)
+}
+
+// order takes the fields of an order.
+func (o *object) order() sales.Row {
+	sent := sales.Order{
+		Number:        required(o, "number", parseText),
+		PlacedAt:      required(o, "placed_at", parseMoment),
+		Channel:       required(o, "channel", parseText),
+		Customer:      o.customer(),
+		DiscountTotal: optional(o, "discount_total", parseMoney),
+		TaxTotal:      optional(o, "tax_total", parseMoney),
+		Items:         o.items(),
+	}
+	o.refuseRest()
+	return sales.Row{Order: sent, Faults: o.faults}
+}
+
+// customer takes who bought; nil is a guest.
+func (o *object) customer() *sales.Customer {
+	raw, set, null := o.take("customer")
+	if !set || null {
+		return nil
+	}
+	person, fault := o.nested("customer", raw)
+	if fault != "" {
+		o.fault("customer", fault)
+		return nil
+	}
+	sent := sales.Customer{
+		ID:    required(person, "id", parseCustomerID),
+		Name:  optional(person, "name", parseText),
+		Email: optional(person, "email", parseText),
+	}
+	person.refuseRest()
+	return &sent
+}
+
+// parseCustomerID takes an integer for its text: senders number people either way.
+func parseCustomerID(raw json.RawMessage) (string, string) {
+	if raw[0] == '"' {
+		return parseText(raw)
+	}
+	n, fault := parseWhole(raw)
+	if fault != "" {
+		return "", "must be a string or an integer"
+	}
+	return strconv.FormatInt(n, 10), ""
+}
+
+// items takes the lines of an order, each with a path of its own.
+func (o *object) items() []sales.Item {
+	elements := required(o, "items", func(raw json.RawMessage) ([]json.RawMessage, string) {
+		return elementsOf(raw, sales.MaxItems, "an array of objects")
+	})
+	items, faulty := make([]sales.Item, len(elements)), 0
+	for i, element := range elements {
+		before := len(o.faults)
+		items[i] = o.item("items["+strconv.Itoa(i)+"]", element)
+		if len(o.faults) == before {
+			continue
+		}
+		if faulty++; faulty == maxFaults {
+			o.fault("items", "has "+strconv.Itoa(maxFaults)+" faulty items or more")
+			return nil
+		}
+	}
+	return items
+}
+
+func (o *object) item(path string, raw json.RawMessage) sales.Item {
+	line, fault := o.nested(path, raw)
+	if fault != "" {
+		o.fault(path, fault)
+		return sales.Item{SKU: "none", Quantity: 1} // of which nothing more is to be said
+	}
+	sent := sales.Item{
+		SKU:       required(line, "sku", parseText),
+		Quantity:  required(line, "quantity", parseWhole),
+		UnitPrice: required(line, "unit_price", parseMoney),
+		UnitCost:  optional(line, "unit_cost", parseMoney),
+		Discount:  optional(line, "discount", parseMoney),
+	}
+	line.refuseRest()
+	return sent
+}
+
+// cancelOrder answers POST /api/orders/{number}/cancel, whose body may be empty.
+func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request) error {
+	number, err := pathText(r, "number")
+	if err != nil {
+		return err
+	}
+	body, err := s.readOptionalBody(r)
+	if err != nil {
+		return err
+	}
+	at := optional(body, "cancelled_at", parseMoment)
+	body.refuseRest()
+	if err := body.faults.Err(); err != nil {
+		return err
+	}
+	o, err := s.sales.Cancel(r.Context(), tenant(r), number, at)
+	if err != nil {
+		return err
+	}
+	return writeOrder(w, r, http.StatusOK, o)
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/storeroom/storeroom/reports/sales"
+)
+
+// newRefundJSON is what a refund is answered with.
+type newRefundJSON struct {
+	refundJSON
+	OrderNumber string `json:"order_number"`
+	ExceedsPaid bool   `json:"exceeds_paid"`
+}
+
+// refundOrder answers POST /api/orders/{number}/refunds: 200 where the same refund
+// was there.
+func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request) error {
+	number, err := pathText(r, "number")
+	if err != nil {
+		return err
+	}
+	body, err := s.readBody(r)
+	if err != nil {
+		return err
+	}
+	results, err := s.sales.Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
+	if err != nil {
+		return err
+	}
+	if err := results[0].Err; err != nil {
+		return err
+	}
+	o, err := s.sales.Sale(r.Context(), tenant(r), number)
+	if err != nil {
+		return err
+	}
+	return writeRefund(w, o, results[0])
+}
+
+// refund takes the fields of a refund.
+func (o *object) refund(number string) sales.RefundRow {
+	sent := sales.Refund{
+		OrderNumber: number,
+		Amount:      required(o, "amount", parseMoney),
+		RefundedAt:  optional(o, "refunded_at", parseMoment),
+		Reference:   optional(o, "reference", parseText),
+	}
+	o.refuseRest()
+	return sales.RefundRow{Refund: sent, Faults: o.faults}
+}
+
+// writeRefund finds the refund in its order, which knows when it was made.
+func writeRefund(w http.ResponseWriter, o sales.Sale, result sales.RefundResult) error {
+	shown := newRefundJSON{OrderNumber: o.Number, ExceedsPaid: result.ExceedsPaid}
+	for _, given := range o.Refunds {
+		if given.ID == result.ID {
+			shown.refundJSON = refundShape(given)
+		}
+	}
+	if result.Outcome == sales.Unchanged {
+		return writeData(w, http.StatusOK, shown)
+	}
+	return writeData(w, http.StatusCreated, shown)
+}
