@@ -28,8 +28,7 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 	var count Count
 	var known []knownCustomer
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &known, `
-			select number, name, email, erased_at is not null as erased from customers where tenant_id = $1 and number = any ($2)`, tenant, numbers)
+		queueKnownCustomers(q, tenant, numbers, &known)
 	}, func(q *pgx.Batch) error {
 		changed := newCustomers(checked, known)
 		count.Unchanged = len(distinct(numbers)) - len(changed)
@@ -91,6 +90,13 @@ func newCustomers(sent []Customer, known []knownCustomer) []Customer {
 	}
 	slices.SortFunc(customers, func(a, b Customer) int { return cmp.Compare(a.ID, b.ID) })
 	return customers
+}
+
+func queueKnownCustomers(q *pgx.Batch, tenant tenancy.ID, numbers []string, known *[]knownCustomer) {
+	tenancy.QueueRows(q, known, `
+		select c.number, c.name, c.email, c.erased_at is not null as erased
+		  from unnest($2::text[]) u (number)
+		 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c`, tenant, numbers)
 }
 
 // same says whether what was sent changes nothing.

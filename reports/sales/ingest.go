@@ -131,27 +131,23 @@ func (b *batch) read(q *pgx.Batch, k *knowledge) {
 	}
 	customers, skus = distinct(customers), distinct(skus)
 	queueZone(q, b.tenant, &k.zones)
-	if len(numbers) > 20 {
-		// A plan for some orders is no plan for many.
-		q.Queue(`select set_config('plan_cache_mode', 'force_custom_plan', true)`)
-	}
 	tenancy.QueueRows(q, &k.ids, `select nextval('orders_id_seq') as id from generate_series(1, $1::int)`, len(numbers))
-	tenancy.QueueRows(q, &k.known, `select id, number, content from orders where tenant_id = $1 and number = any ($2)`, b.tenant, numbers)
+	tenancy.QueueRows(q, &k.known, `select o.id, o.number, o.content from `+ordersOf, b.tenant, numbers)
 	tenancy.QueueRows(q, &k.channels, `select identifier from channels where tenant_id = $1 and identifier = any ($2)`, b.tenant, distinct(channels))
 	if len(customers) > 0 {
-		tenancy.QueueRows(q, &k.customers, `
-			select number, name, email, erased_at is not null as erased from customers where tenant_id = $1 and number = any ($2)`, b.tenant, customers)
+		queueKnownCustomers(q, b.tenant, customers, &k.customers)
 	}
 	tenancy.QueueRows(q, &k.products, `
 		select p.sku, s.id as sold_id, p.category_id, p.seller_id, p.cost
 		  from (`+currentProducts+`) p
 		  left join lateral (
-		       select * from sold_products where tenant_id = $1 and product_id = p.id order by id desc limit 1
+		       select * from (select * from sold_products where tenant_id = $1 and product_id = p.id offset 0) v order by id desc limit 1
 		       ) s on (s.sku, s.name, s.category_id, s.category_name, s.seller_id, s.seller_name)
 		              is not distinct from (p.sku, p.name, p.category_id, p.category_name, p.seller_id, p.seller_name)`, b.tenant, skus)
 	tenancy.QueueRows(q, &k.strangers, `
-		select sku, max(id) as sold_id, null::bigint as category_id, null::bigint as seller_id, null::bigint as cost
-		  from sold_products where tenant_id = $1 and sku = any ($2) and product_id is null group by sku`, b.tenant, skus)
+		select u.sku, (select max(id) from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v) as sold_id,
+		       null::bigint as category_id, null::bigint as seller_id, null::bigint as cost
+		  from unnest($2::text[]) u (sku)`, b.tenant, skus)
 }
 
 // currentProducts are the products of the SKUs $2 as they would be sold now.
@@ -159,12 +155,20 @@ const currentProducts = `
 	select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 	       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
 	       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
-	  from products p where p.tenant_id = $1 and p.sku = any ($2)`
+	  from unnest($2::text[]) u (sku)
+	 cross join lateral (select * from products where tenant_id = $1 and sku = u.sku limit 1) p`
 
-// queueZone waits while another zone is being introduced, then reads the one in
-// force. Readers share the lock; it ends with the transaction.
+// queueZone begins a transaction that writes: it waits while another zone is being
+// introduced, then reads the one in force. Readers share the lock; it ends with the
+// transaction.
+//
+// It also sees to plans that do not depend on what PostgreSQL knows of a tenant. Of
+// one that came since the last ANALYZE it believes that there are no rows, and would
+// find an order, or check a foreign key, by reading all that the tenant has.
 func queueZone(q *pgx.Batch, tenant tenancy.ID, zone *[]zoneRow) {
-	q.Queue(`select pg_advisory_xact_lock_shared(`+zoneLock+`)`, tenant)
+	q.Queue(`
+		select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
+		       pg_advisory_xact_lock_shared(`+zoneLock+`)`, tenant)
 	tenancy.QueueRows(q, zone, `select timezone from sales_zones where tenant_id = $1`, tenant)
 }
 

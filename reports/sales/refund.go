@@ -137,27 +137,28 @@ func (k *orderKnowledge) read(q *pgx.Batch, tenant tenancy.ID, numbers []string)
 	tenancy.QueueRows(q, &k.orders, `
 		select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid, c.cancelled_at,
 		       coalesce((select sum(amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as order_refunded
-		  from orders o
-		  left join cancellations c on c.tenant_id = o.tenant_id and c.order_id = o.id
-		 where o.tenant_id = $1 and o.number = any ($2)`, tenant, numbers)
+		  from `+ordersOf+`
+		  left join lateral (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1) c on true`, tenant, numbers)
 	tenancy.QueueRows(q, &k.lines, `
 		select i.order_id, i.line, i.quantity, i.unit_price, i.discount, i.tax, i.unit_cost, i.sold_id, p.category_id, p.seller_id
-		  from `+itemsOf+`
-		  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
-		 where i.tenant_id = $1
+		  from `+ordersOf+`
+		 cross join lateral (select * from order_items where tenant_id = $1 and order_id = o.id offset 0) i
+		 cross join lateral (select category_id, seller_id from sold_products where tenant_id = $1 and id = i.sold_id limit 1) p
 		 order by i.order_id, i.line`, tenant, numbers)
 	tenancy.QueueRows(q, &k.refunds, `
 		select r.id, r.order_id, r.refunded_at, r.reference, r.content
-		  from orders o
-		  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
-		 where o.tenant_id = $1 and o.number = any ($2)
+		  from `+ordersOf+`
+		 cross join lateral (select * from refunds where tenant_id = $1 and order_id = o.id offset 0) r
 		 order by r.id`, tenant, numbers)
 }
 
-// itemsOf are the items of the orders of the numbers $2.
-const itemsOf = `
-	(select id from orders where tenant_id = $1 and number = any ($2)) o
-	 cross join lateral (select * from order_items where tenant_id = $1 and order_id = o.id) i`
+// ordersOf are the orders of the numbers $2. What belongs to an order is looked up
+// order by order; limit and offset see to that. PostgreSQL knows no rows of a
+// tenant that came since it last looked, and would compare each order with every
+// item that the tenant has.
+const ordersOf = `
+	unnest($2::text[]) n (number)
+	 cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o`
 
 // part is what a share of a refund adds to the rollups.
 func (l storedLine) part(amount int64) part {
