@@ -151,11 +151,19 @@ func TestWrongCommandLines(t *testing.T) {
 		{"key roll --tenant acme --id 77", "--id: tenant acme has no key 77"},
 		{"user create --tenant acme --email x --role king --password-stdin", "--email must be an e-mail address; the password must have 12 to 128 characters; --role must be owner, admin or viewer"},
 		{"user create --tenant acme --email a@b.c --role owner", "--password-stdin is required"},
+		{"customer erase", "--tenant, --id are required"},
+		{"customer erase --tenant none --id 7", `--tenant: there is no tenant "none"`},
+		{"customer erase --tenant acme --id 7", `--id: tenant acme has no customer "7"`},
+		{"verify", "--tenant is required"},
+		{"verify --tenant none", `--tenant: there is no tenant "none"`},
+		{"verify acme", `unexpected argument "acme"`},
+		{"rebuild --tenant none", `--tenant: there is no tenant "none"`},
+		{"tenant set --slug acme --timezone Mars", "--timezone must be an IANA time zone such as Europe/London"},
 		{"import " + empty, "--tenant is required"},
 		{"import --tenant acme", "want one folder"},
 		{"import --tenant acme " + file, "is not a folder"},
 		{"import --tenant acme " + filepath.Join(empty, "none"), "DIR: stat"},
-		{"import --tenant acme " + empty, "there is no products.csv"},
+		{"import --tenant acme " + empty, "there is nothing to import"},
 		{"import --tenant none " + empty, `--tenant: there is no tenant "none"`},
 		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},
 	} {
@@ -176,7 +184,7 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	p := program{dir: t.TempDir()}
 	for _, line := range []string{"", "--help"} {
 		o := p.run(t, strings.Fields(line)...)
-		for _, command := range []string{"serve", "migrate", "dev", "version", "tenant", "key", "user", "import"} {
+		for _, command := range []string{"serve", "migrate", "dev", "version", "tenant", "key", "user", "import", "customer", "verify", "rebuild"} {
 			if o.code != 0 || !strings.Contains(o.stdout, "\n   "+command+" ") {
 				t.Errorf("storeroom %s = %d without %s: %s", line, o.code, command, o.stdout)
 			}
@@ -232,7 +240,7 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
 	dir, errorsFile := t.TempDir(), filepath.Join(t.TempDir(), "errors.csv")
 	content := "sku,name,price,category\nA,Axe,1,1\n" + strings.Repeat("B,Bow,x,\n", 25)
-	for name, text := range map[string]string{"products.csv": content, "categories.csv": "id,name\n1,Tools\n", "orders.csv": "number\n"} {
+	for name, text := range map[string]string{"products.csv": content, "categories.csv": "id,name\n1,Tools\n", "notes.csv": "number\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +249,7 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 	if o.code != 2 || strings.Join(strings.Fields(o.stdout), " ") != "FILE CREATED UPDATED UNCHANGED REFUSED categories.csv 1 0 0 0 products.csv 1 0 0 25" {
 		t.Errorf("import = %d, %q, want 2 and the counts", o.code, o.stdout)
 	}
-	for _, want := range []string{"passed over orders.csv: only", `products.csv line 3 SKU "B": price must be a decimal number`, "and 5 more; all of them are in " + errorsFile, "storeroom: 25 rows were refused"} {
+	for _, want := range []string{"passed over notes.csv: only", `products.csv line 3 "B": price must be a decimal number`, "and 5 more; all of them are in " + errorsFile, "storeroom: 25 rows were refused"} {
 		if !strings.Contains(o.stderr, want) {
 			t.Errorf("stderr lacks %q:\n%s", want, o.stderr)
 		}
@@ -250,7 +258,7 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := bytes.Count(written, []byte("\n")); lines != 26 || !strings.HasPrefix(string(written), "file,line,sku,field,reason\nproducts.csv,3,B,price,must be a decimal number\n") {
+	if lines := bytes.Count(written, []byte("\n")); lines != 26 || !strings.HasPrefix(string(written), "file,line,key,field,reason\nproducts.csv,3,B,price,must be a decimal number\n") {
 		t.Errorf("--errors wrote %d lines:\n%s", lines, written)
 	}
 	o = p.run(t, "import", "--tenant", "acme", "--json", dir)
@@ -272,9 +280,10 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
     }
   ],
   "passed_over": [
-    "orders.csv"
+    "notes.csv"
   ],
-  "refused": 25
+  "refused": 25,
+  "exceeding": 0
 }
 `
 	if diff := cmp.Diff(want, o.stdout); diff != "" || o.code != 2 {

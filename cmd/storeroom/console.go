@@ -146,6 +146,24 @@ func findTenant(ctx context.Context, db *tenancy.DB, flag, slug string) (tenancy
 	return t, noTenant(err, flag, slug)
 }
 
+// withTenant opens what the commands about one tenant's rows need, and finds the
+// tenant.
+func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenancy.DB, tenancy.Tenant) error, flags ...string) error {
+	if err := require(cmd, append([]string{"tenant"}, flags...)...); err != nil {
+		return err
+	}
+	db, _, err := c.openAdmin(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tenant, err := findTenant(ctx, db, "tenant", cmd.String("tenant"))
+	if err != nil {
+		return err
+	}
+	return f(db, tenant)
+}
+
 // noTenant says which flag names a tenant that there is not.
 func noTenant(err error, flag, slug string) error {
 	if errors.Is(err, tenancy.ErrNotFound) {

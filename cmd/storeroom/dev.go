@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -71,7 +73,7 @@ func (c console) dev(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, i.close()) }()
-	shop, err := openShop(ctx, i, cfg)
+	shop, err := c.openShop(ctx, i, cfg)
 	if err != nil {
 		return err
 	}
@@ -184,14 +186,15 @@ type shop struct {
 	made     bool // by this start
 	products int64
 	product  int64 // id of one of them
+	orders   int64
 	key      string
 	news     string // what changed about the key, if anything
 }
 
-// openShop finds the demo tenant, its products and its key, and makes what is
-// missing. Products are made only where there are none: what somebody has changed
-// stays changed.
-func openShop(ctx context.Context, i *instance, cfg config) (shop, error) {
+// openShop finds the demo tenant, its products, its orders and its key, and makes
+// what is missing. Products are made only where there are none: what somebody has
+// changed stays changed.
+func (c console) openShop(ctx context.Context, i *instance, cfg config) (shop, error) {
 	admin, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
 		return shop{}, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
@@ -207,6 +210,9 @@ func openShop(ctx context.Context, i *instance, cfg config) (shop, error) {
 		return s, err
 	}
 	if err := s.stock(ctx, catalog.New(i.db)); err != nil {
+		return s, err
+	}
+	if err := c.sell(ctx, sales.New(i.db), &s); err != nil {
 		return s, err
 	}
 	return s, s.findKey(ctx, i.keys, keys.New(admin, cfg.KeyPeppers))
@@ -228,6 +234,26 @@ func (s *shop) stock(ctx context.Context, store *catalog.Store) error {
 		}
 	}
 	return errors.New("the demo shop has no products")
+}
+
+// sell brings the shop's orders up to now; where there are none yet it says what
+// takes so long.
+func (c console) sell(ctx context.Context, store *sales.Store, s *shop) error {
+	one := sales.Filter{Page: 1, PerPage: 1}
+	_, before, err := store.List(ctx, s.tenant.ID, one)
+	if err != nil {
+		return err
+	}
+	if before == 0 {
+		if _, err := fmt.Fprintf(c.stdout, "Making two years of orders of the demo shop …\n"); err != nil {
+			return err
+		}
+	}
+	if _, err := demo.LoadSales(ctx, store, s.tenant.ID, time.Now()); err != nil {
+		return err
+	}
+	_, s.orders, err = store.List(ctx, s.tenant.ID, one)
+	return err
 }
 
 // findKey keeps the key of an earlier run if it still opens the shop.
@@ -255,10 +281,16 @@ func (s *shop) findKey(ctx context.Context, resolver *keys.Resolver, store *keys
 
 // welcome tells how to use the shop.
 func (c console) welcome(s shop, addr net.Addr) error {
+	zone, err := s.tenant.Location()
+	if err != nil {
+		return err
+	}
+	today := tenancy.DayOf(time.Now(), zone)
+	from, to := today.AddDate(0, 0, -29).Format(time.DateOnly), today.Format(time.DateOnly)
 	base := baseURL(addr)
 	curl := fmt.Sprintf("curl -sS -H 'Authorization: Bearer %s'", s.key)
-	_, err := fmt.Fprintf(c.stdout, `
-Storeroom is ready: %[1]d products of the demo shop %[2]q, %[3]d requests a minute.
+	_, err = fmt.Fprintf(c.stdout, `
+Storeroom is ready: %[1]d products and %[9]d orders of the demo shop %[2]q, %[3]d requests a minute.
 
   address   %[4]s
   docs      %[4]s/docs
@@ -268,8 +300,15 @@ Storeroom is ready: %[1]d products of the demo shop %[2]q, %[3]d requests a minu
   %[7]s '%[4]s/api/products?search=lantern'
   %[7]s -H 'Content-Type: application/json' -d '{"type":"add","quantity":5}' '%[4]s/api/products/%[8]d/inventory/adjust'
 
+The last 30 days: sales beside those of the 30 days before, the best products, the channels, and a file for a spreadsheet.
+
+  %[7]s '%[4]s/api/reports/sales-summary?from=%[10]s&to=%[11]s&compare=true'
+  %[7]s '%[4]s/api/reports/products?from=%[10]s&to=%[11]s&per_page=5'
+  %[7]s -H 'Content-Type: application/json' -d '{"from":"%[10]s","to":"%[11]s","metrics":["revenue","orders","margin_percent"],"group_by":"channel"}' '%[4]s/api/reports/custom'
+  %[7]s -OJ '%[4]s/api/reports/export/sales-summary?from=%[10]s&to=%[11]s&format=xlsx'
+
 Ctrl-C stops everything.
-`, s.products, s.tenant.Name, s.tenant.Limit(), base, s.key, indented(s.news), curl, s.product)
+`, s.products, s.tenant.Name, s.tenant.Limit(), base, s.key, indented(s.news), curl, s.product, s.orders, from, to)
 	return err
 }
 

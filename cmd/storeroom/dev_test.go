@@ -20,6 +20,9 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	dir := t.TempDir()
 	environ := []string{"STOREROOM_ADDR=127.0.0.1:0"}
 	first, servers := useShop(t, dir, environ, "")
+	if !first.selling || first.orders < 6000 {
+		t.Errorf("the first start makes %d orders, told: %v, want thousands", first.orders, first.selling)
+	}
 	for _, address := range servers {
 		if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			conn.Close()
@@ -33,6 +36,10 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	// The stock of the first start's curl is there still.
 	if second.quantity != first.quantity+5 {
 		t.Errorf("quantity = %d, want %d", second.quantity, first.quantity+5)
+	}
+	// Meanwhile it may have sold a few things more.
+	if second.selling || second.orders < first.orders || second.orders > first.orders+100 {
+		t.Errorf("the second start finds %d orders, makes two years of them: %v, want those of the first, %d", second.orders, second.selling, first.orders)
 	}
 	c := console{dir: dir}
 	saved, err := c.saved()
@@ -51,16 +58,19 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 type visit struct {
 	key      string
 	quantity int
+	orders   int
+	selling  bool // it says that it makes orders
 }
 
 var (
 	printedKey  = regexp.MustCompile(`demo key  (sk_live_\w+)`)
+	printedSale = regexp.MustCompile(`products and (\d+) orders of the demo shop`)
 	printedCurl = regexp.MustCompile(`(?m)^  curl -sS (.*) '(http://[^']+)'$`)
 	printedData = regexp.MustCompile(` -d '([^']+)'`)
 	oneQuantity = regexp.MustCompile(`"quantity":(\d+)`)
 )
 
-// useShop starts dev, does what its three curl lines do, and stops it. news is
+// useShop starts dev, does what its seven curl lines do, and stops it. news is
 // what it must say about the key, if anything.
 func useShop(t *testing.T, dir string, environ []string, news string) (visit, []string) {
 	t.Helper()
@@ -69,12 +79,12 @@ func useShop(t *testing.T, dir string, environ []string, news string) (visit, []
 	if strings.Contains(said, "It is new") != (news != "") || !strings.Contains(said, news) {
 		t.Errorf("dev says %q, want news %q", said, news)
 	}
-	key := printedKey.FindStringSubmatch(said)
+	key, sale := printedKey.FindStringSubmatch(said), printedSale.FindStringSubmatch(said)
 	curls := printedCurl.FindAllStringSubmatch(said, -1)
-	if key == nil || len(curls) != 3 {
-		t.Fatalf("dev prints no key or not three curl lines:\n%s", said)
+	if key == nil || sale == nil || len(curls) != 7 {
+		t.Fatalf("dev prints no key, no number of orders or not seven curl lines:\n%s", said)
 	}
-	v := visit{key: key[1]}
+	v := visit{key: key[1], orders: mustInt(t, sale[1]), selling: strings.Contains(said, "Making two years of orders")}
 	for _, curl := range curls {
 		if answer := paste(t, curl[1], curl[2], v.key); strings.Contains(curl[2], "/adjust") {
 			v.quantity = mustInt(t, oneQuantity.FindStringSubmatch(answer)[1]) - 5
@@ -117,8 +127,15 @@ func paste(t *testing.T, options, address, key string) string {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
+	want := `"sku"`
+	switch {
+	case strings.Contains(address, "format=xlsx"):
+		want = "PK\x03\x04"
+	case strings.Contains(address, "/sales-summary"), strings.Contains(address, "/custom"):
+		want = `"marketplace"`
+	}
 	answer, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 200 || !strings.Contains(string(answer), `"sku"`) {
+	if err != nil || response.StatusCode != 200 || !strings.Contains(string(answer), want) {
 		t.Errorf("%s = %s, %v: %.200s", address, response.Status, err, answer)
 	}
 	return string(answer)
@@ -129,7 +146,7 @@ func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
 	p := newProgram(t)
 	server := start(t, p.dir, p.environ, "dev")
 	said := server.readUntil(t, "Ctrl-C stops everything.")
-	if !strings.Contains(said, `products of the demo shop "Larch & Loam"`) {
+	if !strings.Contains(said, `orders of the demo shop "Larch & Loam"`) {
 		t.Errorf("dev says %s", said)
 	}
 	server.stop(t)

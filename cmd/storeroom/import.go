@@ -15,8 +15,7 @@ import (
 	"github.com/urfave/cli/v3"
 	"golang.org/x/term"
 
-	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/catalog/csvimport"
+	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 )
 
 // shownRefusals is how many refused rows the terminal shows; --errors has all.
@@ -25,10 +24,11 @@ const shownRefusals = 20
 func (c console) importCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
-		Usage:     "load a folder of CSV files into a tenant's catalog",
+		Usage:     "load a folder of CSV files into a tenant: catalog and sales",
 		ArgsUsage: "DIR",
-		Description: "Reads categories.csv, sellers.csv, warehouses.csv and products.csv, plain or as .csv.gz.\n" +
-			"Products are found by their SKU; a second run changes nothing. An empty cell leaves a value as it is.\n" +
+		Description: "Reads, plain or as .csv.gz, what there is of " + strings.Join(csvimport.Files, ", ") + ".\n" +
+			"Products are found by their SKU, orders by their number; a second run changes nothing, and one that was interrupted\n" +
+			"is begun again. An empty cell leaves a value as it is. order_items must follow in the sequence of their orders.\n" +
 			"Exit code 0: all rows loaded; 2: some were refused, the others loaded; 1: failed.",
 		Flags: []cli.Flag{
 			stringFlag("tenant", "slug of the tenant"),
@@ -65,7 +65,7 @@ func (c console) importFolder(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	report, err := csvimport.Import(ctx, catalog.New(db), tenant.ID, os.DirFS(dir), csvimport.Options{
+	report, err := csvimport.Import(ctx, db, tenant.ID, os.DirFS(dir), csvimport.Options{
 		Refused:  refusals.add,
 		Progress: c.progress(),
 	})
@@ -80,7 +80,14 @@ func (c console) importFolder(ctx context.Context, cmd *cli.Command) error {
 // where something was not.
 func (c console) tellImport(cmd *cli.Command, report csvimport.Report, whole bool) error {
 	if len(report.PassedOver) > 0 {
-		fmt.Fprintf(c.stderr, "passed over %s: only categories, sellers, warehouses and products are imported\n", strings.Join(report.PassedOver, ", "))
+		fmt.Fprintf(c.stderr, "passed over %s: only %s are imported\n", strings.Join(report.PassedOver, ", "), strings.Join(csvimport.Files, ", "))
+	}
+	switch n := report.Exceeding; n {
+	case 0:
+	case 1:
+		fmt.Fprintln(c.stderr, "1 order is refunded above what was paid")
+	default:
+		fmt.Fprintf(c.stderr, "%d orders are refunded above what was paid\n", n)
 	}
 	err := c.answer(cmd, newImportJSON(report), func(w io.Writer) {
 		fmt.Fprintln(w, "FILE\tCREATED\tUPDATED\tUNCHANGED\tREFUSED")
@@ -98,6 +105,7 @@ type importJSON struct {
 	Files      []importFileJSON `json:"files"`
 	PassedOver []string         `json:"passed_over"`
 	Refused    int              `json:"refused"`
+	Exceeding  int              `json:"exceeding"` // orders that are refunded above what was paid
 }
 
 type importFileJSON struct {
@@ -109,7 +117,7 @@ type importFileJSON struct {
 }
 
 func newImportJSON(r csvimport.Report) importJSON {
-	answer := importJSON{Files: []importFileJSON{}, PassedOver: append([]string{}, r.PassedOver...), Refused: r.Refused()}
+	answer := importJSON{Files: []importFileJSON{}, PassedOver: append([]string{}, r.PassedOver...), Refused: r.Refused(), Exceeding: r.Exceeding}
 	for _, f := range r.Files {
 		answer.Files = append(answer.Files, importFileJSON(f))
 	}
@@ -134,7 +142,7 @@ func openRefusals(path string) (*refusals, error) {
 		return nil, fmt.Errorf("--errors: %w", err)
 	}
 	r.csv = csv.NewWriter(r.file)
-	return r, r.csv.Write([]string{"file", "line", "sku", "field", "reason"})
+	return r, r.csv.Write([]string{"file", "line", "key", "field", "reason"})
 }
 
 func (r *refusals) add(x csvimport.Refusal) {
@@ -142,7 +150,7 @@ func (r *refusals) add(x csvimport.Refusal) {
 		r.first = append(r.first, x)
 	}
 	// The writer keeps an error for close.
-	_ = r.csv.Write([]string{x.File, strconv.Itoa(x.Line), x.SKU, x.Field, x.Reason})
+	_ = r.csv.Write([]string{x.File, strconv.Itoa(x.Line), x.Key, x.Field, x.Reason})
 }
 
 func (r *refusals) close() error {
@@ -158,11 +166,11 @@ func (r *refusals) close() error {
 
 func (c console) tellRefusals(r *refusals) {
 	for _, x := range r.first {
-		sku := ""
-		if x.SKU != "" {
-			sku = fmt.Sprintf(" SKU %q", x.SKU)
+		key := ""
+		if x.Key != "" {
+			key = fmt.Sprintf(" %q", x.Key)
 		}
-		fmt.Fprintf(c.stderr, "%s line %d%s: %s\n", x.File, x.Line, sku, strings.TrimSpace(x.Field+" "+x.Reason))
+		fmt.Fprintf(c.stderr, "%s line %d%s: %s\n", x.File, x.Line, key, strings.TrimSpace(x.Field+" "+x.Reason))
 	}
 	if more := r.count - len(r.first); more > 0 && r.file == nil {
 		fmt.Fprintf(c.stderr, "and %d more; --errors FILE writes all of them\n", more)

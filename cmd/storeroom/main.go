@@ -2,8 +2,8 @@
 // is its operator's tool.
 //
 // serve runs as a role that PostgreSQL holds to one tenant at a time, and opens
-// nothing else. migrate and the operator's commands (tenant, key, user, import) run
-// as the migrator. dev starts private servers, makes a demo shop and serves it.
+// nothing else. migrate and the operator's commands (tenant, key, user, import,
+// customer, verify, rebuild) run as the migrator. dev starts private servers, makes a demo shop and serves it.
 // Every command is one file; this package is the only one that knows all others.
 package main
 
@@ -47,6 +47,7 @@ func run(ctx context.Context, c console, args []string) int {
 		Commands: []*cli.Command{
 			c.serveCommand(), c.migrateCommand(), c.devCommand(), c.versionCommand(),
 			c.tenantCommand(), c.keyCommand(), c.userCommand(), c.importCommand(),
+			c.customerCommand(), c.verifyCommand(), c.rebuildCommand(),
 		},
 		Writer:          c.stdout,
 		ErrWriter:       c.stderr,

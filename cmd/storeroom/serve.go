@@ -20,6 +20,8 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -117,7 +119,7 @@ func openInstance(ctx context.Context, cfg config, logger *slog.Logger) (_ *inst
 	}
 	i.http = &http.Server{
 		Handler: api.New(api.Options{
-			DB: i.db, Catalog: catalog.New(i.db), Keys: i.keys, Limiter: i.limiter, Ready: i.ready,
+			DB: i.db, Catalog: catalog.New(i.db), Sales: sales.New(i.db), Reports: reports.New(i.db), Keys: i.keys, Limiter: i.limiter, Ready: i.ready,
 			TrustedProxies: cfg.TrustedProxies, Logger: logger, Version: version,
 		}),
 		ReadHeaderTimeout: 5 * time.Second,

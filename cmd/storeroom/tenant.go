@@ -27,7 +27,7 @@ func (c console) tenantCommand() *cli.Command {
 		Commands: []*cli.Command{
 			{Name: "create", Usage: "make a tenant", Flags: append([]cli.Flag{slug, jsonFlag()}, settings...), Action: c.createTenant},
 			{Name: "list", Usage: "list every tenant", Flags: []cli.Flag{jsonFlag()}, Action: c.listTenants},
-			{Name: "set", Usage: "change a tenant", Flags: append([]cli.Flag{slug, jsonFlag()}, settings...), Action: c.setTenant},
+			{Name: "set", Usage: "change a tenant", Description: timezoneEffect, Flags: append([]cli.Flag{slug, jsonFlag()}, settings...), Action: c.setTenant},
 			{Name: "suspend", Usage: "refuse a tenant's keys", Flags: []cli.Flag{slug, jsonFlag()}, Action: c.suspendTenant(true)},
 			{Name: "resume", Usage: "accept a tenant's keys again", Flags: []cli.Flag{slug, jsonFlag()}, Action: c.suspendTenant(false)},
 			{Name: "delete", Usage: "remove a tenant and everything it has", Action: c.deleteTenant,
@@ -35,6 +35,9 @@ func (c console) tenantCommand() *cli.Command {
 		},
 	}
 }
+
+const timezoneEffect = "Another --timezone counts the days of every past sale anew: reports by day, week and month change, and orders wait\n" +
+	"until it is done. The category of a past sale never changes: it is that of the moment when the order came in."
 
 // tenantJSON is a tenant as scripts read it. rate_limit is the one in force.
 type tenantJSON struct {
@@ -129,6 +132,16 @@ func (c console) changeTenant(ctx context.Context, cmd *cli.Command, done string
 	if err != nil {
 		return noTenant(err, "slug", slug)
 	}
+	if !cmd.IsSet("timezone") {
+		return c.tellTenant(cmd, done, t)
+	}
+	anew, _, err := countDays(ctx, db, t)
+	if err != nil {
+		return fmt.Errorf("tenant %s is changed, but its reports are not: run storeroom rebuild --tenant %s: %w", slug, slug, err)
+	}
+	if anew {
+		return c.tellTenant(cmd, done, t, daysIn(t))
+	}
 	return c.tellTenant(cmd, done, t)
 }
 
@@ -155,9 +168,12 @@ func (c console) deleteTenant(ctx context.Context, cmd *cli.Command) error {
 	return c.answer(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "removed tenant %s\n", slug) })
 }
 
-func (c console) tellTenant(cmd *cli.Command, done string, t tenancy.Tenant) error {
+func (c console) tellTenant(cmd *cli.Command, done string, t tenancy.Tenant, more ...string) error {
 	return c.answer(cmd, newTenantJSON(t), func(w io.Writer) {
 		fmt.Fprintf(w, "%s tenant %s (%s): plan %s, %d requests a minute, %s, %s\n", done, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency)
+		for _, line := range more {
+			fmt.Fprintln(w, line)
+		}
 	})
 }
 

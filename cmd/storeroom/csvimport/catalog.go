@@ -12,13 +12,13 @@ import (
 )
 
 var (
-	referenceColumns = columns{[]string{"id", "name"}, 2}
+	referenceColumns = columns{[]string{"id", "name"}, 2, ""}
 	// A file that only has prices is a file too: what else a new product needs is
 	// asked of its row.
 	productColumns = columns{[]string{
 		"sku", "name", "description", "price", "msrp", "cost", "status", "condition", "quantity", "reorder_point",
 		"category", "seller", "warehouse", "category_name", "seller_name", "warehouse_name", "bin_location", "upc", "tags",
-	}, 1}
+	}, 1, "sku"}
 )
 
 // references loads a file of categories, sellers or warehouses and keeps which id
@@ -37,7 +37,7 @@ func (r *run) references(ctx context.Context, kind catalog.Kind) error {
 			}
 			named[id], names = name, append(names, name)
 		}
-		stored, added, err := r.store.EnsureReferences(ctx, r.tenant, kind, names)
+		stored, added, err := r.catalog.EnsureReferences(ctx, r.tenant, kind, names)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (r *run) loadProducts(ctx context.Context, rows []row) error {
 	for i, w := range rows {
 		products[i] = r.product(w)
 	}
-	results, err := r.store.Upsert(ctx, catalog.Actor{Tenant: r.tenant}, products)
+	results, err := r.catalog.Upsert(ctx, catalog.Actor{Tenant: r.tenant}, products)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (r *run) ensureNamed(ctx context.Context, rows []row) error {
 		if len(names) == 0 {
 			continue
 		}
-		stored, _, err := r.store.EnsureReferences(ctx, r.tenant, kind, names)
+		stored, _, err := r.catalog.EnsureReferences(ctx, r.tenant, kind, names)
 		if err != nil {
 			return err
 		}

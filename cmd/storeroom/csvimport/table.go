@@ -21,10 +21,11 @@ const maxRow = 2 << 20
 var errRowTooLong = errors.New("a row is longer than 2 MiB: is a quote left open?")
 
 // columns are the names that a file's header may hold. The first needed of them
-// must be there.
+// must be there. A refusal names the row by its key, if it has one.
 type columns struct {
 	names  []string
 	needed int
+	key    string
 }
 
 // table reads one CSV file row by row.
@@ -37,12 +38,14 @@ type table struct {
 	bound  *bounded
 	csv    *csv.Reader
 	header []string
+	key    string // the column
 }
 
 // row is one row of a table. cells holds what is not empty, by column. fault says
 // why the row could not be taken apart.
 type row struct {
 	line  int
+	key   string
 	cells map[string]string
 	fault string
 }
@@ -113,7 +116,7 @@ func (t *table) readHeader(c columns) error {
 			return fmt.Errorf("%s line 1: column %s is missing", t.name, name)
 		}
 	}
-	t.header = header
+	t.header, t.key = header, c.key
 	t.line = 1
 	return nil
 }
@@ -142,6 +145,7 @@ func (t *table) next() (row, error) {
 			r.cells[name] = strings.ReplaceAll(cells[i], carriageMark, "\r")
 		}
 	}
+	r.key = strings.ToValidUTF8(unguard(r.cells[t.key]), "\uFFFD")
 	return r, nil
 }
 

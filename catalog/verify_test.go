@@ -1,0 +1,50 @@
+package catalog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+)
+
+func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		sql  string
+		want []catalog.Difference
+	}{
+		{`select`, []catalog.Difference{}},
+		{`update products set quantity = 9 where id = PRODUCT`, []catalog.Difference{
+			{"stock of product PRODUCT", "sum of warehouses", "9", "12"}, {"stock of product PRODUCT", "end of ledger", "9", "12"}}},
+		{`delete from stock where product_id = PRODUCT`, []catalog.Difference{{"stock of product PRODUCT", "sum of warehouses", "12", "0"}}},
+		{`delete from inventory_adjustments where id = LAST`, []catalog.Difference{{"stock of product PRODUCT", "end of ledger", "12", "10"}}},
+		{`delete from inventory_adjustments where id = FIRST`, []catalog.Difference{{"ledger row LAST", "quantity_before", "10", "0"}}},
+		{`delete from product_counts`, []catalog.Difference{{"count of active products", "count", "0", "1"}, {"count of draft products", "count", "0", "1"}}},
+		{`insert into product_counts select id, 99, 'active', 5 from tenants`, []catalog.Difference{{"count of active products", "count", "6", "1"}}},
+	} {
+		t.Run(test.sql, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			p := s.mustCreate(t, "A", quantity(10))
+			s.mustCreate(t, "B", func(c *catalog.Changes) { c.Status = catalog.Value("draft") })
+			_, last, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 2), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := strings.NewReplacer("PRODUCT", fmt.Sprint(p.ID), "FIRST", fmt.Sprint(last.ID-1), "LAST", fmt.Sprint(last.ID))
+			if _, err := s.database.MustSuper(t).Exec(t.Context(), ids.Replace(test.sql)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range test.want {
+				test.want[i].What = ids.Replace(test.want[i].What)
+			}
+			found, err := s.Verify(t.Context(), s.by.Tenant, 10)
+			if diff := cmp.Diff(test.want, found); err != nil || diff != "" {
+				t.Errorf("Verify differs, %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

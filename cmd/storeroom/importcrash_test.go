@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// An import that is killed, wherever it is, and begun again ends with the figures
+// of one that nobody disturbed.
+func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	dir := mustSalesFolder(t, 4000)
+	for _, slug := range []string{"killed", "whole"} {
+		p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug, "--timezone", "Europe/London")
+	}
+	p.mustRun(t, &importJSON{}, "import", "--tenant", "whole", dir)
+
+	db := p.MustSuper(t)
+	for _, kill := range []struct {
+		table string
+		rows  int
+	}{{"products", 1}, {"orders", 1}, {"orders", 1500}, {"orders", 3000}, {"refunds", 1}} {
+		running := start(t, p.dir, p.environ, "import", "--tenant", "killed", dir)
+		for range poll(t, 60*time.Second) {
+			if p.mustCount(t, db, "killed", kill.table) >= kill.rows {
+				break
+			}
+		}
+		_ = running.Process.Kill() // nobody else ends it
+		if err := <-running.exited; err == nil {
+			t.Fatalf("the import was over before it could be killed at %d rows of %s", kill.rows, kill.table)
+		}
+	}
+	if n, all := p.mustCount(t, db, "killed", "refunds"), p.mustCount(t, db, "whole", "refunds"); n >= all {
+		t.Errorf("%d of %d refunds are there after the last kill, want some missing", n, all)
+	}
+	again := start(t, p.dir, p.environ, "import", "--tenant", "killed", dir)
+	again.mustExit(t)
+
+	if killed, whole := p.mustFigures(t, db, "killed"), p.mustFigures(t, db, "whole"); killed != whole {
+		t.Errorf("figures of the killed import:\n%s\nof the whole one:\n%s", killed, whole)
+	}
+	if o := p.run(t, "verify", "--tenant", "killed"); o.code != 0 {
+		t.Errorf("verify = %+v, want that everything agrees", o)
+	}
+}
+
+func (p program) mustCount(t *testing.T, db *pgx.Conn, slug, table string) (n int) {
+	t.Helper()
+	err := db.QueryRow(t.Context(), `select count(*) from `+table+` where tenant_id = (select id from tenants where slug = $1)`, slug).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// mustFigures sums up the facts, and each kind of rollup.
+func (p program) mustFigures(t *testing.T, db *pgx.Conn, slug string) (text string) {
+	t.Helper()
+	err := db.QueryRow(t.Context(), `
+		with t as (select id from tenants where slug = $1), figures as (
+			select 0 as kind, format('facts %s', array[
+			       (select count(*) from products where tenant_id = t.id), (select count(*) from customers where tenant_id = t.id),
+			       (select count(*) from orders where tenant_id = t.id), (select sum(revenue) from orders where tenant_id = t.id),
+			       (select count(*) from order_items where tenant_id = t.id), (select sum(quantity * unit_price - discount) from order_items where tenant_id = t.id),
+			       (select count(*) from refunds where tenant_id = t.id), (select sum(amount) from refunds where tenant_id = t.id),
+			       (select sum(amount) from refund_items where tenant_id = t.id)]) as figure
+			  from t
+			union all
+			select kind, format('rollups %s %s', kind, array[count(*), sum(orders), sum(items), sum(units), sum(revenue), sum(discounts), sum(tax), sum(refund_count), sum(refunds)])
+			  from t join sales_rollups r on r.tenant_id = t.id where r.kind < 4 group by kind
+		)
+		select string_agg(figure, E'\n' order by kind) from figures`, slug).Scan(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// mustSalesFolder makes up a shop's files: orders of one to five items, every third
+// refunded in part, some of them twice alike.
+func mustSalesFolder(t *testing.T, orders int) string {
+	t.Helper()
+	random := rand.New(rand.NewPCG(20260304, 0))
+	files := map[string]*strings.Builder{}
+	for name, header := range map[string]string{
+		"products.csv": "sku,name,price,cost,quantity", "customers.csv": "id,name", "channels.csv": "identifier,label",
+		"orders.csv": "number,placed_at,channel,customer,discount_total,tax_total", "order_items.csv": "order_number,sku,quantity,unit_price,discount",
+		"refunds.csv": "order_number,refunded_at,amount",
+	} {
+		files[name] = &strings.Builder{}
+		fmt.Fprintln(files[name], header)
+	}
+	for i := range 50 {
+		fmt.Fprintf(files["products.csv"], "P-%d,Product %d,10,4.%02d,%d\n", i, i, i, i)
+		fmt.Fprintf(files["customers.csv"], "%d,Customer %d\n", i, i)
+	}
+	files["channels.csv"].WriteString("web,Web shop\n")
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range orders {
+		at = at.Add(time.Duration(random.IntN(60)) * time.Minute)
+		fmt.Fprintf(files["orders.csv"], "N-%d,%s,%s,%d,1.01,0.%02d\n", i, at.Format(time.RFC3339), []string{"web", "pos"}[i%2], random.IntN(60), random.IntN(100))
+		for range 1 + random.IntN(5) {
+			fmt.Fprintf(files["order_items.csv"], "N-%d,P-%d,%d,%d.%02d,0.10\n", i, random.IntN(60), 1+random.IntN(3), 2+random.IntN(9), random.IntN(100))
+		}
+		if i%3 == 0 {
+			refund := fmt.Sprintf("N-%d,%s,1.%02d\n", i, at.AddDate(0, 0, 3).Format(time.RFC3339), random.IntN(100))
+			files["refunds.csv"].WriteString(strings.Repeat(refund, 1+i%2))
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mustSell makes a tenant and imports one order, placed late in the evening of
+// 28 February in UTC, with two equal refunds that are more than was paid.
+func (p program) mustSell(t *testing.T, slug string) {
+	t.Helper()
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"products.csv":    "sku,name,price,quantity\nA,Axe,20,5\n",
+		"customers.csv":   "id,name,email\n7,Ada,ada@example.com\n",
+		"orders.csv":      "number,placed_at,channel,customer\n1,2026-02-28T23:30:00Z,web,7\n",
+		"order_items.csv": "order_number,sku,quantity,unit_price\n1,A,2,10\n",
+		"refunds.csv":     "order_number,refunded_at,amount\n1,2026-03-02T12:00:00Z,15\n1,2026-03-02T12:00:00Z,15\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := p.run(t, "import", "--tenant", slug, dir)
+	const want = "FILE CREATED UPDATED UNCHANGED REFUSED products.csv 1 0 0 0 customers.csv 1 0 0 0 orders.csv 1 0 0 0 order_items.csv 1 0 0 0 refunds.csv 2 0 0 0"
+	if o.code != 0 || strings.Join(strings.Fields(o.stdout), " ") != want || o.stderr != "1 order is refunded above what was paid\n" {
+		t.Fatalf("import = %+v", o)
+	}
+	var again importJSON
+	p.mustRun(t, &again, "import", "--tenant", slug, dir)
+	if again.Exceeding != 1 || again.Files[4] != (importFileJSON{File: "refunds.csv", Unchanged: 2}) {
+		t.Errorf("second import = %+v", again)
+	}
+}
+
+func TestCustomerEraseBlanksAPersonAndLeavesTheSums(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustSell(t, "acme")
+	o := p.run(t, "customer", "erase", "--tenant", "acme", "--id", "7")
+	if o.code != 0 || o.stdout != "erased name and e-mail of customer \"7\" of tenant acme; orders and sums stay\n" {
+		t.Errorf("customer erase = %+v", o)
+	}
+	var answer map[string]any
+	p.mustRun(t, &answer, "customer", "erase", "--tenant", "acme", "--id", "7")
+	if diff := cmp.Diff(map[string]any{"tenant": "acme", "id": "7", "erased": true}, answer); diff != "" {
+		t.Errorf("customer erase --json (-want +got):\n%s", diff)
+	}
+	p.mustSelect(t, []string{"7 - - 2000"}, `
+		select c.number || ' ' || coalesce(c.name, '-') || ' ' || coalesce(c.email, '-') || ' ' || o.revenue from customers c join orders o on o.customer_id = c.id`)
+	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 {
+		t.Errorf("verify = %+v, want that everything agrees", o)
+	}
+}
+
+func TestVerifyTellsWhatDiffersAndRebuildMendsRollups(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustSell(t, "acme")
+	p.mustSell(t, "bolt")
+	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 || o.stdout != "everything agrees: 1 products, 1 orders, days in UTC\n" {
+		t.Errorf("verify = %+v, want that everything agrees", o)
+	}
+	db := p.MustSuper(t)
+	const acme = ` where tenant_id = (select id from tenants where slug = 'acme')`
+	for _, sql := range []string{`update sales_rollups set revenue = 1` + acme + ` and kind = 1 and revenue > 0`, `update products set quantity = 9` + acme} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := p.run(t, "verify", "--tenant", "acme")
+	want := `WHAT                                    FIGURE             STORED  FACTS
+rollup of day 2026-02-28, channel web   revenue            0.01    20.00
+stock of product 1                      sum of warehouses  9       5
+stock of product 1                      end of ledger      9       5
+`
+	if diff := cmp.Diff(squeezed(want), squeezed(o.stdout)); diff != "" || o.code != 1 || o.stderr != "storeroom: 3 differences; storeroom rebuild --tenant acme mends rollups\n" {
+		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
+	}
+	o = p.run(t, "rebuild", "--tenant", "acme")
+	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollups of tenant acme in ") {
+		t.Errorf("rebuild = %+v, want one rollup changed", o)
+	}
+	o = p.run(t, "verify", "--tenant", "acme", "--json")
+	want = `{
+  "tenant": "acme",
+  "timezone": "UTC",
+  "products": 1,
+  "orders": 1,
+  "differences": [
+    {
+      "what": "stock of product 1",
+      "figure": "sum of warehouses",
+      "stored": "9",
+      "facts": "5"
+    },
+    {
+      "what": "stock of product 1",
+      "figure": "end of ledger",
+      "stored": "9",
+      "facts": "5"
+    }
+  ]
+}
+`
+	if diff := cmp.Diff(want, o.stdout); diff != "" || o.code != 1 || o.stderr != "storeroom: 2 differences\n" {
+		t.Errorf("verify --json = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
+	}
+	if o := p.run(t, "verify", "--tenant", "bolt"); o.code != 0 {
+		t.Errorf("verify of another tenant = %+v, want that everything agrees", o)
+	}
+}
+
+// squeezed is a table without what aligns it.
+func squeezed(table string) string {
+	var lines []string
+	for line := range strings.Lines(table) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestAnotherTimeZoneCountsDaysAnew(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustSell(t, "acme")
+	const days = `select to_char(day, 'YYYY-MM-DD') from sales_rollups where kind = 1 and orders > 0 order by 1`
+	p.mustSelect(t, []string{"2026-02-28"}, days)
+	o := p.run(t, "tenant", "set", "--slug", "acme", "--timezone", "Europe/Rome")
+	if o.code != 0 || !strings.Contains(o.stdout, "Europe/Rome, USD\nreports now count days in Europe/Rome\n") {
+		t.Errorf("tenant set = %+v, want that days are counted in Rome", o)
+	}
+	p.mustSelect(t, []string{"2026-03-01"}, days)
+	if o := p.run(t, "tenant", "set", "--slug", "acme", "--timezone", "Europe/Rome"); o.code != 0 || strings.Contains(o.stdout, "reports") {
+		t.Errorf("the same zone again = %+v, want nothing of reports", o)
+	}
+
+	// Somebody may have stopped it between the two.
+	if _, err := p.MustSuper(t).Exec(t.Context(), `update tenants set timezone = 'America/New_York'`); err != nil {
+		t.Fatal(err)
+	}
+	o = p.run(t, "verify", "--tenant", "acme")
+	if o.code != 1 || !strings.Contains(squeezed(o.stdout), "days of reports time zone Europe/Rome America/New_York") ||
+		o.stderr != "storeroom: 1 difference; storeroom rebuild --tenant acme mends rollups\n" {
+		t.Errorf("verify = %+v, want the time zones", o)
+	}
+	var rebuilt struct {
+		Timezone    string
+		ZoneChanged bool `json:"zone_changed"`
+		Changed     int
+	}
+	p.mustRun(t, &rebuilt, "rebuild", "--tenant", "acme")
+	if rebuilt.Timezone != "America/New_York" || !rebuilt.ZoneChanged || rebuilt.Changed == 0 {
+		t.Errorf("rebuild = %+v, want New York", rebuilt)
+	}
+	p.mustSelect(t, []string{"2026-02-28"}, days)
+	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 {
+		t.Errorf("verify = %+v, want that everything agrees", o)
+	}
+}
