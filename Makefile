@@ -32,7 +32,7 @@ test: test-servers ## run all tests against throw-away servers
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
 
-bench: go ## measure on a million products (5 minutes; the first time 3 more): make bench BENCH='-run ^get -clients 8'
+bench: go ## measure on a million products and two million orders (10 minutes; the first time 6 more): make bench BENCH='-run ^get -clients 8'
 	@sh deploy/local/install.sh postgresql redis
 	@$(GOBUILD) -o bin/bench ./cmd/bench
 	@exec bin/bench $(BENCH)

@@ -6,10 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -31,7 +36,7 @@ func testOptions(t *testing.T) options {
 		t.Fatal("REDIS_URL is not set: run make test")
 	}
 	return options{
-		dir: t.TempDir(), products: 200, run: regexp.MustCompile(""), clients: []int{1, 4},
+		dir: t.TempDir(), products: 200, orders: 400, run: regexp.MustCompile(""), clients: []int{1, 4},
 		rounds: 2, time: 5 * time.Millisecond, redis: redis,
 	}
 }
@@ -39,7 +44,7 @@ func testOptions(t *testing.T) options {
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
-	full, empty := mustFill(t, fullShops(o.products)), mustFill(t, emptyShops(o.products))
+	full, empty := mustFill(t, fullShops(o.products, o.orders)), mustFill(t, emptyShops(o.products, o.orders))
 	var first, second strings.Builder
 	if err := measure(t.Context(), o, full, empty, &first); err != nil {
 		t.Fatalf("measure: %v\n%s", err, &first)
@@ -54,8 +59,8 @@ func TestMeasure(t *testing.T) {
 		if err := json.Unmarshal(content, &r); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Results) < 80 {
-			t.Errorf("%d results, want two of each scenario", len(r.Results))
+		if len(r.Results) < 100 || len(r.Files) != 2 {
+			t.Errorf("%d results and %d files, want one of each scenario and number of clients, and two", len(r.Results), len(r.Files))
 		}
 		for _, result := range r.Results {
 			if result.Rate.Min <= 0 || result.P50 <= 0 || result.Ratio != nil && result.Ratio.Min <= 0 {
@@ -67,11 +72,17 @@ func TestMeasure(t *testing.T) {
 				t.Errorf("%+v, want a count", a)
 			}
 		}
+		for _, f := range r.Files {
+			if f.Bytes < 1 || f.Before < 1 || f.Peak < f.Before || f.After < 0 || f.After > ms(time.Minute) {
+				t.Errorf("%+v, want a file, the memory that it took and its first byte after the first row", f)
+			}
+		}
 	})
 	t.Run("a second run finds the rows of the first gone and tells the change", func(t *testing.T) {
-		if err := fill(t.Context(), full, fullShops(o.products), io.Discard); err != nil {
+		if err := fill(t.Context(), full, fullShops(o.products, o.orders), io.Discard); err != nil {
 			t.Fatal(err)
 		}
+		verifySales(t, full, fullShops(o.products, o.orders))
 		o.run = regexp.MustCompile("^create$")
 		if err := measure(t.Context(), o, full, empty, &second); err != nil {
 			t.Fatalf("measure: %v\n%s", err, &second)
@@ -79,20 +90,92 @@ func TestMeasure(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^create .*[+-]\d+ %`).MatchString(second.String()) {
 			t.Errorf("no change in\n%s", &second)
 		}
-		kept, err := loadReport(filepath.Join(o.dir, "last.json"), o.products)
+		kept, err := loadReport(filepath.Join(o.dir, "last.json"), o.products, o.orders)
 		if err != nil || kept.find("page 1", 1) == nil {
 			t.Errorf("page 1 is not kept from the first run (%v)", err)
 		}
 	})
 }
 
+// verifySales fails the test where a tenant's orders, items and rollups disagree or
+// are not as many as they should.
+func verifySales(t *testing.T, d database, shops []shopSize) {
+	t.Helper()
+	db, err := tenancy.Open(t.Context(), d.runtime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	admin, err := tenancy.Open(t.Context(), d.migrator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	for _, shop := range shops {
+		tenant, err := tenancy.TenantBySlug(t.Context(), admin, shop.slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		differences, err := sales.New(db).Verify(t.Context(), tenant.ID, 3)
+		if err != nil || len(differences) > 0 {
+			t.Errorf("Verify(%s) = %+v, %v, want no difference", shop.slug, differences, err)
+		}
+		_, n, err := sales.New(db).List(t.Context(), tenant.ID, sales.Filter{Page: 1, PerPage: 1})
+		if err != nil || n != int64(shop.orders) {
+			t.Errorf("%s has %d orders, %v, want %d", shop.slug, n, err, shop.orders)
+		}
+	}
+}
+
+// TestAggregations compares what the reports say with the SQL beside them.
+func TestAggregations(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t)
+	s, err := openService(t.Context(), mustFill(t, fullShops(o.products, o.orders)), o.redis, large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.close() })
+	for _, sc := range aggregations(s) {
+		t.Run(sc.name, func(t *testing.T) {
+			want, err := sc.beside.(rawQuery).run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := sc.work.open(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.close()
+			if _, err := w.step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			body := w.(*sender).body
+			var got []int64
+			for _, revenue := range regexp.MustCompile(`\{"(?:product_id|group)":[^{}]*?"revenue":"(\d+)\.(\d\d)"`).FindAllSubmatch(body, -1) {
+				cents, err := strconv.ParseInt(string(revenue[1])+string(revenue[2]), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, cents)
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+				t.Errorf("revenue (-SQL +report):\n%s\n%s", diff, body)
+			}
+		})
+	}
+}
+
+var generatedShops = []shopSize{{slug: large, products: 5_000, orders: 5_000}, {slug: wide, orders: 50, wide: 10}}
+
 func TestGeneratedShop(t *testing.T) {
 	t.Parallel()
 	super := tenancytest.New(t)
 	d := database{super: super.SuperURL, migrator: super.AdminURL, runtime: super.URL}
-	if err := fill(t.Context(), d, []shopSize{{large, 5_000}}, io.Discard); err != nil {
+	if err := fill(t.Context(), d, generatedShops, io.Discard); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("orders, items and rollups say the same", func(t *testing.T) { verifySales(t, d, generatedShops) })
 	for _, c := range []struct {
 		name, sql string
 		want      int64
@@ -114,7 +197,14 @@ func TestGeneratedShop(t *testing.T) {
 		{"2 % are old", `select count(*) from products where search like '%` + oldWord + `%'`, 100},
 		{"no word is in none", `select count(*) from products where search like '%` + noWord + `%' or search like '% ` + noLetters + `%'`, 0},
 		{"all indexes are back", `
-			select count(*) from pg_indexes where indexname in ('products_created', 'products_search', 'product_tags_created', 'inventory_adjustments_created')`, 4},
+			select count(*) from pg_indexes
+			 where indexname in ('products_created', 'products_search', 'product_tags_created', 'inventory_adjustments_created', 'orders_placed',
+			                     'order_items_sold', 'refund_items_order', 'sold_products_sku')`, 8},
+		{"one order in a hundred is cancelled", `select count(*) from cancellations c join tenants t on t.id = tenant_id where slug = 'large'`, 50},
+		{"one in fifty is refunded", `select count(*) from refunds r join tenants t on t.id = tenant_id where slug = 'large'`, 100},
+		{"a fifth of the wide tenant's products have the first category", `
+			select count(*) from sold_products where sku like 'WIDE%' and category_id = (
+				select min(category_id) from sold_products where sku like 'WIDE%')`, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got int64
@@ -132,7 +222,7 @@ func TestStaleDatabase(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	d.MustTenant(t, "left")
-	err := fill(t.Context(), database{super: d.SuperURL, migrator: d.AdminURL, runtime: d.URL}, emptyShops(10), io.Discard)
+	err := fill(t.Context(), database{super: d.SuperURL, migrator: d.AdminURL, runtime: d.URL}, emptyShops(10, 10), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), errStale.Error()) {
 		t.Errorf("fill of what an interrupted run left = %v, want %v", err, errStale)
 	}

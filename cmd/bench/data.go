@@ -21,31 +21,38 @@ import (
 // database is the three ways into one database.
 type database struct{ super, migrator, runtime string }
 
-// shopSize is a tenant that is to be there and how many products it has.
+// shopSize is a tenant that is to be there, how many products it has and how many
+// orders. Where each sells another product, wide is how many items each order has.
 type shopSize struct {
-	slug     string
-	products int
+	slug             string
+	products, orders int
+	wide             int
 }
 
 const (
-	large     = "large" // the tenant of a million products
-	small     = "small" // the tenant that shows what size costs
-	smallSize = 1_000
+	large       = "large" // the tenant of a million products and two million orders
+	small       = "small" // the tenant that shows what size costs
+	wide        = "wide"  // the tenant that sold a million products once each, in a month
+	smallSize   = 1_000
+	smallOrders = 2_000
 )
 
 // fullShops are the tenants of the full database: the large one, the small one,
-// and one neighbour of 2,000 products for each 10,000 of the large one.
-func fullShops(products int) []shopSize {
-	shops := []shopSize{{large, products}, {small, min(products, smallSize)}}
+// the wide one, and one neighbour of 2,000 products and as many orders for each
+// 10,000 products of the large one.
+func fullShops(products, orders int) []shopSize {
+	shops := []shopSize{{slug: large, products: products, orders: orders}}
+	shops = append(shops, emptyShops(products, orders)...)
+	shops = append(shops, shopSize{slug: wide, orders: max(1, orders/20), wide: 10})
 	for i := range min(99, products/10_000) {
-		shops = append(shops, shopSize{fmt.Sprintf("neighbour-%02d", i+1), 2_000})
+		shops = append(shops, shopSize{slug: fmt.Sprintf("neighbour-%02d", i+1), products: 2_000, orders: min(orders, smallOrders)})
 	}
 	return shops
 }
 
 // emptyShops are the tenants of the database in which the small one is alone.
-func emptyShops(products int) []shopSize {
-	return []shopSize{{small, min(products, smallSize)}}
+func emptyShops(products, orders int) []shopSize {
+	return []shopSize{{slug: small, products: min(products, smallSize), orders: min(orders, smallOrders)}}
 }
 
 // makeDatabase returns the database of that name on a server, with the roles and
@@ -101,7 +108,7 @@ func queryOne[T any](ctx context.Context, conn *pgx.Conn, sql string, args ...an
 }
 
 // generation is the version of the generator: another one makes the data anew.
-const generation = 1
+const generation = 2
 
 // marker says what a database holds. It is kept as the database's comment.
 type marker struct {
@@ -109,6 +116,9 @@ type marker struct {
 	Schema         string `json:"schema"`
 	LastProduct    int64  `json:"last_product"`
 	LastAdjustment int64  `json:"last_adjustment"`
+	LastOrder      int64  `json:"last_order"`
+	LastCustomer   int64  `json:"last_customer"`
+	LastSold       int64  `json:"last_sold"`
 }
 
 func schemaHash() string {
@@ -167,7 +177,14 @@ func restore(ctx context.Context, conn *pgx.Conn, m marker) error {
 		{`delete from products where id > $1`, []any{m.LastProduct}},
 		{`delete from idempotency_keys`, nil},
 		{`delete from api_keys`, nil},
-		{`vacuum products, product_tags, stock, inventory_adjustments, product_counts, idempotency_keys, api_keys`, nil},
+		{`set session_replication_role = replica`, nil}, // foreign keys would look at each row alone
+		{forgetOrders, []any{m.LastOrder}},
+		{`delete from customers where id > $1`, []any{m.LastCustomer}},
+		{`delete from sold_products where id > $1`, []any{m.LastSold}},
+		{`delete from sales_rollups where day >= '` + sellingNow + `'`, nil},
+		{`set session_replication_role = origin`, nil},
+		{`vacuum products, product_tags, stock, inventory_adjustments, product_counts, idempotency_keys, api_keys,
+		         orders, order_items, customers, sold_products, sales_rollups`, nil},
 	} {
 		if _, err := conn.Exec(ctx, s.sql, s.args...); err != nil {
 			return fmt.Errorf("remove what the last run added: %w", err)
@@ -184,7 +201,7 @@ func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize,
 	begun := time.Now()
 	// Redis may be shared, and knows tenants by their number only.
 	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50))
-	if err := execAll(ctx, conn, first, `set maintenance_work_mem = '512MB'`, `set synchronous_commit = off`); err != nil {
+	if err := execAll(ctx, conn, first, `set maintenance_work_mem = '512MB'`, `set work_mem = '512MB'`, `set timezone = 'UTC'`, `set synchronous_commit = off`); err != nil {
 		return err
 	}
 	ids, err := createTenants(ctx, d.migrator, shops)
@@ -198,13 +215,20 @@ func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize,
 	if err := execAll(ctx, conn, `set session_replication_role = replica`); err != nil {
 		return err
 	}
+	var sold serials
 	for i, shop := range shops {
-		if shop.products >= 50_000 {
-			fmt.Fprintf(progress, "generating %d products …\n", shop.products)
+		if shop.products >= 50_000 || shop.orders >= 50_000 {
+			fmt.Fprintf(progress, "generating %d products and %d orders …\n", shop.products, shop.orders)
 		}
 		if err := fillShop(ctx, conn, ids[i], shop.products); err != nil {
 			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
 		}
+		if err := sold.fill(ctx, conn, ids[i], shop); err != nil {
+			return fmt.Errorf("generate the orders of tenant %s: %w", shop.slug, err)
+		}
+	}
+	if err := sold.rollUp(ctx, conn); err != nil {
+		return err
 	}
 	if err := execAll(ctx, conn, append(indexes, countProducts, `set session_replication_role = origin`)...); err != nil {
 		return err
@@ -219,8 +243,10 @@ func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize,
 func leaveMarker(ctx context.Context, conn *pgx.Conn) error {
 	m, name := marker{Generation: generation, Schema: schemaHash()}, ""
 	err := conn.QueryRow(ctx, `
-		select coalesce((select max(id) from products), 0), coalesce((select max(id) from inventory_adjustments), 0), current_database()`,
-	).Scan(&m.LastProduct, &m.LastAdjustment, &name)
+		select coalesce((select max(id) from products), 0), coalesce((select max(id) from inventory_adjustments), 0),
+		       (select last_value from orders_id_seq), (select last_value from customers_id_seq), (select last_value from sold_products_id_seq),
+		       current_database()`,
+	).Scan(&m.LastProduct, &m.LastAdjustment, &m.LastOrder, &m.LastCustomer, &m.LastSold, &name)
 	if err != nil {
 		return fmt.Errorf("read what was generated: %w", err)
 	}
@@ -261,15 +287,16 @@ func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy
 	return ids, nil
 }
 
-// dropIndexes drops what no constraint needs of the catalog's large tables and
-// returns the statements that make it again.
+// dropIndexes drops what no constraint needs of the large tables and returns the
+// statements that make it again.
 func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	type index struct{ Name, Definition string }
 	rows, _ := conn.Query(ctx, `
 		select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition
 		  from pg_index i
 		  join pg_class c on c.oid = i.indexrelid
-		 where i.indrelid in ('products'::regclass, 'product_tags'::regclass, 'stock'::regclass, 'inventory_adjustments'::regclass)
+		 where i.indrelid in ('products'::regclass, 'product_tags'::regclass, 'stock'::regclass, 'inventory_adjustments'::regclass, 'orders'::regclass,
+		                      'order_items'::regclass, 'cancellations'::regclass, 'refunds'::regclass, 'refund_items'::regclass, 'sold_products'::regclass)
 		   and not exists (select from pg_constraint k where k.conindid = i.indexrelid)`)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
 	if err != nil {

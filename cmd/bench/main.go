@@ -1,5 +1,5 @@
-// Command bench measures the service on a shop of a million products among a
-// hundred tenants:
+// Command bench measures the service on a shop of a million products and two
+// million orders among a hundred tenants:
 //
 //	go run ./cmd/bench -run '^(get|page)' -clients 1,8
 //
@@ -35,6 +35,7 @@ import (
 type options struct {
 	dir      string
 	products int
+	orders   int
 	run      *regexp.Regexp
 	clients  []int
 	rounds   int
@@ -57,11 +58,12 @@ func parseFlags() options {
 	o := options{run: regexp.MustCompile(""), clients: []int{1, 8, 64}}
 	flag.StringVar(&o.dir, "dir", ".local/bench", "where the servers, their data and last.json are kept")
 	flag.IntVar(&o.products, "products", 1_000_000, "products of the large tenant; each number has a database of its own")
+	flag.IntVar(&o.orders, "orders", 2_000_000, "orders of the large tenant; likewise")
 	flag.Func("run", "measure only the scenarios whose name matches this `regexp`", func(s string) (err error) {
 		o.run, err = regexp.Compile(s)
 		return err
 	})
-	flag.Func("clients", "numbers of clients (default 1,8,64)", func(s string) (err error) {
+	flag.Func("clients", "numbers of clients (default 1,8,64); reports, orders in bulk and files have their own", func(s string) (err error) {
 		o.clients, err = parseClients(s)
 		return err
 	})
@@ -100,11 +102,12 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		o.redis = servers.RedisURL
 	}
 	password := rand.Text()
-	full, err := prepare(ctx, o, fmt.Sprint("bench_", o.products), password, fullShops(o.products), out)
+	full, err := prepare(ctx, o, fmt.Sprintf("bench_%d_%d", o.products, o.orders), password, fullShops(o.products, o.orders), out)
 	if err != nil {
 		return err
 	}
-	empty, err := prepare(ctx, o, fmt.Sprint("bench_empty_", min(o.products, smallSize)), password, emptyShops(o.products), out)
+	alone := emptyShops(o.products, o.orders)
+	empty, err := prepare(ctx, o, fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders), password, alone, out)
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func prepare(ctx context.Context, o options, name, password string, shops []shop
 // measure runs the scenarios on two databases that are filled, prints the table and
 // keeps the report.
 func measure(ctx context.Context, o options, fullDatabase, emptyDatabase database, out io.Writer) (err error) {
-	full, err := openService(ctx, fullDatabase, o.redis, large, small)
+	full, err := openService(ctx, fullDatabase, o.redis, large, small, wide)
 	if err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	defer func() { err = errors.Join(err, empty.close()) }()
 
 	path := filepath.Join(o.dir, "last.json")
-	before, err := loadReport(path, o.products)
+	before, err := loadReport(path, o.products, o.orders)
 	if err != nil {
 		return err
 	}
@@ -157,11 +160,22 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	if r.Allocations, err = allocations(ctx, full); err != nil {
 		return fmt.Errorf("count allocations: %w", err)
 	}
+	broken, err := deadlocks(ctx, full.db)
+	if err != nil {
+		return err
+	}
 	if err := profiled(o.profile, func() error {
-		return r.measureAll(ctx, o, scenarios(full, empty, o.products), before, out)
+		return r.measureAll(ctx, o, scenarios(full, empty, o.products, o.orders), before, out)
 	}); err != nil {
 		return err
 	}
+	if r.Files, err = exported(ctx, fullDatabase, o); err != nil {
+		return err
+	}
+	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
+		return err
+	}
+	r.Deadlocks -= broken
 	r.summary(out)
 	return r.with(before, o).save(path)
 }
@@ -173,7 +187,11 @@ func (r *report) measureAll(ctx context.Context, o options, all []scenario, befo
 		if !o.run.MatchString(sc.name) {
 			continue
 		}
-		for _, clients := range o.clients {
+		numbers := o.clients
+		if sc.clients != nil {
+			numbers = sc.clients
+		}
+		for _, clients := range numbers {
 			result, err := sc.measure(ctx, o, clients)
 			if err != nil {
 				return fmt.Errorf("%s, %d clients: %w", sc.name, clients, err)
@@ -192,16 +210,20 @@ func (sc scenario) measure(ctx context.Context, o options, clients int) (result,
 	}
 	defer own.close()
 	if sc.beside == nil {
-		err := alternate(ctx, o.rounds, o.time, own)
-		return resultOf(sc, clients, own, nil), err
+		if err := alternate(ctx, o.rounds, o.time, own); err != nil {
+			return result{}, err
+		}
+		return resultOf(sc, clients, own, nil), nil
 	}
 	other, err := openSide(ctx, sc.beside, clients)
 	if err != nil {
 		return result{}, err
 	}
 	defer other.close()
-	err = alternate(ctx, o.rounds, o.time, own, other)
-	return resultOf(sc, clients, own, other), err
+	if err := alternate(ctx, o.rounds, o.time, own, other); err != nil {
+		return result{}, err
+	}
+	return resultOf(sc, clients, own, other), nil
 }
 
 // profiled writes a processor profile of f if a file is named.

@@ -50,7 +50,8 @@ func (s *sender) step(context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s %s: %w", r.method, r.path, err)
 	}
-	if status != http.StatusServiceUnavailable && status/100 != 2 {
+	whole := status/100 == 2 && status != http.StatusMultiStatus // which says that some rows of a bulk failed
+	if status != http.StatusServiceUnavailable && !whole {
 		return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, s.body)
 	}
 	return status, nil

@@ -19,21 +19,25 @@ type report struct {
 	Go          string       `json:"go"`
 	Processors  int          `json:"processors"`
 	Products    int          `json:"products"`
+	Orders      int          `json:"orders"`
 	Rounds      int          `json:"rounds"`
 	Round       string       `json:"round"`
 	Results     []result     `json:"results"`
 	Allocations []allocation `json:"allocations"`
+	Files       []file       `json:"files"`
+	Deadlocks   int64        `json:"deadlocks"`
 }
 
 // result is one scenario from one number of clients.
 type result struct {
 	Scenario string  `json:"scenario"`
 	Clients  int     `json:"clients"`
-	Rate     spread  `json:"requests_per_second"`
+	Rate     spread  `json:"per_second"` // requests, orders or rows
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	Refused  int     `json:"refused"` // 503 answers, not in the rate
 	Against  string  `json:"against,omitempty"`
+	Beside   float64 `json:"beside_p50_ms,omitempty"`
 	Ratio    *spread `json:"ratio,omitempty"`
 	Aim      string  `json:"aim,omitempty"`
 	Met      bool    `json:"met"`
@@ -51,31 +55,45 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // resultOf sums up the rounds of a scenario; other is nil where it has nothing
 // beside it.
 func resultOf(sc scenario, clients int, own, other *side) result {
+	pieces := float64(max(1, sc.pieces))
+	rate := own.rates()
 	r := result{
-		Scenario: sc.name, Clients: clients, Rate: own.rates(), Against: sc.against, Refused: own.refused(),
-		P50: ms(own.percentile(0.50)), P99: ms(own.percentile(0.99)),
+		Scenario: sc.name, Clients: clients, Against: sc.against, Refused: own.refused(),
+		Rate: spread{rate.Median * pieces, rate.Min * pieces, rate.Max * pieces},
+		P50:  ms(own.percentile(0.50)), P99: ms(own.percentile(0.99)),
 	}
 	if other != nil {
 		r.Ratio = new(own.ratio(other))
+		r.Beside = ms(other.percentile(0.50))
 	}
-	switch {
-	case sc.aim.ratio > 0:
-		r.Aim = fmt.Sprintf("≥ %.2f", sc.aim.ratio)
-		r.Met = r.Ratio.Median >= sc.aim.ratio
-	case sc.aim.p50 > 0 && clients == 1:
-		r.Aim = fmt.Sprintf("≤ %d ms", sc.aim.p50.Milliseconds())
-		r.Met = r.P50 <= ms(sc.aim.p50)
-	}
+	r.judge(sc.aim)
 	return r
 }
 
-const tableHead = "scenario                             clients    req/s   p50 ms   p99 ms  ratio (min-max) against              aim        change"
+// judge says what was to be reached and whether it was.
+func (r *result) judge(a aim) {
+	var aims []string
+	r.Met = true
+	ask := func(met bool, format string, want any) {
+		r.Met = r.Met && met
+		aims = append(aims, fmt.Sprintf(format, want))
+	}
+	if a.ratio > 0 {
+		ask(r.Ratio.Median >= a.ratio, "≥ %.2f", a.ratio)
+	}
+	if a.p50 > 0 && r.Clients == 1 {
+		ask(r.P50 <= ms(a.p50), "≤ %d ms", a.p50.Milliseconds())
+	}
+	r.Aim = strings.Join(aims, ", ")
+}
+
+const tableHead = "scenario                             clients    per s   p50 ms   p99 ms  ratio (min-max) against                        aim                    change"
 
 // line is the result as a row of the table; before is the last run's, if it had one.
 func (r result) line(before *result) string {
 	ratio, aim, change := "", "", ""
 	if r.Ratio != nil {
-		ratio = fmt.Sprintf("%.2f (%.2f-%.2f) %s", r.Ratio.Median, r.Ratio.Min, r.Ratio.Max, r.Against)
+		ratio = fmt.Sprintf("%.2f (%.2f-%.2f) %s, %.1f ms", r.Ratio.Median, r.Ratio.Min, r.Ratio.Max, r.Against, r.Beside)
 	}
 	if r.Aim != "" {
 		aim = map[bool]string{true: "met ", false: "MISSED "}[r.Met] + r.Aim
@@ -86,7 +104,7 @@ func (r result) line(before *result) string {
 	if r.Refused > 0 {
 		change += fmt.Sprintf("  (%d refused with 503)", r.Refused)
 	}
-	return strings.TrimRight(fmt.Sprintf("%-36s %7d %8.0f %8.2f %8.2f  %-36s %-15s %s",
+	return strings.TrimRight(fmt.Sprintf("%-36s %7d %8.0f %8.2f %8.2f  %-46s %-22s %s",
 		r.Scenario, r.Clients, r.Rate.Median, r.P50, r.P99, ratio, aim, change), " ")
 }
 
@@ -116,7 +134,7 @@ func (r report) summary(out io.Writer) {
 	for _, m := range missed {
 		figure := fmt.Sprintf("%.1f ms", m.P50)
 		if m.Ratio != nil {
-			figure = fmt.Sprintf("%.2f of %s", m.Ratio.Median, m.Against)
+			figure += fmt.Sprintf(", %.2f of %s in %.1f ms", m.Ratio.Median, m.Against, m.Beside)
 		}
 		fmt.Fprintf(out, "  %s, %d clients: %s, the aim is %s\n", m.Scenario, m.Clients, figure, m.Aim)
 	}
@@ -124,11 +142,18 @@ func (r report) summary(out io.Writer) {
 	for _, a := range r.Allocations {
 		fmt.Fprintf(out, "  %-28s %6.0f objects %8.0f bytes\n", a.Request, a.Objects, a.Bytes)
 	}
+	if len(r.Files) > 0 {
+		fmt.Fprintln(out, "\nfiles:")
+	}
+	for _, f := range r.Files {
+		fmt.Fprintln(out, f.line())
+	}
+	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
 }
 
 // loadReport reads the last run's report. It returns an empty one if there is
-// none, or none on as many products.
-func loadReport(path string, products int) (report, error) {
+// none, or none on as many products and orders.
+func loadReport(path string, products, orders int) (report, error) {
 	var r report
 	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -140,7 +165,7 @@ func loadReport(path string, products int) (report, error) {
 	if err := json.Unmarshal(content, &r); err != nil {
 		return r, fmt.Errorf("read %s: %w", path, err)
 	}
-	if r.Products != products {
+	if r.Products != products || r.Orders != orders {
 		return report{}, nil
 	}
 	return r, nil
@@ -150,7 +175,8 @@ func loadReport(path string, products int) (report, error) {
 // asked for, so that they are compared again some day.
 func (r report) with(before report, o options) report {
 	for _, old := range before.Results {
-		if !o.run.MatchString(old.Scenario) || !slices.Contains(o.clients, old.Clients) {
+		asked := o.run.MatchString(old.Scenario) && slices.Contains(o.clients, old.Clients)
+		if !asked && r.find(old.Scenario, old.Clients) == nil {
 			r.Results = append(r.Results, old)
 		}
 	}
@@ -171,6 +197,6 @@ func (r report) save(path string) error {
 func newReport(o options) report {
 	return report{
 		At: time.Now().UTC(), Go: runtime.Version(), Processors: runtime.NumCPU(),
-		Products: o.products, Rounds: o.rounds, Round: o.time.String(),
+		Products: o.products, Orders: o.orders, Rounds: o.rounds, Round: o.time.String(),
 	}
 }

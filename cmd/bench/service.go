@@ -18,6 +18,8 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -42,6 +44,12 @@ type shop struct {
 	key                         string
 	products                    []sampled // drawn at random
 	category, seller, warehouse int64     // one of each
+
+	goods      []good   // that sell most, in this order
+	buyers     []buyer  // drawn at random
+	numbers    []string // of orders, likewise
+	categories []int64  // two, of products that sold
+	sold       int      // how many products ever did
 }
 
 // sampled is how a product is named.
@@ -79,7 +87,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		return s, err
 	}
 	s.handler = api.New(api.Options{
-		DB: s.db, Catalog: catalog.New(s.db), Keys: s.keys, Limiter: s.limiter, Ready: s.db.Ping, Logger: logger, Version: "bench",
+		DB: s.db, Catalog: catalog.New(s.db), Sales: sales.New(s.db), Reports: reports.New(s.db), Keys: s.keys, Limiter: s.limiter, Ready: s.db.Ping, Logger: logger, Version: "bench",
 	})
 	s.floors = &floors{db: s.db, limiter: s.limiter}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
@@ -134,8 +142,11 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 				return err
 			}
 			shop := shop{id: t.ID, key: key.Reveal()}
-			if err := shop.draw(ctx, conn); err != nil {
-				return fmt.Errorf("draw products of %s: %w", slug, err)
+			if slug != wide { // which has no products any more
+				err = shop.draw(ctx, conn)
+			}
+			if err := errors.Join(err, shop.drawSales(ctx, conn)); err != nil {
+				return fmt.Errorf("draw products and orders of %s: %w", slug, err)
 			}
 			s.shops[slug] = shop
 			s.floors.admit(shop)
@@ -158,6 +169,28 @@ func (s *shop) draw(ctx context.Context, conn *pgx.Conn) error {
 	}
 	return conn.QueryRow(ctx, `select category_id, seller_id, warehouse_id from products where tenant_id = $1 and id = $2`,
 		s.id, s.products[0].ID).Scan(&s.category, &s.seller, &s.warehouse)
+}
+
+// drawSales reads what orders are made of, and up to 1,000 of them.
+func (s *shop) drawSales(ctx context.Context, conn *pgx.Conn) error {
+	rows, _ := conn.Query(ctx, `
+		select s.id as sold_id, s.sku, p.price, p.cost from sold_products s join products p on p.tenant_id = s.tenant_id and p.id = s.product_id
+		 where s.tenant_id = $1 order by s.id limit $2`, s.id, maxGoods)
+	goods, err := pgx.CollectRows(rows, pgx.RowToStructByName[good])
+	if err != nil {
+		return err
+	}
+	rows, _ = conn.Query(ctx, `
+		select id, number, name, email from customers where tenant_id = $1 order by hashint8extended(id, 0) limit 10000`, s.id)
+	buyers, err := pgx.CollectRows(rows, pgx.RowToStructByName[buyer])
+	if err != nil {
+		return err
+	}
+	s.goods, s.buyers = goods, buyers
+	return conn.QueryRow(ctx, `
+		select array(select number from orders where tenant_id = $1 order by hashint8extended(id, 0) limit 1000),
+		       array(select distinct category_id from sold_products where tenant_id = $1 order by category_id limit 2),
+		       (select count(*) from sold_products where tenant_id = $1)`, s.id).Scan(&s.numbers, &s.categories, &s.sold)
 }
 
 func (s *service) close() error {

@@ -130,6 +130,9 @@ func fillShop(ctx context.Context, conn *pgx.Conn, tenant tenancy.ID, products i
 			return err
 		}
 	}
+	if products == 0 {
+		return nil
+	}
 	if _, err := conn.Exec(ctx, insertShop, tenant, products); err != nil {
 		return err
 	}
