@@ -31,7 +31,7 @@ type GroupSums struct {
 
 // Custom is the outcome of a CustomQuery. Where several categories are asked for,
 // Orders and RefundCount of groups other than categories are 0 unless a metric or
-// Explain needs them.
+// Explain needs them; those of sellers are where a single one is.
 type Custom struct {
 	Zone    string
 	Rows    []GroupSums
@@ -79,8 +79,8 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	if totals == nil {
 		custom.Total = sum(groups)
 	}
-	if total.additive && len(total.categories) > 1 {
-		custom.forgetOrders(q.GroupBy == "category")
+	if total.additive && len(total.categories) > 0 {
+		custom.forgetOrders(q.GroupBy, len(total.categories))
 	}
 	if q.Explain {
 		custom.Explain = custom.explain(q.Metrics, out.leftOut(total, custom.Total))
@@ -136,12 +136,17 @@ func compareIDs(a, b *int64) int {
 	return cmp.Compare(*a, *b)
 }
 
-func (c *Custom) forgetOrders(rowsKnow bool) {
-	c.Total.Orders, c.Total.RefundCount = 0, 0
+// forgetOrders clears what would be no count: an order may have items of several
+// categories, and of several products of a seller in one.
+func (c *Custom) forgetOrders(by string, categories int) {
+	if categories > 1 {
+		c.Total.Orders, c.Total.RefundCount = 0, 0
+	}
+	if by == "category" || categories == 1 && by != "seller" {
+		return
+	}
 	for i := range c.Rows {
-		if !rowsKnow {
-			c.Rows[i].Orders, c.Rows[i].RefundCount = 0, 0
-		}
+		c.Rows[i].Orders, c.Rows[i].RefundCount = 0, 0
 	}
 }
 

@@ -26,23 +26,32 @@ func (q question) facts(a *args, zone *time.Location) string {
 		channel, joins = "o.channel", `
 		  join orders o on o.tenant_id = $1 and o.id = i.order_id`
 	}
-	if strings.Contains(q.key.of, "p.") || len(q.categories) > 0 {
+	if strings.Contains(q.key.of, "p.") {
 		joins += `
 		  join sold_products p on p.tenant_id = $1 and p.id = i.sold_id`
 	}
 	if len(q.channels) > 0 {
 		filters += ` and o.channel = any (` + a.add(q.channels) + `)`
 	}
+	ofCategory, given := "", ""
 	if len(q.categories) > 0 {
-		filters += ` and p.category_id = any (` + a.add(q.categories) + `)`
+		products := q.productsOf(a)
+		// The lines sold come off the index by an array; those refunded are looked up
+		// one by one, and a hash knows whether they are wanted.
+		ofCategory, given = ` and i.sold_id = any (array(`+products+`))`, ` and i.sold_id in (`+products+`)`
 	}
 	return strings.NewReplacer(
 		"{sold}", q.period(placed, "timestamptz", a, begin),
 		"{refunded}", q.period("r.refunded_at", "timestamptz", a, begin),
 		"{from}", a.add(begin(q.From)), "{before}", a.add(begin(q.after())),
 		"{channel}", channel, "{key}", cmp.Or(q.key.of, "0::bigint"),
-		"{joins}", joins, "{filters}", filters, "{not}", not,
+		"{joins}", joins, "{filters}", filters, "{of_category}", ofCategory, "{given_of_category}", given, "{not}", not,
 	).Replace(sql)
+}
+
+// productsOf are the products as sold of the question's categories.
+func (q question) productsOf(a *args) string {
+	return `select id from sold_products where tenant_id = $1 and category_id = any (` + a.add(q.categories) + `)`
 }
 
 // byLine says that the sums of whole orders do not answer the question.
@@ -74,7 +83,7 @@ const lineFacts = `
 		       sum(i.quantity * i.unit_price - i.discount)::bigint as revenue, sum(i.discount)::bigint as discounts, sum(i.tax)::bigint as tax,
 		       coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost, 0::bigint as refund_count, 0::bigint as refunds
 		  from order_items i{joins}
-		 where i.tenant_id = $1 and i.placed_at >= {from} and i.placed_at < {before}{filters}
+		 where i.tenant_id = $1 and i.placed_at >= {from} and i.placed_at < {before}{filters}{of_category}
 		   and {not}exists (select from cancellations c
 		                     where c.tenant_id = $1 and c.order_id = i.order_id and c.placed_at >= {from} and c.placed_at < {before})
 		 group by i.order_id, 1, 2, 3
@@ -83,6 +92,6 @@ const lineFacts = `
 		  from refunds r
 		  join refund_items x on x.tenant_id = $1 and x.refund_id = r.id
 		 cross join lateral (select order_id, sold_id from order_items where tenant_id = $1 and order_id = x.order_id and line = x.line limit 1) i{joins}
-		 where r.tenant_id = $1 and r.refunded_at >= {from} and r.refunded_at < {before}{filters}
+		 where r.tenant_id = $1 and r.refunded_at >= {from} and r.refunded_at < {before}{filters}{given_of_category}
 		   and {not}exists (select from cancellations c where c.tenant_id = $1 and c.order_id = r.order_id)
 		 group by r.id, 1, 2, 3`

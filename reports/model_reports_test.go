@@ -274,11 +274,13 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 	if q.Explain {
 		want.Explain = modelExplain(m.leftOut(q.Range, q.Channels, q.CategoryIDs, want.Total), []reports.Group{{Path: "totals", Sums: want.Total}},
 			"rows", want.Rows, func(r reports.GroupSums) reports.Sums { return r.Sums })
-	} else if len(q.CategoryIDs) > 1 && !slices.Contains(q.Metrics, "orders") && !slices.Contains(q.Metrics, "avg_order_value") {
+	} else if n := len(q.CategoryIDs); n > 0 && !slices.Contains(q.Metrics, "orders") && !slices.Contains(q.Metrics, "avg_order_value") {
 		// Nobody asked for what is dear to count.
-		want.Total.Orders, want.Total.RefundCount = 0, 0
+		if n > 1 {
+			want.Total.Orders, want.Total.RefundCount = 0, 0
+		}
 		for i := range want.Rows {
-			if q.GroupBy != "category" {
+			if q.GroupBy == "seller" || n > 1 && q.GroupBy != "category" {
 				want.Rows[i].Orders, want.Rows[i].RefundCount = 0, 0
 			}
 		}

@@ -117,6 +117,8 @@ func (f flight) ask(q question, answers *[]answer) {
 func (f flight) relation(q question, a *args) string {
 	kind := q.kind()
 	switch {
+	case !f.facts && q.sellersOfProducts():
+		return f.sellersOfProducts(q, a)
 	case f.facts || kind == 0:
 		return q.facts(a, f.zone)
 	case q.key != product:
@@ -136,6 +138,20 @@ func (f flight) relation(q question, a *args) string {
 	return strings.Join(parts, " union all ")
 }
 
+// sellersOfProducts says that the sums by product answer a question about sellers
+// within categories: every product as sold has one of each.
+func (q question) sellersOfProducts() bool {
+	return q.key == seller && len(q.categories) > 0 && q.additive && len(q.channels) == 0 && !q.lines && !q.cancelled
+}
+
+func (f flight) sellersOfProducts(q question, a *args) string {
+	q.key = product
+	return `
+		select s.period, s.channel, coalesce(p.seller_id, 0) as key, ` + sumColumns + `
+		  from (` + f.relation(q, a) + `) s
+		  join sold_products p on p.tenant_id = $1 and p.id = s.key`
+}
+
 // kind is the kind of rollups that answer the question; 0 is none.
 func (q question) kind() int {
 	switch {
@@ -143,6 +159,8 @@ func (q question) kind() int {
 		return 0
 	case q.key == category:
 		return category.kind
+	case q.key == product:
+		return product.kind
 	case q.key != (dimension{}):
 		if len(q.categories) > 0 {
 			return 0
@@ -158,6 +176,9 @@ func (q question) kind() int {
 
 // rollups reads the sums that are kept.
 func (q question) rollups(kind int, a *args) string {
+	if kind == product.kind && len(q.categories) > 0 {
+		return q.productRollups(a)
+	}
 	sql := `
 		select ` + q.period("day", "date", a, func(day time.Time) time.Time { return day }) + ` as period, channel, key, ` + sumColumns + `
 		  from sales_rollups
@@ -169,6 +190,20 @@ func (q question) rollups(kind int, a *args) string {
 		sql += ` and key = any (` + a.add(q.categories) + `) and key <> 0`
 	}
 	return sql
+}
+
+// productRollups reads those of the products of some categories, each month and
+// product off the index.
+func (q question) productRollups(a *args) string {
+	var months []time.Time
+	for month := q.From; !month.After(q.To); month = month.AddDate(0, 1, 0) {
+		months = append(months, month)
+	}
+	return `
+		select null::int as period, channel, key, ` + sumColumns + `
+		  from sales_rollups
+		 where tenant_id = $1 and kind = ` + strconv.Itoa(product.kind) + ` and channel = ''
+		   and day = any (` + a.add(months) + `) and key = any (array(` + q.productsOf(a) + `))`
 }
 
 // period is the number of the period that a column's value lies in.

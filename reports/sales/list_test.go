@@ -1,0 +1,46 @@
+package sales_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/reports/sales"
+)
+
+func TestListCountsWhatItLists(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	for n := range 12 {
+		o := order(fmt.Sprint(n))
+		o.PlacedAt = noon.AddDate(0, 0, n)
+		o.Channel = []string{"pos", "web"}[n%2]
+		if n%3 == 0 {
+			o.Customer = &sales.Customer{ID: "7"}
+		}
+		s.mustIngest(t, o)
+		if n%4 == 0 {
+			if _, err := s.store.Cancel(t.Context(), s.tenant, o.Number, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, channel := range []string{"", "pos", "web", "none"} {
+		for _, status := range []string{"", "placed", "cancelled"} {
+			for _, customer := range []string{"", "7", "8"} {
+				for _, from := range []time.Time{{}, noon.AddDate(0, 0, 5)} {
+					f := sales.Filter{Channel: channel, Status: status, Customer: customer, From: from, Page: 1, PerPage: 100}
+					listed, total, err := s.store.List(t.Context(), s.tenant, f)
+					if err != nil || int64(len(listed)) != total {
+						t.Errorf("List(%+v) has %d orders and counts %d, %v", f, len(listed), total, err)
+					}
+				}
+			}
+		}
+	}
+	f := sales.Filter{By: "number", Descending: true, Page: 2, PerPage: 5}
+	listed, total, err := s.store.List(t.Context(), s.tenant, f)
+	if err != nil || total != 12 || len(listed) != 5 || listed[0].Number != "4" {
+		t.Errorf("page 2 by number = %+v of %d, %v, want 5 from number 4 on", listed, total, err)
+	}
+}
