@@ -90,7 +90,6 @@ type knowledge struct {
 	channels  []channelRow
 	customers []knownCustomer
 	products  []soldProduct
-	strangers []soldProduct
 }
 
 type (
@@ -138,25 +137,27 @@ func (b *batch) read(q *pgx.Batch, k *knowledge) {
 		queueKnownCustomers(q, b.tenant, customers, &k.customers)
 	}
 	tenancy.QueueRows(q, &k.products, `
-		select p.sku, s.id as sold_id, p.category_id, p.seller_id, p.cost
-		  from (`+currentProducts+`) p
+		select u.sku, p.category_id, p.seller_id, p.cost,
+		       case when p.id is null then (`+stranger+`) else s.id end as sold_id
+		  from unnest($2::text[]) u (sku)
+		  left join lateral (`+currentProduct+`) p on true
 		  left join lateral (
 		       select * from (select * from sold_products where tenant_id = $1 and product_id = p.id offset 0) v order by id desc limit 1
 		       ) s on (s.sku, s.name, s.category_id, s.category_name, s.seller_id, s.seller_name)
 		              is not distinct from (p.sku, p.name, p.category_id, p.category_name, p.seller_id, p.seller_name)`, b.tenant, skus)
-	tenancy.QueueRows(q, &k.strangers, `
-		select u.sku, (select max(id) from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v) as sold_id,
-		       null::bigint as category_id, null::bigint as seller_id, null::bigint as cost
-		  from unnest($2::text[]) u (sku)`, b.tenant, skus)
 }
 
-// currentProducts are the products of the SKUs $2 as they would be sold now.
-const currentProducts = `
-	select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
-	       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
-	       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
-	  from unnest($2::text[]) u (sku)
-	 cross join lateral (select * from products where tenant_id = $1 and sku = u.sku limit 1) p`
+const (
+	// currentProduct is the product of the SKU u.sku as it would be sold now.
+	currentProduct = `
+		select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
+		       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
+		       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
+		  from products p where p.tenant_id = $1 and p.sku = u.sku limit 1`
+	// stranger is the SKU as it was sold when the catalog did not know it.
+	stranger = `
+		select max(id) from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v`
+)
 
 // queueZone begins a transaction that writes: it waits while another zone is being
 // introduced, then reads the one in force. Readers share the lock; it ends with the
@@ -187,7 +188,7 @@ func (s *Store) remember(ctx context.Context, tenant tenancy.ID, skus unseenErro
 		insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
 		select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
 		  from unnest($2::text[]) u (sku)
-		  left join (`+currentProducts+`) p using (sku)
+		  left join lateral (`+currentProduct+`) p on true
 		 order by u.sku`, tenant, []string(skus))
 	return err
 }
@@ -244,7 +245,7 @@ func zoneOf(rows []zoneRow) (*time.Location, error) {
 // sold finds what each SKU of the batch is sold as.
 func (k *knowledge) sold(b *batch) (map[string]soldProduct, unseenError) {
 	sold := map[string]soldProduct{}
-	for _, p := range append(k.strangers, k.products...) { // whom the catalog knows is no stranger
+	for _, p := range k.products {
 		sold[p.SKU] = p
 	}
 	// Of an order that is there already nothing is sold again.
