@@ -27,4 +27,6 @@ var (
 	ErrEnded = errors.New("the key is revoked, expired or replaced")
 	// ErrTooMany says that the tenant has as many live keys as it may have.
 	ErrTooMany = errors.New("a tenant may have 50 live keys")
+	// ErrRepeated says that a request made its key before.
+	ErrRepeated = errors.New("the key was created already")
 )

@@ -34,12 +34,12 @@ func TestChangesShowPromptlyOnEveryInstance(t *testing.T) {
 		shows  func(*Principal, error) bool
 	}{
 		{"a revocation", func(tb testing.TB, _ string, tenant tenancy.ID, key Key) {
-			if err := s.Revoke(tb.Context(), tenant, key.ID); err != nil {
+			if err := s.Revoke(tb.Context(), tenant, tenancy.Operator, key.ID); err != nil {
 				tb.Fatal(err)
 			}
 		}, func(_ *Principal, err error) bool { return errors.Is(err, ErrUnknown) }},
 		{"a roll without overlap", func(tb testing.TB, _ string, tenant tenancy.ID, key Key) {
-			if _, _, err := s.Roll(tb.Context(), tenant, key.ID, 0); err != nil {
+			if _, _, err := s.Roll(tb.Context(), tenant, tenancy.Operator, key.ID, 0); err != nil {
 				tb.Fatal(err)
 			}
 		}, func(_ *Principal, err error) bool { return errors.Is(err, ErrUnknown) }},
@@ -64,7 +64,7 @@ func TestChangesShowPromptlyOnEveryInstance(t *testing.T) {
 			slug := strings.ReplaceAll(strings.ToLower(tt.name), " ", "-")
 			slug = strings.ReplaceAll(slug, "'", "")
 			tenant := s.MustTenant(t, slug)
-			key, secret, err := s.Create(t.Context(), tenant.ID, NewKey{Name: "k", Permissions: every})
+			key, secret, err := s.Create(t.Context(), tenant.ID, tenancy.Operator, NewKey{Name: "k", Permissions: every})
 			if err != nil {
 				t.Fatal(err)
 			}

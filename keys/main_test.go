@@ -53,7 +53,7 @@ func mustShop(tb testing.TB) *shop {
 
 func (s *shop) mustKey(tb testing.TB, name string) (Key, Secret) {
 	tb.Helper()
-	key, secret, err := s.Create(tb.Context(), s.tenant.ID, NewKey{Name: name, Permissions: Permissions{ProductsRead}})
+	key, secret, err := s.Create(tb.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: name, Permissions: Permissions{ProductsRead}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (s *shop) mustKey(tb testing.TB, name string) (Key, Secret) {
 
 func (s *shop) mustRevoke(tb testing.TB, id int64) {
 	tb.Helper()
-	if err := s.Revoke(tb.Context(), s.tenant.ID, id); err != nil {
+	if err := s.Revoke(tb.Context(), s.tenant.ID, tenancy.Operator, id); err != nil {
 		tb.Fatal(err)
 	}
 }

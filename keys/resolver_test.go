@@ -26,7 +26,7 @@ func TestEveryKeyResolvesToWhatItWasMadeFor(t *testing.T) {
 			Permissions: rapid.SliceOfNDistinct(rapid.SampledFrom(every), 1, 7, rapid.ID[Permission]).Draw(rt, "permissions"),
 			Lifetime:    rapid.SampledFrom(Lifetimes).Draw(rt, "lifetime"),
 		}
-		key, secret, err := s.Create(t.Context(), s.tenant.ID, n)
+		key, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestEveryKeyResolvesToWhatItWasMadeFor(t *testing.T) {
 		if p, err := r.Resolve(t.Context(), string(edited)); !errors.Is(err, ErrMalformed) {
 			rt.Fatalf("Resolve(an edited key) = %v, %v, want ErrMalformed", p, err)
 		}
-		if err := s.Revoke(t.Context(), s.tenant.ID, key.ID); err != nil {
+		if err := s.Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
 			rt.Fatal(err)
 		}
 	})
@@ -85,7 +85,7 @@ func TestResolve(t *testing.T) {
 		t.Parallel()
 		limit := int32(777)
 		big := s.MustTenant(t, "big", func(t *tenancy.Tenant) { t.Plan, t.RateLimit, t.Timezone = tenancy.Enterprise, &limit, "Asia/Tokyo" })
-		_, secret, err := s.Create(t.Context(), big.ID, NewKey{Name: "k", Permissions: every})
+		_, secret, err := s.Create(t.Context(), big.ID, tenancy.Operator, NewKey{Name: "k", Permissions: every})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestPeppersRotate(t *testing.T) {
 	s := mustShop(t)
 	_, old := s.mustKey(t, "under the first")
 	both := mustPeppers(t, pepperTwo+","+pepperOne)
-	_, fresh, err := New(s.DB, both).Create(t.Context(), s.tenant.ID, NewKey{Name: "under the second", Permissions: every})
+	_, fresh, err := New(s.DB, both).Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "under the second", Permissions: every})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestSeenTellsAKeyInUseFromAGuess(t *testing.T) {
 	if _, known := r.Known(token); known || !r.Seen(token) {
 		t.Errorf("after a flush Known = %v, Seen = %v, want only the second", known, r.Seen(token))
 	}
-	if err := New(s.DB, s.peppers).Revoke(t.Context(), s.tenant.ID, key.ID); err != nil {
+	if err := New(s.DB, s.peppers).Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.cache.flush()

@@ -47,7 +47,7 @@ type NewKey struct {
 	Name        string // 1 to 100 characters after trimming
 	Permissions Permissions
 	Lifetime    time.Duration // one of Lifetimes
-	CreatedBy   *int64
+	Request     string        // of the form that asks, "" for none: it makes one key
 }
 
 // Store is the keys of every tenant.
@@ -63,8 +63,8 @@ const keyColumns = `
 	id, name, permissions, prefix, last4, created_by, created_at, expires_at, revoked_at, replaced_by, last_used_at`
 
 // Create makes a key. The Secret is to be had this once. It returns an
-// InvalidError, or ErrTooMany when the tenant has 50 live keys.
-func (s *Store) Create(ctx context.Context, tenant tenancy.ID, n NewKey) (Key, Secret, error) {
+// InvalidError, ErrTooMany when the tenant has 50 live keys, or ErrRepeated.
+func (s *Store) Create(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, n NewKey) (Key, Secret, error) {
 	if err := n.validate(); err != nil {
 		return Key{}, "", err
 	}
@@ -74,11 +74,17 @@ func (s *Store) Create(ctx context.Context, tenant tenancy.ID, n NewKey) (Key, S
 		if err := lockKeys(ctx, tx, tenant); err != nil {
 			return err
 		}
-		if key, err = s.insertKey(ctx, tx, tenant, n, secret); err != nil {
+		if key, err = s.insertKey(ctx, tx, tenant, by, n, secret); err != nil {
 			return err
 		}
-		return checkLive(ctx, tx, tenant)
+		if err := checkLive(ctx, tx, tenant); err != nil {
+			return err
+		}
+		return tenancy.Audit(ctx, tx, tenant, by, tenancy.Entry{Action: "key.create", Target: key.Name, Details: key.details()})
 	})
+	if tenancy.Constraint(err) == "api_keys_request" {
+		err = ErrRepeated
+	}
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
@@ -97,25 +103,38 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID) ([]Key, error) {
 
 // Revoke ends a key for good; every instance refuses it within two seconds.
 // Revoking it again changes nothing. It returns ErrNotFound.
-func (s *Store) Revoke(ctx context.Context, tenant tenancy.ID, id int64) error {
-	touched, err := s.db.Exec(ctx, tenant, `
-		update api_keys set revoked_at = coalesce(revoked_at, now()) where tenant_id = $1 and id = $2`, tenant, id)
-	if err == nil && touched == 0 {
-		err = tenancy.ErrNotFound
-	}
+func (s *Store) Revoke(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	var found []Key
+	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &found, `select`+keyColumns+` from api_keys where tenant_id = $1 and id = $2 for no key update`, tenant, id)
+	}, func(q *pgx.Batch) error {
+		if len(found) == 0 {
+			return tenancy.ErrNotFound
+		}
+		if found[0].RevokedAt == nil {
+			q.Queue(`update api_keys set revoked_at = now() where tenant_id = $1 and id = $2`, tenant, id)
+			tenancy.QueueAudit(q, tenant, by, tenancy.Entry{Action: "key.revoke", Target: found[0].Name, Details: found[0].details()})
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("revoke key %d: %w", id, err)
 	}
 	return nil
 }
 
-// Roll makes the successor of a key: the same name, permissions and creator, and
+// details are what the audit log tells of a key.
+func (k Key) details() map[string]any {
+	return map[string]any{"key_id": k.ID, "key": k.Prefix + "…" + k.Last4, "permissions": k.Permissions}
+}
+
+// Roll makes the successor of a key: the same name and permissions, and
 // the lifetime that was chosen for the old one, counted from now. The old key
 // lives on for overlap, one of Overlaps, but never longer than it would have; 0
 // revokes it at once. It returns ErrNotFound, an InvalidError, ErrEnded for a key
 // that is at its end already or has a successor, or ErrTooMany when the old key
 // would be the fifty-first live one.
-func (s *Store) Roll(ctx context.Context, tenant tenancy.ID, id int64, overlap time.Duration) (Key, Secret, error) {
+func (s *Store) Roll(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, overlap time.Duration) (Key, Secret, error) {
 	if !slices.Contains(Overlaps, overlap) {
 		return Key{}, "", tenancy.InvalidError{"overlap": {"must be 0, 1h, 24h or 168h"}}
 	}
@@ -129,13 +148,18 @@ func (s *Store) Roll(ctx context.Context, tenant tenancy.ID, id int64, overlap t
 		if err != nil {
 			return err
 		}
-		if key, err = s.insertKey(ctx, tx, tenant, n, secret); err != nil {
+		if key, err = s.insertKey(ctx, tx, tenant, by, n, secret); err != nil {
 			return err
 		}
 		if err := replaceKey(ctx, tx, tenant, id, key.ID, overlap); err != nil {
 			return err
 		}
-		return checkLive(ctx, tx, tenant)
+		if err := checkLive(ctx, tx, tenant); err != nil {
+			return err
+		}
+		details := key.details()
+		details["replaces"], details["overlap_hours"] = id, int(overlap.Hours())
+		return tenancy.Audit(ctx, tx, tenant, by, tenancy.Entry{Action: "key.roll", Target: key.Name, Details: details})
 	})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("roll key %d: %w", id, err)
@@ -171,16 +195,16 @@ func lockKeys(ctx context.Context, tx pgx.Tx, tenant tenancy.ID) error {
 	return err
 }
 
-func (s *Store) insertKey(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, n NewKey, secret Secret) (Key, error) {
+func (s *Store) insertKey(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, by tenancy.Actor, n NewKey, secret Secret) (Key, error) {
 	var lifetime *time.Duration
 	if n.Lifetime != 0 {
 		lifetime = &n.Lifetime
 	}
 	rows, err := tx.Query(ctx, `
-		insert into api_keys (tenant_id, name, permissions, prefix, last4, created_by, expires_at)
-		values ($1, $2, $3, $4, $5, $6, now() + $7::interval)
+		insert into api_keys (tenant_id, name, permissions, prefix, last4, created_by, expires_at, request)
+		values ($1, $2, $3, $4, $5, $6, now() + $7::interval, nullif($8, ''))
 		returning`+keyColumns,
-		tenant, n.Name, n.Permissions, secret.prefix(), secret.last4(), n.CreatedBy, lifetime)
+		tenant, n.Name, n.Permissions, secret.prefix(), secret.last4(), by.UserID, lifetime, n.Request)
 	if err != nil {
 		return Key{}, err
 	}
@@ -212,10 +236,10 @@ func rollable(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, id int64) (NewK
 	var n NewKey
 	var live bool
 	err := tx.QueryRow(ctx, `
-		select name, permissions, created_by, coalesce(expires_at - created_at, '0'),
+		select name, permissions, coalesce(expires_at - created_at, '0'),
 		       revoked_at is null and replaced_by is null and (expires_at is null or expires_at > now())
 		  from api_keys where tenant_id = $1 and id = $2 for no key update`,
-		tenant, id).Scan(&n.Name, &n.Permissions, &n.CreatedBy, &n.Lifetime, &live)
+		tenant, id).Scan(&n.Name, &n.Permissions, &n.Lifetime, &live)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return n, tenancy.ErrNotFound

@@ -24,8 +24,8 @@ func TestCreate(t *testing.T) {
 	t.Run("stores what people see and the hash, and nowhere the key", func(t *testing.T) {
 		t.Parallel()
 		by := int64(7)
-		key, secret, err := s.Create(t.Context(), s.tenant.ID, NewKey{
-			Name: " Till ", Permissions: Permissions{OrdersWrite, ProductsRead, OrdersWrite}, Lifetime: 90 * day, CreatedBy: &by,
+		key, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Actor{UserID: &by, Name: "ann@example.com", Address: "192.0.2.7"}, NewKey{
+			Name: " Till ", Permissions: Permissions{OrdersWrite, ProductsRead, OrdersWrite}, Lifetime: 90 * day,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestCreate(t *testing.T) {
 
 	t.Run("works on the operator's connection", func(t *testing.T) {
 		t.Parallel()
-		_, secret, err := New(s.Admin, s.peppers).Create(t.Context(), s.tenant.ID, NewKey{Name: "cli", Permissions: every})
+		_, secret, err := New(s.Admin, s.peppers).Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "cli", Permissions: every})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,13 +61,13 @@ func TestCreate(t *testing.T) {
 
 	t.Run("names every fault", func(t *testing.T) {
 		t.Parallel()
-		_, secret, err := s.Create(t.Context(), s.tenant.ID, NewKey{Name: " \x00 ", Permissions: Permissions{"all"}, Lifetime: day})
+		_, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: " \x00 ", Permissions: Permissions{"all"}, Lifetime: day})
 		faults, _ := errors.AsType[tenancy.InvalidError](err)
 		if len(faults["name"]) != 1 || len(faults["permissions"]) != 1 || len(faults["expires"]) != 1 || secret != "" {
 			t.Errorf("Create = %v, want faults of name, permissions and expires", err)
 		}
 		for _, n := range []NewKey{{Permissions: every}, {Name: strings.Repeat("ß", 101), Permissions: every}, {Name: "a\xff", Permissions: every}, {Name: "a"}} {
-			if _, _, err := s.Create(t.Context(), s.tenant.ID, n); err == nil {
+			if _, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n); err == nil {
 				t.Errorf("Create(%+v) = nil, want an error", n)
 			}
 		}
@@ -87,7 +87,7 @@ func TestLiveKeysAreBounded(t *testing.T) {
 		var tasks sync.WaitGroup
 		for range 4 {
 			tasks.Go(func() {
-				switch key, _, err := s.Create(t.Context(), s.tenant.ID, NewKey{Name: "last", Permissions: every}); {
+				switch key, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "last", Permissions: every}); {
 				case err == nil:
 					made.Store(key.ID)
 				case errors.Is(err, ErrTooMany):
@@ -112,17 +112,17 @@ func TestLiveKeysAreBounded(t *testing.T) {
 	if err != nil || len(found) != maxLive+10 {
 		t.Fatalf("List = %d keys, %v", len(found), err)
 	}
-	if _, _, err := s.Roll(t.Context(), s.tenant.ID, found[0].ID, day); !errors.Is(err, ErrTooMany) {
+	if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, found[0].ID, day); !errors.Is(err, ErrTooMany) {
 		t.Errorf("Roll with an overlap = %v, want ErrTooMany", err)
 	}
-	if _, _, err := s.Roll(t.Context(), s.tenant.ID, found[0].ID, 0); err != nil {
+	if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, found[0].ID, 0); err != nil {
 		t.Errorf("Roll without an overlap = %v", err)
 	}
 	s.mustRevoke(t, found[58].ID)
 	s.mustAlter(t, `update api_keys set expires_at = now() where id = $1`, found[59].ID)
 	s.mustKey(t, "in place of the revoked")
 	s.mustKey(t, "in place of the expired")
-	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, NewKey{Name: "k", Permissions: every}); err != nil {
+	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, tenancy.Operator, NewKey{Name: "k", Permissions: every}); err != nil {
 		t.Errorf("another tenant's first key: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestListIsNewestFirstAndTheTenantsOwn(t *testing.T) {
 	first, _ := s.mustKey(t, "first")
 	second, _ := s.mustKey(t, "second")
 	s.mustRevoke(t, second.ID)
-	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, NewKey{Name: "theirs", Permissions: every}); err != nil {
+	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, tenancy.Operator, NewKey{Name: "theirs", Permissions: every}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.List(t.Context(), s.tenant.ID)
@@ -152,13 +152,13 @@ func TestRevoke(t *testing.T) {
 	s := mustShop(t)
 	other := s.MustTenant(t, "other")
 	key, _ := s.mustKey(t, "k")
-	if err := s.Revoke(t.Context(), other.ID, key.ID); !errors.Is(err, tenancy.ErrNotFound) {
+	if err := s.Revoke(t.Context(), other.ID, tenancy.Operator, key.ID); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("Revoke by another tenant = %v, want ErrNotFound", err)
 	}
-	if _, _, err := s.Roll(t.Context(), other.ID, key.ID, 0); !errors.Is(err, tenancy.ErrNotFound) {
+	if _, _, err := s.Roll(t.Context(), other.ID, tenancy.Operator, key.ID, 0); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("Roll by another tenant = %v, want ErrNotFound", err)
 	}
-	if err := s.Revoke(t.Context(), s.tenant.ID, key.ID+1000); !errors.Is(err, tenancy.ErrNotFound) {
+	if err := s.Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID+1000); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("Revoke of an absent key = %v, want ErrNotFound", err)
 	}
 	revokedAt := func() *time.Time {
@@ -199,12 +199,12 @@ func TestRoll(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			by := int64(3)
-			n := NewKey{Name: "rolled " + tt.name, Permissions: Permissions{ReportsRead, OrdersRead}, Lifetime: tt.lifetime, CreatedBy: &by}
-			old, oldSecret, err := s.Create(t.Context(), s.tenant.ID, n)
+			n := NewKey{Name: "rolled " + tt.name, Permissions: Permissions{ReportsRead, OrdersRead}, Lifetime: tt.lifetime}
+			old, oldSecret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Actor{UserID: &by, Name: "bob@example.com"}, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			next, nextSecret, err := s.Roll(t.Context(), s.tenant.ID, old.ID, tt.overlap)
+			next, nextSecret, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Actor{UserID: &by, Name: "bob@example.com"}, old.ID, tt.overlap)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,10 +224,10 @@ func TestRoll(t *testing.T) {
 			if _, err := r.Resolve(t.Context(), oldSecret.Reveal()); tt.revoked != errors.Is(err, ErrUnknown) {
 				t.Errorf("Resolve(the old key) = %v, want ErrUnknown: %v", err, tt.revoked)
 			}
-			if _, _, err := s.Roll(t.Context(), s.tenant.ID, old.ID, 0); !errors.Is(err, ErrEnded) {
+			if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, old.ID, 0); !errors.Is(err, ErrEnded) {
 				t.Errorf("rolling the old key again = %v, want ErrEnded", err)
 			}
-			if _, _, err := s.Roll(t.Context(), s.tenant.ID, next.ID, 0); err != nil {
+			if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, next.ID, 0); err != nil {
 				t.Errorf("rolling the successor = %v", err)
 			}
 		})
@@ -236,7 +236,7 @@ func TestRoll(t *testing.T) {
 		t.Parallel()
 		key, _ := s.mustKey(t, "soon over")
 		s.mustAlter(t, `update api_keys set expires_at = now() + interval '1 minute' where id = $1`, key.ID)
-		if _, _, err := s.Roll(t.Context(), s.tenant.ID, key.ID, 7*day); err != nil {
+		if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, 7*day); err != nil {
 			t.Fatal(err)
 		}
 		if left := time.Until(*s.found(t, key.ID)[0].ExpiresAt); left > time.Minute {
@@ -250,7 +250,7 @@ func TestRoll(t *testing.T) {
 		expired, _ := s.mustKey(t, "expired")
 		s.mustAlter(t, `update api_keys set expires_at = now() where id = $1`, expired.ID)
 		for _, key := range []Key{revoked, expired} {
-			if _, _, err := s.Roll(t.Context(), s.tenant.ID, key.ID, day); !errors.Is(err, ErrEnded) {
+			if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, day); !errors.Is(err, ErrEnded) {
 				t.Errorf("Roll(the %s key) = %v, want ErrEnded", key.Name, err)
 			}
 		}
@@ -259,7 +259,7 @@ func TestRoll(t *testing.T) {
 		t.Parallel()
 		key, _ := s.mustKey(t, "k")
 		for _, overlap := range []time.Duration{-time.Hour, time.Minute, 8 * day} {
-			_, _, err := s.Roll(t.Context(), s.tenant.ID, key.ID, overlap)
+			_, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, overlap)
 			if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["overlap"]) != 1 {
 				t.Errorf("Roll(%v) = %v, want a fault of overlap", overlap, err)
 			}

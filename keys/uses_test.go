@@ -19,7 +19,7 @@ func TestLastUseIsWritten(t *testing.T) {
 	other := s.MustTenant(t, "other")
 	used, usedSecret := s.mustKey(t, "used")
 	idle, _ := s.mustKey(t, "idle")
-	theirs, theirsSecret, err := s.Create(t.Context(), other.ID, NewKey{Name: "theirs", Permissions: every})
+	theirs, theirsSecret, err := s.Create(t.Context(), other.ID, tenancy.Operator, NewKey{Name: "theirs", Permissions: every})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 // being named here; all it needs is its row in the fixture.
 
 // withoutTenant are the tables that the runtime role may not touch at all.
-var withoutTenant = []string{"key_hashes", "schema_migrations", "tenants", "users"}
+var withoutTenant = []string{"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "users"}
 
 // fixture gives :tenant one row in every tenant table. B gets the same values as
 // A, as the runtime role: no unique value of a tenant is taken for another.
@@ -62,10 +62,30 @@ select o.tenant_id, o.id, o.placed_at, 450, 'R-1', sha256('R-1') from orders o w
 insert into refund_items (tenant_id, refund_id, order_id, line, amount)
 select r.tenant_id, r.id, r.order_id, 2, 450 from refunds r where r.tenant_id = :tenant;
 insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
-values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);`
+values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
+insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');`
 
 // operated is the part of the fixture that only an operator may write.
 const operated = `insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');`
+
+// persons are ann (1), a member of both tenants, amy (2) of A alone, bea (3) of B
+// alone, and zoe (4) of none; ann and bea are owners. The hash of each token is that of what it is.
+const persons = `
+insert into users (id, email, password_hash) overriding system value
+values (1, 'ann@example.com', 'x'), (2, 'amy@example.com', 'x'), (3, 'bea@example.com', 'x'), (4, 'zoe@example.com', 'x');
+insert into memberships (tenant_id, user_id, role) values (:a, 2, 'viewer'), (:b, 3, 'owner');
+insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3);
+insert into sessions (token_hash, user_id, seen_at) values (sha256('idle'), 2, now() - interval '31 minutes');
+insert into sessions (token_hash, user_id, created_at) values (sha256('old'), 2, now() - interval '12 hours 1 minute');
+insert into one_time_links (token_hash, tenant_id, purpose, email, role, expires_at) values
+    (sha256('for bea'), :a, 'invitation', 'bea@example.com', 'owner', now() + interval '1 hour'),
+    (sha256('for zoe'), :a, 'invitation', 'zoe@example.com', 'owner', now() + interval '1 hour'),
+    (sha256('late'), :a, 'invitation', 'new@example.com', 'owner', now());
+insert into one_time_links (token_hash, tenant_id, purpose, email, expires_at) values
+    (sha256('for amy'), :a, 'reset', 'amy@example.com', now() + interval '1 hour'),
+    (sha256('late reset'), :a, 'reset', 'amy@example.com', now()),
+    (sha256('for ann'), :b, 'reset', 'ann@example.com', now() + interval '1 hour');
+`
 
 // hashOfA is the hash of A's key.
 const hashOfA = `decode(repeat('ab', 32), 'hex')`
@@ -154,7 +174,7 @@ func mustSuite(t testing.TB) *suite {
 	seed := func(sql string, tenant tenancy.ID) string {
 		return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))
 	}
-	mustExec(t, s.super, `insert into users (id, email, password_hash) overriding system value values (1, 'ann@example.com', 'x');`+
+	mustExec(t, s.super, strings.NewReplacer(":a", fmt.Sprint(s.a), ":b", fmt.Sprint(s.b)).Replace(persons)+
 		seed(operated, s.a)+seed(operated, s.b)+seed(fixture, s.a))
 	mustExec(t, s.attackers[2].conn, "begin;"+as(s.b)+seed(fixture, s.b)+"commit")
 	s.readCatalog(t)
@@ -221,6 +241,7 @@ func (s *suite) attack(t testing.TB) []breach {
 			breaches = append(breaches, s.attackKey(t, at, k)...)
 		}
 		breaches = append(breaches, s.attackFunctions(t, at)...)
+		breaches = append(breaches, s.attackPeople(t, at)...)
 	}
 	return breaches
 }
@@ -367,6 +388,71 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			return at.own != 0 && state == "23503" || at.own == 0 && state == "23502"
 		}},
 	)...)
+}
+
+// attackPeople attacks through the functions that know people, with every proof but
+// the one that is asked for.
+func (s *suite) attackPeople(t testing.TB, at session) []breach {
+	const amyStands = `; select from use_session(sha256('amy'), 'a') where role = 'viewer'`
+	// A link without a tenant cannot be stored.
+	unmade := func(touched int64, err error) bool {
+		return nothing(touched, err) || at.own == 0 && tenancy.SQLState(err) == "23502"
+	}
+	return launch(t, at,
+		attempt{"person_by_email", "guess an e-mail", `select from person_by_email('%')`, nothing},
+		attempt{"person_by_email", "get more than was asked for", `select from person_by_email('bea@example.com') where user_id <> 3`, nothing},
+		attempt{"begin_session", "sign in without the password", `select where begin_session(sha256('new'), 2, 'guess'); select from use_session(sha256('new'), 'a')`, nothing},
+		attempt{"use_session", "guess a token", `select from use_session(sha256('guess'), 'a')`, nothing},
+		attempt{"use_session", "be in A with a session of B's", `select from use_session(sha256('bea'), 'a') where role is not null or tenant_id is not null or slug is not null`, nothing},
+		attempt{"use_session", "be in A without its name", `select from use_session(sha256('bea'), '') where tenant_id is not null`, nothing},
+		attempt{"use_session", "use an idle session", `select use_session(sha256('idle'), 'a'); select from use_session(sha256('idle'), 'a')`, nothing},
+		attempt{"use_session", "use an old session", `select use_session(sha256('old'), 'a'); select from use_session(sha256('old'), 'a')`, nothing},
+		attempt{"session_tenants", "guess a token", `select from session_tenants(sha256('guess'))`, nothing},
+		attempt{"session_tenants", "see A with a session of B's", `select from session_tenants(sha256('bea')) where slug <> 'b'`, nothing},
+		attempt{"session_tenants", "use an idle session", `select from session_tenants(sha256('idle'))`, nothing},
+		attempt{"session_tenants", "use an old session", `select from session_tenants(sha256('old'))`, nothing},
+		attempt{"confirm_session", "confirm without the password", `select where confirm_session(sha256('amy'), sha256('new'), 'guess')`, nothing},
+		attempt{"confirm_session", "take every session over", `select where confirm_session(sha256('guess'), sha256('new'), 'x')`, nothing},
+		attempt{"end_session", "end the sessions of others", `select end_session(sha256('bea'), true)` + amyStands, something},
+		attempt{"end_session", "end every session", `select end_session(sha256('guess'), true)` + amyStands, something},
+		attempt{"change_password", "change it without the old one", `select where change_password(sha256('amy'), sha256('new'), 'guess', 'y')`, nothing},
+		attempt{"change_password", "change that of everybody", `select change_password(sha256('bea'), sha256('new'), 'x', 'y'); select from person_by_email('amy@example.com') where password_hash <> 'x'`, nothing},
+		attempt{"change_password", "end the sessions of others", `select change_password(sha256('bea'), sha256('new'), 'x', 'y')` + amyStands, something},
+		attempt{"tenant_members", "list A's members", `select from tenant_members() where email = 'amy@example.com'`, nothing},
+		attempt{"change_member", "make its member an owner", `select change_member(2, 'owner'); select from use_session(sha256('amy'), 'a') where role <> 'viewer'`, nothing},
+		attempt{"change_member", "change A's member", `select from change_member(2, 'owner') where outcome <> 'absent' or email is not null`, nothing},
+		attempt{"change_member", "remove A's member", `select change_member(2, null)` + amyStands, something},
+		attempt{"change_member", "remove a member of both from A", stays(`select change_member(1, null)`), something},
+		attempt{"change_member", "change a member of both in A", stays(`select change_member(1, 'viewer')`), something},
+		attempt{"make_link", "invite into A", `select make_link(sha256('new'), 'invitation', 'bea@example.com', 'owner'); select from open_link(sha256('new')) where tenant_name = 'A'`, unmade},
+		attempt{"make_link", "learn who is a member of A", `select where make_link(sha256('new'), 'invitation', 'amy@example.com', 'owner') = 'member'`, unmade},
+		attempt{"make_link", "reset the password of A's member", `select where make_link(sha256('new'), 'reset', 'amy@example.com', null) <> 'absent'`, unmade},
+		attempt{"make_link", "reset the password of a member of both", `select where make_link(sha256('new'), 'reset', 'ann@example.com', null) = 'made'`, unmade},
+		attempt{"make_link", "end A's links", `select make_link(sha256('new'), 'invitation', 'zoe@example.com', 'owner'); select from open_link(sha256('for bea'))`, func(touched int64, err error) bool {
+			return something(touched, err) || at.own == 0 && tenancy.SQLState(err) == "23502"
+		}},
+		attempt{"open_link", "guess a link", `select from open_link(sha256('guess'))`, nothing},
+		attempt{"open_link", "open one that has ended", `select from open_link(sha256('late'))`, nothing},
+		attempt{"open_link", "open a reset of who is elsewhere now", `select from open_link(sha256('for ann'))`, nothing},
+		attempt{"accept_invitation", "guess a link", `select where accept_invitation(sha256('guess'), 'x') is not null`, nothing},
+		attempt{"accept_invitation", "use one that has ended", `select where accept_invitation(sha256('late'), 'x') is not null`, nothing},
+		attempt{"accept_invitation", "use a reset", `select where accept_invitation(sha256('for amy'), 'x') is not null`, unmade},
+		attempt{"accept_invitation", "use it without the account's password", `select where accept_invitation(sha256('for bea'), 'guess') is not null`, nothing},
+		attempt{"accept_invitation", "use it twice", `select accept_invitation(sha256('for bea'), 'x'); select from open_link(sha256('for bea'))`, nothing},
+		attempt{"use_reset", "guess a link", `select where use_reset(sha256('guess'), 'y') is not null`, nothing},
+		attempt{"use_reset", "use one that has ended", `select where use_reset(sha256('late reset'), 'y') is not null`, nothing},
+		attempt{"use_reset", "use an invitation", `select where use_reset(sha256('for zoe'), 'y') is not null`, nothing},
+		attempt{"use_reset", "end the links of others", `select use_reset(sha256('guess'), 'y'); select from open_link(sha256('for amy'))`, something},
+		attempt{"use_reset", "reset who is elsewhere now", `select where use_reset(sha256('for ann'), 'y') is not null`, nothing},
+		attempt{"use_reset", "use it twice", `select use_reset(sha256('for amy'), 'y'); select from open_link(sha256('for amy'))`, nothing},
+		attempt{"use_reset", "reset that of others", `select use_reset(sha256('for amy'), 'y'); select from person_by_email('bea@example.com') where password_hash <> 'x'`, nothing},
+		attempt{"use_reset", "end the sessions of others", `select use_reset(sha256('for amy'), 'y'); select from use_session(sha256('bea'), 'b')`, something},
+	)
+}
+
+// stays is an attack on ann after which she is to be what she was in A.
+func stays(attack string) string {
+	return attack + `; select begin_session(sha256('ann'), 1, 'x'); select from use_session(sha256('ann'), 'a') where role = 'owner'`
 }
 
 func (s session) claimed() string {

@@ -79,18 +79,91 @@ func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			s := mustSuite(t)
-			var definition string
-			if err := s.super.QueryRow(t.Context(), `select pg_get_functiondef($1::regproc)`, m.function).Scan(&definition); err != nil {
-				t.Fatal(err)
-			}
-			broken := strings.ReplaceAll(definition, m.find, m.replace)
-			if broken == definition {
-				t.Fatalf("%s has no %q to break:\n%s", m.function, m.find, definition)
-			}
-			mustExec(t, s.super, broken)
+			s.mustBreak(t, m.function, m.find, m.replace)
 			s.mustFind(t, []string{m.function})
 		})
 	}
+}
+
+// The functions that know people are broken one by one: each predicate that is a
+// lock is opened, and the attacks must name the function.
+func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
+	t.Parallel()
+	s := mustSuite(t)
+	const idle, old = "s.seen_at >= now() - interval '30 minutes'", "s.created_at >= now() - interval '12 hours'"
+	for _, m := range []struct{ function, find, replace string }{
+		{"person_by_email", "u.email = lower(address)", "true"},
+		{"person_by_email", "u.email = lower(address)", "u.email like address"},
+		{"begin_session", "u.password_hash = password", "true"},
+		{"use_session", "s.token_hash = token and s.seen_at >=", "s.seen_at >="},
+		{"use_session", "m.user_id = s.user_id and", ""},
+		{"use_session", "and t.slug = tenant", ""},
+		{"use_session", idle, "true"},
+		{"use_session", "s.seen_at between now() - interval '30 minutes' and now() - interval '1 minute'", "true"},
+		{"use_session", old, "true"},
+		{"session_tenants", "s.token_hash = token and", ""},
+		{"session_tenants", "m.user_id = s.user_id", "true"},
+		{"session_tenants", idle, "true"},
+		{"session_tenants", old, "true"},
+		{"confirm_session", "and u.password_hash = password", ""},
+		{"confirm_session", "s.token_hash = token and", "s.user_id = 2 and"},
+		{"end_session", "s.user_id = (select", "s.user_id is distinct from (select"},
+		{"end_session", "everywhere and s.user_id = (select", "everywhere or s.user_id = (select"},
+		{"change_password", "and u.password_hash = before", ""},
+		{"change_password", "u.id = s.user_id and", ""},
+		{"change_password", "s.user_id = person and", ""},
+		{"tenant_members", "m.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint", "true"},
+		{"change_member", "where m.tenant_id = tenant and m.user_id = person;\n    if not found", "where m.user_id = person;\n    if not found"},
+		{"change_member", "delete from memberships m where m.tenant_id = tenant and", "delete from memberships m where"},
+		{"change_member", "set role = new_role where m.tenant_id = tenant and", "set role = new_role where"},
+		{"make_link", "and m.tenant_id = tenant)", ")"},
+		{"make_link", "and m.tenant_id <> tenant)", "and false)"},
+		{"make_link", "l.tenant_id = tenant and l.email = lower(address) and l.purpose = make_link.purpose", "l.purpose = make_link.purpose"},
+		{"make_link", "values (token, tenant,", "values (token, 1,"},
+		{"open_link", "l.token_hash = token and", ""},
+		{"open_link", "and l.expires_at > now()", ""},
+		{"open_link", "l.tenant_id = all", "l.tenant_id = any"},
+		{"accept_invitation", "l.token_hash = token and l.purpose", "l.purpose"},
+		{"accept_invitation", "and l.expires_at > now()", ""},
+		{"accept_invitation", "and l.purpose = 'invitation'", ""},
+		{"accept_invitation", "and u.password_hash = password", ""},
+		{"accept_invitation", "delete from one_time_links l where l.token_hash = token;", ""},
+		{"use_reset", "l.token_hash = token and", ""},
+		{"use_reset", "and l.expires_at > now()", ""},
+		{"use_reset", "and l.purpose = 'reset'", ""},
+		{"use_reset", "l.tenant_id = all", "l.tenant_id = any"},
+		{"use_reset", "where u.id = person", ""},
+		{"use_reset", "where s.user_id = person", ""},
+	} {
+		t.Run(m.function+" with "+m.replace+" for "+m.find, func(t *testing.T) {
+			definition := s.mustBreak(t, m.function, m.find, m.replace)
+			defer mustExec(t, s.super, definition)
+			found := map[string]bool{}
+			for _, at := range s.attackers {
+				for _, b := range s.attackPeople(t, at) {
+					found[b.object] = true
+				}
+			}
+			if !found[m.function] {
+				t.Errorf("the suite finds no breach of it")
+			}
+		})
+	}
+}
+
+// mustBreak changes a function and returns its definition as it was.
+func (s *suite) mustBreak(t *testing.T, function, find, replace string) string {
+	t.Helper()
+	var definition string
+	if err := s.super.QueryRow(t.Context(), `select pg_get_functiondef($1::regproc)`, function).Scan(&definition); err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.ReplaceAll(definition, find, replace)
+	if broken == definition {
+		t.Fatalf("%s has no %q to break:\n%s", function, find, definition)
+	}
+	mustExec(t, s.super, broken)
+	return definition
 }
 
 // mustFind wants a breach of each object and of no other.

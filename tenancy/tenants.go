@@ -177,6 +177,7 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 			return err
 		}
 		id := t.ID
+		before := t
 		change(&t)
 		t.ID = id
 		if err := t.validate(); err != nil {
@@ -188,9 +189,37 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 			       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now()
 			 where id = $1
 			returning `+tenantColumns, t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended))
-		return err
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
+			return err
+		}
+		changes := t.changes(before)
+		if len(changes) == 0 {
+			return nil
+		}
+		return Audit(ctx, tx, t.ID, Operator, Entry{Action: "tenant.change", Target: t.Slug, Details: changes})
 	})
 	return t, wrap("tenant "+slug, err)
+}
+
+// changes are the settings that are not as they were, for the audit log.
+func (t Tenant) changes(before Tenant) map[string]any {
+	changes := map[string]any{}
+	for name, values := range map[string][2]any{
+		"name":       {before.Name, t.Name},
+		"plan":       {before.Plan, t.Plan},
+		"rate_limit": {before.Limit(), t.Limit()},
+		"timezone":   {before.Timezone, t.Timezone},
+		"currency":   {before.Currency, t.Currency},
+		"suspended":  {before.Suspended, t.Suspended},
+	} {
+		if values[0] != values[1] {
+			changes[name] = map[string]any{"from": values[0], "to": values[1]}
+		}
+	}
+	return changes
 }
 
 // DeleteTenant removes a tenant and everything it has. It returns ErrNotFound.

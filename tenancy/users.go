@@ -25,6 +25,9 @@ const (
 	Viewer Role = "viewer"
 )
 
+// Valid says whether r is one of the roles.
+func (r Role) Valid() bool { return r == Owner || r == Admin || r == Viewer }
+
 // Member is a person in a tenant.
 type Member struct {
 	UserID int64
@@ -58,8 +61,10 @@ func CreateUser(ctx context.Context, db *DB, tenant ID, email string, role Role,
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into memberships (tenant_id, user_id, role) values ($1, $2, $3)`, tenant, m.UserID, m.Role)
-		return err
+		if _, err := tx.Exec(ctx, `insert into memberships (tenant_id, user_id, role) values ($1, $2, $3)`, tenant, m.UserID, m.Role); err != nil {
+			return err
+		}
+		return Audit(ctx, tx, tenant, Operator, Entry{Action: "member.create", Target: m.Email, Details: map[string]any{"role": m.Role}})
 	})
 	if SQLState(err) == "23505" {
 		return m, fmt.Errorf("member %s: %w", m.Email, ErrConflict)
@@ -69,17 +74,33 @@ func CreateUser(ctx context.Context, db *DB, tenant ID, email string, role Role,
 
 func validateUser(m Member, password string) error {
 	faults := InvalidError{}
-	// ToLower has put the replacement character where an e-mail was not UTF-8.
-	if a, err := mail.ParseAddress(m.Email); err != nil || a.Address != m.Email || len(m.Email) > 254 || strings.ContainsRune(m.Email, utf8.RuneError) {
-		faults.Add("email", "must be an e-mail address")
+	if fault := CheckEmail(m.Email); fault != "" {
+		faults.Add("email", "%s", fault)
 	}
-	if m.Role != Owner && m.Role != Admin && m.Role != Viewer {
+	if !m.Role.Valid() {
 		faults.Add("role", "must be owner, admin or viewer")
 	}
-	if n := len([]rune(password)); n < 12 || n > 128 {
-		faults.Add("password", "must have 12 to 128 characters")
+	if fault := CheckPassword(password); fault != "" {
+		faults.Add("password", "%s", fault)
 	}
 	return faults.Err()
+}
+
+// CheckEmail returns what is wrong with an e-mail address in lower case, or "".
+func CheckEmail(email string) string {
+	// ToLower has put the replacement character where an e-mail was not UTF-8.
+	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > 254 || strings.ContainsRune(email, utf8.RuneError) {
+		return "must be an e-mail address"
+	}
+	return ""
+}
+
+// CheckPassword returns what is wrong with a new password, or "".
+func CheckPassword(password string) string {
+	if n := len([]rune(password)); n < 12 || n > 128 {
+		return "must have 12 to 128 characters"
+	}
+	return ""
 }
 
 // Argon2id's cost: OWASP's minimum, 19 MiB and two passes, about 40 ms here.

@@ -1,0 +1,113 @@
+package people
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// street is two tenants and their people. Ann owns a, Amy views it; Bea owns b; Eve
+// is an admin of both.
+type street struct {
+	*tenancytest.Database
+	*Store
+	super              *pgx.Conn
+	a, b               tenancy.Tenant
+	ann, amy, bea, eve tenancy.Member
+}
+
+const password = "correct horse battery"
+
+func mustStreet(t testing.TB) *street {
+	t.Helper()
+	d := tenancytest.New(t)
+	s := &street{Database: d, Store: New(d.DB), super: d.MustSuper(t), a: d.MustTenant(t, "a"), b: d.MustTenant(t, "b")}
+	s.ann = s.mustMember(t, s.a, "ann@example.com", tenancy.Owner)
+	s.amy = s.mustMember(t, s.a, "amy@example.com", tenancy.Viewer)
+	s.bea = s.mustMember(t, s.b, "bea@example.com", tenancy.Owner)
+	s.eve = s.mustMember(t, s.a, "eve@example.com", tenancy.Admin)
+	s.mustMember(t, s.b, "eve@example.com", tenancy.Admin)
+	return s
+}
+
+func (s *street) mustMember(t testing.TB, tenant tenancy.Tenant, email string, role tenancy.Role) tenancy.Member {
+	t.Helper()
+	m, err := tenancy.CreateUser(t.Context(), s.Admin, tenant.ID, email, role, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (s *street) mustSignIn(t testing.TB, email, password string) Token {
+	t.Helper()
+	token, err := s.SignIn(t.Context(), email, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// must returns a token that was made without an error.
+func must(t testing.TB) func(Token, error) Token {
+	return func(token Token, err error) Token {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+}
+
+// alive says whether a token still is a session.
+func (s *street) alive(t testing.TB, token Token) bool {
+	t.Helper()
+	_, err := s.Session(t.Context(), token, "")
+	if err != nil && !isEnded(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// alter runs SQL behind the policies.
+func (s *street) alter(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.super.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state is everything that is stored about people, and every tenant.
+func (s *street) state(t testing.TB) (all string) {
+	t.Helper()
+	err := s.super.QueryRow(t.Context(), `
+		select jsonb_pretty(jsonb_build_object(
+		       'users', (select jsonb_agg(u order by u.id) from users u),
+		       'memberships', (select jsonb_agg(m order by m.tenant_id, m.user_id) from memberships m),
+		       'sessions', (select jsonb_agg(x order by x.token_hash) from sessions x),
+		       'links', (select jsonb_agg(l order by l.token_hash) from one_time_links l),
+		       'tenants', (select jsonb_agg(t order by t.id) from tenants t),
+		       'audit', (select jsonb_agg(e order by e.id) from audit_log e)))`).Scan(&all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// logged returns the last entry of a tenant's log.
+func (s *street) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
+	t.Helper()
+	found, _, err := tenancy.AuditLog(t.Context(), s.DB, tenant.ID, "", 1, 1)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("AuditLog = %v, %v, want an entry", found, err)
+	}
+	return found[0]
+}
+
+// by is Ann, as she acts from an address.
+func (s *street) by() tenancy.Actor {
+	return tenancy.Actor{UserID: &s.ann.UserID, Name: s.ann.Email, Address: "192.0.2.1"}
+}

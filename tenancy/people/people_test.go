@@ -1,0 +1,338 @@
+package people
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func isEnded(err error) bool { return errors.Is(err, ErrEnded) }
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	for _, test := range []struct{ name, email, password string }{
+		{"as the account has it", "ann@example.com", password},
+		{"in capitals and with spaces around", "  Ann@EXAMPLE.com\t", password},
+	} {
+		t.Run("opens to an e-mail "+test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := s.Session(t.Context(), s.mustSignIn(t, test.email, test.password), "a")
+			if err != nil || got.UserID != s.ann.UserID || got.Email != "ann@example.com" || got.Role != tenancy.Owner || time.Since(got.ConfirmedAt) > time.Minute {
+				t.Errorf("Session = %+v, %v, want Ann, who owns a", got, err)
+			}
+			if diff := cmp.Diff(&s.a, got.Tenant); diff != "" {
+				t.Errorf("tenant (-want +got):\n%s", diff)
+			}
+		})
+	}
+	var said []string
+	for _, test := range []struct{ name, email, password string }{
+		{"a wrong password", "ann@example.com", password + "!"},
+		{"no password", "ann@example.com", ""},
+		{"the password of nobody", "nobody@example.com", password},
+		{"no e-mail", "", ""},
+		{"a NUL", "ann@example.com\x00", password},
+		{"broken UTF-8", "ann\xff@example.com", password},
+		{"a pattern", "%", password},
+		{"an endless e-mail", strings.Repeat("a", 1<<16) + "@example.com", password},
+		{"an endless password", "ann@example.com", strings.Repeat("a", 1<<20)},
+	} {
+		token, err := s.SignIn(t.Context(), test.email, test.password)
+		if token != "" || !errors.Is(err, ErrWrong) {
+			t.Errorf("SignIn with %s = %v, want ErrWrong", test.name, err)
+		}
+		said = append(said, fmt.Sprint(err))
+	}
+	for _, text := range said {
+		if text != said[0] {
+			t.Errorf("the errors tell apart who exists: %q and %q", text, said[0])
+		}
+	}
+}
+
+// What an unknown e-mail costs is what an account costs: its password is checked
+// against a hash of the same parameters.
+func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
+	t.Parallel()
+	parameters := func(phc string) string { return phc[:strings.LastIndex(phc[:strings.LastIndex(phc, "$")], "$")] }
+	if got, want := parameters(nobody), parameters(tenancy.HashPassword("x")); got != want || len(nobody) != len(tenancy.HashPassword("x")) {
+		t.Errorf("nobody has the hash %s, want one like %s", nobody, want)
+	}
+	s := mustStreet(t)
+	for range atOnce {
+		s.hashes <- struct{}{}
+	}
+	for _, email := range []string{"ann@example.com", "nobody@example.com", "no e-mail", ""} {
+		if _, err := s.SignIn(t.Context(), email, password); !errors.Is(err, tenancy.ErrBusy) {
+			t.Errorf("SignIn(%q) while every place is taken = %v, want ErrBusy: it has to hash", email, err)
+		}
+	}
+}
+
+func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{hashes: make(chan struct{}, atOnce)}
+		release := make(chan struct{})
+		running, most := 0, 0
+		var mu sync.Mutex
+		hash := func() error {
+			return s.hashing(t.Context(), func() {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				<-release
+				mu.Lock()
+				running--
+				mu.Unlock()
+			})
+		}
+		results := make(chan error, atOnce+1)
+		for range atOnce {
+			go func() { results <- hash() }()
+		}
+		synctest.Wait()
+		begun := time.Now()
+		if err := hash(); !errors.Is(err, tenancy.ErrBusy) || time.Since(begun) != 2*time.Second {
+			t.Errorf("one too many = %v after %v, want ErrBusy after 2 s", err, time.Since(begun))
+		}
+		go func() { results <- hash() }()
+		synctest.Wait()
+		close(release)
+		for range atOnce + 1 {
+			if err := <-results; err != nil {
+				t.Errorf("hashing = %v, want a place once there is one", err)
+			}
+		}
+		if most != atOnce {
+			t.Errorf("%d were hashed at once, want %d", most, atOnce)
+		}
+	})
+}
+
+func TestAccountIsOneSpellingOfAnEmail(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		got := Account(rapid.OneOf(rapid.String(), rapid.StringMatching(`[ \x00-\x7fA-Zé]{0,5}[a-zA-Z.]{1,9}@[a-zA-Z.]{1,9}[ \xff]{0,2}`)).Draw(t, "email"))
+		if got != "" && (tenancy.CheckEmail(got) != "" || Account(got) != got || strings.ContainsRune(got, 0)) {
+			t.Errorf("Account = %q, which is none", got)
+		}
+	})
+}
+
+func TestASessionEnds(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	for _, test := range []struct {
+		name, seen, created string // how long ago
+		alive               bool
+	}{
+		{"not before 30 idle minutes", "29 minutes", "2 hours", true},
+		{"after 30 idle minutes", "30 minutes 1 second", "2 hours", false},
+		{"not before 12 hours", "0", "11 hours 59 minutes", true},
+		{"after 12 hours, however busy", "0", "12 hours 1 second", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			token := s.mustSignIn(t, "eve@example.com", password)
+			s.alter(t, `update sessions set seen_at = now() - $2::interval, created_at = now() - $3::interval where token_hash = $1`, token.hash(), test.seen, test.created)
+			tenants, err := s.Tenants(t.Context(), token)
+			if err != nil || (len(tenants) == 2) != test.alive || (len(tenants) == 0) == test.alive {
+				t.Errorf("Tenants = %v, %v", tenants, err)
+			}
+			if got := s.alive(t, token); got != test.alive {
+				t.Errorf("alive = %v, want %v", got, test.alive)
+			}
+			if got := s.alive(t, token); got != test.alive {
+				t.Errorf("alive when asked again = %v, want %v: asking revives nothing", got, test.alive)
+			}
+		})
+	}
+	t.Run("and is kept alive by being used", func(t *testing.T) {
+		token := s.mustSignIn(t, "eve@example.com", password)
+		for range 3 {
+			s.alter(t, `update sessions set seen_at = seen_at - interval '20 minutes' where token_hash = $1`, token.hash())
+			if !s.alive(t, token) {
+				t.Fatal("it ended within 20 minutes of its last use")
+			}
+		}
+	})
+	t.Run("by signing out, alone or everywhere", func(t *testing.T) {
+		one, two, three := s.mustSignIn(t, "eve@example.com", password), s.mustSignIn(t, "eve@example.com", password), s.mustSignIn(t, "eve@example.com", password)
+		ann := s.mustSignIn(t, "ann@example.com", password)
+		if err := s.SignOut(t.Context(), one, false); err != nil || s.alive(t, one) || !s.alive(t, two) {
+			t.Errorf("after SignOut: %v, %v, alive %v, want the first alone to have ended", err, s.alive(t, one), s.alive(t, two))
+		}
+		if err := s.SignOut(t.Context(), newToken(), true); err != nil || !s.alive(t, two) {
+			t.Errorf("SignOut of nobody everywhere = %v, want nothing", err)
+		}
+		if err := s.SignOut(t.Context(), two, true); err != nil || s.alive(t, two) || s.alive(t, three) || !s.alive(t, ann) {
+			t.Errorf("after SignOut everywhere: %v, alive %v, %v, Ann's %v", err, s.alive(t, two), s.alive(t, three), s.alive(t, ann))
+		}
+	})
+	t.Run("and is swept out by the next sign-in", func(t *testing.T) {
+		token := s.mustSignIn(t, "eve@example.com", password)
+		s.alter(t, `update sessions set created_at = now() - interval '13 hours' where token_hash = $1`, token.hash())
+		s.mustSignIn(t, "ann@example.com", password)
+		var left int
+		if err := s.super.QueryRow(t.Context(), `select count(*) from sessions where token_hash = $1`, token.hash()).Scan(&left); left != 0 || err != nil {
+			t.Errorf("%d rows are left, %v", left, err)
+		}
+	})
+}
+
+func TestTokensAreStoredAsHashesAndHideThemselves(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	session := s.mustSignIn(t, "ann@example.com", password)
+	link := must(t)(s.Invite(t.Context(), s.a.ID, s.by(), "new@example.com", tenancy.Viewer))
+	for _, token := range []Token{session, link} {
+		if strings.Contains(s.state(t), token.Reveal()) {
+			t.Error("the database holds a token")
+		}
+		if text := fmt.Sprintf("%v %s %#v %q", token, token, token, token); strings.Contains(text, token.Reveal()) {
+			t.Errorf("a token shows itself: %s", text)
+		}
+		if len(token.Reveal()) != 43 {
+			t.Errorf("a token has %d characters, want 43", len(token.Reveal()))
+		}
+	}
+}
+
+func TestConfirmRenewsTheToken(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	old, other := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password)
+	s.alter(t, `update sessions set confirmed_at = now() - interval '11 hours', created_at = now() - interval '11 hours' where token_hash = $1`, old.hash())
+	for email, wrong := range map[string]string{"ann@example.com": "wrong", "bea@example.com": password} {
+		if token, err := s.Confirm(t.Context(), old, email, wrong); token != "" || !errors.Is(err, ErrWrong) {
+			t.Errorf("Confirm by %s = %v, want ErrWrong", email, err)
+		}
+	}
+	fresh := must(t)(s.Confirm(t.Context(), old, "ann@example.com", password))
+	got, err := s.Session(t.Context(), fresh, "")
+	if err != nil || time.Since(got.ConfirmedAt) > time.Minute {
+		t.Errorf("Session = %+v, %v, want a password given just now", got, err)
+	}
+	if s.alive(t, old) || !s.alive(t, other) {
+		t.Errorf("alive: the old token %v, the other session %v, want false, true", s.alive(t, old), s.alive(t, other))
+	}
+	s.alter(t, `update sessions set created_at = created_at - interval '1 hour 1 second' where token_hash = $1`, fresh.hash())
+	if s.alive(t, fresh) {
+		t.Error("Confirm began the 12 hours anew")
+	}
+	if _, err := s.Confirm(t.Context(), newToken(), "ann@example.com", password); !errors.Is(err, ErrWrong) {
+		t.Errorf("Confirm of no session = %v, want ErrWrong", err)
+	}
+}
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	const next = "another horse battery"
+	mine, other, bea := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "bea@example.com", password)
+	if _, err := s.ChangePassword(t.Context(), mine, "ann@example.com", "wrong", next); !errors.Is(err, ErrWrong) {
+		t.Errorf("with a wrong password = %v, want ErrWrong", err)
+	}
+	for _, bad := range []string{"", "elevenchars", strings.Repeat("a", 129)} {
+		_, err := s.ChangePassword(t.Context(), mine, "ann@example.com", password, bad)
+		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["password"]) != 1 {
+			t.Errorf("to %q = %v, want a fault of the password", bad, err)
+		}
+	}
+	if _, err := s.ChangePassword(t.Context(), newToken(), "ann@example.com", password, next); !errors.Is(err, ErrWrong) {
+		t.Errorf("without a session = %v, want ErrWrong", err)
+	}
+	if !s.alive(t, mine) || !s.alive(t, other) {
+		t.Fatal("a failed change ended a session")
+	}
+	fresh := must(t)(s.ChangePassword(t.Context(), mine, "ann@example.com", password, next))
+	for what, want := range map[string]struct {
+		token Token
+		alive bool
+	}{"under its new token": {fresh, true}, "under its old token": {mine, false}, "elsewhere": {other, false}, "of somebody else": {bea, true}} {
+		if got := s.alive(t, want.token); got != want.alive {
+			t.Errorf("the session %s is alive: %v, want %v", what, got, want.alive)
+		}
+	}
+	if _, err := s.SignIn(t.Context(), "ann@example.com", password); !errors.Is(err, ErrWrong) {
+		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
+	}
+	s.mustSignIn(t, "ann@example.com", next)
+}
+
+// No session of B gets at anything of A, and no act of B's owner changes it.
+func TestTenantsDoNotMeet(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	ctx := t.Context()
+	bea, amy := s.mustSignIn(t, "bea@example.com", password), s.mustSignIn(t, "amy@example.com", password)
+	by := tenancy.Actor{UserID: &s.bea.UserID, Name: s.bea.Email, Address: "192.0.2.9"}
+	for _, slug := range []string{"a", "nothing", "", "A", "%", "b ", "a'--"} {
+		got, err := s.Session(ctx, bea, slug)
+		if err != nil || got.Tenant != nil || got.Role != "" || got.UserID != s.bea.UserID {
+			t.Errorf("Session in %q = %+v, %v, want Bea without a tenant", slug, got, err)
+		}
+	}
+	tenants, err := s.Tenants(ctx, bea)
+	if diff := cmp.Diff([]Membership{{s.b.ID, "b", "B", tenancy.Owner}}, tenants); diff != "" || err != nil {
+		t.Errorf("Tenants (-want +got): %v\n%s", err, diff)
+	}
+	before := s.state(t)
+	for what, err := range map[string]error{
+		"ChangeRole": s.ChangeRole(ctx, s.b.ID, by, s.amy.UserID, tenancy.Owner),
+		"Remove":     s.Remove(ctx, s.b.ID, by, s.ann.UserID),
+		"Reset":      second(s.Reset(ctx, s.b.ID, by, "amy@example.com")),
+	} {
+		if !errors.Is(err, tenancy.ErrNotFound) {
+			t.Errorf("%s of A's member by B = %v, want ErrNotFound", what, err)
+		}
+	}
+	if err := second(s.Reset(ctx, s.b.ID, by, "eve@example.com")); !errors.Is(err, ErrElsewhere) {
+		t.Errorf("Reset of a member of both = %v, want ErrElsewhere", err)
+	}
+	if diff := cmp.Diff(before, s.state(t)); diff != "" {
+		t.Errorf("something changed (-before +after):\n%s", diff)
+	}
+	link := must(t)(s.Invite(ctx, s.b.ID, by, "amy@example.com", tenancy.Owner))
+	if got, err := s.Open(ctx, link); err != nil || got.TenantID != s.b.ID || got.TenantName != "B" {
+		t.Errorf("Open = %+v, %v, want a link into B", got, err)
+	}
+	if err := s.Remove(ctx, s.b.ID, by, s.eve.UserID); err != nil {
+		t.Fatal(err)
+	}
+	members, err := s.Members(ctx, s.a.ID)
+	roles := map[string]tenancy.Role{}
+	for _, m := range members {
+		roles[m.Email] = m.Role
+	}
+	if diff := cmp.Diff(map[string]tenancy.Role{"ann@example.com": "owner", "amy@example.com": "viewer", "eve@example.com": "admin"}, roles); diff != "" || err != nil {
+		t.Errorf("Members of A (-want +got): %v\n%s", err, diff)
+	}
+	if !s.alive(t, amy) {
+		t.Error("an act in B ended a session of A's")
+	}
+	for _, tenant := range []tenancy.Tenant{s.a, s.b} {
+		found, total, err := tenancy.AuditLog(ctx, s.DB, tenant.ID, "", 1, 50)
+		for _, e := range found {
+			if strings.HasPrefix(e.Actor, "bea@") != (tenant.ID == s.b.ID) && e.Actor != "operator" {
+				t.Errorf("the log of %s tells of %s by %s", tenant.Slug, e.Action, e.Actor)
+			}
+		}
+		if err != nil || total != map[string]int64{"a": 3, "b": 4}[tenant.Slug] {
+			t.Errorf("AuditLog of %s = %d entries, %v", tenant.Slug, total, err)
+		}
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
