@@ -8,13 +8,13 @@ GOBUILD := go build -trimpath -buildvcs=false
 
 # What the private servers need, less what the environment brings.
 RUN_NEEDS  := $(if $(DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis)
-TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis)
+TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis) chromium
 
 # How long each fuzz target runs.
 FUZZTIME := 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race bench check vuln fuzz go test-servers
+.PHONY: help run build test race screenshots bench check vuln fuzz go test-servers
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -31,6 +31,9 @@ test: test-servers ## run all tests against throw-away servers
 
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
+
+screenshots: test-servers ## write pictures of every settings page to .local/screenshots
+	@exec bin/with-servers go test -count=1 -run '^TestEveryPage$$' ./api/settings/browser -screenshots '$(CURDIR)/.local/screenshots'
 
 bench: go ## measure on a million products and two million orders (10 minutes; the first time 6 more): make bench BENCH='-run ^get -clients 8'
 	@sh deploy/local/install.sh postgresql redis

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -23,7 +24,7 @@ func TestWithoutAValidKeyNothingUnderAPIAnswers(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	revoked, revokedSecret := a.mustNewKey(t, a.tenant, "full")
-	if err := a.keys.Revoke(t.Context(), a.tenant.ID, revoked.ID); err != nil {
+	if err := a.keys.Revoke(t.Context(), a.tenant.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	expired, expiredSecret := a.mustNewKey(t, a.tenant, "full")

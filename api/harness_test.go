@@ -109,7 +109,7 @@ func (a *testAPI) mustNewKey(t testing.TB, tenant tenancy.Tenant, permissions st
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, secret, err := a.keys.Create(t.Context(), tenant.ID, keys.NewKey{Name: "test " + permissions, Permissions: parsed})
+	key, secret, err := a.keys.Create(t.Context(), tenant.ID, tenancy.Operator, keys.NewKey{Name: "test " + permissions, Permissions: parsed})
 	if err != nil {
 		t.Fatal(err)
 	}

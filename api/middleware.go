@@ -137,12 +137,12 @@ func (s *Server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// admit caps the work under /api that is in flight. It comes after the rate
+// admit caps the work under /api and /settings that is in flight. It comes after the rate
 // limit, so that also a 503 carries its headers; /healthz and /readyz answer
 // however busy the rest is.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if underAPI(r.URL.RawPath) {
+		if underAPI(r.URL.RawPath) || underSettings(r.URL.RawPath) {
 			defer s.inFlight.Add(-1)
 			if s.inFlight.Add(1) > s.limits.inFlight {
 				s.fail(w, r, &problem{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})

@@ -7,7 +7,8 @@
 // and access log, recovery, authentication with the rate limit, the cap on work
 // in flight, routing, permission, handler. Authentication comes before routing,
 // so that nobody without a key learns which paths exist. Handlers return errors;
-// errors.go alone knows what a client is told about them.
+// errors.go alone knows what a client is told about them. The pages of package
+// settings take the same way, but need no key and answer for themselves.
 package api
 
 import (
@@ -22,6 +23,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -30,8 +32,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Options are what a Server stands on. All but TrustedProxies and Version are
-// required.
+// Options are what a Server stands on. All but Settings, TrustedProxies and Version
+// are required.
 type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
@@ -39,6 +41,10 @@ type Options struct {
 	Reports *reports.Store
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
+
+	// Settings are what the pages under /settings stand on; nil for none. Address and
+	// Failed are the Server's own.
+	Settings *settings.Options
 
 	// Ready says whether this instance should get requests: nil when it should.
 	Ready func(context.Context) error
@@ -74,7 +80,7 @@ type Server struct {
 
 // limits bound what requests may cost; tests lower them.
 type limits struct {
-	inFlight int64         // requests under /api at a time
+	inFlight int64         // requests under /api and /settings at a time
 	body     int64         // bytes of a body
 	bulkBody int64         // bytes of the body of a bulk request
 	deadline time.Duration // of a handler
@@ -104,6 +110,9 @@ func New(o Options) *Server {
 	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
 	for _, r := range s.routes() {
 		s.mux.Method(r.method, r.pattern, s.serve(r))
+	}
+	if o.Settings != nil {
+		s.mount(*o.Settings)
 	}
 	s.mux.NotFound(s.finish(s.notFound))
 	s.mux.MethodNotAllowed(s.finish(s.methodNotAllowed))
@@ -240,6 +249,26 @@ func (s *Server) finish(h handler) http.HandlerFunc {
 	}
 }
 
+// mount serves what is under /settings. The pages route by the whole path: what is in
+// the access log is the pattern of theirs, never the token of a link.
+func (s *Server) mount(o settings.Options) {
+	o.Address = s.clientAddress
+	o.Failed = func(r *http.Request, err error) (passing bool) {
+		exchangeOf(r).err = err
+		return problemOf(err).code == ServiceUnavailable
+	}
+	pages := settings.New(o)
+	afresh := func(w http.ResponseWriter, r *http.Request) {
+		route := chi.RouteContext(r.Context())
+		method := route.RouteMethod
+		route.Reset()
+		route.RouteMethod = method
+		pages.ServeHTTP(w, r)
+	}
+	s.mux.HandleFunc("/settings", afresh)
+	s.mux.HandleFunc("/settings/*", afresh)
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// chi would route on a half-decoded path, and `50%` and `a%2Fb` would come
@@ -248,6 +277,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path.RawPath = path.EscapedPath()
 	whole.URL = &path
 	s.mux.ServeHTTP(w, &whole)
+}
+
+// underSettings says whether a path, as it was sent, is one of the pages.
+func underSettings(path string) bool {
+	return path == "/settings" || strings.HasPrefix(path, "/settings/")
 }
 
 // underAPI says whether a path, as it was sent, is one that needs a key.

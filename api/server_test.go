@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // withRoute adds a route to a Server under test.
@@ -277,7 +278,7 @@ func TestMeTellsTenantKeyAndLimit(t *testing.T) {
 	if want := (rateLimit{1_000_000, int(mustHeader(t, got, "X-Ratelimit-Remaining")), mustHeader(t, got, "X-Ratelimit-Reset")}); data.RateLimit != want {
 		t.Errorf("rate_limit = %v, the headers say %v", data.RateLimit, want)
 	}
-	_, _, err := a.keys.Create(t.Context(), a.tenant.ID, keys.NewKey{Name: "short", Permissions: keys.Permissions{keys.ProductsRead}, Lifetime: keys.Lifetimes[0]})
+	_, _, err := a.keys.Create(t.Context(), a.tenant.ID, tenancy.Operator, keys.NewKey{Name: "short", Permissions: keys.Permissions{keys.ProductsRead}, Lifetime: keys.Lifetimes[0]})
 	if err != nil {
 		t.Fatal(err)
 	}

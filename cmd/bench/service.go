@@ -137,7 +137,7 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 			if err != nil {
 				return err
 			}
-			_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, keys.NewKey{Name: "bench", Permissions: full})
+			_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, tenancy.Operator, keys.NewKey{Name: "bench", Permissions: full})
 			if err != nil {
 				return err
 			}

@@ -17,29 +17,31 @@ const module = "github.com/storeroom/storeroom"
 // the house. Programs under cmd may import all of them and stand here only if
 // they may not. Any other package that does not stand here has no place yet.
 var arrows = map[string][]string{
-	"cmd/bench":           {"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/money"},
-	"cmd/storeroom/demo":  {"catalog", "reports/sales", "tenancy", "tenancy/money"},
-	"api":                 {"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money"},
-	"api/settings":        {"keys", "ratelimit", "tenancy"},
-	"catalog":             {"tenancy", "tenancy/money"},
-	"catalog/csvexport":   {"catalog", "tenancy/csvcell", "tenancy/money"},
-	"keys":                {"tenancy"},
-	"reports":             {"tenancy", "tenancy/money"},
-	"reports/export":      {"reports", "tenancy/csvcell", "tenancy/money"},
-	"reports/sales":       {"tenancy", "tenancy/money"},
-	"tenancy":             {},
-	"tenancy/csvcell":     {},
-	"tenancy/idempotency": {"tenancy"},
-	"tenancy/money":       {},
-	"tenancy/tenancytest": {"migrations", "tenancy"},
-	"ratelimit":           {},
-	"migrations":          {},
-	"deploy/local":        {},
-	"deploy/local/run":    {"deploy/local"},
+	"cmd/bench":            {"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/money"},
+	"cmd/storeroom/demo":   {"catalog", "reports/sales", "tenancy", "tenancy/money"},
+	"api":                  {"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money"},
+	"api/settings":         {"keys", "ratelimit", "tenancy", "tenancy/people"},
+	"api/settings/browser": {}, // tests
+	"catalog":              {"tenancy", "tenancy/money"},
+	"catalog/csvexport":    {"catalog", "tenancy/csvcell", "tenancy/money"},
+	"keys":                 {"tenancy"},
+	"reports":              {"tenancy", "tenancy/money"},
+	"reports/export":       {"reports", "tenancy/csvcell", "tenancy/money"},
+	"reports/sales":        {"tenancy", "tenancy/money"},
+	"tenancy":              {},
+	"tenancy/csvcell":      {},
+	"tenancy/idempotency":  {"tenancy"},
+	"tenancy/money":        {},
+	"tenancy/people":       {"tenancy"},
+	"tenancy/tenancytest":  {"migrations", "tenancy"},
+	"ratelimit":            {},
+	"migrations":           {},
+	"deploy/local":         {},
+	"deploy/local/run":     {"deploy/local"},
 }
 
 // domain packages know nothing of HTTP: REST, pages and commands all call them.
-var domain = []string{"catalog", "catalog/csvexport", "keys", "migrations", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/csvcell", "tenancy/idempotency", "tenancy/money"}
+var domain = []string{"catalog", "catalog/csvexport", "keys", "migrations", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/csvcell", "tenancy/idempotency", "tenancy/money", "tenancy/people"}
 
 type goPackage struct {
 	ImportPath string

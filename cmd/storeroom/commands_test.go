@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 func TestTenantCommands(t *testing.T) {
@@ -111,6 +113,79 @@ func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
 	}
 }
 
+func TestUserCommands(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("STOREROOM_BASE_URL=https://shop.example.com/")
+	store := people.New(p.DB)
+	for _, slug := range []string{"acme", "bolt"} {
+		p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)
+	}
+	// link runs a command that prints a link and returns its token.
+	link := func(args ...string) people.Token {
+		t.Helper()
+		var made struct{ Email, Tenant, Link string }
+		p.mustRun(t, &made, append([]string{"user"}, args...)...)
+		token, found := strings.CutPrefix(made.Link, "https://shop.example.com/settings/link/")
+		if !found || len(token) != 43 || made.Email != "ada@example.com" {
+			t.Fatalf("user %v = %+v, want a link for ada@example.com", args, made)
+		}
+		return people.Token(token)
+	}
+	use := func(token people.Token, password string) {
+		t.Helper()
+		if _, err := store.Use(t.Context(), token, password, "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(link("invite", "--tenant", "acme", "--email", "Ada@Example.com", "--role", "viewer"), "correct horse battery")
+	use(link("invite", "--tenant", "bolt", "--email", "ada@example.com", "--role", "viewer"), "correct horse battery")
+	use(link("reset", "--tenant", "acme", "--email", "ADA@example.com"), "another horse battery")
+	if _, err := store.SignIn(t.Context(), "ada@example.com", "another horse battery"); err != nil {
+		t.Errorf("SignIn after the reset = %v", err)
+	}
+	p.mustRun(t, &struct{}{}, "user", "role", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner")
+	var all []memberJSON
+	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
+	if len(all) != 1 || all[0].Email != "ada@example.com" || all[0].Role != "owner" || all[0].CreatedAt.IsZero() {
+		t.Errorf("user list = %+v, want the owner ada@example.com", all)
+	}
+	if o := p.run(t, "user", "remove", "--tenant", "acme", "--email", "ada@example.com"); !strings.Contains(o.stderr, "--email: ada@example.com is the last owner of tenant acme: make somebody else") {
+		t.Errorf("user remove of the last owner = %+v", o)
+	}
+	if o := p.run(t, "user", "remove", "--tenant", "bolt", "--email", "ada@example.com"); o.code != 0 || !strings.Contains(o.stdout, "ada@example.com is no member of tenant bolt now") {
+		t.Errorf("user remove = %+v", o)
+	}
+	if o := p.run(t, "user", "list", "--tenant", "bolt"); o.code != 0 || strings.Contains(o.stdout, "ada@") {
+		t.Errorf("user list of bolt = %+v, want nobody", o)
+	}
+	var actors []string
+	rows, err := p.MustSuper(t).Query(t.Context(), `select action || ' by ' || actor from audit_log order by at`)
+	if err == nil {
+		actors, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	want := []string{
+		"member.invite by operator", "member.join by ada@example.com", "member.invite by operator", "member.join by ada@example.com",
+		"password.reset_link by operator", "password.reset by ada@example.com", "member.role by operator", "member.remove by operator",
+	}
+	if diff := cmp.Diff(want, actors); diff != "" || err != nil {
+		t.Errorf("the audit log (-want +got): %v\n%s", err, diff)
+	}
+}
+
+func TestALinkNeedsAnAddressThatBrowsersFind(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("STOREROOM_ADDR=:8080")
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	o := p.run(t, "user", "invite", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner")
+	if o.code != 1 || !strings.Contains(o.stderr, "STOREROOM_BASE_URL is not set") {
+		t.Errorf("user invite = %+v, want to be told of STOREROOM_BASE_URL", o)
+	}
+	var links int
+	if err := p.MustSuper(t).QueryRow(t.Context(), `select count(*) from one_time_links`).Scan(&links); links != 0 || err != nil {
+		t.Errorf("%d links were made, %v", links, err)
+	}
+}
+
 // Each wrong command line ends in one sentence that names what is wrong.
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
@@ -159,6 +234,15 @@ func TestWrongCommandLines(t *testing.T) {
 		{"verify acme", `unexpected argument "acme"`},
 		{"rebuild --tenant none", `--tenant: there is no tenant "none"`},
 		{"tenant set --slug acme --timezone Mars", "--timezone must be an IANA time zone such as Europe/London"},
+		{"user invite --tenant acme --email x", "--role is required"},
+		{"user invite --tenant acme --email x --role king", "--email must be an e-mail address; --role must be owner, admin or viewer"},
+		{"user invite --tenant none --email a@b.c --role owner", `--tenant: there is no tenant "none"`},
+		{"user reset --tenant acme", "--email is required"},
+		{"user reset --tenant acme --email a@b.c", "--email: a@b.c is no member of tenant acme"},
+		{"user list", "--tenant is required"},
+		{"user role --tenant acme --email a@b.c", "--role is required"},
+		{"user role --tenant acme --email a@b.c --role owner", "--email: a@b.c is no member of tenant acme"},
+		{"user remove --tenant acme --email a@b.c", "--email: a@b.c is no member of tenant acme"},
 		{"import " + empty, "--tenant is required"},
 		{"import --tenant acme", "want one folder"},
 		{"import --tenant acme " + file, "is not a folder"},

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/keys"
 )
 
@@ -31,12 +33,14 @@ type config struct {
 	DatabaseDirectURL string       `env:"DATABASE_DIRECT_URL"` // past a pooler, for LISTEN; DATABASE_URL if empty
 	RedisURL          string       `env:"REDIS_URL"`
 	Addr              string       `env:"STOREROOM_ADDR" envDefault:"127.0.0.1:8080"`
+	BaseURL           *url.URL     `env:"STOREROOM_BASE_URL"` // where browsers find the service; Addr if empty and of this machine alone
 	KeyPeppers        keys.Peppers `env:"STOREROOM_KEY_PEPPERS"`
 	TrustedProxies    prefixes     `env:"STOREROOM_TRUSTED_PROXIES"`
 	LogFormat         logFormat    `env:"STOREROOM_LOG_FORMAT"` // json for serve and text for dev if empty
 	LogLevel          slog.Level   `env:"STOREROOM_LOG_LEVEL" envDefault:"info"`
 	Drain             drain        `env:"STOREROOM_DRAIN" envDefault:"5s"` // from not ready to refusing connections
 	DemoKey           string       `env:"STOREROOM_DEMO_KEY"`              // written by dev, used by nobody else
+	DemoPassword      string       `env:"STOREROOM_DEMO_PASSWORD"`         // likewise
 }
 
 type (
@@ -48,6 +52,7 @@ type (
 // parsers read the values that are not plain text. Their errors name no value that
 // is a secret.
 var parsers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[url.URL]():      func(s string) (any, error) { return parseBaseURL(s) },
 	reflect.TypeFor[keys.Peppers](): func(s string) (any, error) { return keys.ParsePeppers(s) },
 	reflect.TypeFor[prefixes]():     func(s string) (any, error) { return parsePrefixes(s) },
 	reflect.TypeFor[logFormat]():    func(s string) (any, error) { return parseLogFormat(s) },
@@ -69,6 +74,29 @@ func parsePrefixes(s string) (prefixes, error) {
 		all = append(all, prefix)
 	}
 	return all, nil
+}
+
+// parseBaseURL reads an address that cookies may travel to.
+func parseBaseURL(s string) (url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		u = &url.URL{} // what is wrong with it is told in the same words
+	}
+	return url.URL{Scheme: u.Scheme, Host: u.Host}, settings.CheckBaseURL(u)
+}
+
+// baseURLOr is the base URL that was set, or else that of addr, where nobody but this
+// machine can reach it.
+func (c config) baseURLOr(addr string) (*url.URL, error) {
+	if c.BaseURL != nil {
+		return c.BaseURL, nil
+	}
+	u := &url.URL{Scheme: "http", Host: addr}
+	if settings.CheckBaseURL(u) != nil {
+		return nil, fmt.Errorf("configuration: STOREROOM_BASE_URL is not set, and STOREROOM_ADDR %s is not of this machine alone: "+
+			"set STOREROOM_BASE_URL to where browsers find the service, such as https://shop.example.com", c.Addr)
+	}
+	return u, nil
 }
 
 func parseLogFormat(s string) (logFormat, error) {

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -20,6 +20,7 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 const devDatabase = "storeroom"
@@ -68,6 +69,11 @@ func (c console) dev(ctx context.Context) (err error) {
 		return err
 	}
 	cfg.Drain = 0
+	if cfg.BaseURL == nil {
+		if cfg.BaseURL, err = url.Parse(baseURL(listener.Addr())); err != nil {
+			return err
+		}
+	}
 	i, err := openInstance(ctx, cfg, c.logger(cfg, "text"))
 	if err != nil {
 		return err
@@ -77,11 +83,12 @@ func (c console) dev(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	variables["STOREROOM_DEMO_KEY"] = shop.key
+	variables["STOREROOM_DEMO_KEY"], variables["STOREROOM_DEMO_PASSWORD"] = shop.key, shop.password
+	variables["STOREROOM_BASE_URL"] = cfg.BaseURL.String()
 	if err := c.save(writable(variables)); err != nil {
 		return err
 	}
-	return i.serve(ctx, listener, func() error { return c.welcome(shop, listener.Addr()) })
+	return i.serve(ctx, listener, func() error { return c.welcome(shop, cfg.BaseURL.String()) })
 }
 
 // devVariables are those of the environment, and of an earlier run only what
@@ -91,7 +98,7 @@ func (c console) devVariables(saved map[string]string) (map[string]string, error
 	if (variables["DATABASE_URL"] == "") != (variables["DATABASE_ADMIN_URL"] == "") {
 		return nil, errors.New("set DATABASE_URL (the runtime role) and DATABASE_ADMIN_URL (the migrator) together, or neither for a private PostgreSQL")
 	}
-	for _, name := range []string{"STOREROOM_KEY_PEPPERS", "STOREROOM_DEMO_KEY"} {
+	for _, name := range []string{"STOREROOM_KEY_PEPPERS", "STOREROOM_DEMO_KEY", "STOREROOM_DEMO_PASSWORD"} {
 		if variables[name] == "" && saved[name] != "" {
 			variables[name] = saved[name]
 		}
@@ -189,18 +196,21 @@ type shop struct {
 	orders   int64
 	key      string
 	news     string // what changed about the key, if anything
+	password string // of the owner, demoEmail
 }
 
-// openShop finds the demo tenant, its products, its orders and its key, and makes
-// what is missing. Products are made only where there are none: what somebody has
-// changed stays changed.
+const demoEmail = "demo@example.com"
+
+// openShop finds the demo tenant, its products, its orders, its owner and its key,
+// and makes what is missing. Products are made only where there are none: what
+// somebody has changed stays changed.
 func (c console) openShop(ctx context.Context, i *instance, cfg config) (shop, error) {
 	admin, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
 		return shop{}, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
 	}
 	defer admin.Close()
-	s := shop{key: cfg.DemoKey}
+	s := shop{key: cfg.DemoKey, password: cfg.DemoPassword}
 	s.tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)
 	if errors.Is(err, tenancy.ErrNotFound) {
 		s.tenant, err = tenancy.CreateTenant(ctx, admin, tenancy.Tenant{Slug: demo.Slug, Name: demo.Name})
@@ -215,7 +225,34 @@ func (c console) openShop(ctx context.Context, i *instance, cfg config) (shop, e
 	if err := c.sell(ctx, sales.New(i.db), &s); err != nil {
 		return s, err
 	}
+	if err := s.findOwner(ctx, people.New(i.db), admin); err != nil {
+		return s, err
+	}
 	return s, s.findKey(ctx, i.keys, keys.New(admin, cfg.KeyPeppers))
+}
+
+// findOwner lets the demo person in with the password of an earlier run, or with a
+// new one where that is lost: what welcome prints does open the pages.
+func (s *shop) findOwner(ctx context.Context, store *people.Store, admin *tenancy.DB) error {
+	if s.password == "" {
+		s.password = strings.ToLower(rand.Text()[:16])
+	}
+	_, err := tenancy.CreateUser(ctx, admin, s.tenant.ID, demoEmail, tenancy.Owner, s.password)
+	if err != nil && !errors.Is(err, tenancy.ErrConflict) {
+		return err
+	}
+	session, err := store.SignIn(ctx, demoEmail, s.password)
+	if err == nil {
+		return store.SignOut(ctx, session, false)
+	}
+	if !errors.Is(err, people.ErrWrong) {
+		return err
+	}
+	link, err := people.New(admin).ResetAnywhere(ctx, s.tenant.ID, demoEmail)
+	if err == nil {
+		_, err = store.Use(ctx, link, s.password, "")
+	}
+	return err
 }
 
 // stock loads the demo products if there are none, and picks one to show.
@@ -274,26 +311,27 @@ func (s *shop) findKey(ctx context.Context, resolver *keys.Resolver, store *keys
 	if err != nil {
 		return err
 	}
-	_, secret, err := store.Create(ctx, s.tenant.ID, keys.NewKey{Name: "Demo key", Permissions: permissions})
+	_, secret, err := store.Create(ctx, s.tenant.ID, tenancy.Operator, keys.NewKey{Name: "Demo key", Permissions: permissions})
 	s.key = secret.Reveal()
 	return err
 }
 
 // welcome tells how to use the shop.
-func (c console) welcome(s shop, addr net.Addr) error {
+func (c console) welcome(s shop, base string) error {
 	zone, err := s.tenant.Location()
 	if err != nil {
 		return err
 	}
 	today := tenancy.DayOf(time.Now(), zone)
 	from, to := today.AddDate(0, 0, -29).Format(time.DateOnly), today.Format(time.DateOnly)
-	base := baseURL(addr)
 	curl := fmt.Sprintf("curl -sS -H 'Authorization: Bearer %s'", s.key)
 	_, err = fmt.Fprintf(c.stdout, `
 Storeroom is ready: %[1]d products and %[9]d orders of the demo shop %[2]q, %[3]d requests a minute.
 
   address   %[4]s
   docs      %[4]s/docs
+  settings  %[4]s/settings
+  sign in   %[12]s / %[13]s
   demo key  %[5]s
 %[6]s
   %[7]s '%[4]s/api/products?per_page=3&sort=price'
@@ -308,7 +346,7 @@ The last 30 days: sales beside those of the 30 days before, the best products, t
   %[7]s -OJ '%[4]s/api/reports/export/sales-summary?from=%[10]s&to=%[11]s&format=xlsx'
 
 Ctrl-C stops everything.
-`, s.products, s.tenant.Name, s.tenant.Limit(), base, s.key, indented(s.news), curl, s.product, s.orders, from, to)
+`, s.products, s.tenant.Name, s.tenant.Limit(), base, s.key, indented(s.news), curl, s.product, s.orders, from, to, demoEmail, s.password)
 	return err
 }
 

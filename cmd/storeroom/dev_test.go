@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -33,6 +34,9 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	if second.key != first.key {
 		t.Errorf("the second start has the key %.12s…, want that of the first, %.12s…", second.key, first.key)
 	}
+	if second.password != first.password {
+		t.Errorf("the second start has the password %q, want that of the first, %q", second.password, first.password)
+	}
 	// The stock of the first start's curl is there still.
 	if second.quantity != first.quantity+5 {
 		t.Errorf("quantity = %d, want %d", second.quantity, first.quantity+5)
@@ -47,30 +51,33 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved["STOREROOM_DEMO_KEY"] = "lost"
+	delete(saved, "STOREROOM_DEMO_PASSWORD")
 	if err := c.save(saved); err != nil {
 		t.Fatal(err)
 	}
-	if third, _ := useShop(t, dir, environ, "It is new: that of the last start is lost"); third.key == first.key {
-		t.Error("the third start has the lost key")
+	if third, _ := useShop(t, dir, environ, "It is new: that of the last start is lost"); third.key == first.key || third.password == first.password {
+		t.Error("the third start has the lost key or password")
 	}
 }
 
 type visit struct {
 	key      string
+	password string
 	quantity int
 	orders   int
 	selling  bool // it says that it makes orders
 }
 
 var (
-	printedKey  = regexp.MustCompile(`demo key  (sk_live_\w+)`)
-	printedSale = regexp.MustCompile(`products and (\d+) orders of the demo shop`)
-	printedCurl = regexp.MustCompile(`(?m)^  curl -sS (.*) '(http://[^']+)'$`)
-	printedData = regexp.MustCompile(` -d '([^']+)'`)
-	oneQuantity = regexp.MustCompile(`"quantity":(\d+)`)
+	printedKey    = regexp.MustCompile(`demo key  (sk_live_\w+)`)
+	printedSale   = regexp.MustCompile(`products and (\d+) orders of the demo shop`)
+	printedCurl   = regexp.MustCompile(`(?m)^  curl -sS (.*) '(http://[^']+)'$`)
+	printedData   = regexp.MustCompile(` -d '([^']+)'`)
+	printedPerson = regexp.MustCompile(`(?m)^  settings  (http://\S+)/settings\n  sign in   demo@example\.com / (\S+)$`)
+	oneQuantity   = regexp.MustCompile(`"quantity":(\d+)`)
 )
 
-// useShop starts dev, does what its seven curl lines do, and stops it. news is
+// useShop starts dev, does what its seven curl lines do, signs in, and stops it. news is
 // what it must say about the key, if anything.
 func useShop(t *testing.T, dir string, environ []string, news string) (visit, []string) {
 	t.Helper()
@@ -84,7 +91,14 @@ func useShop(t *testing.T, dir string, environ []string, news string) (visit, []
 	if key == nil || sale == nil || len(curls) != 7 {
 		t.Fatalf("dev prints no key, no number of orders or not seven curl lines:\n%s", said)
 	}
-	v := visit{key: key[1], orders: mustInt(t, sale[1]), selling: strings.Contains(said, "Making two years of orders")}
+	person := printedPerson.FindStringSubmatch(said)
+	if person == nil {
+		t.Fatalf("dev prints nobody to sign in as:\n%s", said)
+	}
+	v := visit{
+		key: key[1], password: person[2], orders: mustInt(t, sale[1]), selling: strings.Contains(said, "Making two years of orders"),
+	}
+	signIn(t, person[1], v.password)
 	for _, curl := range curls {
 		if answer := paste(t, curl[1], curl[2], v.key); strings.Contains(curl[2], "/adjust") {
 			v.quantity = mustInt(t, oneQuantity.FindStringSubmatch(answer)[1]) - 5
@@ -104,6 +118,25 @@ func useShop(t *testing.T, dir string, environ []string, news string) (visit, []
 	}
 	p.stop(t)
 	return v, servers
+}
+
+// signIn wants the demo person to get to the keys of the shop.
+func signIn(t *testing.T, base, password string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	response, err := client.PostForm(base+"/settings/sign-in", url.Values{"email": {"demo@example.com"}, "password": {password}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 || !strings.Contains(string(page), "Generate New Key") {
+		t.Errorf("signing in leads to %s = %s, %v: %.500s", response.Request.URL, response.Status, err, page)
+	}
 }
 
 // paste does what a printed curl line does and returns the answer.
@@ -154,7 +187,7 @@ func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
 		t.Error("dev started servers of its own beside those it was given")
 	}
 	saved, err := console{dir: p.dir}.saved()
-	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_ADDR"] != "" || saved["PATH"] != "" {
+	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_ADDR"] != "" || !strings.HasPrefix(saved["STOREROOM_BASE_URL"], "http://127.0.0.1:") || saved["PATH"] != "" {
 		t.Errorf("saved = %v, %v, want the given URL and neither address nor path", saved, err)
 	}
 }

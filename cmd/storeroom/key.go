@@ -96,7 +96,7 @@ func (c console) createKey(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
-		key, secret, err := store.Create(ctx, t.ID, wanted)
+		key, secret, err := store.Create(ctx, t.ID, tenancy.Operator, wanted)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (c console) revokeKey(ctx context.Context, cmd *cli.Command) error {
 	}
 	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
 		id := cmd.Int64("id")
-		if err := store.Revoke(ctx, t.ID, id); err != nil {
+		if err := store.Revoke(ctx, t.ID, tenancy.Operator, id); err != nil {
 			return err
 		}
 		answer := struct {
@@ -184,7 +184,7 @@ func (c console) rollKey(ctx context.Context, cmd *cli.Command) error {
 		return tenancy.InvalidError{"overlap": {"must be 0, 1h, 24h or 168h"}}
 	}
 	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
-		key, secret, err := store.Roll(ctx, t.ID, cmd.Int64("id"), overlap)
+		key, secret, err := store.Roll(ctx, t.ID, tenancy.Operator, cmd.Int64("id"), overlap)
 		if err != nil {
 			return err
 		}

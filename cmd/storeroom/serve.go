@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
@@ -23,6 +24,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 const (
@@ -33,9 +35,10 @@ const (
 func (c console) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
-		Usage: "serve the API on STOREROOM_ADDR",
+		Usage: "serve the API and the settings pages on STOREROOM_ADDR",
 		Description: "Configured by variables of the environment, or of .local/env where they are not set:\n" +
-			"DATABASE_URL, REDIS_URL and STOREROOM_KEY_PEPPERS are required.",
+			"DATABASE_URL, REDIS_URL and STOREROOM_KEY_PEPPERS are required, and STOREROOM_BASE_URL unless\n" +
+			"STOREROOM_ADDR is of this machine alone.",
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			return startedUnlessStopped(ctx, c.serve(ctx))
 		},
@@ -61,6 +64,9 @@ func (c console) serve(ctx context.Context) error {
 		return err
 	}
 	defer listener.Close()
+	if cfg.BaseURL, err = cfg.baseURLOr(listener.Addr().String()); err != nil {
+		return err
+	}
 	i, err := openInstance(ctx, cfg, logger)
 	if err != nil {
 		return err
@@ -96,7 +102,8 @@ type instance struct {
 	logger   *slog.Logger
 }
 
-// openInstance connects and checks the database; it does not serve yet.
+// openInstance connects and checks the database; it does not serve yet. cfg has its
+// base URL.
 func openInstance(ctx context.Context, cfg config, logger *slog.Logger) (_ *instance, err error) {
 	i := &instance{drain: time.Duration(cfg.Drain), logger: logger}
 	defer func() {
@@ -120,6 +127,9 @@ func openInstance(ctx context.Context, cfg config, logger *slog.Logger) (_ *inst
 	i.http = &http.Server{
 		Handler: api.New(api.Options{
 			DB: i.db, Catalog: catalog.New(i.db), Sales: sales.New(i.db), Reports: reports.New(i.db), Keys: i.keys, Limiter: i.limiter, Ready: i.ready,
+			Settings: &settings.Options{
+				DB: i.db, People: people.New(i.db), Keys: keys.New(i.db, cfg.KeyPeppers), Limiter: i.limiter, BaseURL: cfg.BaseURL,
+			},
 			TrustedProxies: cfg.TrustedProxies, Logger: logger, Version: version,
 		}),
 		ReadHeaderTimeout: 5 * time.Second,

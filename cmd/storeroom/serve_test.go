@@ -24,6 +24,7 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 		{"open tables", nil, `drop policy tenant on products; alter table stock no force row level security`, []string{"the schema does not keep tenants apart", "products: ", "stock: "}},
 		{"a bad Redis URL", func(program) string { return "REDIS_URL=nonsense" }, "", []string{"REDIS_URL"}},
 		{"a database that is not there", func(program) string { return "DATABASE_URL=postgres://x:secret@127.0.0.1:1/x" }, "", []string{"DATABASE_URL: "}},
+		{"every address without a base URL", func(program) string { return "STOREROOM_ADDR=0.0.0.0:0" }, "", []string{"STOREROOM_BASE_URL is not set", "such as https://shop.example.com"}},
 		{"missing variables", func(program) string { return "REDIS_URL=" }, "", []string{"REDIS_URL is not set"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

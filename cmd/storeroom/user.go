@@ -6,30 +6,63 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // maxPassword is more than any password may have, in bytes.
 const maxPassword = 4096
 
 func (c console) userCommand() *cli.Command {
+	tenant, email := stringFlag("tenant", "slug of the tenant"), stringFlag("email", "the person's e-mail address")
+	role := stringFlag("role", "owner, admin or viewer")
 	return &cli.Command{
 		Name:  "user",
-		Usage: "let people into a tenant",
-		Commands: []*cli.Command{{
-			Name: "create", Usage: "make a person a member of a tenant", Action: c.createUser, Flags: []cli.Flag{
-				stringFlag("tenant", "slug of the tenant"),
-				stringFlag("email", "the person's e-mail address"),
-				stringFlag("role", "owner, admin or viewer"),
+		Usage: "let people into a tenant, and out again",
+		Commands: []*cli.Command{
+			{Name: "create", Usage: "make a person a member of a tenant", Action: c.createUser, Flags: []cli.Flag{
+				tenant, email, role,
 				&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input"},
 				jsonFlag(),
-			},
-		}},
+			}},
+			{Name: "invite", Usage: "print a link by which a person becomes a member, this once", Action: c.inviteUser, Flags: []cli.Flag{tenant, email, role, jsonFlag()}},
+			{Name: "reset", Usage: "print a link by which a member chooses another password, this once", Action: c.resetUser, Flags: []cli.Flag{tenant, email, jsonFlag()}},
+			{Name: "list", Usage: "list the members of a tenant", Action: c.listUsers, Flags: []cli.Flag{tenant, jsonFlag()}},
+			{Name: "role", Usage: "give a member another role", Action: c.changeRole, Flags: []cli.Flag{tenant, email, role, jsonFlag()}},
+			{Name: "remove", Usage: "take a member out of a tenant", Action: c.removeUser, Flags: []cli.Flag{tenant, email, jsonFlag()}},
+		},
 	}
+}
+
+// withPeople opens what the user commands need, finds their tenant and puts what
+// they refuse into words.
+func (c console) withPeople(ctx context.Context, cmd *cli.Command, f func(*people.Store, tenancy.Tenant, config) error) error {
+	db, cfg, err := c.openAdmin(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tenant, err := findTenant(ctx, db, "tenant", cmd.String("tenant"))
+	if err != nil {
+		return err
+	}
+	err = f(people.New(db), tenant, cfg)
+	switch email := cmd.String("email"); {
+	case errors.Is(err, tenancy.ErrNotFound):
+		return fmt.Errorf("--email: %s is no member of tenant %s", email, tenant.Slug)
+	case errors.Is(err, tenancy.ErrConflict):
+		return fmt.Errorf("--email: %s is a member of tenant %s already", email, tenant.Slug)
+	case errors.Is(err, people.ErrLastOwner):
+		return fmt.Errorf("--email: %s is the last owner of tenant %s: make somebody else an owner first", email, tenant.Slug)
+	}
+	return err
 }
 
 func (c console) createUser(ctx context.Context, cmd *cli.Command) error {
@@ -72,6 +105,123 @@ func (c console) tellMember(cmd *cli.Command, tenant tenancy.Tenant, m tenancy.M
 		if !m.NewAccount {
 			fmt.Fprintln(w, "The account was there already and keeps its password.")
 		}
+	})
+}
+
+func (c console) inviteUser(ctx context.Context, cmd *cli.Command) error {
+	if err := require(cmd, "tenant", "email", "role"); err != nil {
+		return err
+	}
+	return c.tellLink(ctx, cmd, "become a member of", func(store *people.Store, t tenancy.Tenant) (people.Token, error) {
+		return store.Invite(ctx, t.ID, tenancy.Operator, cmd.String("email"), tenancy.Role(cmd.String("role")))
+	})
+}
+
+func (c console) resetUser(ctx context.Context, cmd *cli.Command) error {
+	if err := require(cmd, "tenant", "email"); err != nil {
+		return err
+	}
+	return c.tellLink(ctx, cmd, "choose another password at", func(store *people.Store, t tenancy.Tenant) (people.Token, error) {
+		return store.ResetAnywhere(ctx, t.ID, cmd.String("email"))
+	})
+}
+
+// tellLink prints a link: the one time that it can be seen. Where it cannot be
+// known what a browser would open, no link is made.
+func (c console) tellLink(ctx context.Context, cmd *cli.Command, purpose string, link func(*people.Store, tenancy.Tenant) (people.Token, error)) error {
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config) error {
+		base, err := cfg.baseURLOr(cfg.Addr)
+		if err != nil {
+			return err
+		}
+		token, err := link(store, t)
+		if err != nil {
+			return err
+		}
+		answer := struct {
+			Email  string `json:"email"`
+			Tenant string `json:"tenant"`
+			Link   string `json:"link"`
+		}{people.Account(cmd.String("email")), t.Slug, settings.LinkURL(base, token)}
+		return c.answer(cmd, answer, func(w io.Writer) {
+			fmt.Fprintf(w, "%s\n\n", answer.Link)
+			fmt.Fprintf(w, "Pass it on to %s, to %s %s. It works once, for 24 hours, and cannot be shown again.\n", answer.Email, purpose, t.Slug)
+		})
+	})
+}
+
+// memberJSON is a member as scripts read it.
+type memberJSON struct {
+	UserID    int64        `json:"user_id"`
+	Email     string       `json:"email"`
+	Role      tenancy.Role `json:"role"`
+	CreatedAt time.Time    `json:"created_at"`
+}
+
+func (c console) listUsers(ctx context.Context, cmd *cli.Command) error {
+	if err := require(cmd, "tenant"); err != nil {
+		return err
+	}
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
+		found, err := store.Members(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		all := make([]memberJSON, len(found))
+		for i, m := range found {
+			all[i] = memberJSON{m.UserID, m.Email, m.Role, m.CreatedAt.UTC()}
+		}
+		return c.answer(cmd, all, func(w io.Writer) {
+			fmt.Fprintln(w, "ID\tE-MAIL\tROLE\tSINCE")
+			for _, m := range all {
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", m.UserID, m.Email, m.Role, date(&m.CreatedAt))
+			}
+		})
+	})
+}
+
+func (c console) changeRole(ctx context.Context, cmd *cli.Command) error {
+	if err := require(cmd, "tenant", "email", "role"); err != nil {
+		return err
+	}
+	return c.changeUser(ctx, cmd, "is "+cmd.String("role")+" of", func(store *people.Store, t tenancy.ID, user int64) error {
+		return store.ChangeRole(ctx, t, tenancy.Operator, user, tenancy.Role(cmd.String("role")))
+	})
+}
+
+func (c console) removeUser(ctx context.Context, cmd *cli.Command) error {
+	if err := require(cmd, "tenant", "email"); err != nil {
+		return err
+	}
+	return c.changeUser(ctx, cmd, "is no member of", func(store *people.Store, t tenancy.ID, user int64) error {
+		return store.Remove(ctx, t, tenancy.Operator, user)
+	})
+}
+
+// changeUser does something to the member of the e-mail and tells what has become.
+func (c console) changeUser(ctx context.Context, cmd *cli.Command, become string, change func(*people.Store, tenancy.ID, int64) error) error {
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
+		members, err := store.Members(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(members, func(m people.Member) bool { return m.Email == people.Account(cmd.String("email")) })
+		if i < 0 {
+			return tenancy.ErrNotFound
+		}
+		m := members[i]
+		if err := change(store, t.ID, m.UserID); err != nil {
+			return err
+		}
+		answer := struct {
+			UserID int64  `json:"user_id"`
+			Email  string `json:"email"`
+			Tenant string `json:"tenant"`
+			Role   string `json:"role,omitempty"` // of who is a member still
+		}{m.UserID, m.Email, t.Slug, cmd.String("role")}
+		return c.answer(cmd, answer, func(w io.Writer) {
+			fmt.Fprintf(w, "%s %s tenant %s now; their sessions have ended\n", m.Email, become, t.Slug)
+		})
 	})
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the private servers need: install.sh [postgresql] [redis]
+# Installs what private servers and tests need: install.sh [postgresql] [redis] [chromium]
 #
 # Says nothing and changes nothing where it is all there. Otherwise it installs
 # the distribution's packages, as root and with apt-get, and leaves none of
@@ -39,14 +39,20 @@ have_redis() {
     command -v redis-server >/dev/null
 }
 
+have_chromium() {
+    command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
+}
+
 need_postgres=no
 need_redis=no
+need_chromium=no
 for name in "$@"; do
     case $name in
     postgresql) have_postgres || need_postgres=yes ;;
     redis) have_redis || need_redis=yes ;;
+    chromium) have_chromium || need_chromium=yes ;;
     *)
-        echo "install.sh: unknown name $name: it knows postgresql and redis" >&2
+        echo "install.sh: unknown name $name: it knows postgresql, redis and chromium" >&2
         exit 2
         ;;
     esac
@@ -55,18 +61,22 @@ done
 packages=
 [ $need_postgres = no ] || packages="postgresql postgresql-contrib"
 [ $need_redis = no ] || packages="$packages redis-server"
+[ $need_chromium = no ] || packages="$packages chromium"
 [ -n "$packages" ] || exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     missing="PostgreSQL $min_postgres or later with contrib"
     [ $need_postgres = yes ] || missing=
     [ $need_redis = no ] || missing="${missing:+$missing and }Redis"
+    or=", or give the addresses of your own servers in DATABASE_URL and REDIS_URL"
+    [ -n "$missing" ] || or=
+    [ $need_chromium = no ] || missing="${missing:+$missing and }Chromium (or Google Chrome) on the PATH"
     how="install it with your system's packages (Homebrew: postgresql@17, redis)"
     if command -v apt-get >/dev/null; then
         # shellcheck disable=SC2086,SC2116 # to leave single blanks
         how="install it as root with: apt-get install --no-install-recommends $(echo $packages)"
     fi
-    echo "Storeroom needs $missing: $how, or give the addresses of your own servers in DATABASE_URL and REDIS_URL." >&2
+    echo "Storeroom needs $missing: $how$or." >&2
     exit 1
 fi
 
@@ -122,5 +132,9 @@ fi
 
 if { [ $need_postgres = yes ] && ! have_postgres; } || { [ $need_redis = yes ] && ! have_redis; }; then
     echo "install.sh: the packages of this system are too old: Storeroom needs PostgreSQL $min_postgres or later with contrib, and Redis." >&2
+    exit 1
+fi
+if [ $need_chromium = yes ] && ! have_chromium; then
+    echo "install.sh: the package chromium of this system brings no program of that name: Storeroom's tests need Chromium or Google Chrome on the PATH." >&2
     exit 1
 fi

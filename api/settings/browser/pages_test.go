@@ -1,0 +1,385 @@
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+var screenshots = flag.String("screenshots", "", "folder that gets a picture of every page")
+
+//go:embed testdata/axe.min.js
+var axe string
+
+// looks are the ways in which every page is looked at.
+var looks = []struct {
+	name, scheme  string
+	width, height int64
+}{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
+
+// look checks the page that is open in every look: no sideways scroll, nothing for
+// axe to find, and nothing that the Tab key does not reach in its order.
+func (b *tab) look(name string) {
+	b.t.Helper()
+	if !b.widths {
+		evaluate[bool](b, axe+"; true")
+	}
+	for _, l := range looks {
+		where := name + "-" + l.name
+		b.do(chromedp.EmulateViewport(l.width, l.height), call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
+		}))
+		if width := evaluate[int64](b, `document.documentElement.scrollWidth`); width > l.width {
+			b.t.Errorf("%s is %d pixels wide: %s", where, width, b.widest(l.width))
+		}
+		if b.widths {
+			continue
+		}
+		for _, violation := range evaluate[[]string](b, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`) {
+			b.t.Errorf("%s: axe: %s", where, violation)
+		}
+		b.picture(where)
+	}
+	b.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	if !b.widths {
+		b.checkTabOrder(name)
+	}
+}
+
+// widest names the elements that stick out.
+func (b *tab) widest(width int64) string {
+	return evaluate[string](b, fmt.Sprintf(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > %d).map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
+}
+
+// checkTabOrder goes round the page by the Tab key.
+func (b *tab) checkTabOrder(name string) {
+	b.t.Helper()
+	type stop struct {
+		Count, Index int
+		Shown        bool // the focus can be seen
+		HTML         string
+	}
+	step := func() stop {
+		b.keys(kb.Tab)
+		return evaluate[stop](b, `(() => {
+			const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")]
+				.filter(e => e.checkVisibility() && !(e.type === "radio" && !e.checked));
+			const e = document.activeElement, s = getComputedStyle(e);
+			return {Count: all.length, Index: all.indexOf(e), Shown: s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2, HTML: e.outerHTML.slice(0, 120)};
+		})()`)
+	}
+	at := step()
+	if at.Index < 0 { // the browser's own controls come between the last and the first
+		at = step()
+	}
+	for range at.Count {
+		if !at.Shown {
+			b.t.Errorf("%s: nobody sees that the focus is on %s", name, at.HTML)
+		}
+		next := step()
+		if next.Index < 0 {
+			next = step()
+		}
+		if next.Index != (at.Index+1)%at.Count {
+			b.t.Errorf("%s: Tab goes from %d to %d of %d: %s", name, at.Index, next.Index, at.Count, next.HTML)
+		}
+		at = next
+	}
+}
+
+// picture writes what the page looks like where that is asked for.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	// Nobody wants to see the test's own port.
+	evaluate[bool](b, `(() => {
+		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(location.origin, "https://storeroom.example.com");
+		return true;
+	})()`)
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		png, err := chromedp.FullScreenshot(100)(ctx, t)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o644)
+	}))
+}
+
+func TestEveryPage(t *testing.T) {
+	t.Parallel()
+	if *screenshots != "" {
+		if err := os.MkdirAll(*screenshots, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newSite(t)
+	owner, keyID, ben := s.furnish(t, []string{"Till in the shop", "Web shop", "Warehouse scanner", "Accountant", "Old till", "Stocktaking 2025"})
+	s.lookAtMembersPages(t, owner, ben)
+	s.lookAtKeyPages(t, owner, keyID)
+	s.lookAtStrangersPages(t)
+}
+
+// TestEveryPageHoldsLongNames looks at the same pages with the longest names there
+// can be.
+func TestEveryPageHoldsLongNames(t *testing.T) {
+	t.Parallel()
+	if *screenshots != "" {
+		return // they are no beauties
+	}
+	s := newSite(t)
+	s.widths = true
+	s.mark = strings.Repeat("x", 60) + "." + strings.Repeat("y", 60) + "." + s.mark
+	s.exec(t, `update tenants set name = $1`, strings.Repeat("Rindfleischetikettierung", 4))
+	names := make([]string, 6)
+	for i := range names {
+		names[i] = strings.Repeat(string(rune('A'+i))+"longname", 11)
+	}
+	owner, keyID, ben := s.furnish(t, names)
+	s.lookAtMembersPages(t, owner, ben)
+	s.lookAtKeyPages(t, owner, keyID)
+	s.lookAtStrangersPages(t)
+}
+
+// furnish fills the tenant with keys in every status, members of every role and an
+// audit log. It returns an owner's e-mail, a live key's and a viewer's id.
+func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer int64) {
+	t.Helper()
+	owner = s.mustPerson(t, "anna.larch", tenancy.Owner)
+	s.mustPerson(t, "theo.loam", tenancy.Admin)
+	s.mustPerson(t, "ben.steiner", tenancy.Viewer)
+	members, err := s.people.Members(t.Context(), s.tenant.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[tenancy.Role]tenancy.Actor{}
+	for _, m := range members {
+		by[m.Role] = tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "198.51.100.23"}
+		if m.Role == tenancy.Viewer {
+			viewer = m.UserID
+		}
+	}
+	presets := []string{"full", "catalog", "products:read,inventory:write", "reporting", "read-only", "read-only"}
+	var ids []int64
+	for i, name := range names {
+		actor := by[[]tenancy.Role{tenancy.Owner, tenancy.Admin}[i%2]]
+		permissions, err := keys.ParsePermissions(presets[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, _, err := s.keys.Create(t.Context(), s.tenant.ID, actor, keys.NewKey{Name: name, Permissions: permissions, Lifetime: keys.Lifetimes[i%3]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, made.ID)
+	}
+	if _, _, err := s.keys.Roll(t.Context(), s.tenant.ID, by[tenancy.Owner], ids[1], 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.keys.Revoke(t.Context(), s.tenant.ID, by[tenancy.Admin], ids[4]); err != nil {
+		t.Fatal(err)
+	}
+	s.exec(t, `update api_keys set expires_at = now() - interval '3 days' where id = $1`, ids[5])
+	s.exec(t, `update api_keys set created_at = now() - (id - (select min(id) from api_keys)) * interval '12 days 5 hours' - interval '2 days'`)
+	s.exec(t, `update api_keys set last_used_at = date_trunc('minute', now() - id % 3 * interval '5 hours 12 minutes') where id <> $1`, ids[3])
+	s.exec(t, `update audit_log set at = now() - ((select max(id) from audit_log) - id) * interval '31 hours 7 minutes'`)
+	return owner, ids[0], viewer
+}
+
+func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
+	b := s.newTab(t)
+	b.signIn(owner)
+	for _, name := range []string{"keys", "keys/new", "audit", "account", "start"} {
+		b.mustOpen(s.page(name))
+		b.look(strings.ReplaceAll(name, "/", "-"))
+	}
+	b.mustOpen(s.page("audit") + "?act=tenant.")
+	b.look("audit-empty")
+	s.exec(t, `
+		insert into audit_log (tenant_id, user_id, at, actor, address, action, target, details)
+		select tenant_id, user_id, at - n * interval '16 days', actor, address, action, target, details from audit_log, generate_series(1, 9) n`)
+	b.mustOpen(s.page("audit"))
+	b.press("Older")
+	b.wantText("Page 2 of 3")
+	b.look("audit-older")
+	b.mustOpen(fmt.Sprintf("%s/%d/roll", s.page("keys"), id))
+	b.look("keys-roll")
+	b.press("Roll key")
+	b.look("keys-rolled")
+	b.load(call(page.Reload, page.ReloadParams{}))
+	b.look("keys-again")
+	b.mustOpen(fmt.Sprintf("%s/%d/revoke", s.page("keys"), id))
+	b.look("keys-revoke")
+	b.makeKey("Price tags")
+	b.look("keys-made")
+	s.exec(t, `update sessions set confirmed_at = now() - interval '11 minutes'`)
+	b.mustOpen(s.page("keys/new"))
+	b.fill("Name", " ")
+	b.do(chromedp.Click(`//summary`))
+	b.choose("inventory:write")
+	b.fill("Your password", "wrong horse battery")
+	b.press("Generate key")
+	b.look("keys-new-password")
+	b.fill("Your password", password)
+	b.press("Generate key")
+	b.wantText("This must have 1 to 100 characters.")
+	b.look("keys-new-fault")
+	if status := b.open(s.page("nothing")); status != 404 {
+		t.Errorf("an unknown page: %d, want 404", status)
+	}
+	b.look("error")
+
+	empty := s.MustTenant(t, "empty", func(t *tenancy.Tenant) { t.Name = "Fern & Fir" })
+	full := s.tenant
+	s.tenant = empty
+	defer func() { s.tenant = full }()
+	s.join(t, owner, tenancy.Owner)
+	for _, name := range []string{"keys", "start"} {
+		b.mustOpen(s.page(name))
+		b.look(name + "-empty")
+	}
+	b.mustOpen("/settings")
+	b.look("tenants")
+}
+
+// join makes somebody who has an account a member of the tenant.
+func (s *site) join(t *testing.T, email string, role tenancy.Role) {
+	t.Helper()
+	if _, err := tenancy.CreateUser(t.Context(), s.Admin, s.tenant.ID, email, role, password); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *site) lookAtMembersPages(t *testing.T, owner string, viewer int64) {
+	b := s.newTab(t)
+	b.signIn(owner)
+	b.mustOpen(s.page("members"))
+	b.look("members")
+	b.fill("E-mail", owner)
+	b.press("Make a link")
+	b.wantText("a member already")
+	b.look("members-fault")
+	b.fill("E-mail", s.email("carla.weiss"))
+	b.choose("Admin")
+	b.press("Make a link")
+	b.look("members-link")
+	b.mustOpen(fmt.Sprintf("%s/%d", s.page("members"), viewer))
+	b.look("member")
+	b.mustOpen(s.page("members"))
+	b.press("Change " + owner)
+	b.press("Remove")
+	b.wantText("the last owner")
+	b.look("member-fault")
+	b.mustOpen("/settings/password")
+	b.look("password")
+	b.fill("Present password", "wrong horse battery")
+	b.fill("New password", password)
+	b.fill("New password, again", password)
+	b.press("Change password")
+	b.wantText("This is not your password.")
+	b.look("password-fault")
+	b.fill("Present password", password)
+	b.fill("New password", password)
+	b.fill("New password, again", password)
+	b.press("Change password")
+	b.look("password-done")
+
+	onlooker := s.newTab(t)
+	onlooker.signIn(s.email("ben.steiner"))
+	onlooker.mustOpen(s.page("keys"))
+	onlooker.look("keys-viewer")
+	if status := onlooker.open(s.page("audit")); status != 403 {
+		t.Errorf("the audit log of a viewer: %d, want 403", status)
+	}
+	onlooker.look("error-role")
+	s.exec(t, `delete from memberships where user_id = $1`, viewer)
+	onlooker.mustOpen("/settings")
+	onlooker.look("tenants-none")
+}
+
+func (s *site) lookAtStrangersPages(t *testing.T) {
+	b := s.newTab(t)
+	b.mustOpen("/settings/sign-in")
+	b.look("sign-in")
+	b.fill("E-mail", s.email("anna.larch"))
+	b.fill("Password", "wrong horse battery")
+	b.press("Sign in")
+	b.look("sign-in-wrong")
+	operator := tenancy.Operator
+	invitation, err := s.people.Invite(t.Context(), s.tenant.ID, operator, s.email("carla.weiss"), tenancy.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reset, err := s.people.Reset(t.Context(), s.tenant.ID, operator, s.email("theo.loam"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]people.Token{"link-invitation": invitation, "link-reset": reset} {
+		b.mustOpen("/settings/link/" + token.Reveal())
+		b.look(name)
+	}
+	b.mustOpen("/settings/link/" + invitation.Reveal())
+	b.fill("Password", "short")
+	b.press("Join")
+	b.look("link-fault")
+	if status := b.open("/settings/link/" + strings.Repeat("A", 43)); status != 404 {
+		t.Errorf("an unknown link: %d, want 404", status)
+	}
+	b.look("link-ended")
+}
+
+func TestTheKeyboardAloneSuffices(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	email, b := s.mustPerson(t, "anna", tenancy.Owner), s.newTab(t)
+	b.allowClipboard()
+	b.mustOpen("/settings")
+	b.keys(email + kb.Tab + password)
+	b.load(chromedp.KeyEvent(kb.Enter))
+	b.tabTo("Generate New Key")
+	b.load(chromedp.KeyEvent(kb.Enter))
+	b.keys("Till")
+	b.tabTo("Single permissions")
+	b.keys(" ")
+	b.tabTo("inventory:write")
+	b.keys(" ")
+	b.tabTo("Generate key")
+	b.load(chromedp.KeyEvent(kb.Enter))
+	key := b.text("#key")
+	if _, body := s.callAPI(t, "/api/me", key); !strings.Contains(body, "inventory:write") {
+		t.Errorf("the key: %s, want inventory:write", body)
+	}
+	clipboard.Lock()
+	b.tabTo("Copy")
+	b.keys(" ")
+	b.do(chromedp.WaitVisible(`//main//button[normalize-space()="Copied"]`))
+	if got := evaluate[string](b, `navigator.clipboard.readText()`); got != key {
+		t.Errorf("the clipboard has %q, want the bare key", got)
+	}
+	clipboard.Unlock()
+	b.tabTo("I have kept it")
+	b.load(chromedp.KeyEvent(kb.Enter))
+	b.tabTo("Revoke Till")
+	b.load(chromedp.KeyEvent(kb.Enter))
+	b.tabTo("Revoke")
+	b.load(chromedp.KeyEvent(kb.Enter))
+	b.wantRefused(key)
+	b.wantText("revoked")
+}

@@ -1,0 +1,223 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	email, b := s.mustPerson(t, "anna", tenancy.Owner), s.newTab(t)
+
+	b.mustOpen(s.page("members"))
+	b.wantText("Sign in") // and then back to the page that was asked for
+	b.fill("E-mail", email)
+	b.fill("Password", "wrong horse battery")
+	if status := b.press("Sign in"); status != 422 {
+		t.Errorf("a wrong password: %d, want 422", status)
+	}
+	b.wantText("E-mail or password is wrong.")
+	if c := b.cookie(); c != nil {
+		t.Errorf("a wrong password made a session: %+v", c)
+	}
+	b.fill("Password", password)
+	if status := b.press("Sign in"); status != 200 || b.path() != s.page("members") {
+		t.Errorf("signed in: %d at %s, want 200 at %s", status, b.path(), s.page("members"))
+	}
+	if c := b.cookie(); c == nil || !c.HTTPOnly || c.SameSite != "Lax" || !c.Session {
+		t.Errorf("the cookie is %+v, want one of the session, HttpOnly, SameSite=Lax", c)
+	}
+	b.load(chromedp.Click(`//button[normalize-space()="Sign out"]`))
+	b.mustOpen(s.page("keys"))
+	b.wantText("Sign in")
+}
+
+func TestASessionFixedBeforeSignInIsWorthless(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	anna, mallory := s.mustPerson(t, "anna", tenancy.Owner), s.mustPerson(t, "mallory", tenancy.Viewer)
+	planted, err := s.people.SignIn(t.Context(), mallory, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{"of somebody else": planted.Reveal(), "of nobody": strings.Repeat("A", 43)} {
+		t.Run(name, func(t *testing.T) {
+			b, attacker := s.newTab(t), s.newTab(t)
+			b.setCookie(token)
+			b.mustOpen("/settings/sign-in")
+			b.fill("E-mail", anna)
+			b.fill("Password", password)
+			b.press("Sign in")
+			if c := b.cookie(); c == nil || c.Value == token {
+				t.Errorf("after signing in the cookie is %+v, want another one", c)
+			}
+			attacker.setCookie(token)
+			attacker.mustOpen(s.page("keys"))
+			if attacker.path() != "/settings/sign-in" {
+				t.Errorf("the planted session opens %s", attacker.path())
+			}
+		})
+	}
+}
+
+func TestSignOutEverywhere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	email := s.mustPerson(t, "anna", tenancy.Viewer)
+	here, there := s.newTab(t), s.newTab(t)
+	here.signIn(email)
+	there.signIn(email)
+	there.mustOpen(s.page("keys"))
+	there.wantText("API Keys")
+	here.mustOpen(s.page("account"))
+	here.press("Sign out everywhere")
+	there.mustOpen(s.page("keys"))
+	there.wantText("Sign in")
+}
+
+func TestChangingAPasswordSignsOutElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	email := s.mustPerson(t, "anna", tenancy.Viewer)
+	here, there := s.newTab(t), s.newTab(t)
+	here.signIn(email)
+	there.signIn(email)
+	here.mustOpen("/settings/password")
+	here.fill("Present password", password)
+	here.fill("New password", "another horse battery")
+	here.fill("New password, again", "another horse batter")
+	if status := here.press("Change password"); status != 422 {
+		t.Errorf("two different new passwords: %d, want 422", status)
+	}
+	here.wantText("must be the same")
+	here.fill("Present password", password)
+	here.fill("New password", "another horse battery")
+	here.fill("New password, again", "another horse battery")
+	here.press("Change password")
+	here.wantText("Your password is changed.")
+	here.mustOpen(s.page("keys"))
+	here.wantText("API Keys")
+	there.mustOpen(s.page("keys"))
+	there.wantText("Sign in")
+}
+
+func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.signIn(s.mustPerson(t, "anna", tenancy.Owner))
+	for _, path := range []string{s.page("keys"), "/settings/sign-out", "/settings/sign-in"} {
+		evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			fmt.Fprintf(w, `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A prize</title><main>
+				<form method="post" action="%s%s"><input type="hidden" name="name" value="theirs"><input type="hidden" name="preset" value="full">
+				<input type="hidden" name="lifetime" value="0"><button>Win</button></form></main>`, s.url, path)
+		}))
+		t.Cleanup(evil.Close)
+		b.do(chromedp.Navigate(strings.Replace(evil.URL, "127.0.0.1", "localhost", 1)))
+		if status := b.press("Win"); status != 403 {
+			t.Errorf("a form of another site that posts to %s: %d, want 403", path, status)
+		}
+	}
+	b.mustOpen(s.page("keys"))
+	b.wantText("There is no key yet.")
+}
+
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	owner, guest := s.newTab(t), s.newTab(t)
+	owner.signIn(s.mustPerson(t, "anna", tenancy.Owner))
+	owner.mustOpen(s.page("members"))
+	owner.fill("E-mail", s.email("ben"))
+	owner.choose("Admin")
+	owner.press("Make a link")
+	link := owner.text("#link")
+	if !strings.HasPrefix(link, s.url+"/settings/link/") {
+		t.Fatalf("the link is %q", link)
+	}
+	guest.mustOpen(strings.TrimPrefix(link, s.url))
+	guest.wantText("Join Larch & Loam", "as admin", s.email("ben"))
+	guest.fill("Password", "short")
+	if status := guest.press("Join"); status != 422 {
+		t.Errorf("a short password: %d, want 422", status)
+	}
+	guest.wantText("must have 12 to 128 characters")
+	guest.fill("Password", password)
+	guest.press("Join")
+	if guest.path() != s.page("keys") {
+		t.Errorf("joined at %s, want %s", guest.path(), s.page("keys"))
+	}
+	guest.wantText("Generate New Key")
+	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
+		t.Errorf("the link a second time: %d, want 404", status)
+	}
+	owner.mustOpen(s.page("members"))
+	owner.wantText(s.email("ben"), "admin")
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ben := s.mustPerson(t, "ben", tenancy.Viewer)
+	owner, guest := s.newTab(t), s.newTab(t)
+	guest.signIn(ben)
+	owner.signIn(s.mustPerson(t, "anna", tenancy.Owner))
+	owner.mustOpen(s.page("members"))
+	owner.press("Change " + ben)
+	owner.press("Make a link")
+	link := owner.text("#link")
+	guest.mustOpen(s.page("keys"))
+	guest.wantText("API Keys") // a link alone changes nothing
+	guest.mustOpen(strings.TrimPrefix(link, s.url))
+	guest.fill("Password", "another horse battery")
+	guest.press("Set password")
+	guest.wantText("API Keys")
+	if _, err := s.people.SignIn(t.Context(), ben, password); err == nil {
+		t.Error("the old password still works")
+	}
+}
+
+func TestPagesWorkWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	email, b := s.mustPerson(t, "anna", tenancy.Owner), s.newTab(t)
+	b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	b.mustOpen("/settings")
+	b.fill("E-mail", email)
+	b.fill("Password", password)
+	b.press("Sign in")
+	b.press("Generate New Key")
+	b.fill("Name", "Till")
+	b.press("Generate key")
+	if status, body := s.callAPI(t, "/api/me", b.text("#key")); status != 200 {
+		t.Errorf("the key: %d %s", status, body)
+	}
+	if n := evaluate[int](b, `[...document.querySelectorAll("button")].filter(e => e.checkVisibility() && e.innerText === "Copy").length`); n != 0 {
+		t.Errorf("%d buttons that copy nothing", n)
+	}
+	b.press("I have kept it")
+	b.press("Revoke Till")
+	b.press("Revoke")
+	b.wantText("revoked")
+	b.mustOpen(s.page("members"))
+	b.fill("E-mail", s.email("ben"))
+	b.press("Make a link")
+	b.wantText("/settings/link/")
+	b.mustOpen(s.page("audit"))
+	b.wantText("key.create", "key.revoke", "member.invite")
+	b.do(chromedp.SetValue(field("Show"), "key."))
+	b.press("Apply")
+	if strings.Contains(b.text("table"), "member.") {
+		t.Errorf("the log of keys tells of members: %s", b.text("table"))
+	}
+}

@@ -1,0 +1,154 @@
+// Package browser tests the pages of api/settings in a real Chromium, on the real
+// service: what people see, what their keyboard reaches, what their browser keeps.
+//
+// Each test has a service and a browser profile of its own. Whatever the browser
+// complains about, be it an exception or something that the page's policy forbids,
+// fails the test.
+package browser
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// password is everybody's.
+const password = "correct horse battery"
+
+// site is the service on a database of its own, with one tenant.
+type site struct {
+	*tenancytest.Database
+	url    string
+	mark   string // sets this test's slugs and e-mails apart in Redis, which tests share
+	tenant tenancy.Tenant
+	people *people.Store
+	keys   *keys.Store
+	widths bool // alone is what look checks
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	atOnce <- struct{}{}
+	t.Cleanup(func() { <-atOnce })
+	s := &site{Database: tenancytest.New(t), mark: fmt.Sprintf("larchloam-%08x", rand.Uint32())}
+	if *screenshots != "" {
+		s.mark = "larchloam"
+	}
+	s.exec(t, fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50)))
+	peppers, err := keys.ParsePeppers("1:" + strings.Repeat("5e", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.people, s.keys = people.New(s.DB), keys.New(s.DB, peppers)
+	s.tenant = s.MustTenant(t, s.mark, func(t *tenancy.Tenant) {
+		t.Name, t.Plan, t.Timezone, t.Currency = "Larch & Loam", tenancy.Professional, "Europe/Vienna", "EUR"
+	})
+	server := httptest.NewUnstartedServer(nil)
+	s.url = "http://" + server.Listener.Addr().String()
+	server.Config.Handler = s.handler(t, peppers)
+	server.Start()
+	t.Cleanup(server.Close)
+	return s
+}
+
+// handler is the whole service.
+func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
+	t.Helper()
+	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	resolver, err := keys.Open(t.Context(), s.DB, s.URL, peppers, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resolver.Close() })
+	limiter, err := ratelimit.Open(t.Context(), os.Getenv("REDIS_URL"), logger)
+	if err != nil {
+		t.Fatalf("REDIS_URL: %v: run make test", err)
+	}
+	t.Cleanup(func() { limiter.Close() })
+	base, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Redis is shared: come from an address that no other test has.
+	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
+	server := api.New(api.Options{
+		DB: s.DB, Catalog: catalog.New(s.DB), Keys: resolver, Limiter: limiter, Ready: s.DB.Ping, Logger: logger, Version: "test",
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: s.keys, Limiter: limiter, BaseURL: base},
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("X-Forwarded-For", address)
+		server.ServeHTTP(w, r)
+	})
+}
+
+// exec runs SQL behind the policies.
+func (s *site) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.MustSuper(t).Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// email is an address that no other test has.
+func (s *site) email(name string) string { return name + "@" + s.mark + ".example" }
+
+// mustPerson makes a member of the tenant and returns the e-mail.
+func (s *site) mustPerson(t testing.TB, name string, role tenancy.Role) string {
+	t.Helper()
+	m, err := tenancy.CreateUser(t.Context(), s.Admin, s.tenant.ID, s.email(name), role, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Email
+}
+
+// mustKey makes a read-only key and returns its row and value.
+func (s *site) mustKey(t testing.TB, name string) (keys.Key, string) {
+	t.Helper()
+	key, secret, err := s.keys.Create(t.Context(), s.tenant.ID, tenancy.Operator, keys.NewKey{Name: name, Permissions: keys.Permissions{keys.ProductsRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, secret.Reveal()
+}
+
+// page is the address of one of the tenant's pages.
+func (s *site) page(name string) string { return "/settings/t/" + s.tenant.Slug + "/" + name }
+
+// callAPI returns what the API answers to a key.
+func (s *site) callAPI(t testing.TB, path, key string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}

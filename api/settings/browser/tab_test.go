@@ -1,0 +1,317 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+var (
+	chromium context.Context // of the one browser that all tests share
+	// atOnce bounds the tests that use it at a time, whose tabs take memory.
+	atOnce = make(chan struct{}, 2)
+	// clipboard is one for all tabs.
+	clipboard sync.Mutex
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run starts Chromium for the tests and ends it after them.
+func run(m *testing.M) int {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); path == "" && err == nil {
+			path = found
+		}
+	}
+	if path == "" {
+		fmt.Fprintln(os.Stderr, "Chromium is not installed: run make test")
+		return 1
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.Flag("no-sandbox", os.Geteuid() == 0), // root has none to give
+		chromedp.Flag("lang", "en-GB"),
+	)...)
+	defer stop()
+	ctx, closeBrowser := chromedp.NewContext(allocator)
+	defer closeBrowser()
+	if err := chromedp.Do(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "start Chromium:", err)
+		return 1
+	}
+	chromium = ctx
+	return m.Run()
+}
+
+// tab is one person's browser.
+type tab struct {
+	*site
+	t      testing.TB
+	ctx    context.Context
+	mu     sync.Mutex
+	faults []string // that the browser found
+}
+
+// newTab opens a browser without any cookie. The test fails where the browser
+// found fault with a page, or after two minutes.
+func (s *site) newTab(t testing.TB) *tab {
+	t.Helper()
+	b := &tab{site: s, t: t}
+	ctx, closeTab := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.note))
+	t.Cleanup(closeTab)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	b.ctx = ctx
+	b.do(call(audits.Enable, cdp.Empty{}), call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, fault := range b.faults {
+			t.Errorf("the browser: %s", fault)
+		}
+	})
+	return b
+}
+
+// note keeps what the browser complains about. A page whose status is not 200 is
+// no fault of the page; the tests look at statuses.
+func (b *tab) note(event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = "exception: " + e.ExceptionDetails.Text
+	case *runtime.EventConsoleAPICalled:
+		fault = fmt.Sprintf("console.%s: %v", e.Type, e.Args)
+	case *log.EventEntryAdded:
+		if e.Entry.Source == log.EntrySourceNetwork && !strings.Contains(e.Entry.URL, "/static/") && strings.Contains(e.Entry.Text, "status of 4") {
+			return
+		}
+		fault = fmt.Sprintf("%s %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
+	case *audits.EventIssueAdded:
+		if e.Issue.Code == audits.InspectorIssueCodeCookieIssue {
+			return // a cookie that was held back from another site
+		}
+		fault = fmt.Sprintf("%s: %+v", e.Issue.Code, issue(e.Issue.Details))
+	}
+	if fault != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.faults = append(b.faults, fault)
+	}
+}
+
+func issue(d *audits.InspectorIssueDetails) any {
+	switch {
+	case d.ContentSecurityPolicyIssueDetails != nil:
+		return *d.ContentSecurityPolicyIssueDetails
+	case d.GenericIssueDetails != nil:
+		return *d.GenericIssueDetails
+	}
+	return d
+}
+
+// call makes a step of a command of the protocol.
+func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// load does what loads another page and returns its status.
+func (b *tab) load(steps ...chromedp.Action[chromedp.Void]) int {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
+	defer cancel()
+	response, err := chromedp.RunResponse(ctx, steps...)
+	if err != nil {
+		b.t.Fatalf("no page came: %v; there is: %s", err, b.text("main"))
+	}
+	return int(response.Status)
+}
+
+// open goes to a page and returns its status.
+func (b *tab) open(path string) int {
+	b.t.Helper()
+	response, err := chromedp.Run(b.ctx, chromedp.NavigateResponse(b.url+path))
+	if err != nil {
+		b.t.Fatalf("open %s: %v", path, err)
+	}
+	return int(response.Status)
+}
+
+// mustOpen goes to a page that is there.
+func (b *tab) mustOpen(path string) {
+	b.t.Helper()
+	if status := b.open(path); status != 200 {
+		b.t.Fatalf("open %s: %d %s", path, status, b.text("main"))
+	}
+}
+
+// named is a link or button by what is written on it, and field the input of a
+// label, as people find them.
+func named(text string) string {
+	return fmt.Sprintf(`//main//*[self::a or self::button or self::summary][normalize-space()=%q or @aria-label=%q]`, text, text)
+}
+
+func field(label string) string {
+	return fmt.Sprintf(`//main//*[@id=//label[normalize-space()=%q]/@for]`, label)
+}
+
+// option is a radio button or box by the bold word of its label.
+func option(word string) string {
+	return fmt.Sprintf(`//main//label[.//*[self::strong or self::code][normalize-space()=%q]]`, word)
+}
+
+// press loads the page to which a link or button leads.
+func (b *tab) press(text string) int {
+	b.t.Helper()
+	return b.load(chromedp.Click(named(text), chromedp.NodeVisible))
+}
+
+// fill types into a field, in place of what is there.
+func (b *tab) fill(label, text string) {
+	b.t.Helper()
+	b.do(chromedp.Clear(field(label), chromedp.NodeVisible), chromedp.SendKeys(field(label), text))
+}
+
+func (b *tab) choose(word string) { b.do(chromedp.Click(option(word), chromedp.NodeVisible)) }
+
+// evaluate runs a script in the page, like a person at the browser's console.
+func evaluate[T any](b *tab, script string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))
+	if err != nil {
+		b.t.Fatalf("%s: %v", script, err)
+	}
+	return value
+}
+
+// text is what can be read in an element, "" where there is none.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return evaluate[string](b, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ""`, selector))
+}
+
+// html is all that the browser has of the page.
+func (b *tab) html() string { return evaluate[string](b, `document.documentElement.outerHTML`) }
+
+// path is where the browser is.
+func (b *tab) path() string { return evaluate[string](b, `location.pathname`) }
+
+// wantText checks what can be read on the page.
+func (b *tab) wantText(parts ...string) {
+	b.t.Helper()
+	page := b.text("body")
+	for _, part := range parts {
+		if !strings.Contains(page, part) {
+			b.t.Errorf("the page does not say %q: %s", part, page)
+		}
+	}
+}
+
+// keys types keys, such as kb.Tab.
+func (b *tab) keys(keys string) { b.do(chromedp.KeyEvent(keys)) }
+
+// tabTo moves on by the Tab key until the element with that name has the focus.
+func (b *tab) tabTo(name string) {
+	b.t.Helper()
+	for range 60 {
+		b.keys(kb.Tab)
+		if b.focus() == name {
+			return
+		}
+	}
+	b.t.Fatalf("Tab does not reach %q on %s", name, b.path())
+}
+
+// focus names the element that has the focus.
+func (b *tab) focus() string {
+	return evaluate[string](b, `(() => {
+		const e = document.activeElement;
+		return (e.getAttribute("aria-label") ?? e.labels?.[0]?.querySelector("strong, code")?.innerText ?? e.labels?.[0]?.innerText ?? e.innerText).trim();
+	})()`)
+}
+
+// allowClipboard lets the page's script use the clipboard, as a person may.
+func (b *tab) allowClipboard() {
+	b.t.Helper()
+	for _, permission := range []string{"clipboard-read", "clipboard-write"} {
+		_, err := chromedp.CallBrowser(b.ctx, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: permission}, Setting: browser.PermissionSettingGranted, Origin: b.url,
+			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// back is the browser's own button, whatever page or error it leads to.
+func (b *tab) back() {
+	b.t.Helper()
+	history, err := chromedp.Run(b.ctx, chromedp.NavigationEntries())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	entry := history.Entries[history.CurrentIndex-1].ID
+	step := call(page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: entry})
+	if _, err := chromedp.Run(b.ctx, chromedp.WaitEvent(page.FrameNavigated, nil, step)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// cookie returns the session's, or nil.
+func (b *tab) cookie() *network.Cookie {
+	b.t.Helper()
+	result, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{b.url}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, c := range result.Cookies {
+		return c
+	}
+	return nil
+}
+
+func (b *tab) setCookie(value string) {
+	b.t.Helper()
+	b.do(call(network.SetCookie, network.SetCookieParams{Name: "storeroom-insecure", Value: value, URL: b.url}))
+}
+
+// signIn begins a session as somebody, past the form.
+func (b *tab) signIn(email string) {
+	b.t.Helper()
+	token, err := b.people.SignIn(b.t.Context(), email, password)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.setCookie(token.Reveal())
+}

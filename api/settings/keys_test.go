@@ -1,0 +1,200 @@
+package settings
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+var (
+	shownKey      = regexp.MustCompile(`sk_live_\w{20,}`)
+	hiddenRequest = regexp.MustCompile(`name="request" value="(\w+)"`)
+)
+
+// mustForm opens the form of a new key, as a browser would send it with only the
+// name filled in.
+func (s *site) mustForm(t testing.TB, cookie, name string) url.Values {
+	t.Helper()
+	page := s.try(t, call{path: s.path("/keys/new"), cookie: cookie}, http.StatusOK)
+	form := url.Values{"name": {name}, "request": {hiddenRequest.FindStringSubmatch(page.body)[1]}}
+	checked := regexp.MustCompile(`name="preset" value="([^"]*)" checked`).FindStringSubmatch(page.body)
+	selected := regexp.MustCompile(`<option value="(\d+)" selected`).FindStringSubmatch(page.body)
+	if checked == nil || selected == nil {
+		t.Fatalf("the form has no defaults: %s", page.body)
+	}
+	form.Set("preset", checked[1])
+	form.Set("lifetime", selected[1])
+	return form
+}
+
+func TestANameAloneMakesAKeyThatIsSeenOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	form := s.mustForm(t, admin, "Till")
+	c := call{path: s.path("/keys"), cookie: admin, form: form, from: "192.0.2.1"}
+	made := s.try(t, c, http.StatusOK, "Till", "curl -sS", "https://shop.example.com/api/products")
+	secret := shownKey.FindString(made.body)
+	if keys.Check(secret) != nil {
+		t.Fatalf("the page shows no key: %s", made.body)
+	}
+	again := s.try(t, c, http.StatusConflict, "already created")
+	found, err := s.Keys.List(t.Context(), s.a.ID)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("List = %v, %v, want one key", found, err)
+	}
+	k := found[0]
+	if diff := cmp.Diff(keys.Permissions{keys.ProductsRead, keys.ReportsRead, keys.OrdersRead, keys.CustomersRead}, k.Permissions); diff != "" {
+		t.Errorf("permissions (-want +got):\n%s", diff)
+	}
+	if left := time.Until(*k.ExpiresAt); left > 90*24*time.Hour || left < 89*24*time.Hour || k.CreatedBy == nil {
+		t.Errorf("the key is %+v, want it to live for 90 days and to know its maker", k)
+	}
+	log, total, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "key.", 1, 9)
+	if err != nil || total != 1 || log[0].Action != "key.create" || log[0].Actor != s.email("admin") || !strings.Contains(*log[0].Address, "192.0.2.1") {
+		t.Errorf("logged %+v, %v, want key.create by the admin from 192.0.2.1", log, err)
+	}
+	// From here on nobody sees it: neither a page nor whoever reads the database.
+	for _, path := range []string{"/keys", "/keys/new", fmt.Sprintf("/keys/%d/roll", k.ID), fmt.Sprintf("/keys/%d/revoke", k.ID), "/audit", "/start", "/account", "/members"} {
+		if got := s.try(t, call{path: s.path(path), cookie: admin}, http.StatusOK); strings.Contains(got.body, secret) {
+			t.Errorf("%s shows the key", path)
+		}
+	}
+	if strings.Contains(again.body, secret) || strings.Contains(s.stored(t), secret) || strings.Contains(fmt.Sprint(made.Header), secret) {
+		t.Error("the second answer, the database or a header holds the key")
+	}
+}
+
+func TestEachChoiceOfTheFormIsOneOfTheStore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	send := s.keySender(t)
+	for _, c := range presets {
+		send(func(f url.Values) { f.Set("preset", c.Value); f.Set("permission", "orders:read") }, http.StatusOK, "orders:read")
+	}
+	for _, c := range permissions {
+		send(func(f url.Values) { f.Set("preset", ""); f["permission"] = []string{c.Value} }, http.StatusOK, c.Value)
+	}
+	for _, c := range lifetimes {
+		send(func(f url.Values) { f.Set("lifetime", c.Value) }, http.StatusOK)
+	}
+}
+
+// keySender returns what sends the form of a new key after a change.
+func (s *site) keySender(t *testing.T) func(change func(url.Values), status int, parts ...string) {
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	return func(change func(url.Values), status int, parts ...string) {
+		t.Helper()
+		form := url.Values{"name": {"k"}, "preset": {"full"}, "lifetime": {"90"}, "request": {rand.Text()}}
+		change(form)
+		got := s.try(t, call{path: s.path("/keys"), cookie: admin, form: form}, status, parts...)
+		if (shownKey.FindString(got.body) != "") != (status == http.StatusOK) {
+			t.Errorf("%v: %d shows a key or none", form, status)
+		}
+	}
+}
+
+func TestTheFormOfANewKeyNamesItsFaults(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	send := s.keySender(t)
+	for what, c := range map[string]struct {
+		change func(url.Values)
+		fault  string
+	}{
+		"no name":              {func(f url.Values) { f.Set("name", "  ") }, "must have 1 to 100 characters"},
+		"a long name":          {func(f url.Values) { f.Set("name", strings.Repeat("ä", 101)) }, "must have 1 to 100 characters"},
+		"a name with a NUL":    {func(f url.Values) { f.Set("name", "a\x00") }, "must be UTF-8"},
+		"a name of no UTF-8":   {func(f url.Values) { f.Set("name", "a\xff") }, "must be UTF-8"},
+		"no permission":        {func(f url.Values) { f.Set("preset", "") }, "must name at least one"},
+		"an unknown one":       {func(f url.Values) { f["permission"] = []string{"root"} }, "must not name"},
+		"an unknown preset":    {func(f url.Values) { f.Set("preset", "root") }, "must not name"},
+		"another lifetime":     {func(f url.Values) { f.Set("lifetime", "31") }, "must be 30, 90 or 365 days"},
+		"no lifetime":          {func(f url.Values) { f.Set("lifetime", "") }, "must be 30, 90 or 365 days"},
+		"an endless lifetime":  {func(f url.Values) { f.Set("lifetime", "999999999999999999") }, "must be 30, 90 or 365 days"},
+		"a lifetime of before": {func(f url.Values) { f.Set("lifetime", "-30") }, "must be 30, 90 or 365 days"},
+	} {
+		t.Log(what) // shown with a failure
+		send(c.change, http.StatusUnprocessableEntity, c.fault)
+	}
+	for n := range 50 {
+		s.alter(t, `insert into api_keys (tenant_id, name, permissions, prefix, last4) values ($1, $2, '{products:read}', 'sk_live_abcd', 'wxyz')`, s.a.ID, fmt.Sprint(n))
+	}
+	send(func(url.Values) {}, http.StatusUnprocessableEntity, "50 live keys")
+}
+
+func TestRollAndRevoke(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	key := s.mustKey(t, "Till")
+	roll := call{path: s.path(fmt.Sprintf("/keys/%d/roll", key.ID)), cookie: admin, form: url.Values{"overlap": {"1"}}}
+	got := s.try(t, roll, http.StatusOK, "1 hour")
+	if secret := shownKey.FindString(got.body); keys.Check(secret) != nil || strings.Contains(s.stored(t), secret) {
+		t.Errorf("the page shows no key, or the database holds it")
+	}
+	s.try(t, roll, http.StatusConflict)
+	fresh := s.mustKey(t, "Scanner")
+	roll.path = s.path(fmt.Sprintf("/keys/%d/roll", fresh.ID))
+	for _, overlap := range []string{"", "2", "-1", "soon", "999999999999999999"} {
+		roll.form = url.Values{"overlap": {overlap}}
+		s.try(t, roll, http.StatusUnprocessableEntity, "must be 0, 1h, 24h or 168h")
+	}
+	for _, o := range overlaps {
+		roll.path, roll.form = s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "o").ID)), url.Values{"overlap": {o.Value}}
+		s.try(t, roll, http.StatusOK)
+	}
+	revoke := s.path(fmt.Sprintf("/keys/%d/revoke", fresh.ID))
+	s.try(t, call{path: revoke, cookie: admin}, http.StatusOK, "Scanner", "will stop working", "products:read")
+	for range 2 {
+		s.try(t, call{path: revoke, cookie: admin, form: url.Values{}}, http.StatusSeeOther, s.path("/keys"))
+	}
+	if _, total, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "key.revoke", 1, 9); total != 1 || err != nil {
+		t.Errorf("key.revoke was logged %d times, %v, want once", total, err)
+	}
+	s.try(t, call{path: s.path("/keys"), cookie: admin}, http.StatusOK, "live", "rolled", "revoked", "operator", s.email("admin"))
+}
+
+func TestKeysAreMadeAtABoundedRate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	refused := 0
+	for range keyCreation.Burst + 5 {
+		got := s.do(t, call{path: s.path("/keys"), cookie: admin, form: url.Values{"name": {"k"}, "preset": {"full"}, "lifetime": {"0"}, "request": {rand.Text()}}})
+		if got.StatusCode == http.StatusTooManyRequests && got.Header.Get("Retry-After") != "" {
+			refused++
+		}
+	}
+	if refused < 4 || refused > 5 {
+		t.Errorf("%d of %d were refused, want 5 (or 4, where it took half a minute)", refused, keyCreation.Burst+5)
+	}
+}
+
+func TestAKeyThatIsNotLoggedIsNotMade(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	key := s.mustKey(t, "Till")
+	s.alter(t, `alter table audit_log add constraint full_log check (false) not valid`)
+	before := s.stored(t)
+	_, _, created := s.Keys.Create(t.Context(), s.a.ID, tenancy.Operator, keys.NewKey{Name: "New", Permissions: key.Permissions})
+	_, _, rolled := s.Keys.Roll(t.Context(), s.a.ID, tenancy.Operator, key.ID, 0)
+	for what, err := range map[string]error{"Create": created, "Roll": rolled, "Revoke": s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, key.ID)} {
+		if tenancy.Constraint(err) != "full_log" {
+			t.Errorf("%s = %v, want the fault of the log", what, err)
+		}
+	}
+	if diff := cmp.Diff(before, s.stored(t)); diff != "" {
+		t.Errorf("something was done (-before +after):\n%s", diff)
+	}
+}

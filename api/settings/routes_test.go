@@ -1,0 +1,174 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// doors says who may open each route, apart from the table that the pages are
+// served by: whoever changes one of them has to change the other.
+var doors = map[string][]string{
+	"GET /settings/static/*":   {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
+	"GET /settings":            {"viewer", "admin", "owner", "stranger", "nobody"},
+	"GET /settings/":           {"viewer", "admin", "owner", "stranger", "nobody"},
+	"GET /settings/sign-in":    {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
+	"POST /settings/sign-in":   {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
+	"POST /settings/sign-out":  {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
+	"GET /settings/password":   {"viewer", "admin", "owner", "stranger", "nobody"},
+	"POST /settings/password":  {"viewer", "admin", "owner", "stranger", "nobody"},
+	"GET {t}":                  {"viewer", "admin", "owner"},
+	"GET {t}/keys":             {"viewer", "admin", "owner"},
+	"GET {t}/members":          {"viewer", "admin", "owner"},
+	"GET {t}/account":          {"viewer", "admin", "owner"},
+	"GET {t}/start":            {"viewer", "admin", "owner"},
+	"GET {t}/keys/new":         {"admin", "owner"},
+	"POST {t}/keys":            {"admin", "owner"},
+	"GET {t}/keys/{id}/roll":   {"admin", "owner"},
+	"POST {t}/keys/{id}/roll":  {"admin", "owner"},
+	"GET {t}/keys/{id}/revoke": {"admin", "owner"},
+	"POST {t}/keys/{id}/revoke": {
+		"admin", "owner"},
+	"GET {t}/audit":                {"admin", "owner"},
+	"POST {t}/members":             {"owner"},
+	"GET {t}/members/{id}":         {"owner"},
+	"POST {t}/members/{id}/role":   {"owner"},
+	"POST {t}/members/{id}/remove": {"owner"},
+	"POST {t}/members/{id}/reset":  {"owner"},
+	"GET /settings/link/{token}":   nil, // who has the link; here nobody
+	"POST /settings/link/{token}":  nil,
+}
+
+// TestDoors opens every route as everybody: whoever may not come in gets the
+// answer that tells the least.
+func TestDoors(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	everybody := map[string]int64{
+		"viewer": s.mustPerson(t, "viewer", s.a, tenancy.Viewer), "admin": s.mustPerson(t, "admin", s.a, tenancy.Admin),
+		"owner": s.mustPerson(t, "owner", s.a, tenancy.Owner), "stranger": s.mustPerson(t, "stranger", s.b, tenancy.Owner),
+		"nobody": s.mustPerson(t, "nobody", s.b, ""),
+	}
+	opened := map[string]bool{}
+	for _, r := range (&Pages{}).routes() {
+		name := r.method + " " + strings.Replace(r.pattern, "/settings/t/{slug}", "{t}", 1)
+		allowed, known := doors[name]
+		if !known {
+			t.Errorf("%s is new: say in doors who may open it", name)
+			continue
+		}
+		opened[name] = true
+		for i, who := range append(slices.Sorted(maps.Keys(everybody)), "anonymous", "whose session has ended") {
+			t.Run(name+" as "+who, func(t *testing.T) {
+				c := call{method: r.method, path: s.fill(t, r.pattern, fmt.Sprint(name, i)), from: fmt.Sprint(name, i)}
+				switch person, signedIn := everybody[who]; {
+				case signedIn:
+					c.cookie = s.mustSession(t, person)
+				case who != "anonymous":
+					c.cookie, who = freshToken(), "anonymous"
+				}
+				if r.method == "POST" {
+					c.form = url.Values{}
+				}
+				s.checkDoor(t, c, slices.Contains(allowed, who), who)
+			})
+		}
+	}
+	for name := range doors {
+		if !opened[name] {
+			t.Errorf("%s is no route any more", name)
+		}
+	}
+}
+
+// fill puts a slug, and the id of a key or member made for it, into a pattern.
+func (s *site) fill(t *testing.T, pattern, name string) string {
+	t.Helper()
+	id := int64(0)
+	switch {
+	case strings.Contains(pattern, "/keys/{id}"):
+		id = s.mustKey(t, "for a door").ID
+	case strings.Contains(pattern, "/members/{id}"):
+		id = s.mustPerson(t, strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name)), s.a, tenancy.Viewer)
+	}
+	return strings.NewReplacer("{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{token}", freshToken(), "*", "icon.svg").Replace(pattern)
+}
+
+func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
+	t.Helper()
+	got := s.do(t, c)
+	refused := got.StatusCode == http.StatusForbidden || got.StatusCode == http.StatusNotFound || strings.HasPrefix(got.Header.Get("Location"), "/settings/sign-in?") || who == "anonymous" && got.StatusCode == http.StatusSeeOther && !strings.HasSuffix(c.path, "/sign-out")
+	if refused == allowed {
+		t.Errorf("= %d to %q, want it open: %v", got.StatusCode, got.Header.Get("Location"), allowed)
+	}
+	if allowed {
+		return
+	}
+	inTenant := strings.HasPrefix(c.path, "/settings/t/")
+	switch {
+	case strings.Contains(c.path, "/link/"):
+		if got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "This link has ended") {
+			t.Errorf("= %d, want 404 and to be told that the link has ended", got.StatusCode)
+		}
+	case who == "anonymous":
+		want := "/settings/sign-in"
+		if c.method == "GET" && c.path != "/settings" && c.path != "/settings/" {
+			want += "?next=" + url.QueryEscape(c.path)
+		}
+		if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != want {
+			t.Errorf("= %d to %q, want 303 to %q", got.StatusCode, got.Header.Get("Location"), want)
+		}
+	case inTenant && (who == "stranger" || who == "nobody"):
+		absent := c
+		absent.path = strings.Replace(c.path, s.a.Slug, "no-such-tenant", 1)
+		if none := s.do(t, absent); got.StatusCode != http.StatusNotFound || got.body != none.body || none.StatusCode != http.StatusNotFound {
+			t.Errorf("= %d, want the very 404 of a tenant that does not exist", got.StatusCode)
+		}
+	case got.StatusCode != http.StatusForbidden:
+		t.Errorf("= %d, want 403", got.StatusCode)
+	}
+}
+
+func TestAddressesThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	other := s.mustPerson(t, "other", s.b, tenancy.Owner)
+	key := s.mustKey(t, "Till")
+	s.alter(t, `delete from api_keys where id = $1`, key.ID)
+	for _, c := range []call{
+		{path: "/settings/nothing"}, {path: s.path("/nothing")}, {path: s.path("/keys/x/roll")}, {path: s.path("/keys/99999999999999999999/roll")},
+		{path: s.path(fmt.Sprintf("/keys/%d/roll", key.ID))}, {path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), form: url.Values{}},
+		{path: s.path(fmt.Sprintf("/members/%d", other))}, {path: s.path(fmt.Sprintf("/members/%d/remove", other)), form: url.Values{}},
+		{path: s.path(fmt.Sprintf("/members/%d/reset", other)), form: url.Values{}}, {path: s.path("/members/-1")},
+		{path: "/settings/t/" + s.b.Slug + "/keys"}, {path: "/settings/t/%00/keys"}, {path: "/settings/t/%ff%fe/keys"}, {path: "/settings/t//keys"},
+		{path: s.path("/keys"), method: "PUT"}, {path: s.path("/keys"), method: "DELETE"}, {path: s.path("/keys"), method: "BREW"},
+		{path: "/settings/static/"}, {path: "/settings/static/nothing.js"}, {path: "/settings/static/../settings.go"}, {path: "/settings/static", method: "POST"},
+	} {
+		c.cookie = owner
+		s.try(t, c, http.StatusNotFound, "There is nothing here")
+	}
+	for path, kind := range map[string]string{"settings.css": "text/css; charset=utf-8", "settings.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		if got := s.try(t, call{path: "/settings/static/" + path}, http.StatusOK); got.Header.Get("Content-Type") != kind || len(got.body) == 0 {
+			t.Errorf("%s is %d bytes of %s, want %s", path, len(got.body), got.Header.Get("Content-Type"), kind)
+		}
+	}
+}
+
+func TestHomeLeadsToTheTenantOrLetsChoose(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	one, both, none := s.mustPerson(t, "one", s.a, tenancy.Viewer), s.mustPerson(t, "both", s.a, tenancy.Viewer), s.mustPerson(t, "none", s.a, "")
+	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, both)
+	if got := s.try(t, call{path: "/settings", cookie: s.mustSession(t, one)}, http.StatusSeeOther); got.Header.Get("Location") != s.path("/keys") {
+		t.Errorf("who has one tenant is sent to %q", got.Header.Get("Location"))
+	}
+	s.try(t, call{path: "/settings", cookie: s.mustSession(t, both)}, http.StatusOK, "Choose an account", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
+	s.try(t, call{path: "/settings", cookie: s.mustSession(t, none)}, http.StatusOK, "No account")
+}

@@ -1,0 +1,338 @@
+package settings
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// credentials are the sign-in form of a person.
+func (s *site) credentials(name, password string) url.Values {
+	return url.Values{"email": {s.email(name)}, "password": {password}}
+}
+
+func TestTheCookie(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		base string
+		want http.Cookie
+	}{
+		{"https://shop.example.com", http.Cookie{Name: "__Host-storeroom", Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}},
+		{"http://127.0.0.1:8080", http.Cookie{Name: "storeroom-insecure", Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}},
+	} {
+		t.Run(test.base, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, test.base)
+			s.mustPerson(t, "ann", s.a, tenancy.Owner)
+			got := s.try(t, call{path: "/settings/sign-in", form: s.credentials("ann", password)}, http.StatusSeeOther)
+			if len(got.Cookies()) != 1 || len(got.session()) != 43 {
+				t.Fatalf("cookies = %v, want one token", got.Cookies())
+			}
+			test.want.Value = got.session()
+			if has := got.Header.Get("Set-Cookie"); has != test.want.String() {
+				t.Errorf("Set-Cookie: %s, want %s", has, test.want.String())
+			}
+			s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusOK)
+			out := s.try(t, call{path: "/settings/sign-out", cookie: got.session(), form: url.Values{}}, http.StatusSeeOther, "/settings/sign-in")
+			test.want.Value, test.want.MaxAge = "", -1
+			if has := out.Header.Get("Set-Cookie"); has != test.want.String() {
+				t.Errorf("Set-Cookie after signing out: %s, want %s", has, test.want.String())
+			}
+			s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusSeeOther, "/settings/sign-in")
+		})
+	}
+}
+
+func TestCheckBaseURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://shop.example.com": "", "https://shop.example.com/": "", "https://shop.example.com:8443": "", "https://192.0.2.1": "",
+		"http://127.0.0.1:8080": "", "http://127.8.9.1": "", "http://localhost": "", "http://[::1]:8080": "", "HTTP://localhost": "",
+		"http://shop.example.com": "must begin with https://; http is for this machine alone", "http://192.0.2.1": "must begin with https://;",
+		"http://0.0.0.0:8080": "must begin with https://;", "http://localhost.example.com": "must begin with https://;",
+		"http://[::ffff:192.0.2.1]": "must begin with https://;", "http://127.0.0.1.example.com": "must begin with https://;",
+		"ftp://shop.example.com": "must begin with https://", "shop.example.com": "must be an address", "": "must be an address",
+		"https:///": "must be an address", "https://:443": "must be an address", "https:shop.example.com": "must be an address",
+		"https://shop.example.com/shop": "must be an address without path", "https://shop.example.com?": "must be an address",
+		"https://shop.example.com?a": "must be an address", "https://shop.example.com#a": "must be an address", "https://ann@shop.example.com": "must be an address",
+	} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := CheckBaseURL(u); want == "" && got != nil || want != "" && (got == nil || !strings.HasPrefix(got.Error(), want)) {
+			t.Errorf("CheckBaseURL(%s) = %v, want %q", text, got, want)
+		}
+	}
+}
+
+func TestSigningInGivesAnotherSession(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	ann := s.mustPerson(t, "ann", s.a, tenancy.Owner)
+	mallory := s.mustSession(t, s.mustPerson(t, "mallory", s.b, tenancy.Owner))
+	for name, planted := range map[string]string{"that nobody has": freshToken(), "that somebody else has": mallory, "of her own": s.mustSession(t, ann)} {
+		t.Run("than one "+name, func(t *testing.T) {
+			got := s.try(t, call{path: "/settings/sign-in", cookie: planted, form: s.credentials("ann", password), from: name}, http.StatusSeeOther)
+			if got.session() == planted || len(got.session()) != 43 {
+				t.Errorf("the session is %q, want one of her own", got.session())
+			}
+			s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusOK)
+			s.try(t, call{path: s.path("/keys"), cookie: planted}, http.StatusSeeOther, "/settings/sign-in")
+		})
+	}
+}
+
+func TestSigningInTellsNothingOfWhoExists(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.mustPerson(t, "ann", s.a, tenancy.Owner)
+	page := func(name string) string {
+		got := s.try(t, call{path: "/settings/sign-in", form: s.credentials(name, "wrong"), from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.")
+		if got.session() != "" {
+			t.Errorf("%s got a session", name)
+		}
+		return strings.ReplaceAll(got.body, s.email(name), "E")
+	}
+	if page("ann") != page("bob") {
+		t.Error("the page of a wrong password differs from that of nobody")
+	}
+	for name, form := range map[string]url.Values{"nothing": {}, "a NUL": {"email": {"\x00"}, "password": {"\x00"}}, "broken UTF-8": {"email": {"\xff@\xfe"}, "password": {"\xff"}}} {
+		s.try(t, call{path: "/settings/sign-in", form: form, from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.")
+	}
+}
+
+func TestAnotherSiteCannotSendForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	key := s.mustKey(t, "Till")
+	revoke := call{path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), cookie: owner, form: url.Values{}}
+	before := s.stored(t)
+	for name, header := range map[string]http.Header{
+		"Sec-Fetch-Site: cross-site":      {"Sec-Fetch-Site": {"cross-site"}},
+		"Sec-Fetch-Site: same-site":       {"Sec-Fetch-Site": {"same-site"}, "Origin": {"https://www.example.com"}},
+		"the origin of another":           {"Origin": {"https://evil.example"}},
+		"the origin of another port":      {"Origin": {"https://shop.example.com:8443"}},
+		"no origin that could be told":    {"Origin": {"null"}},
+		"another origin, cross-site both": {"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}},
+	} {
+		for _, path := range []string{revoke.path, "/settings/sign-in", "/settings/sign-out", "/settings/nothing"} {
+			c := revoke
+			c.path, c.header = path, header
+			if got := s.try(t, c, http.StatusForbidden, "This form came from another site"); len(got.Cookies()) > 0 {
+				t.Errorf("%s with %s sets a cookie", path, name)
+			}
+		}
+	}
+	if s.stored(t) != before {
+		t.Error("a form of another site changed something")
+	}
+	s.try(t, call{path: s.path("/keys"), cookie: owner, header: http.Header{"Sec-Fetch-Site": {"cross-site"}}}, http.StatusOK) // a link is no form
+	revoke.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {"https://shop.example.com"}}
+	s.try(t, revoke, http.StatusSeeOther, s.path("/keys"))
+}
+
+func TestWhoTriesPasswordsMustWait(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.mustPerson(t, "ann", s.a, tenancy.Owner)
+	try := func(from, password string) reply {
+		return s.do(t, call{path: "/settings/sign-in", form: s.credentials("ann", password), from: from})
+	}
+	begun, grown := time.Now(), 0 // tokens that came back on a slow machine
+	for n := range perAccountHere.Burst {
+		if got := try("attacker", "wrong"); got.StatusCode != http.StatusUnprocessableEntity {
+			t.Fatalf("try %d = %d, want 422", n, got.StatusCode)
+		}
+	}
+	longest := perAccountHere.Every.Seconds()
+	for n := range 2 * perAccount.Burst { // more than the account's own bucket holds
+		got := try("attacker", []string{"wrong", password}[n%2])
+		if got.StatusCode != http.StatusTooManyRequests && grown < int(time.Since(begun)/perAccountHere.Every) {
+			grown++
+			continue
+		}
+		wait, err := strconv.Atoi(got.Header.Get("Retry-After"))
+		if got.StatusCode != http.StatusTooManyRequests || err != nil || wait < 1 || float64(wait) > longest || got.session() != "" {
+			t.Fatalf("try %d = %d with Retry-After: %q, want 429 and a wait of at most %v s, however often it is tried", n, got.StatusCode, got.Header.Get("Retry-After"), longest)
+		}
+		if text := fmt.Sprintf("Please wait %d seconds", wait); !strings.Contains(got.body, text) {
+			t.Errorf("the page does not say %q", text)
+		}
+	}
+	if got := try("ann at home", password); got.StatusCode != http.StatusSeeOther {
+		t.Errorf("Ann from her own address = %d, want 303: nobody is locked out", got.StatusCode)
+	}
+	spellings := url.Values{"email": {" " + strings.ToUpper(s.email("ann")) + " "}, "password": {"wrong"}}
+	if got := s.do(t, call{path: "/settings/sign-in", form: spellings, from: "attacker"}); got.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("the same account, spelled otherwise = %d, want 429", got.StatusCode)
+	}
+}
+
+func TestFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	// request is what the form of a new key holds.
+	const request = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	fits := url.Values{"request": {request}, "name": {strings.Repeat("a", maxForm-len("name=&request="+request))}}
+	s.try(t, call{path: s.path("/keys"), cookie: owner, form: fits}, http.StatusUnprocessableEntity)
+	s.try(t, call{path: s.path("/keys"), cookie: owner, body: fits.Encode() + "a"}, http.StatusRequestEntityTooLarge, "The form is too long")
+	s.try(t, call{path: s.path("/keys"), cookie: owner, body: "name=%zz"}, http.StatusBadRequest, "The form cannot be read")
+	s.try(t, call{path: s.path("/audit?page=%zz"), cookie: owner}, http.StatusBadRequest, "The form cannot be read")
+	for _, text := range []string{"a\x00b", "a\xffb", "", strings.Repeat("a", 101)} {
+		s.try(t, call{path: s.path("/keys"), cookie: owner, form: url.Values{"name": {"Till"}, "request": {text}, "preset": {"full"}, "lifetime": {"90"}}}, http.StatusBadRequest)
+		s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {text}, "role": {text}}}, http.StatusUnprocessableEntity)
+	}
+	if found, err := s.Keys.List(t.Context(), s.a.ID); err != nil || len(found) > 0 {
+		t.Errorf("%d keys were made, %v", len(found), err)
+	}
+}
+
+func TestARecentPasswordIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner := s.mustPerson(t, "owner", s.a, tenancy.Owner)
+	key, member := s.mustKey(t, "Till"), s.mustPerson(t, "member", s.a, tenancy.Viewer)
+	cookie := ""
+	for _, test := range []struct {
+		path   string
+		form   url.Values
+		status int
+	}{
+		{"/keys", url.Values{"name": {"New"}, "preset": {"full"}, "lifetime": {"90"}, "request": {rand.Text()}}, http.StatusOK},
+		{fmt.Sprintf("/keys/%d/roll", key.ID), url.Values{"overlap": {"24"}}, http.StatusOK},
+		{"/members", url.Values{"email": {"new@" + s.mark + ".example"}, "role": {"viewer"}}, http.StatusOK},
+		{fmt.Sprintf("/members/%d/role", member), url.Values{"role": {"admin"}}, http.StatusSeeOther},
+		{fmt.Sprintf("/members/%d/reset", member), url.Values{}, http.StatusOK},
+		{fmt.Sprintf("/members/%d/remove", member), url.Values{}, http.StatusSeeOther},
+	} {
+		cookie = s.mustSession(t, owner)
+		s.alter(t, `update sessions set confirmed_at = now() - interval '10 minutes 1 second' where token_hash = $1`, sum(cookie))
+		before := s.stored(t)
+		for given, fault := range map[string]string{"": "Give your password once more.", "wrong": "This is not your password."} {
+			form := url.Values{"password": {given}}
+			for name, values := range test.form {
+				form[name] = values
+			}
+			got := s.try(t, call{path: s.path(test.path), cookie: cookie, form: form, from: test.path}, http.StatusUnprocessableEntity)
+			if strings.HasSuffix(test.path, "keys") || strings.HasSuffix(test.path, "members") || strings.HasSuffix(test.path, "roll") {
+				if !strings.Contains(got.body, fault) {
+					t.Errorf("%s with %q does not say %q", test.path, given, fault)
+				}
+			}
+		}
+		if s.stored(t) != before {
+			t.Errorf("%s did something without the password", test.path)
+		}
+		test.form.Set("password", password)
+		got := s.try(t, call{path: s.path(test.path), cookie: cookie, form: test.form, from: test.path}, test.status)
+		if got.session() == "" || got.session() == cookie {
+			t.Errorf("%s with the password sets the session %q, want another", test.path, got.session())
+		}
+		s.try(t, call{path: s.path("/keys"), cookie: cookie}, http.StatusSeeOther, "/settings/sign-in")
+		s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusOK)
+	}
+}
+
+func sum(token string) []byte {
+	b := sha256.Sum256([]byte(token))
+	return b[:]
+}
+
+func TestOurFaultsAreNotedAndTellNothing(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		passing bool
+		status  int
+		want    string
+	}{{false, http.StatusInternalServerError, "Something went wrong on our side"}, {true, http.StatusServiceUnavailable, "We are busy"}} {
+		s := newSite(t, "https://shop.example.com")
+		var noted error
+		o := s.Options
+		o.Failed = func(_ *http.Request, err error) bool {
+			noted = err
+			return test.passing
+		}
+		s.Handler = New(o)
+		cookie := s.mustVisitor(t, "owner", tenancy.Owner)
+		s.alter(t, `alter table audit_log rename to lost`)
+		got := s.try(t, call{path: s.path("/audit"), cookie: cookie}, test.status, test.want)
+		if strings.Contains(got.body, "audit_log") || tenancy.SQLState(noted) != "42P01" || (got.Header.Get("Retry-After") != "") != test.passing {
+			t.Errorf("noted %v, Retry-After: %q", noted, got.Header.Get("Retry-After"))
+		}
+	}
+	s := newSite(t, "https://shop.example.com")
+	cookie := s.mustVisitor(t, "owner", tenancy.Owner)
+	var noted error
+	o := s.Options
+	o.Failed = func(_ *http.Request, err error) bool {
+		noted = err
+		return true
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, "GET", s.BaseURL.String()+s.path("/keys"), nil)
+	r.AddCookie(&http.Cookie{Name: "__Host-storeroom", Value: cookie})
+	New(o).ServeHTTP(httptest.NewRecorder(), r)
+	if !errors.Is(noted, context.Canceled) {
+		t.Errorf("a browser that hangs up is noted as %v", noted)
+	}
+}
+
+func TestALinkIsPassedOn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {s.email("new")}, "role": {"viewer"}}}, http.StatusOK, "A link for "+s.email("new"))
+	_, rest, found := strings.Cut(made.body, "https://shop.example.com/settings/link/")
+	if !found {
+		t.Fatalf("the page has no link: %s", made.body)
+	}
+	path := "/settings/link/" + rest[:43]
+	s.try(t, call{path: path}, http.StatusOK, "viewer", s.email("new"))
+	s.try(t, call{path: path, form: url.Values{"password": {"short"}}}, http.StatusUnprocessableEntity, "The password must have 12 to 128 characters.")
+	got := s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusSeeOther)
+	s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusOK, s.email("new"))
+	s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusNotFound, "This link has ended")
+	if strings.Contains(s.stored(t), rest[:43]) {
+		t.Error("the database holds the link")
+	}
+}
+
+// FuzzNext: whatever stands in next, signing in leads to a page of ours.
+func FuzzNext(f *testing.F) {
+	for _, seed := range []string{
+		"", "/settings/t/a/keys", "//evil.example", "/settings/t//evil.example", "/settings/t/../../../evil", `/settings/t/\evil.example`, "https://evil.example/settings/t/",
+		"/settings/t/a\r\nSet-Cookie: x=y", "/settings/t/%2e%2e/%2e%2e//evil.example", "/settings/t/\t/evil.example", "javascript:alert(1)", "/settings/t/a?b#c", "\x00/settings/t/", "/settings/t/\x7f\xff",
+	} {
+		f.Add(seed)
+	}
+	base := url.URL{Scheme: "https", Host: "shop.example.com", Path: "/settings/sign-in"}
+	f.Fuzz(func(t *testing.T, to string) {
+		r := httptest.NewRequest("POST", base.String(), strings.NewReader(url.Values{"next": {to}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		http.Redirect(w, r, next(r), http.StatusSeeOther)
+		location := w.Header().Get("Location")
+		// What a browser makes of it: it drops tabs and takes a backslash for a slash.
+		seen := strings.NewReplacer("\t", "", "\n", "", "\r", "", `\`, "/").Replace(location)
+		u, err := base.Parse(seen)
+		if err != nil || u.Host != base.Host || u.Scheme != "https" || !strings.HasPrefix(u.Path, "/settings") || strings.ContainsFunc(location, unicode.IsControl) {
+			t.Errorf("next %q leads to %q: %v, %v", to, location, u, err)
+		}
+	})
+}

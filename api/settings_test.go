@@ -1,0 +1,175 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+// withPages mounts the settings pages.
+func withPages(change ...func(*settings.Options)) func(*Server) {
+	return func(s *Server) {
+		peppers, err := keys.ParsePeppers("1:" + strings.Repeat("5e", 32))
+		if err != nil {
+			panic(err)
+		}
+		o := settings.Options{
+			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Limiter: s.limiter,
+			BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
+		}
+		for _, f := range change {
+			f(&o)
+		}
+		s.mount(o)
+	}
+}
+
+// page asks for a page, or sends a form, and checks what every page of the service
+// must and must not carry.
+func (a *testAPI) page(t *testing.T, method, path, cookie string, form url.Values) (reply, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(form.Encode()))
+	r.RemoteAddr = "127.0.0.1:1" // a trusted proxy
+	r.Header.Set("X-Forwarded-For", a.address)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if cookie != "" {
+		r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})
+	}
+	// Not over the network: the access log has its line when this returns.
+	w := httptest.NewRecorder()
+	a.server.ServeHTTP(w, r)
+	response := w.Result()
+	if response.Header.Get("X-Request-Id") == "" || response.Header.Get("X-Ratelimit-Limit") != "" {
+		t.Errorf("%s %s has the headers %v, want a request id and nothing of limits", method, path, response.Header)
+	}
+	for _, c := range response.Cookies() {
+		cookie = c.Value
+	}
+	return reply{response, w.Body.Bytes()}, cookie
+}
+
+// lastLine is what the access log says of the last request.
+func (a *testAPI) lastLine(t *testing.T) (line struct{ Level, Msg, Route, Method, Error string }) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(a.log.String()), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func TestThePagesTakeTheWayOfEveryRequest(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	token := strings.Repeat("a", 43)
+	for _, test := range []struct {
+		method, path string
+		status       int
+		route        string
+	}{
+		{"GET", "/settings", 303, "/settings"},
+		{"GET", "/settings/", 303, "/settings"},
+		{"GET", "/settings/sign-in", 200, "/settings/sign-in"},
+		{"HEAD", "/settings/sign-in", 200, "/settings/sign-in"},
+		{"GET", "/settings/link/" + token, 404, "/settings/link/{token}"},
+		{"POST", "/settings/link/" + token, 404, "/settings/link/{token}"},
+		{"GET", "/settings/t/shop/keys", 303, "/settings/t/{slug}/keys"},
+		{"GET", "/settings/t/50%25/keys", 303, "/settings/t/{slug}/keys"},
+		{"GET", "/settings/static/settings.css", 200, "/settings/static/*"},
+		{"GET", "/settings/nothing/" + token, 404, ""},
+		{"DELETE", "/settings/sign-in", 404, ""},
+		{"GET", "/settingsx", 404, ""},
+	} {
+		got, _ := a.page(t, test.method, test.path, "", nil)
+		if got.StatusCode != test.status {
+			t.Errorf("%s %s = %d, want %d", test.method, test.path, got.StatusCode, test.status)
+		}
+		if line := a.lastLine(t); line.Msg != "request" || line.Route != test.route || line.Method != test.method {
+			t.Errorf("%s %s is logged as %+v, want the route %q", test.method, test.path, line, test.route)
+		}
+	}
+	if strings.Contains(a.log.String(), token) {
+		t.Error("the log holds the token of a link")
+	}
+}
+
+func TestPagesAreCountedAmongWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.inFlight = 0 })
+	if got, _ := a.page(t, "GET", "/settings/sign-in", "", nil); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
+		t.Errorf("= %d, want 503", got.StatusCode)
+	}
+}
+
+func TestAPanicInAPageIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(func(o *settings.Options) { o.People = nil }))
+	got, _ := a.page(t, "GET", "/settings/password", strings.Repeat("a", 43), nil)
+	if code := got.code(t); got.StatusCode != 500 || code != InternalError {
+		t.Errorf("= %d %s, want 500 and the envelope", got.StatusCode, code)
+	}
+	if line := a.lastLine(t); line.Level != "ERROR" || !strings.Contains(line.Error, "nil pointer") {
+		t.Errorf("logged as %+v", line)
+	}
+}
+
+// From a person with a password to a program with a key, and back.
+func TestAPersonMakesAKeyThatOpensTheAPI(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	slug, email := fmt.Sprintf("till-%x", rand.Uint64()), fmt.Sprintf("ann@%x.example", rand.Uint64())
+	tenant := a.MustTenant(t, slug, withLimit(1000))
+	const password = "correct horse battery"
+	if _, err := tenancy.CreateUser(t.Context(), a.Admin, tenant.ID, email, tenancy.Owner, password); err != nil {
+		t.Fatal(err)
+	}
+	_, cookie := a.page(t, "POST", "/settings/sign-in", "", url.Values{"email": {email}, "password": {password}})
+	form, _ := a.page(t, "GET", "/settings/t/"+slug+"/keys/new", cookie, nil)
+	request := regexp.MustCompile(`name="request" value="(\w+)"`).FindSubmatch(form.body)
+	if request == nil {
+		t.Fatalf("no form: %d %s", form.StatusCode, form.body)
+	}
+	made, _ := a.page(t, "POST", "/settings/t/"+slug+"/keys", cookie, url.Values{"name": {"Till"}, "preset": {"read-only"}, "lifetime": {"90"}, "request": {string(request[1])}})
+	key := string(regexp.MustCompile(`sk_live_\w{20,}`).Find(made.body))
+	a.try(t, call{path: "/api/me", key: key, wantStatus: 200, want: []string{tenant.Name, `"Till"`}})
+	log, total, err := tenancy.AuditLog(t.Context(), a.DB, tenant.ID, "key.", 1, 9)
+	if err != nil || total != 1 || log[0].Actor != email || !strings.HasPrefix(*log[0].Address, strings.Join(strings.Split(a.address, ":")[:4], ":")) {
+		t.Errorf("logged %+v, %v, want key.create by %s from %s", log, err, email, a.address)
+	}
+	id := log[0].Details["key_id"]
+	if got, _ := a.page(t, "POST", fmt.Sprintf("/settings/t/%s/keys/%v/revoke", slug, id), cookie, url.Values{}); got.StatusCode != 303 {
+		t.Errorf("revoke = %d, want 303", got.StatusCode)
+	}
+	for end := time.Now().Add(2 * time.Second); a.send(t, call{path: "/api/me", key: key}).StatusCode != 401; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the key still opens the API 2 s after its revocation")
+		}
+	}
+	for what, secret := range map[string]string{"the key": key, "the session": cookie, "the password": password, "the e-mail": email} {
+		if strings.Contains(a.log.String(), secret) {
+			t.Errorf("the log holds %s", what)
+		}
+	}
+	before := strings.Count(a.log.String(), "\n")
+	a.exec(t, `alter table audit_log rename to lost`)
+	if got, _ := a.page(t, "GET", "/settings/t/"+slug+"/audit", cookie, nil); got.StatusCode != 500 || strings.Contains(string(got.body), "audit_log") {
+		t.Errorf("without its table the audit log = %d, want 500 and nothing about it", got.StatusCode)
+	}
+	if line := a.lastLine(t); line.Level != "ERROR" || line.Route != "/settings/t/{slug}/audit" || !strings.Contains(line.Error, "audit_log") || strings.Count(a.log.String(), "\n") != before+1 {
+		t.Errorf("logged as %+v, want one line with the cause", line)
+	}
+}
