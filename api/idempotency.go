@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
@@ -36,7 +37,7 @@ func (s *Server) once(h handler) handler {
 			return err
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		fingerprint := idempotency.FingerprintOf(r.Method, r.URL.RawPath, body)
+		fingerprint := idempotency.FingerprintOf(r.Method+maySee(r), r.URL.RawPath, body)
 		ctx, claim, before, err := idempotency.Begin(r.Context(), s.db, tenant(r), key, fingerprint)
 		switch {
 		case err != nil:
@@ -58,6 +59,15 @@ func (s *Server) once(h handler) handler {
 		replay(w, stored)
 		return nil
 	}
+}
+
+// maySee tells apart, where an answer holds names of customers, who may see them: a
+// key must not get by repeating what another key was shown.
+func maySee(r *http.Request) string {
+	if exchangeOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
+		return " without customers"
+	}
+	return ""
 }
 
 // idempotencyKey reads the header; "" is none.

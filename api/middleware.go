@@ -67,7 +67,12 @@ func (s *Server) log(r *http.Request, x *exchange, status int, took time.Duratio
 	level := slog.LevelInfo
 	if status >= 500 || x.cut {
 		attrs = append(attrs, slog.Any("error", x.err))
-		if r.Context().Err() == nil { // else the client hung up
+		refused, ours := errors.AsType[*problem](x.err)
+		switch {
+		case r.Context().Err() != nil: // the client hung up
+		case ours && refused.cause == nil && refused.code == ServiceUnavailable:
+			level = slog.LevelWarn // a bound of ours: the client asks too much at a time
+		default:
 			level = slog.LevelError
 		}
 	}

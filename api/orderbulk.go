@@ -2,9 +2,11 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // orderRow tells what became of one order of a bulk request.
@@ -35,6 +37,10 @@ func (m *orderMeta) count(o sales.Outcome) {
 	}
 }
 
+// maxBulkItems is how many items the orders of a request may have together: what a
+// transaction takes in a few seconds.
+const maxBulkItems = 50_000
+
 // createOrders answers POST /api/orders/bulk.
 func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
@@ -54,8 +60,12 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rows, broken := make([]sales.Row, len(elements)), make([]error, len(elements))
+	items := 0
 	for i, element := range elements {
 		rows[i], broken[i] = orderOf(element)
+		if items += len(rows[i].Items); items > maxBulkItems {
+			return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in all", maxBulkItems)}}
+		}
 	}
 	results, err := s.sales.Ingest(r.Context(), tenant(r), rows)
 	if err != nil {

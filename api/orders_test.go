@@ -392,3 +392,37 @@ func TestAnErasedNameIsInNoKeptAnswer(t *testing.T) {
 		t.Errorf("sent again, the answer is %s, want no name", got.body)
 	}
 }
+
+func TestAKeyWithoutCustomersGetsNoNamesByRepeatingARequest(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustOrder(t, order("1", `"customer":{"id":"7","name":"Zoë"}`))
+	cancel := call{method: "POST", path: "/api/orders/1/cancel", header: keyed("k"), wantStatus: 200, want: []string{"Zoë"}}
+	a.try(t, cancel)
+	cancel.key = a.mustKey(t, a.tenant, "orders:read,orders:write")
+	cancel.wantStatus, cancel.wantCode, cancel.want = 422, IdempotencyKeyReused, nil
+	if got := a.try(t, cancel); strings.Contains(string(got.body), "Zoë") {
+		t.Errorf("the answer is %s, want no name", got.body)
+	}
+}
+
+func TestABulkIsBoundedByItsItems(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	items := strings.TrimSuffix(strings.Repeat(`{"sku":"M","quantity":1,"unit_price":1},`, 5000), ",")
+	var orders []string
+	for n := range 11 {
+		orders = append(orders, fmt.Sprintf(`{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[%s]}`, n, items))
+	}
+	a.try(t, call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`,
+		wantStatus: 422, wantCode: ValidationError, want: []string{"must have at most 50000 items in all"}})
+	a.mustOrders(t, 0, 0, 0)
+}
+
+func TestReversedDaysOfAListAreAFault(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, path := range []string{"/api/orders", "/api/products"} {
+		a.try(t, call{path: path + "?from=2026-03-02&to=2026-03-01", wantStatus: 400, wantCode: InvalidParameter, want: []string{"must not be before from"}})
+	}
+}

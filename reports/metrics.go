@@ -27,18 +27,27 @@ type Sums struct {
 	Refunds          money.Cents
 }
 
-// Add adds what another group has.
+// Add adds what another group has. It panics where a sum would need more than 64
+// bits, as PostgreSQL fails there: a wrong figure is worse than none.
 func (s *Sums) Add(o Sums) {
-	s.Orders += o.Orders
-	s.Items += o.Items
-	s.Units += o.Units
-	s.UnitsWithoutCost += o.UnitsWithoutCost
-	s.Revenue += o.Revenue
-	s.Discounts += o.Discounts
-	s.Tax += o.Tax
-	s.Cost += o.Cost
-	s.RefundCount += o.RefundCount
-	s.Refunds += o.Refunds
+	s.Orders = added(s.Orders, o.Orders)
+	s.Items = added(s.Items, o.Items)
+	s.Units = added(s.Units, o.Units)
+	s.UnitsWithoutCost = added(s.UnitsWithoutCost, o.UnitsWithoutCost)
+	s.Revenue = added(s.Revenue, o.Revenue)
+	s.Discounts = added(s.Discounts, o.Discounts)
+	s.Tax = added(s.Tax, o.Tax)
+	s.Cost = added(s.Cost, o.Cost)
+	s.RefundCount = added(s.RefundCount, o.RefundCount)
+	s.Refunds = added(s.Refunds, o.Refunds)
+}
+
+func added[N ~int64](a, b N) N {
+	sum := a + b
+	if (sum < a) != (b < 0) {
+		panic("reports: a sum needs more than 64 bits")
+	}
+	return sum
 }
 
 // places are where a row's sumColumns are read to.

@@ -43,10 +43,10 @@ type dimension struct {
 var (
 	category = dimension{2, "coalesce(p.category_id, 0)", `
 		coalesce((select c.name from categories c where c.tenant_id = $1 and c.id = g.key),
-		         (select p.category_name from sold_products p where p.tenant_id = $1 and p.category_id = g.key order by p.id desc limit 1))`}
+		         (select p.category_name from sold_products p where p.tenant_id = $1 and p.category_id = g.key order by p.id desc limit 1), g.key::text)`}
 	seller = dimension{3, "coalesce(p.seller_id, 0)", `
 		coalesce((select s.name from sellers s where s.tenant_id = $1 and s.id = g.key),
-		         (select p.seller_name from sold_products p where p.tenant_id = $1 and p.seller_id = g.key order by p.id desc limit 1))`}
+		         (select p.seller_name from sold_products p where p.tenant_id = $1 and p.seller_id = g.key order by p.id desc limit 1), g.key::text)`}
 	product  = dimension{kind: 4, of: "i.sold_id"}
 	customer = dimension{of: "coalesce(o.customer_id, 0)"}
 )
@@ -101,7 +101,7 @@ func (f flight) ask(q question, answers *[]answer) {
 	label := "null::text"
 	switch {
 	case slices.Contains(q.by, byChannel):
-		label = "(select c.label from channels c where c.tenant_id = $1 and c.identifier = g.channel)"
+		label = "coalesce((select c.label from channels c where c.tenant_id = $1 and c.identifier = g.channel), g.channel)"
 	case slices.Contains(q.by, byKey):
 		label = q.key.name
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,6 +178,10 @@ func (c console) tellTenant(cmd *cli.Command, done string, t tenancy.Tenant, mor
 	})
 }
 
+// given keeps an empty value from meaning the default: a variable of a script that
+// is not set must not change a tenant.
+func given(value string) string { return cmp.Or(value, " ") }
+
 // applySettings writes the flags that are set into a tenant. A plan other than
 // enterprise takes a limit of the tenant's own away, unless one is given: that is
 // a fault, which the tenant's rules name.
@@ -185,7 +190,7 @@ func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
 		t.Name = cmd.String("name")
 	}
 	if cmd.IsSet("plan") {
-		t.Plan = tenancy.Plan(cmd.String("plan"))
+		t.Plan = tenancy.Plan(given(cmd.String("plan")))
 		if t.Plan != tenancy.Enterprise {
 			t.RateLimit = nil
 		}
@@ -195,9 +200,9 @@ func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
 		t.RateLimit = &limit
 	}
 	if cmd.IsSet("timezone") {
-		t.Timezone = cmd.String("timezone")
+		t.Timezone = given(cmd.String("timezone"))
 	}
 	if cmd.IsSet("currency") {
-		t.Currency = cmd.String("currency")
+		t.Currency = given(cmd.String("currency"))
 	}
 }

@@ -180,7 +180,7 @@ func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]Dif
 		}
 		all, err := months(ctx, tx, tenant, zone)
 		for _, month := range all {
-			for _, check := range []func(context.Context, pgx.Tx, []any) ([]Difference, error){verifyRollups, verifyOrders, verifyRefunds} {
+			for _, check := range []func(context.Context, pgx.Tx, []any) ([]Difference, error){verifyRollups, verifyOrders, verifyCancellations, verifyRefunds} {
 				differences, err := check(ctx, tx, daysOf(tenant, month, zone))
 				if err != nil || len(found) >= limit {
 					return err
@@ -272,6 +272,19 @@ func verifyOrders(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, err
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
 		   and i.facts <> array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost]
 		 order by o.number`, args)
+}
+
+// verifyCancellations compares the copies of placed_at, by which reports find what
+// was cancelled in a range.
+func verifyCancellations(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, error) {
+	begins, ends := args[2].([]time.Time), args[3].([]time.Time)
+	rows, _ := tx.Query(ctx, `
+		select 'cancellation of order ' || o.number as what, 'placed_at' as figure, c.placed_at::text as stored, o.placed_at::text as facts
+		  from orders o
+		  join cancellations c on c.tenant_id = $1 and c.order_id = o.id
+		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
+		 order by o.number`, args[0], begins[0], ends[len(ends)-1]) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowToStructByName[Difference])
 }
 
 func verifyRefunds(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, error) {

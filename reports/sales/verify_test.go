@@ -24,6 +24,7 @@ func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
 		    from sales_rollups where kind = 1 limit 1`, "rollup of day 1999-01-01, channel pos", "units"},
 		{`update orders set tax = tax + 1`, "order A", "tax"},
 		{`update order_items set discount = discount + 1`, "order A", "revenue"},
+		{`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at) select tenant_id, id, '1999-01-01', now() from orders`, "cancellation of order A", "placed_at"},
 		{`update refunds set amount = amount + 1`, "refund ", "refunds"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
