@@ -2,12 +2,14 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -38,6 +40,24 @@ func (s *Server) startReport(r *http.Request) (end func(), err error) {
 		return nil, errReports
 	}
 	return func() { s.reporting.give(id) }, nil
+}
+
+// runReport computes what was asked for, unless that is faulty or too much runs
+// already, and hands it on.
+func runReport[Q, A any](s *Server, r *http.Request, faults error, compute func(context.Context, tenancy.Tenant, Q) (A, error), asked Q, write func(A) error) error {
+	if faults != nil {
+		return faults
+	}
+	end, err := s.startReport(r)
+	if err != nil {
+		return err
+	}
+	defer end()
+	got, err := compute(r.Context(), principal(r).Tenant, asked)
+	if err != nil {
+		return err
+	}
+	return write(got)
 }
 
 // periodJSON is days, both included.
@@ -178,21 +198,11 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	pages := q.pages()
 	asked.Page, asked.PerPage, asked.Explain = pages.Page, pages.PerPage, q.flag("explain")
-	if err := q.err(); err != nil {
-		return err
-	}
-	end, err := s.startReport(r)
-	if err != nil {
-		return err
-	}
-	defer end()
-	got, err := s.reports.Products(r.Context(), principal(r).Tenant, asked)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, reportAnswer{
-		Success: true, Data: shapes(got.Rows, productRowShape), Meta: metaOf(pages, got.Count),
-		Explain: explainShape(got.Explain, places{"rows": "data"}),
+	return runReport(s, r, q.err(), s.reports.Products, asked, func(got reports.Products) error {
+		return writeJSON(w, http.StatusOK, reportAnswer{
+			Success: true, Data: shapes(got.Rows, productRowShape), Meta: metaOf(pages, got.Count),
+			Explain: explainShape(got.Explain, places{"rows": "data"}),
+		})
 	})
 }
 
@@ -217,19 +227,9 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	asked.Explain = q.flag("explain")
-	if err := q.err(); err != nil {
-		return err
-	}
-	end, err := s.startReport(r)
-	if err != nil {
-		return err
-	}
-	defer end()
-	got, err := s.reports.Channels(r.Context(), principal(r).Tenant, asked)
-	if err != nil {
-		return err
-	}
-	return writeReport(w, shapes(got.Rows, channelRowShape), explainShape(got.Explain, places{"rows": "data"}))
+	return runReport(s, r, q.err(), s.reports.Channels, asked, func(got reports.Channels) error {
+		return writeReport(w, shapes(got.Rows, channelRowShape), explainShape(got.Explain, places{"rows": "data"}))
+	})
 }
 
 type customersJSON struct {
@@ -291,21 +291,11 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	pages := q.pages()
 	asked.Page, asked.PerPage, asked.Explain = pages.Page, pages.PerPage, q.flag("explain")
-	if err := q.err(); err != nil {
-		return err
-	}
-	end, err := s.startReport(r)
-	if err != nil {
-		return err
-	}
-	defer end()
-	got, err := s.reports.Customers(r.Context(), principal(r).Tenant, asked)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, reportAnswer{
-		Success: true, Data: customersShape(got, asked.Range, mayName(r)), Meta: metaOf(pages, got.Customers),
-		Explain: explainShape(got.Explain, places{"summary": "data.summary", "rows": "data.customers"}),
+	return runReport(s, r, q.err(), s.reports.Customers, asked, func(got reports.Customers) error {
+		return writeJSON(w, http.StatusOK, reportAnswer{
+			Success: true, Data: customersShape(got, asked.Range, mayName(r)), Meta: metaOf(pages, got.Customers),
+			Explain: explainShape(got.Explain, places{"summary": "data.summary", "rows": "data.customers"}),
+		})
 	})
 }
 
@@ -392,16 +382,9 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err := body.faults.Err(); err != nil {
 		return err
 	}
-	end, err := s.startReport(r)
-	if err != nil {
-		return err
-	}
-	defer end()
-	got, err := s.reports.Custom(r.Context(), principal(r).Tenant, asked)
-	if err != nil {
-		return err
-	}
-	return writeReport(w, customShape(got, asked), explainShape(got.Explain, places{"rows": "data.rows", "totals": "data.totals"}))
+	return runReport(s, r, nil, s.reports.Custom, asked, func(got reports.Custom) error {
+		return writeReport(w, customShape(got, asked), explainShape(got.Explain, places{"rows": "data.rows", "totals": "data.totals"}))
+	})
 }
 
 type reconciliationJSON struct {

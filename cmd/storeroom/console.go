@@ -148,11 +148,11 @@ func findTenant(ctx context.Context, db *tenancy.DB, flag, slug string) (tenancy
 
 // withTenant opens what the commands about one tenant's rows need, and finds the
 // tenant.
-func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenancy.DB, tenancy.Tenant) error, flags ...string) error {
+func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenancy.DB, tenancy.Tenant, config) error, flags ...string) error {
 	if err := require(cmd, append([]string{"tenant"}, flags...)...); err != nil {
 		return err
 	}
-	db, _, err := c.openAdmin(ctx)
+	db, cfg, err := c.openAdmin(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenan
 	if err != nil {
 		return err
 	}
-	return f(db, tenant)
+	return f(db, tenant, cfg)
 }
 
 // noTenant says which flag names a tenant that there is not.

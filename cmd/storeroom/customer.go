@@ -25,7 +25,7 @@ func (c console) customerCommand() *cli.Command {
 }
 
 func (c console) eraseCustomer(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
 		id := cmd.String("id")
 		err := sales.New(db).EraseCustomer(ctx, t.ID, id)
 		if errors.Is(err, tenancy.ErrNotFound) {

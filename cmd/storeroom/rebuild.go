@@ -25,7 +25,7 @@ func (c console) rebuildCommand() *cli.Command {
 }
 
 func (c console) rebuild(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
 		begin := time.Now()
 		anew, changed, err := countDays(ctx, db, t)
 		if err == nil && !anew {

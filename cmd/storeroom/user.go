@@ -44,25 +44,18 @@ func (c console) userCommand() *cli.Command {
 // withPeople opens what the user commands need, finds their tenant and puts what
 // they refuse into words.
 func (c console) withPeople(ctx context.Context, cmd *cli.Command, f func(*people.Store, tenancy.Tenant, config) error) error {
-	db, cfg, err := c.openAdmin(ctx)
-	if err != nil {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, tenant tenancy.Tenant, cfg config) error {
+		err := f(people.New(db), tenant, cfg)
+		switch email := cmd.String("email"); {
+		case errors.Is(err, tenancy.ErrNotFound):
+			return fmt.Errorf("--email: %s is no member of tenant %s", email, tenant.Slug)
+		case errors.Is(err, tenancy.ErrConflict):
+			return fmt.Errorf("--email: %s is a member of tenant %s already", email, tenant.Slug)
+		case errors.Is(err, people.ErrLastOwner):
+			return fmt.Errorf("--email: %s is the last owner of tenant %s: make somebody else an owner first", email, tenant.Slug)
+		}
 		return err
-	}
-	defer db.Close()
-	tenant, err := findTenant(ctx, db, "tenant", cmd.String("tenant"))
-	if err != nil {
-		return err
-	}
-	err = f(people.New(db), tenant, cfg)
-	switch email := cmd.String("email"); {
-	case errors.Is(err, tenancy.ErrNotFound):
-		return fmt.Errorf("--email: %s is no member of tenant %s", email, tenant.Slug)
-	case errors.Is(err, tenancy.ErrConflict):
-		return fmt.Errorf("--email: %s is a member of tenant %s already", email, tenant.Slug)
-	case errors.Is(err, people.ErrLastOwner):
-		return fmt.Errorf("--email: %s is the last owner of tenant %s: make somebody else an owner first", email, tenant.Slug)
-	}
-	return err
+	})
 }
 
 func (c console) createUser(ctx context.Context, cmd *cli.Command) error {

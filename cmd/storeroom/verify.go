@@ -46,7 +46,7 @@ type differenceJSON struct {
 }
 
 func (c console) verify(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
 		v, err := newVerification(ctx, db, t)
 		if err != nil {
 			return err
