@@ -120,10 +120,23 @@ func note(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
 	return nil
 }
 
-// clientAddress names where a request comes from: the peer, or, where the peer is
-// a trusted proxy, the last address in X-Forwarded-For that is not one. IPv6 is
-// named by its /64, which is what one customer of a network has.
+// clientAddress names where a request comes from. IPv6 is named by its /64, which
+// is what one customer of a network has.
 func (s *Server) clientAddress(r *http.Request) string {
+	address := s.client(r)
+	switch {
+	case !address.IsValid():
+		return "unknown"
+	case address.Is6():
+		prefix, _ := address.Prefix(64) // 64 bits are always there
+		return prefix.String()
+	}
+	return address.String()
+}
+
+// client is where a request comes from: the peer, or, where the peer is a trusted
+// proxy, the last address in X-Forwarded-For that is not one.
+func (s *Server) client(r *http.Request) (address netip.Addr) {
 	address, ok := parseAddress(r.RemoteAddr)
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(forwarded) {
@@ -136,14 +149,7 @@ func (s *Server) clientAddress(r *http.Request) string {
 		}
 		address = before
 	}
-	switch {
-	case !ok:
-		return "unknown"
-	case address.Is6():
-		prefix, _ := address.Prefix(64) // 64 bits are always there
-		return prefix.String()
-	}
-	return address.String()
+	return address
 }
 
 func (s *Server) trusts(address netip.Addr) bool {

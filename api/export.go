@@ -130,6 +130,14 @@ func setWriteDeadline(w http.ResponseWriter, in time.Duration) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(in))
 }
 
+// slowForm is how long a form of the pages may take to arrive: it is short.
+const slowForm = 5 * time.Second
+
+// setReadDeadline bounds how long the rest of a request may take to arrive.
+func setReadDeadline(w http.ResponseWriter, in time.Duration) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(in))
+}
+
 // slots bounds what a tenant may have running at a time.
 type slots struct {
 	mu    sync.Mutex

@@ -147,12 +147,20 @@ func (s *Server) recover(next http.Handler) http.Handler {
 // however busy the rest is.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if underAPI(r.URL.RawPath) || underSettings(r.URL.RawPath) {
-			defer s.inFlight.Add(-1)
-			if s.inFlight.Add(1) > s.limits.inFlight {
-				s.fail(w, r, &problem{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
-				return
-			}
+		running, most := &s.inFlight, s.limits.inFlight
+		switch {
+		case underSettings(r.URL.RawPath):
+			// Anybody may open a page: who holds many must not keep keys from the API.
+			running, most = &s.pages, s.limits.pages
+			setReadDeadline(w, slowForm)
+		case !underAPI(r.URL.RawPath):
+			next.ServeHTTP(w, r)
+			return
+		}
+		defer running.Add(-1)
+		if running.Add(1) > most {
+			s.fail(w, r, &problem{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
+			return
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -71,6 +71,7 @@ type Server struct {
 
 	mux       *chi.Mux
 	inFlight  atomic.Int64
+	pages     atomic.Int64 // like inFlight
 	exports   *slots
 	workbooks *slots
 	reporting *slots
@@ -80,7 +81,8 @@ type Server struct {
 
 // limits bound what requests may cost; tests lower them.
 type limits struct {
-	inFlight int64         // requests under /api and /settings at a time
+	inFlight int64         // requests under /api at a time
+	pages    int64         // those under /settings
 	body     int64         // bytes of a body
 	bulkBody int64         // bytes of the body of a bulk request
 	deadline time.Duration // of a handler
@@ -105,7 +107,7 @@ func New(o Options) *Server {
 		workbooks: newSlots(workbooksPerTenant),
 		reporting: newSlots(reportsPerTenant),
 		bulks:     newSlots(bulksPerTenant),
-		limits:    limits{inFlight: 512, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
+		limits:    limits{inFlight: 512, pages: 64, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
 	}
 	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
 	for _, r := range s.routes() {
@@ -252,7 +254,8 @@ func (s *Server) finish(h handler) http.HandlerFunc {
 // mount serves what is under /settings. The pages route by the whole path: what is in
 // the access log is the pattern of theirs, never the token of a link.
 func (s *Server) mount(o settings.Options) {
-	o.Address = s.clientAddress
+	o.Address = func(r *http.Request) string { return s.client(r).String() }
+	o.Network = s.clientAddress
 	o.Failed = func(r *http.Request, err error) (passing bool) {
 		exchangeOf(r).err = err
 		return problemOf(err).code == ServiceUnavailable

@@ -109,7 +109,7 @@ func TestThePagesTakeTheWayOfEveryRequest(t *testing.T) {
 
 func TestPagesAreCountedAmongWhatIsInFlight(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), func(s *Server) { s.limits.inFlight = 0 })
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.pages = 0 })
 	if got, _ := a.page(t, "GET", "/settings/sign-in", "", nil); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
 		t.Errorf("= %d, want 503", got.StatusCode)
 	}

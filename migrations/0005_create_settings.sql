@@ -2,8 +2,9 @@
 --
 -- People, their memberships, sessions and one-time links belong to no tenant: who
 -- signs in has not chosen one yet. The runtime role has no privilege on these
--- tables; each function below does one thing, and asks for the proof that goes
--- with it: the hash of a session's or link's token, or the password's hash.
+-- tables; each function below does one thing. Those about a person ask for a proof:
+-- the hash of a session's or link's token, or the password's hash. Those about the
+-- members of a tenant act in the current one, and trust their caller with the role.
 
 drop policy tenant on memberships;
 alter table memberships no force row level security;
@@ -55,7 +56,7 @@ alter table audit_log force row level security;
 create policy tenant on audit_log
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
-grant select, insert on audit_log to storeroom_runtime;
+grant select, insert (tenant_id, user_id, actor, address, action, target, details) on audit_log to storeroom_runtime;
 
 -- person_by_email is for checking a password.
 create function person_by_email(address text)
@@ -157,6 +158,7 @@ begin
         return false;
     end if;
     delete from sessions s where s.user_id = person and s.token_hash <> token;
+    delete from one_time_links l using users u where u.id = person and l.email = u.email and l.purpose = 'reset';
     update sessions s set token_hash = successor, confirmed_at = now() where s.token_hash = token;
     return true;
 end $$;
@@ -176,7 +178,8 @@ $$;
 
 -- change_member gives a member of the current tenant another role, or with null
 -- removes them, and ends their sessions. It returns the e-mail and what was
--- done: changed, or why nothing was: absent, or last_owner.
+-- done: changed, or why nothing was: absent, same, or last_owner. With an owner
+-- the links end that nobody has used yet.
 create function change_member(person bigint, new_role text)
 returns table (email text, before text, outcome text)
 language plpgsql security definer
@@ -195,7 +198,13 @@ begin
     elsif before = 'owner' and new_role is distinct from 'owner'
           and not exists (select from memberships m where m.tenant_id = tenant and m.role = 'owner' and m.user_id <> person) then
         outcome := 'last_owner';
+    elsif before = new_role then
+        outcome := 'same';
     else
+        -- What an owner began ends with the owner.
+        if before = 'owner' then
+            delete from one_time_links l where l.tenant_id = tenant;
+        end if;
         if new_role is null then
             delete from memberships m where m.tenant_id = tenant and m.user_id = person;
         else
@@ -244,7 +253,7 @@ as $$
       from one_time_links l
       join tenants t on t.id = l.tenant_id
      where l.token_hash = token and l.expires_at > now()
-       and (l.purpose = 'invitation' or l.anywhere or l.tenant_id = all (
+       and (l.purpose = 'invitation' or l.anywhere or array[l.tenant_id] = array(
                select m.tenant_id from memberships m join users u on u.id = m.user_id where u.email = l.email))
 $$;
 
@@ -289,7 +298,7 @@ begin
     select u.id into person from users u join one_time_links l on l.email = u.email where l.token_hash = token for update of u;
     delete from one_time_links l
      where l.token_hash = token and l.purpose = 'reset' and l.expires_at > now()
-       and (l.anywhere or l.tenant_id = all (select m.tenant_id from memberships m where m.user_id = person));
+       and (l.anywhere or array[l.tenant_id] = array(select m.tenant_id from memberships m where m.user_id = person));
     if not found then
         return null;
     end if;

@@ -149,8 +149,9 @@ func (p *Pages) createKey(w http.ResponseWriter, r *http.Request, v visit) error
 	for _, permission := range r.PostForm["permission"] {
 		form.Ticked[permission] = true
 	}
+	form.Request = request // sent again, it is still the same key
 	wanted := keys.NewKey{Name: form.Name, Request: request}
-	days, err := strconv.Atoi(form.Lifetime)
+	days, err := strconv.ParseInt(form.Lifetime, 10, 16)
 	if err != nil {
 		days = -1 // no choice of ours
 	}
@@ -255,7 +256,7 @@ func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
 	if err := p.throttle(r, bucket{"k:" + v.Tenant.Slug, keyCreation}); err != nil {
 		return err
 	}
-	hours, err := strconv.Atoi(page.Overlap)
+	hours, err := strconv.ParseInt(page.Overlap, 10, 16)
 	if err != nil {
 		hours = -1 // no choice of ours
 	}

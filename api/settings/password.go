@@ -129,6 +129,11 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ visit) error {
 	if err != nil {
 		return err
 	}
+	if old, held := p.token(r); held {
+		if err := p.People.SignOut(r.Context(), old, false); err != nil {
+			return err
+		}
+	}
 	p.remember(w, session)
 	http.Redirect(w, r, "/settings", http.StatusSeeOther)
 	return nil

@@ -44,8 +44,9 @@ type Options struct {
 	// BaseURL is where browsers find the service. It decides the cookie; see
 	// CheckBaseURL.
 	BaseURL *url.URL
-	// Address is that of the client, behind whatever proxies are trusted.
-	Address func(*http.Request) string
+	// Address is that of the client, behind whatever proxies are trusted, for the
+	// audit log; Network names what tries of passwords are counted by, nil for Address.
+	Address, Network func(*http.Request) string
 	// Failed notes for the log what is no doing of the person's, and says whether
 	// trying again may help.
 	Failed func(*http.Request, error) (passing bool)
@@ -62,6 +63,9 @@ type Pages struct {
 // New returns the handler of /settings and everything below it. It panics on a
 // template that does not parse: they are part of the program.
 func New(o Options) http.Handler {
+	if o.Network == nil {
+		o.Network = o.Address
+	}
 	p := &Pages{Options: o, templates: parseTemplates(), secure: o.BaseURL.Scheme == "https", cookie: "storeroom-insecure"}
 	if p.secure {
 		p.cookie = "__Host-storeroom"

@@ -70,7 +70,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 // throttlePassword slows down whoever tries passwords of an account. The account's
 // own bucket comes last, so that one address alone can never empty it for others.
 func (p *Pages) throttlePassword(r *http.Request, email string) error {
-	address, account := p.Address(r), people.Account(email)
+	address, account := p.Network(r), people.Account(email)
 	buckets := []bucket{{"pa:" + address, perAddress}}
 	if account != "" {
 		buckets = append(buckets, bucket{"ph:" + address + " " + account, perAccountHere}, bucket{"p:" + account, perAccount})

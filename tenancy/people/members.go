@@ -57,6 +57,8 @@ func (s *Store) changeMember(ctx context.Context, tenant tenancy.ID, by tenancy.
 			return tenancy.ErrNotFound
 		case "last_owner":
 			return ErrLastOwner
+		case "same":
+			return nil
 		}
 		entry := tenancy.Entry{Action: "member.remove", Target: *done[0].Email, Details: map[string]any{"role": *done[0].Before}}
 		if role != nil {

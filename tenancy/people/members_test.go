@@ -282,6 +282,40 @@ func TestAReset(t *testing.T) {
 			t.Errorf("ResetAnywhere as the role that serves = %v, want SQLSTATE 42501", err)
 		}
 	})
+	t.Run("ends with the membership, and with a change of the password", func(t *testing.T) {
+		m := s.mustMember(t, s.a, "leaver@example.com", tenancy.Viewer)
+		link := must(t)(s.Reset(ctx, s.a.ID, s.by(), m.Email))
+		session := s.mustSignIn(t, m.Email, password)
+		if _, err := s.ChangePassword(ctx, session, m.Email, password, next); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
+			t.Errorf("Use after a change of the password = %v, want ErrEnded", err)
+		}
+		link = must(t)(s.Reset(ctx, s.a.ID, s.by(), m.Email))
+		if err := s.Remove(ctx, s.a.ID, s.by(), m.UserID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
+			t.Errorf("Use after the removal = %v, want ErrEnded", err)
+		}
+	})
+	t.Run("and an invitation end with the owner who might have made them", func(t *testing.T) {
+		rogue := s.mustMember(t, s.a, "rogue@example.com", tenancy.Owner)
+		s.mustMember(t, s.a, "victim@example.com", tenancy.Viewer)
+		links := []Token{
+			must(t)(s.Reset(ctx, s.a.ID, s.by(), "victim@example.com")),
+			must(t)(s.Invite(ctx, s.a.ID, s.by(), "rogue2@example.com", tenancy.Owner)),
+		}
+		if err := s.Remove(ctx, s.a.ID, s.by(), rogue.UserID); err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range links {
+			if _, err := s.Open(ctx, link); !isEnded(err) {
+				t.Errorf("Open = %v, want ErrEnded", err)
+			}
+		}
+	})
 	t.Run("by an owner ends when the account opens another tenant", func(t *testing.T) {
 		m := s.mustMember(t, s.a, "joiner@example.com", tenancy.Viewer)
 		link, anywhere := must(t)(s.Reset(ctx, s.a.ID, s.by(), m.Email)), Token("")

@@ -4,7 +4,9 @@
 // A person has one account in the whole service and a membership with a role in
 // each of their tenants. The tables of people belong to no tenant, and the role
 // that serves may not touch them: each function of the database that is called
-// here does one thing and asks for its proof. A token, of a session or of a link,
+// here does one thing. Those about a person ask for the hash of a session, a link
+// or a password; those about the members of a tenant act in the one that the
+// transaction is in, and trust the pages to have asked for the role. A token, of a session or of a link,
 // is 256 random bits; the database knows its SHA-256 only.
 package people
 
@@ -62,13 +64,20 @@ func (t Token) Reveal() string { return string(t) }
 type Store struct {
 	db     *tenancy.DB
 	hashes chan struct{} // taken while a password is hashed
+	queue  chan struct{} // taken by those who hash or wait to
 }
 
 // atOnce bounds how many passwords are hashed at a time: each takes 19 MiB.
-const atOnce = 4
+// waiting is how many may hash or wait: more would not be served in time.
+const (
+	atOnce  = 4
+	waiting = 32
+)
 
 // New returns the people in db.
-func New(db *tenancy.DB) *Store { return &Store{db, make(chan struct{}, atOnce)} }
+func New(db *tenancy.DB) *Store {
+	return &Store{db, make(chan struct{}, atOnce), make(chan struct{}, waiting)}
+}
 
 // Session is who is signed in, and where.
 type Session struct {
@@ -146,6 +155,12 @@ func (s *Store) check(ctx context.Context, email, password string) (person, erro
 
 // hashing runs f when fewer than atOnce others run. It waits two seconds at most.
 func (s *Store) hashing(ctx context.Context, f func()) error {
+	select {
+	case s.queue <- struct{}{}:
+		defer func() { <-s.queue }()
+	default:
+		return tenancy.ErrBusy
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	select {

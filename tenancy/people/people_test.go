@@ -82,7 +82,7 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Store{hashes: make(chan struct{}, atOnce)}
+		s := &Store{hashes: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce+1)}
 		release := make(chan struct{})
 		running, most := 0, 0
 		var mu sync.Mutex
@@ -109,6 +109,10 @@ func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
 		}
 		go func() { results <- hash() }()
 		synctest.Wait()
+		begun = time.Now()
+		if err := hash(); !errors.Is(err, tenancy.ErrBusy) || time.Since(begun) != 0 {
+			t.Errorf("one more than may wait = %v after %v, want ErrBusy at once", err, time.Since(begun))
+		}
 		close(release)
 		for range atOnce + 1 {
 			if err := <-results; err != nil {
