@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -78,9 +79,10 @@ func LinkURL(base *url.URL, token people.Token) string {
 
 type memberPage struct {
 	people.Member
-	Roles []choice
-	Again again
-	Fault string
+	Chosen string // role, as the form was filled in
+	Roles  []choice
+	Again  again
+	Fault  string
 }
 
 func (p *Pages) member(r *http.Request, v visit) (people.Member, error) {
@@ -105,7 +107,7 @@ func (p *Pages) showMember(w http.ResponseWriter, r *http.Request, v visit) erro
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "member", v, memberPage{Member: m, Roles: roles, Again: passwordAgain(v)})
+	return p.show(w, http.StatusOK, "member", v, memberPage{Member: m, Chosen: string(m.Role), Roles: roles, Again: passwordAgain(v)})
 }
 
 func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, v visit) error {
@@ -127,7 +129,7 @@ func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, v visit, ch
 	if err != nil {
 		return err
 	}
-	page := memberPage{Member: m, Roles: roles}
+	page := memberPage{Member: m, Chosen: cmp.Or(r.PostFormValue("role"), string(m.Role)), Roles: roles}
 	if page.Again, err = p.confirm(w, r, v); err != nil {
 		return err
 	}
@@ -164,7 +166,7 @@ func (p *Pages) resetMember(w http.ResponseWriter, r *http.Request, v visit) err
 	if err != nil {
 		return err
 	}
-	page := memberPage{Member: m, Roles: roles}
+	page := memberPage{Member: m, Chosen: cmp.Or(r.PostFormValue("role"), string(m.Role)), Roles: roles}
 	if page.Again, err = p.confirm(w, r, v); err != nil {
 		return err
 	}

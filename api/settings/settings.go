@@ -192,7 +192,7 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		session, err := p.People.Session(r.Context(), token, slug)
 		switch {
 		case errors.Is(err, people.ErrEnded):
-			p.forget(w)
+			// The cookie stays: another tab may have renewed the session meanwhile.
 			return p.askToSignIn(w, r)
 		case err != nil:
 			return err
