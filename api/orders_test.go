@@ -418,11 +418,3 @@ func TestABulkIsBoundedByItsItems(t *testing.T) {
 		wantStatus: 422, wantCode: ValidationError, want: []string{"must have at most 50000 items in all"}})
 	a.mustOrders(t, 0, 0, 0)
 }
-
-func TestReversedDaysOfAListAreAFault(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	for _, path := range []string{"/api/orders", "/api/products"} {
-		a.try(t, call{path: path + "?from=2026-03-02&to=2026-03-01", wantStatus: 400, wantCode: InvalidParameter, want: []string{"must not be before from"}})
-	}
-}

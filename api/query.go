@@ -204,9 +204,6 @@ func (q *query) days(r *http.Request) (from, before time.Time, err error) {
 	if day := q.day("to"); day != nil {
 		before = tenancy.StartOfDay(day.AddDate(0, 0, 1), zone)
 	}
-	if !from.IsZero() && !before.IsZero() && !from.Before(before) {
-		q.faults.Add("to", "must not be before from")
-	}
 	return from, before, nil
 }
 
