@@ -82,9 +82,7 @@ func (s *Store) Adjust(ctx context.Context, by Actor, id int64, r AdjustRequest,
 		entries []Adjustment
 	)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
-		b.Queue(lockByID, by.Tenant, id)
-		tenancy.QueueRows(b, &locked, productByID, by.Tenant, id)
-		tenancy.QueueRows(b, &stock, stockByID, by.Tenant, id)
+		queueLocked(b, by.Tenant, id, &locked, &stock)
 		queueFacts(b, &facts, by.Tenant, id, Changes{WarehouseID: r.WarehouseID})
 	}, func(b *pgx.Batch) error {
 		if len(locked) == 0 {

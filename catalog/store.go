@@ -69,11 +69,26 @@ const productColumns = `
 const (
 	productByID  = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
 	productBySKU = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.sku = $2`
-	// The lock comes first and alone: what is read after it, names of references
-	// included, is as it stands once the lock is held.
 	lockByID  = `select id from products where tenant_id = $1 and id = $2 for update`
 	stockByID = `select warehouse_id, quantity from stock where tenant_id = $1 and product_id = $2 order by warehouse_id`
 )
+
+// queueLocked locks a product and reads it with its stock. The lock comes first and
+// alone: what is read after it, names of references included, is as it stands once
+// the lock is held. A product that was committed between the two is not locked, and
+// counts as absent.
+func queueLocked(b *pgx.Batch, tenant tenancy.ID, id int64, p *[]Product, stock *[]Stock) {
+	var held []found
+	tenancy.QueueRows(b, &held, lockByID, tenant, id)
+	b.Queue(productByID, tenant, id).Query(func(rows pgx.Rows) (err error) {
+		*p, err = pgx.CollectRows(rows, pgx.RowToStructByName[Product])
+		if len(held) == 0 {
+			*p = nil
+		}
+		return err
+	})
+	tenancy.QueueRows(b, stock, stockByID, tenant, id)
+}
 
 // Product returns one product. It returns ErrNotFound.
 func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Product, error) {
@@ -133,9 +148,7 @@ func (s *Store) change(ctx context.Context, by Actor, id int64, precondition Pre
 		result []Product
 	)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
-		b.Queue(lockByID, by.Tenant, id)
-		tenancy.QueueRows(b, &locked, productByID, by.Tenant, id)
-		tenancy.QueueRows(b, &stock, stockByID, by.Tenant, id)
+		queueLocked(b, by.Tenant, id, &locked, &stock)
 		queueFacts(b, &facts, by.Tenant, id, c)
 	}, func(b *pgx.Batch) error {
 		if len(locked) == 0 {
@@ -196,9 +209,7 @@ func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Pre
 		stock  []Stock
 	)
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
-		b.Queue(lockByID, by.Tenant, id)
-		tenancy.QueueRows(b, &locked, productByID, by.Tenant, id)
-		tenancy.QueueRows(b, &stock, stockByID, by.Tenant, id)
+		queueLocked(b, by.Tenant, id, &locked, &stock)
 	}, func(b *pgx.Batch) error {
 		if len(locked) == 0 {
 			return tenancy.ErrNotFound

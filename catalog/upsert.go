@@ -182,12 +182,13 @@ func lookUp(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, round
 			}
 		}
 	}
-	var locked []Product
+	var locked []found
+	var products []Product
 	var stock []productStock
 	references := map[Kind]*[]found{}
 	b := &pgx.Batch{}
-	b.Queue(`select id from products where tenant_id = $1 and sku = any ($2) order by sku for update`, tenant, skus)
-	tenancy.QueueRows(b, &locked, `select`+productColumns+` from products p where p.tenant_id = $1 and p.sku = any ($2)`, tenant, skus)
+	tenancy.QueueRows(b, &locked, `select id from products where tenant_id = $1 and sku = any ($2) order by sku for update`, tenant, skus)
+	tenancy.QueueRows(b, &products, `select`+productColumns+` from products p where p.tenant_id = $1 and p.sku = any ($2)`, tenant, skus)
 	tenancy.QueueRows(b, &stock, `
 		select product_id, warehouse_id, quantity from stock
 		 where tenant_id = $1 and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
@@ -199,7 +200,7 @@ func lookUp(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, round
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, fmt.Errorf("look up %d products: %w", len(skus), err)
 	}
-	return newKnowledge(locked, stock, references), nil
+	return newKnowledge(locked, products, stock, references), nil
 }
 
 type productStock struct {
@@ -207,10 +208,19 @@ type productStock struct {
 	Quantity               int32
 }
 
-func newKnowledge(locked []Product, stock []productStock, references map[Kind]*[]found) *knowledge {
+// newKnowledge leaves out the products that somebody else committed between the
+// lock and the reading: nobody holds them, so they must not be changed from what
+// was read. To the round their SKUs are new, and the insert fails on them.
+func newKnowledge(locked []found, products []Product, stock []productStock, references map[Kind]*[]found) *knowledge {
 	k := &knowledge{map[string]Product{}, map[int64][]Stock{}, map[Kind]map[int64]bool{}}
+	held := map[int64]bool{}
 	for _, p := range locked {
-		k.products[p.SKU] = p
+		held[p.ID] = true
+	}
+	for _, p := range products {
+		if held[p.ID] {
+			k.products[p.SKU] = p
+		}
 	}
 	for _, s := range stock {
 		k.stock[s.ProductID] = append(k.stock[s.ProductID], Stock{s.WarehouseID, s.Quantity})
