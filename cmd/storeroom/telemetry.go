@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/bridges/otelslog"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	oteltrace "go.opentelemetry.io/otel/trace"
+)
+
+// flushWithin bounds how long the end of the program waits for a collector.
+const flushWithin = 3 * time.Second
+
+// telemetry is what leaves the process for operators. Each signal goes out over OTLP
+// if an endpoint is set for it; metrics can also be fetched from the operations
+// port. What is neither is measured by nobody: the packages' instruments are the
+// API's empty ones then.
+type telemetry struct {
+	logs     slog.Handler // nil if they stay on stderr
+	metrics  http.Handler // nil without an operations port
+	shutdown []func(context.Context) error
+}
+
+// openTelemetry reads the standard OTEL_* variables, which are the process's own.
+// fetched says that somebody may come for the metrics.
+func openTelemetry(ctx context.Context, fetched bool, logger *slog.Logger) (_ *telemetry, err error) {
+	t := &telemetry{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("OTEL_*: %w", err), t.close())
+		}
+	}()
+	otel.SetErrorHandler(&exportErrors{logger: logger})
+	about, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName("storeroom"), semconv.ServiceVersion(version)),
+		resource.WithHost(), resource.WithFromEnv()) // the environment has the last word
+	if err != nil {
+		return nil, err
+	}
+	if exported("TRACES") {
+		exporter, err := autoexport.NewSpanExporter(ctx)
+		if err != nil {
+			return t, err
+		}
+		provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))
+		t.shutdown = append(t.shutdown, provider.Shutdown)
+		otel.SetTracerProvider(provider)
+	}
+	if exported("LOGS") {
+		exporter, err := autoexport.NewLogExporter(ctx)
+		if err != nil {
+			return t, err
+		}
+		provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(exporter)), sdklog.WithResource(about))
+		t.shutdown = append(t.shutdown, provider.Shutdown)
+		t.logs = otelslog.NewHandler("github.com/storeroom/storeroom", otelslog.WithLoggerProvider(provider))
+	}
+	return t, t.openMetrics(ctx, about, fetched)
+}
+
+func (t *telemetry) openMetrics(ctx context.Context, about *resource.Resource, fetched bool) error {
+	options := []metric.Option{metric.WithResource(about)}
+	if exported("METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return err
+		}
+		options = append(options, metric.WithReader(reader))
+	}
+	if fetched {
+		registry := prometheus.NewRegistry()
+		if err := registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
+			return err
+		}
+		reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+		if err != nil {
+			return err
+		}
+		options = append(options, metric.WithReader(reader))
+		t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	}
+	if len(options) == 1 {
+		return nil
+	}
+	provider := metric.NewMeterProvider(options...)
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	otel.SetMeterProvider(provider)
+	return runtime.Start(runtime.WithMeterProvider(provider))
+}
+
+// exported says whether a signal has somewhere to go.
+func exported(signal string) bool {
+	return !strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") &&
+		os.Getenv("OTEL_"+signal+"_EXPORTER") != "none" &&
+		cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) != ""
+}
+
+// close sends what is still in memory. A collector that is away loses it: that is no
+// reason to end otherwise than well.
+func (t *telemetry) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
+	defer cancel()
+	for _, shutdown := range t.shutdown {
+		if err := shutdown(ctx); err != nil {
+			otel.Handle(err)
+		}
+	}
+	return nil
+}
+
+// exportErrors tells of a collector that is away, at most once a minute, and not over
+// OTLP.
+type exportErrors struct {
+	logger *slog.Logger
+	told   atomic.Int64 // Unix seconds
+}
+
+// Handle is called by the exporters.
+func (e *exportErrors) Handle(err error) {
+	now := time.Now().Unix()
+	if told := e.told.Load(); now-told >= 60 && e.told.CompareAndSwap(told, now) {
+		e.logger.Warn("telemetry is not delivered", "error", err)
+	}
+}
+
+// traced adds the ids of the trace that a line belongs to.
+type traced struct{ slog.Handler }
+
+// Handle writes one line.
+func (h traced) Handle(ctx context.Context, r slog.Record) error {
+	if span := oteltrace.SpanContextFromContext(ctx); span.IsValid() {
+		r.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps the ids on the lines of derived loggers.
+func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
+
+// WithGroup keeps them too.
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
