@@ -41,7 +41,8 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 }
 
 // identify finds out who asks and counts the request.
-func (s *Server) identify(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() { countAuth(r, err) }()
 	p, err := s.resolve(w, r)
 	if err != nil {
 		return err
@@ -49,7 +50,9 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) error {
 	s.keys.Used(p)
 	exchangeOf(r).principal = p
 	tenant := strconv.FormatInt(int64(p.Tenant.ID), 10)
-	if err := note(w, r, s.limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())); err != nil {
+	d := s.limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())
+	countDecision(r, "plan", string(p.Tenant.Plan), d)
+	if err := note(w, r, d); err != nil {
 		return err
 	}
 	if p.Tenant.Suspended {
@@ -69,7 +72,8 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principa
 		}
 	}
 	address := "a:" + s.clientAddress(r)
-	if err == nil && keys.Check(token) == nil {
+	invalid := keys.Check(token)
+	if err == nil && invalid == nil {
 		// A key in use must be looked up again and again; strangers at its address
 		// must not keep it from that.
 		peeked := note(w, r, s.limiter.PeekToken(r.Context(), address, strangers))
@@ -80,15 +84,17 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principa
 		if err == nil {
 			return p, nil
 		}
-		if !errors.Is(err, keys.ErrUnknown) {
+		if invalid = err; !errors.Is(err, keys.ErrUnknown) {
 			return nil, &problem{code: ServiceUnavailable, cause: err}
 		}
 	}
-	if limited := note(w, r, s.limiter.TakeToken(r.Context(), address, strangers)); limited != nil {
+	d := s.limiter.TakeToken(r.Context(), address, strangers)
+	countDecision(r, "address", "", d)
+	if limited := note(w, r, d); limited != nil {
 		return nil, limited
 	}
 	if err == nil {
-		err = &problem{code: InvalidAPIKey}
+		err = &problem{code: InvalidAPIKey, cause: invalid}
 	}
 	return nil, err
 }

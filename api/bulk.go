@@ -88,6 +88,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 		meta.count(result.Outcome)
 		shown[i] = bulkRowOf(i, rows[i], result)
 	}
+	countRows(r, "product", meta.Created+meta.Updated)
 	return writeJSON(w, bulkStatus(meta.Failed), success{Success: true, Data: shown, Meta: meta})
 }
 

@@ -2,11 +2,14 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/csvexport"
@@ -37,7 +40,7 @@ func (s *Server) exportProducts(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	file := &download{w: w, kind: "text/csv; charset=utf-8; header=present", name: "products.csv"}
+	file := &download{w: w, slow: s.limits.slowReader, kind: "text/csv; charset=utf-8; header=present", name: "products.csv"}
 	write := func(to io.Writer) error { return s.writeCSV(r, f, to) }
 	if format == "ndjson" {
 		file.kind, file.name = "application/x-ndjson", "products.ndjson"
@@ -79,6 +82,7 @@ func (s *Server) writeNDJSON(r *http.Request, f catalog.Filter, to io.Writer) er
 // cannot be taken for a whole one.
 type download struct {
 	w     http.ResponseWriter
+	slow  time.Duration // how long the client may take for a part
 	begun bool
 	kind  string // of content
 	name  string
@@ -117,9 +121,9 @@ func (d *download) begin() {
 	d.w.WriteHeader(http.StatusOK)
 }
 
-// Write sends a part. The client has slowReader for each.
+// Write sends a part.
 func (d *download) Write(b []byte) (int, error) {
-	setWriteDeadline(d.w, slowReader)
+	setWriteDeadline(d.w, d.slow)
 	d.begin()
 	return d.w.Write(b)
 }
@@ -140,26 +144,32 @@ func setReadDeadline(w http.ResponseWriter, in time.Duration) {
 
 // slots bounds what a tenant may have running at a time.
 type slots struct {
+	kind  metric.MeasurementOption
 	mu    sync.Mutex
 	most  int
 	taken map[tenancy.ID]int
 }
 
-func newSlots(most int) *slots { return &slots{most: most, taken: map[tenancy.ID]int{}} }
+func newSlots(kind string, most int) *slots {
+	return &slots{kind: workSets.of(kind), most: most, taken: map[tenancy.ID]int{}}
+}
 
 func (s *slots) take(id tenancy.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken[id] >= s.most {
+		workRefused.Add(context.Background(), 1, s.kind)
 		return false
 	}
 	s.taken[id]++
+	workActive.Add(context.Background(), 1, s.kind)
 	return true
 }
 
 func (s *slots) give(id tenancy.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	workActive.Add(context.Background(), -1, s.kind)
 	if s.taken[id]--; s.taken[id] == 0 {
 		delete(s.taken, id)
 	}

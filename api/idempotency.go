@@ -39,6 +39,7 @@ func (s *Server) once(h handler) handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		fingerprint := idempotency.FingerprintOf(r.Method+maySee(r), r.URL.RawPath, body)
 		ctx, claim, before, err := idempotency.Begin(r.Context(), s.db, tenant(r), key, fingerprint)
+		countOnce(r, before != nil, err)
 		switch {
 		case err != nil:
 			return err

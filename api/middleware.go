@@ -34,29 +34,38 @@ func exchangeOf(r *http.Request) *exchange {
 // principal is who asks, or nil.
 func principal(r *http.Request) *keys.Principal { return exchangeOf(r).principal }
 
-// observe gives a request its id and writes its one line of the access log.
+// observe gives a request its id and its span, measures it and writes its one line of
+// the access log.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
 		x := &exchange{id: requestID(r)}
-		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+		ctx, span := startSpan(r)
+		r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 		if r.Method == http.MethodHead {
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
 		}
 		w.Header().Set("X-Request-Id", x.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		recorded := &recorder{ResponseWriter: w}
-		begun := time.Now()
-		defer func() { s.log(r, x, recorded.status, time.Since(begun)) }()
+		measureArrival(r, 1)
+		defer func() {
+			route, took := chi.RouteContext(r.Context()).RoutePattern(), time.Since(begun)
+			s.log(r, x, route, recorded.status, took)
+			measureArrival(r, -1)
+			measureAnswer(r, route, recorded.status, took)
+			endSpan(span, r, x, route, recorded.status)
+		}()
 		next.ServeHTTP(recorded, r)
 	})
 }
 
 // log writes info for whatever the client did, error for what is our fault. Never
 // a key, a body or a path: the route's pattern names the place.
-func (s *Server) log(r *http.Request, x *exchange, status int, took time.Duration) {
+func (s *Server) log(r *http.Request, x *exchange, route string, status int, took time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("method", r.Method),
-		slog.String("route", chi.RouteContext(r.Context()).RoutePattern()),
+		slog.String("route", route),
 		slog.Int("status", status),
 		slog.Duration("duration", took),
 		slog.String("request_id", x.id),
@@ -152,7 +161,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		case underSettings(r.URL.RawPath):
 			// Anybody may open a page: who holds many must not keep keys from the API.
 			running, most = &s.pages, s.limits.pages
-			setReadDeadline(w, slowForm)
+			setReadDeadline(w, s.limits.slowForm)
 		case !underAPI(r.URL.RawPath):
 			next.ServeHTTP(w, r)
 			return

@@ -72,11 +72,16 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var meta orderMeta
-	shown := make([]orderRow, len(results))
+	shown, taken := make([]orderRow, len(results)), 0
 	for i, result := range results {
 		meta.count(result.Outcome)
+		if result.Outcome == sales.Created {
+			taken += len(rows[i].Items)
+		}
 		shown[i] = orderRowOf(i, rows[i], result, broken[i])
 	}
+	countRows(r, "order", meta.Created)
+	countRows(r, "item", taken)
 	return writeJSON(w, bulkStatus(meta.Failed), success{Success: true, Data: shown, Meta: meta})
 }
 

@@ -174,6 +174,8 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if results[0].Outcome == sales.Unchanged {
 		return writeOrder(w, r, http.StatusOK, o)
 	}
+	countRows(r, "order", 1)
+	countRows(r, "item", len(o.Lines))
 	w.Header().Set("Location", "/api/orders/"+url.PathEscape(o.Number))
 	return writeOrder(w, r, http.StatusCreated, o)
 }

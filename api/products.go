@@ -212,6 +212,7 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	countRows(r, "product", 1)
 	w.Header().Set("Location", "/api/products/"+strconv.FormatInt(p.ID, 10))
 	return writeProduct(w, http.StatusCreated, p, nil)
 }

@@ -35,6 +35,9 @@ func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if results[0].Outcome == sales.Created {
+		countRows(r, "refund", 1)
+	}
 	return writeRefund(w, o, results[0])
 }
 

@@ -94,7 +94,7 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	days := periodShape(report.Range)
-	file := &download{w: w, kind: "text/csv; charset=utf-8; header=present", name: kind + "_" + days.From + "_" + days.To + "." + format}
+	file := &download{w: w, slow: s.limits.slowReader, kind: "text/csv; charset=utf-8; header=present", name: kind + "_" + days.From + "_" + days.To + "." + format}
 	if format == xlsxFormat {
 		file.kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 	}

@@ -81,11 +81,13 @@ type Server struct {
 
 // limits bound what requests may cost; tests lower them.
 type limits struct {
-	inFlight int64         // requests under /api at a time
-	pages    int64         // those under /settings
-	body     int64         // bytes of a body
-	bulkBody int64         // bytes of the body of a bulk request
-	deadline time.Duration // of a handler
+	inFlight   int64         // requests under /api at a time
+	pages      int64         // those under /settings
+	body       int64         // bytes of a body
+	bulkBody   int64         // bytes of the body of a bulk request
+	deadline   time.Duration // of a handler
+	slowReader time.Duration // see the constant
+	slowForm   time.Duration // likewise
 }
 
 // New returns a Server with all its routes.
@@ -103,11 +105,11 @@ func New(o Options) *Server {
 		version: o.Version,
 		mux:     chi.NewMux(),
 
-		exports:   newSlots(exportsPerTenant),
-		workbooks: newSlots(workbooksPerTenant),
-		reporting: newSlots(reportsPerTenant),
-		bulks:     newSlots(bulksPerTenant),
-		limits:    limits{inFlight: 512, pages: 64, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second},
+		exports:   newSlots("export", exportsPerTenant),
+		workbooks: newSlots("workbook", workbooksPerTenant),
+		reporting: newSlots("report", reportsPerTenant),
+		bulks:     newSlots("bulk", bulksPerTenant),
+		limits:    limits{inFlight: 512, pages: 64, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second, slowReader: slowReader, slowForm: slowForm},
 	}
 	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
 	for _, r := range s.routes() {
@@ -234,7 +236,7 @@ func (s *Server) serve(r route) http.Handler {
 			}
 		}
 		if deadline > 0 {
-			setWriteDeadline(w, deadline+slowReader)
+			setWriteDeadline(w, deadline+s.limits.slowReader)
 		}
 		ctx, cancel := context.WithTimeout(req.Context(), cmp.Or(deadline, s.limits.deadline))
 		defer cancel()

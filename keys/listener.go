@@ -27,6 +27,7 @@ type listener struct {
 	config *pgx.ConnConfig
 	cache  *cache
 	logger *slog.Logger
+	sure   time.Time // of every change before this moment, or when nobody could know better
 }
 
 func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
@@ -37,7 +38,7 @@ func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "storeroom keys"
 	}
-	l := &listener{config, c, logger}
+	l := &listener{config, c, logger, time.Now()}
 	// It is called by whatever reads from the connection, the round trip included:
 	// what was sent before that trip's answer has been handled when it returns.
 	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.changed(n.Payload) }
@@ -85,7 +86,7 @@ func (l *listener) listen(ctx context.Context, listening func()) error {
 	}
 	// What changed while nobody listened has left no trace.
 	l.cache.flush()
-	l.cache.confirm(began)
+	l.confirm(ctx, began)
 	listening()
 	for ctx.Err() == nil {
 		if err := await(ctx, conn, began.Add(beatEvery)); err != nil {
@@ -97,9 +98,16 @@ func (l *listener) listen(ctx context.Context, listening func()) error {
 		if err := within(ctx, beatWithin, conn.Ping); err != nil {
 			return fmt.Errorf("confirm the listener's connection: %w", err)
 		}
-		l.cache.confirm(began)
+		l.confirm(ctx, began)
 	}
 	return nil
+}
+
+// confirm notes that every change before the moment at has arrived.
+func (l *listener) confirm(ctx context.Context, at time.Time) {
+	l.cache.confirm(at)
+	invalidationLag.Record(ctx, time.Since(l.sure).Seconds())
+	l.sure = at
 }
 
 func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -44,9 +45,10 @@ type Resolver struct {
 	misses  atomic.Uint64
 	uses    uses
 
-	running context.Context // until Close
-	close   context.CancelFunc
-	tasks   sync.WaitGroup
+	observed metric.Registration
+	running  context.Context // until Close
+	close    context.CancelFunc
+	tasks    sync.WaitGroup
 }
 
 // Open starts a Resolver. listenURL names the same database for a connection of
@@ -59,6 +61,9 @@ func Open(ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers
 	if err != nil {
 		return nil, err
 	}
+	if r.observed, err = r.observe(); err != nil {
+		return nil, fmt.Errorf("observe the keys: %w", err)
+	}
 	r.running, r.close = context.WithCancel(context.WithoutCancel(ctx))
 	r.tasks.Go(func() { l.run(r.running) })
 	r.tasks.Go(func() { r.flushEachMinute(r.running) })
@@ -70,6 +75,7 @@ func Open(ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers
 func (r *Resolver) Close() error {
 	r.close()
 	r.tasks.Wait()
+	_ = r.observed.Unregister() // it fails for no reason that matters now
 	return r.flushUses(context.WithoutCancel(r.running))
 }
 

@@ -20,11 +20,13 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // ID is a tenant's number.
@@ -54,7 +56,11 @@ const (
 )
 
 // DB is a pool of connections of one role.
-type DB struct{ pool *pgxpool.Pool }
+type DB struct {
+	pool     *pgxpool.Pool
+	waiting  atomic.Int64 // for a connection
+	observed metric.Registration
+}
 
 // Open parses a connection string and connects. Timeouts of the server side are
 // set unless the string sets them: 10 s a statement, 2 s for a lock, 10 s idle in
@@ -87,20 +93,28 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	}
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
+	config.ConnConfig.Tracer = flights{}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	db := &DB{pool}
+	db := &DB{pool: pool}
 	if err := db.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, err
+	}
+	if db.observed, err = db.observePool(); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("observe the database: %w", err)
 	}
 	return db, nil
 }
 
 // Close waits for queries in flight and closes every connection.
-func (db *DB) Close() { db.pool.Close() }
+func (db *DB) Close() {
+	_ = db.observed.Unregister() // it fails for no reason that matters now
+	db.pool.Close()
+}
 
 // Ping makes one round trip.
 func (db *DB) Ping(ctx context.Context) error {
@@ -333,7 +347,14 @@ const (
 		       set_config('plan_cache_mode', 'force_custom_plan', true), set_config('work_mem', '32MB', true)`
 )
 
-func (id ID) setting() string { return strconv.FormatInt(int64(id), 10) }
+// setting is the value of app.tenant_id. A caller without a tenant sees nothing, and
+// has a fault that somebody should hear of.
+func (id ID) setting() string {
+	if id <= 0 {
+		violations.Add(context.Background(), 1, withoutTenant)
+	}
+	return strconv.FormatInt(int64(id), 10)
+}
 
 func (db *DB) send(ctx context.Context, b *pgx.Batch) error {
 	conn, err := db.acquire(ctx)
@@ -342,18 +363,6 @@ func (db *DB) send(ctx context.Context, b *pgx.Batch) error {
 	}
 	defer conn.Release()
 	return conn.SendBatch(ctx, b).Close()
-}
-
-// acquire waits a second for a connection: under load an early 503 serves
-// everybody better than a long queue.
-func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	within, cancel := context.WithTimeout(ctx, acquireWithin)
-	defer cancel()
-	conn, err := db.pool.Acquire(within)
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil, ErrBusy
-	}
-	return conn, err
 }
 
 func again(f func() error) error {
