@@ -37,7 +37,7 @@ race: test-servers ## run all tests with the race detector (needs a C compiler)
 screenshots: test-servers ## write pictures of every settings page to .local/screenshots
 	@exec bin/with-servers go test -count=1 -run '^TestEveryPage$$' ./api/settings/browser -screenshots '$(CURDIR)/.local/screenshots'
 
-bench: go ## measure on a million products and two million orders (10 minutes; the first time 6 more): make bench BENCH='-run ^get -clients 8'
+bench: build ## measure on a million products and two million orders (10 minutes; the first time 6 more): make bench BENCH='-run ^get -clients 8'
 	@sh deploy/local/install.sh postgresql redis
 	@$(GOBUILD) -o bin/bench ./cmd/bench
 	@exec bin/bench $(BENCH)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -41,9 +42,20 @@ func testOptions(t *testing.T) options {
 	}
 }
 
+// mustBuild makes the program.
+func mustBuild(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "storeroom")
+	if out, err := exec.Command("go", "build", "-o", program, "../storeroom").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
+	o.program = mustBuild(t)
 	full, empty := mustFill(t, fullShops(o.products, o.orders)), mustFill(t, emptyShops(o.products, o.orders))
 	var first, second strings.Builder
 	if err := measure(t.Context(), o, full, empty, &first); err != nil {

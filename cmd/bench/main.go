@@ -40,6 +40,7 @@ type options struct {
 	clients  []int
 	rounds   int
 	time     time.Duration // of a round
+	program  string
 	profile  string
 	database string
 	redis    string
@@ -69,6 +70,7 @@ func parseFlags() options {
 	})
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each scenario")
 	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "length of a round")
+	flag.StringVar(&o.program, "program", "bin/storeroom", "the program itself, for what telemetry costs: a `file` that make build makes")
 	flag.StringVar(&o.profile, "profile", "", "write a processor profile of the measuring to this `file`")
 	flag.StringVar(&o.database, "database", "", "`URL` of a superuser on a PostgreSQL to spare, instead of a private one; the passwords of its storeroom roles change")
 	flag.StringVar(&o.redis, "redis", "", "`URL` of a Redis, instead of a private one")
@@ -150,6 +152,11 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 		return err
 	}
 	defer func() { err = errors.Join(err, empty.close()) }()
+	telemetry, err := openWatched(ctx, o.program, full, fullDatabase, o.redis)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, telemetry.close()) }()
 
 	path := filepath.Join(o.dir, "last.json")
 	before, err := loadReport(path, o.products, o.orders)
@@ -165,7 +172,7 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 		return err
 	}
 	if err := profiled(o.profile, func() error {
-		return r.measureAll(ctx, o, scenarios(full, empty, o.products, o.orders), before, out)
+		return r.measureAll(ctx, o, scenarios(full, empty, telemetry, o.products, o.orders), before, out)
 	}); err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ const (
 
 // scenarios is the whole table: reads before writes, so that every run reads the
 // same rows.
-func scenarios(full, empty *service, products, sold int) []scenario {
-	all := keyed(full)
+func scenarios(full, empty *service, telemetry *watched, products, sold int) []scenario {
+	all := append(keyed(full), telemetries(full, telemetry)...)
 	all = append(all, lists(full, products)...)
 	all = append(all, searches(full)...)
 	all = append(all, neighbourhood(full, empty)...)

@@ -31,6 +31,7 @@ type service struct {
 	limiter *ratelimit.Limiter
 	handler http.Handler
 	floors  *floors
+	peppers string // as a variable holds them
 	log     *os.File
 	servers []*http.Server
 
@@ -73,7 +74,8 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
 	pepper := make([]byte, 32)
 	rand.Read(pepper)
-	peppers, err := keys.ParsePeppers("1:" + hex.EncodeToString(pepper))
+	s.peppers = "1:" + hex.EncodeToString(pepper)
+	peppers, err := keys.ParsePeppers(s.peppers)
 	if err != nil {
 		return s, err
 	}
