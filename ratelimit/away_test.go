@@ -2,9 +2,11 @@ package ratelimit
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -170,6 +172,173 @@ func TestFlushedRedisGoesOn(t *testing.T) {
 	})
 	if stats := l.Stats(); stats.Errors != 0 || stats.Redis != 9 || stats.Local != 0 {
 		t.Errorf("Stats = %+v, want 9 decisions by Redis and no errors", stats)
+	}
+}
+
+// A Redis that answers, but executes nothing, is away like one that does not answer,
+// until it executes again. It does not come and go meanwhile.
+func TestARedisThatServesNobodyIsAway(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name       string
+		hurt, mend []any
+	}{
+		{"it has no memory left", []any{"config", "set", "maxmemory", "1"}, []any{"config", "set", "maxmemory", "0"}},
+		{"it was made a replica", []any{"replicaof", "127.0.0.1", "1"}, []any{"replicaof", "no", "one"}},
+		{"it has another password", []any{"config", "set", "requirepass", "other"}, []any{"config", "set", "requirepass", ""}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 100
+			redis, name, log := mustServe(t), unused(t), &journalled{}
+			client := mustDial(t, redis.url())
+			do := func(args []any) {
+				if err := client.Do(t.Context(), args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l, err := open(t.Context(), redis.url(), slog.New(slog.NewTextHandler(log, nil)), short(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+			conn := client.Conn() // stays signed in
+			defer conn.Close()
+			if err := conn.Ping(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			do(test.hurt)
+			conn.Do(t.Context(), "client", "kill", "skipme", "yes") // so that new ones have to sign in
+			others := start(t, []*Limiter{l}, unused(t), unused(t), unused(t), unused(t), unused(t), unused(t))
+			until := time.Now().Add(20 * short(0).beat)
+			for taken := 0; taken < limit/2 || time.Now().Before(until); taken++ {
+				if d := l.Take(t.Context(), name, limit); !d.Local || d.Allowed != (taken < limit) {
+					t.Fatalf("Take no. %d = %+v, want a decision in memory", taken, d)
+				}
+			}
+			others.stop()
+			if count := strings.Count(log.String(), "redis is"); count != 1 {
+				t.Errorf("the log has %d lines about Redis, want 1:\n%s", count, log)
+			}
+			if err := conn.Do(t.Context(), test.mend...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "Redis knows what was admitted without it", func() bool {
+				d := l.Peek(t.Context(), name, limit)
+				return !d.Local && d.Remaining == 0
+			})
+		})
+	}
+}
+
+// journalled is a log that is read while it is written.
+type journalled struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journalled) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journalled) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// Whatever happens to Redis under load, as it runs in production: everybody gets an
+// answer all the time, and 5 s after its return it decides again.
+func TestUnderLoadAFaultEndsSoonAfterItsCause(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name       string
+		hurt, mend func(*testing.T, *server)
+		stays      bool // Redis decides all the time
+	}{
+		{"killed and started", func(t *testing.T, s *server) { s.stop(t) }, func(t *testing.T, s *server) { s.start(t) }, false},
+		{"hung", func(t *testing.T, s *server) { s.signal(t, syscall.SIGSTOP) }, func(t *testing.T, s *server) { s.signal(t, syscall.SIGCONT) }, false},
+		{"flushed", func(t *testing.T, s *server) {
+			client := mustDial(t, s.url())
+			if err := errors.Join(client.FlushAll(t.Context()).Err(), client.ScriptFlush(t.Context()).Err()); err != nil {
+				t.Fatal(err)
+			}
+		}, func(*testing.T, *server) {}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			redis := mustServe(t)
+			instances := []*Limiter{mustOpen(t, redis.url(), standard), mustOpen(t, redis.url(), standard)}
+			load := start(t, instances, unused(t), unused(t), unused(t))
+			eventually(t, "Redis decides", func() bool { return load.redis.Load() > 100 })
+			test.hurt(t, redis)
+			if !test.stays {
+				eventually(t, "all know that it is gone", func() bool { return instances[0].Stats().Away && instances[1].Stats().Away })
+			}
+			before := load.redis.Load() + load.memory.Load()
+			eventually(t, "decisions go on", func() bool { return load.redis.Load()+load.memory.Load() > before+100 })
+			test.mend(t, redis)
+			mended := time.Now()
+			for decided := load.redis.Load(); load.redis.Load() < decided+100 || instances[0].Stats().Away || instances[1].Stats().Away; time.Sleep(5 * time.Millisecond) {
+				if time.Since(mended) > 5*time.Second {
+					t.Fatal("Redis does not decide 5 s after its return")
+				}
+			}
+			load.stop()
+			load.checkPatient(t)
+			if test.stays && (instances[0].Stats().Away || instances[1].Stats().Away) {
+				t.Error("a Redis that was flushed was given up")
+			}
+		})
+	}
+}
+
+// load asks instances all the time, and counts who answered.
+type load struct {
+	redis, memory atomic.Int64
+	slowest       atomic.Int64 // in nanoseconds
+	done          atomic.Bool
+	askers        sync.WaitGroup
+}
+
+// start asks every instance about every name, some 200 times a second each.
+func start(t *testing.T, instances []*Limiter, names ...string) *load {
+	var l load
+	for _, limiter := range instances {
+		for _, name := range names {
+			l.askers.Go(func() {
+				for ; !l.done.Load(); time.Sleep(5 * time.Millisecond) {
+					began := time.Now()
+					d := limiter.Take(t.Context(), name, 1_000_000)
+					if took := int64(time.Since(began)); took > l.slowest.Load() {
+						l.slowest.Store(took)
+					}
+					if d.Local {
+						l.memory.Add(1)
+					} else {
+						l.redis.Add(1)
+					}
+				}
+			})
+		}
+	}
+	t.Cleanup(l.stop)
+	return &l
+}
+
+func (l *load) stop() {
+	l.done.Store(true)
+	l.askers.Wait()
+}
+
+// checkPatient fails if somebody waited as long as a flight may last: patience is 50 ms,
+// but the tests beside this one leave little of the processors.
+func (l *load) checkPatient(t *testing.T) {
+	t.Helper()
+	if slowest := time.Duration(l.slowest.Load()); slowest >= flightTime {
+		t.Errorf("a decision took %v", slowest)
 	}
 }
 

@@ -51,10 +51,9 @@ const (
 // patience: its own hiccup is not a Redis that is late. The time of a flight bounds
 // that.
 type line struct {
-	client *redis.Client
+	nodes  *nodes // which are away changes under mu
 	logger *slog.Logger
-	debts  func(most int) []*call // what Redis should hear before it is asked on
-	landed func(*flight)          // what became of the commands, before those who wait hear it
+	memory *memory
 	wake   chan struct{}
 
 	mu      sync.Mutex
@@ -64,12 +63,9 @@ type line struct {
 	looking bool // the timer runs
 	next    time.Time
 	timer   *time.Timer
-	broken  bool // the connection broke under the last flight
-	closed  bool
+	broken  map[*redis.Client]bool // the connection broke under the last flight
 
-	// Written under mu.
-	late atomic.Bool // a flight is overdue: nobody joins the queue
-	away atomic.Bool // Redis is gone: nothing flies until a heartbeat succeeds
+	late atomic.Bool // a flight is overdue: nobody joins the queue; written under mu
 }
 
 // flight is what is sent at once.
@@ -81,17 +77,19 @@ type flight struct {
 
 // call is one command on its way to Redis and back.
 type call struct {
-	cmd      *redis.Cmd
-	question *question     // nil for a token
-	done     chan struct{} // closed when the wait is over; nil when nobody waits
-	joined   int           // the look at which it did
-	over     bool          // done is closed
-	sent     bool          // it was part of a flight
-	landed   bool          // while somebody waited
+	cmd       *redis.Cmd
+	node      *redis.Client // that holds its key
+	operation string        // what the command is called
+	question  *question     // nil for a token
+	done      chan struct{} // closed when the wait is over; nil when nobody waits
+	joined    int           // the look at which it did
+	over      bool          // done is closed
+	sent      bool          // it was part of a flight
+	landed    bool          // while somebody waited
 }
 
-func newLine(client *redis.Client, logger *slog.Logger, m *memory) *line {
-	l := &line{client: client, logger: logger, debts: m.debts, landed: m.land, wake: make(chan struct{}, 1)}
+func newLine(nodes *nodes, logger *slog.Logger, m *memory) *line {
+	l := &line{nodes: nodes, logger: logger, memory: m, wake: make(chan struct{}, 1), broken: map[*redis.Client]bool{}}
 	l.timer = time.AfterFunc(time.Hour, l.look)
 	l.timer.Stop()
 	return l
@@ -99,9 +97,10 @@ func newLine(client *redis.Client, logger *slog.Logger, m *memory) *line {
 
 // ask sends a command and waits until it has landed, at most patience. It tells
 // whether the command went into the queue at all.
-func (l *line) ask(c *call) bool {
+func (l *line) ask(ctx context.Context, c *call) bool {
+	began := time.Now()
 	l.mu.Lock()
-	if !l.open() {
+	if !l.open(c.node) {
 		l.mu.Unlock()
 		return false
 	}
@@ -113,6 +112,7 @@ func (l *line) ask(c *call) bool {
 	}
 	l.mu.Unlock()
 	<-c.done
+	traceQuestion(ctx, began, c)
 	return true
 }
 
@@ -127,9 +127,9 @@ func (l *line) nudge() {
 func (l *line) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if f := l.board(); f != nil {
-			err := l.fly(f.calls)
-			l.landed(f)
-			l.arrive(f, err)
+			l.fly(f.calls)
+			l.memory.land(f)
+			l.arrive(f)
 			continue
 		}
 		select {
@@ -144,10 +144,10 @@ func (l *line) run(ctx context.Context) {
 func (l *line) board() *flight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.open() {
+	if l.late.Load() {
 		return nil
 	}
-	calls := l.debts(maxFlight / 2)
+	calls := l.memory.debts(maxFlight/2, l.nodes)
 	count := min(len(l.queue), maxFlight-len(calls))
 	calls = append(calls, l.queue[:count]...)
 	if l.queue = l.queue[count:]; len(l.queue) == 0 {
@@ -165,49 +165,52 @@ func (l *line) board() *flight {
 	return f
 }
 
-// fly carries a flight to Redis and back. Its error is that of the road; what
-// Redis says to a command is the command's own. A command that met a Redis which
-// did not know the script was certainly not executed, and only such a one is
-// said twice.
-func (l *line) fly(calls []*call) error {
+// fly carries a flight to Redis and back. A command that met a Redis which did not
+// know the script was certainly not executed, and only such a one is said twice.
+func (l *line) fly(calls []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), flightTime)
 	defer cancel()
-	if err := l.exec(ctx, calls); err != nil {
-		return err
-	}
+	l.exec(ctx, calls)
 	again := slices.DeleteFunc(slices.Clone(calls), func(c *call) bool {
 		return c.question == nil || !redis.HasErrorPrefix(c.cmd.Err(), "NOSCRIPT")
 	})
 	if len(again) == 0 {
-		return nil
+		return
 	}
-	if err := windowScript.Load(ctx, l.client).Err(); err != nil {
-		return err
+	for _, c := range again {
+		c.question.spell()
 	}
-	return l.exec(ctx, again)
+	l.exec(ctx, again)
 }
 
-func (l *line) exec(ctx context.Context, calls []*call) error {
-	pipe := l.client.Pipeline()
+// exec sends commands at once, each to its node. Every command has its error.
+func (l *line) exec(ctx context.Context, calls []*call) {
+	began := time.Now()
+	pipe := l.nodes.client.Pipeline()
 	for _, c := range calls {
-		pipe.Process(ctx, c.cmd) // only queues it
+		pipe.Process(ctx, once{c.cmd}) // only queues it
 	}
-	pipe.Exec(ctx) // every command has its error
-	for _, c := range calls {
-		if err := c.cmd.Err(); err != nil && !replied(err) {
-			return err
-		}
-	}
-	return nil
+	pipe.Exec(ctx)
+	measureFlight(ctx, began, calls)
 }
 
-// arrive ends the wait of everybody on a flight and draws the conclusion: a
-// Redis that cannot be reached, or did not answer within the time of a flight,
-// is gone. One connection that broke is not yet a Redis that is gone.
-func (l *line) arrive(f *flight, err error) {
+// failed tells whether an error is that of the road to a node, or of the whole node.
+// What else Redis says is one command's own.
+func failed(err error) bool { return err != nil && (!replied(err) || neverDone(err)) }
+
+// arrive ends the wait of everybody on a flight and draws the conclusion for each
+// node it went to.
+func (l *line) arrive(f *flight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	worst := make([]*call, 0, 8) // of each node: there are seldom more, so this costs nothing
 	for _, c := range f.calls {
+		i := slices.IndexFunc(worst, func(other *call) bool { return other.node == c.node })
+		if i < 0 {
+			worst = append(worst, c)
+		} else if failed(c.cmd.Err()) {
+			worst[i] = c
+		}
 		if !c.over {
 			c.landed = true
 			l.release(c)
@@ -215,15 +218,27 @@ func (l *line) arrive(f *flight, err error) {
 	}
 	l.air = slices.DeleteFunc(l.air, func(other *flight) bool { return other == f })
 	l.late.Store(slices.ContainsFunc(l.air, l.overdue))
+	for _, c := range worst {
+		if l.nodes.holding(c.key()) == c.node { // else another took over meanwhile
+			l.judge(c.node, c.cmd.Err())
+		}
+	}
+}
+
+// judge draws the conclusion of a flight about a node: one that cannot be reached,
+// serves nobody, or did not answer within the time of a flight, is gone. One
+// connection that broke is not yet a node that is gone.
+func (l *line) judge(node *redis.Client, err error) {
 	timeout, ok := errors.AsType[net.Error](err)
 	switch {
-	case err == nil:
-		l.broken = false
-		l.welcome()
-	case ok && timeout.Timeout(), neverLeft(err), l.broken:
-		l.leave(err)
+	case !failed(err):
+		delete(l.broken, node)
+		l.welcome(node)
+	case ok && timeout.Timeout(), neverDone(err), l.broken[node]:
+		delete(l.broken, node)
+		l.leave(node, err)
 	default:
-		l.broken = true
+		l.broken[node] = true
 	}
 }
 
@@ -242,22 +257,45 @@ func (l *line) releaseQueue() {
 	l.queue = nil
 }
 
-// leave gives Redis up until it gives a sign: all is decided in memory, at once.
-func (l *line) leave(err error) {
-	if !l.away.Load() {
-		l.logger.Warn("redis is away: limits are decided in memory", "error", err)
+// leave gives a node up until it gives a sign: all that it holds is decided in
+// memory, at once.
+func (l *line) leave(node *redis.Client, err error) {
+	if !l.nodes.shut.Load() && l.nodes.lose(node) {
+		l.log(node).Warn("redis is away: limits are decided in memory", "error", err)
 	}
-	l.away.Store(true)
-	l.releaseQueue()
+	l.queue = slices.DeleteFunc(l.queue, func(c *call) bool {
+		if c.node == node {
+			l.release(c)
+		}
+		return c.node == node
+	})
 }
 
-// welcome takes a sign that Redis answers.
-func (l *line) welcome() {
-	if l.away.Load() && !l.closed {
-		l.away.Store(false)
-		l.logger.Info("redis is back: it decides limits again")
+// welcome takes a sign that a node answers.
+func (l *line) welcome(node *redis.Client) {
+	if !l.nodes.shut.Load() && l.nodes.regain(node) {
+		l.memory.remind()
+		l.log(node).Info("redis is back: it decides limits again")
 		l.nudge()
 	}
+}
+
+// sweep forgets nodes that were away and hold nothing by now: others took over.
+func (l *line) sweep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, node := range l.nodes.moved() {
+		delete(l.broken, node)
+		l.welcome(node)
+	}
+}
+
+// log names the node where there are several.
+func (l *line) log(node *redis.Client) *slog.Logger {
+	if l.nodes.cluster == nil || node == nil {
+		return l.logger
+	}
+	return l.logger.With("node", node.Options().Addr)
 }
 
 func (l *line) startLooking() {
@@ -310,37 +348,24 @@ func (l *line) tire(c *call) bool {
 }
 
 // report tells how a heartbeat went.
-func (l *line) report(err error) {
+func (l *line) report(node *redis.Client, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.leave(err)
+		l.leave(node, err)
 	} else {
-		l.welcome()
+		l.welcome(node)
 	}
 }
 
-// open tells whether something may be asked now.
-func (l *line) open() bool { return !l.late.Load() && !l.away.Load() }
+// open tells whether a node may be asked now.
+func (l *line) open(node *redis.Client) bool { return !l.late.Load() && !l.nodes.gone(node) }
 
 // close ends all waits. What is asked afterwards is decided in memory.
 func (l *line) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closed = true
-	l.away.Store(true)
+	l.nodes.shut.Store(true)
 	l.releaseQueue()
 	l.timer.Stop()
-}
-
-// replied tells whether an error is what Redis said to one command.
-func replied(err error) bool {
-	_, ok := errors.AsType[redis.Error](err)
-	return ok
-}
-
-// neverLeft tells whether an error means that no command was sent.
-func neverLeft(err error) bool {
-	dial, ok := errors.AsType[*net.OpError](err)
-	return ok && dial.Op == "dial"
 }

@@ -15,12 +15,19 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/goleak"
 )
 
-// TestMain proves that Close leaves nothing running: every Limiter of every
-// test is closed by then.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain sets providers once, as the program does, and proves that Close leaves
+// nothing running: every Limiter of every test is closed by then.
+func TestMain(m *testing.M) {
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(measured)))
+	otel.SetTracerProvider(trace.NewTracerProvider(trace.WithSyncer(traced)))
+	goleak.VerifyTestMain(m)
+}
 
 func mustURL(tb testing.TB) string {
 	tb.Helper()

@@ -26,7 +26,7 @@ type memory struct {
 	mu       sync.Mutex
 	accounts *simplelru.LRU[string, *account]
 	full     *simplelru.LRU[string, time.Duration] // when a bucket is full again
-	owing    bool                                  // some account owes
+	owing    bool                                  // some account owes, whose node is there as far as is known
 }
 
 func newMemory(s settings) *memory {
@@ -70,6 +70,7 @@ type question struct {
 	fate     fate
 	verdict  verdict // when answered
 	admitted bool    // here, without Redis
+	gone     bool    // likewise, because the node was away: it hears of it on its return
 }
 
 // fate is what became of a command.
@@ -124,6 +125,7 @@ func (m *memory) decide(q *question, instances int, gone bool) (v verdict, local
 	v = a.unsettled.decide(elapsed, bound, q.cost, m.settings)
 	v.now = now
 	if v.allowed && q.cost > 0 {
+		q.gone = gone
 		q.admitted, q.leaves = true, m.settings.leaves(elapsed, bound)
 		m.settle(a, q)
 	}
@@ -167,7 +169,7 @@ func (m *memory) land(f *flight) {
 		case err == nil:
 			q.fate = answered
 			a.known.learn(q, asked, landed)
-		case neverLeft(err), replied(err) && !q.charge: // a charge that is refused would be again
+		case neverDone(err), replied(err) && !q.charge: // a charge that is refused would be again
 			q.fate = unsent
 		default:
 			q.fate = lost
@@ -202,12 +204,13 @@ func (m *memory) settle(a *account, q *question) {
 		a.unsettled.settle(q.cost)
 	default:
 		a.owed.add(q.leaves, q.cost)
-		m.owing = true
+		m.owing = m.owing || !q.gone
 	}
 }
 
-// debts returns what Redis should hear of, and takes it off the accounts.
-func (m *memory) debts(most int) (debts []*call) {
+// debts returns what Redis should hear of, and takes it off the accounts. What
+// concerns a node that is away waits for its return.
+func (m *memory) debts(most int, nodes *nodes) (debts []*call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.owing {
@@ -215,18 +218,31 @@ func (m *memory) debts(most int) (debts []*call) {
 	}
 	now := time.Since(m.started)
 	for _, a := range m.accounts.Values() {
-		a.owed.drop(now)
+		if a.owed.drop(now); len(a.owed.marks) == 0 {
+			continue
+		}
+		node := nodes.holdingName(a.name)
+		if nodes.gone(node) {
+			continue
+		}
 		for len(a.owed.marks) > 0 {
 			if len(debts) == most {
 				return debts
 			}
 			leaves, cost := a.owed.shift()
 			q := &question{name: a.name, limit: a.limit, cost: cost, charge: true, admitted: true, leaves: leaves}
-			debts = append(debts, q.ask(context.Background(), m.settings, (now+m.settings.window-leaves).Microseconds()))
+			debts = append(debts, q.ask(context.Background(), m.settings, node, (now+m.settings.window-leaves).Microseconds()))
 		}
 	}
 	m.owing = false
 	return debts
+}
+
+// remind says that a node is back that some account may owe.
+func (m *memory) remind() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owing = true
 }
 
 // token is the bucket of redis_rate in memory: the time at which it is full

@@ -20,7 +20,8 @@
 // or cannot be reached, nothing asks it any more except a heartbeat each second,
 // in the background; each instance decides in its own memory with its share of
 // the limit: L divided by the instances seen in the last minute. What was admitted
-// meanwhile is charged to Redis on its return, and it decides again.
+// meanwhile is charged to Redis on its return, and it decides again. In a cluster all
+// this holds for each node and the names that it holds.
 package ratelimit
 
 import (
@@ -34,6 +35,7 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // settings are the measures of a Limiter; tests shorten them.
@@ -102,7 +104,8 @@ type Refill struct {
 // Limiter decides for all names of one Redis. It is safe for concurrent use.
 type Limiter struct {
 	settings settings
-	client   *redis.Client
+	client   redis.UniversalClient
+	nodes    *nodes
 	tokens   *redis_rate.Limiter
 	memory   *memory
 	line     *line
@@ -112,26 +115,32 @@ type Limiter struct {
 
 	fromRedis, fromMemory, failures atomic.Uint64
 
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	observed metric.Registration
 }
 
-// Open returns a Limiter on the Redis at url (redis, rediss or unix). Only a
-// malformed url is an error: a Redis that does not answer is away, and comes
-// back as it would later. ctx bounds the first greeting and nothing after it.
+// Open returns a Limiter on the Redis at url (redis, rediss or unix), or on the
+// cluster that it names more nodes of: redis://user:password@host1:6379?addr=host2:6379&addr=host3:6379.
+// Only a malformed url is an error, which tells nothing of it: a Redis that does not
+// answer is away, and comes back as it would later. ctx bounds the first greeting and
+// nothing after it.
 func Open(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error) {
 	return open(ctx, url, logger, standard)
 }
 
 func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Limiter, error) {
-	client, err := connect(url)
+	nodes, err := connect(url)
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{settings: s, client: client, memory: newMemory(s), id: rand.Text()}
-	l.line = newLine(client, logger, l.memory)
-	l.tokens = redis_rate.NewLimiter(tokenLine{client, l.line})
+	l := &Limiter{settings: s, client: nodes.client, nodes: nodes, memory: newMemory(s), id: rand.Text()}
+	l.line = newLine(nodes, logger, l.memory)
+	l.tokens = redis_rate.NewLimiter(tokenLine{l.client, l.line})
 	l.instances.Store(1)
+	if l.observed, err = l.observe(); err != nil {
+		return nil, errors.Join(err, l.client.Close())
+	}
 	l.beat(ctx)
 	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.running.Go(func() { l.keepBeating(ctx) })
@@ -147,7 +156,7 @@ func (l *Limiter) Close() error {
 	l.cancel()
 	l.line.close()
 	l.running.Wait()
-	return l.client.Close()
+	return errors.Join(l.observed.Unregister(), l.client.Close())
 }
 
 // Take decides about one request of name, of which limit fit into every sliding
@@ -165,15 +174,18 @@ func (l *Limiter) Peek(ctx context.Context, name string, limit int) Decision {
 }
 
 func (l *Limiter) window(ctx context.Context, name string, limit, cost int) Decision {
+	began := time.Now()
 	limit = max(limit, 1)
 	v, local := l.decide(ctx, name, limit, cost)
+	measureDecision(ctx, began, local)
 	return v.decision(limit, local)
 }
 
 // decide asks Redis where it has to. What Redis has refused until a time yet to
 // come needs no other question.
 func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (v verdict, local bool) {
-	open := l.line.open()
+	node := l.nodes.holdingName(name)
+	open := l.line.open(node)
 	if open {
 		if v, known := l.memory.refused(name, limit); known {
 			l.fromRedis.Add(1)
@@ -181,8 +193,8 @@ func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (v v
 		}
 	}
 	q := &question{name: name, limit: limit, cost: cost}
-	asked := open && l.line.ask(q.ask(ctx, l.settings))
-	gone := l.line.away.Load()
+	asked := open && l.line.ask(ctx, q.ask(ctx, l.settings, node))
+	gone := l.nodes.gone(node)
 	v, local = l.memory.decide(q, int(l.instances.Load()), gone)
 	l.count(local, asked)
 	if local && !gone {
@@ -216,11 +228,13 @@ func (l *Limiter) PeekToken(ctx context.Context, name string, r Refill) Decision
 }
 
 func (l *Limiter) token(ctx context.Context, name string, r Refill, cost int) Decision {
+	began := time.Now()
 	v, err := l.redisToken(ctx, name, r, cost)
 	if err != nil {
 		v = l.memory.token(name, r, cost)
 	}
 	l.count(err != nil, !errors.Is(err, errNotAsked))
+	measureDecision(ctx, began, err != nil)
 	return v.decision(r.Burst, err != nil)
 }
 
@@ -239,20 +253,36 @@ func (l *Limiter) keepBeating(ctx context.Context) {
 	}
 }
 
-// beat tells Redis that this instance lives, and learns how many do.
+// beat tells Redis that this instance lives, and learns how many do. Each node that
+// is away is told as well: it is back when it answers.
 func (l *Limiter) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flightTime)
 	defer cancel()
-	count, err := l.redisBeat(ctx)
+	var probes sync.WaitGroup
+	for _, key := range l.nodes.witnesses() {
+		probes.Go(func() { l.probe(ctx, key) })
+	}
+	probes.Wait()
+	l.line.sweep()
+	l.nodes.remap(ctx)
+}
+
+func (l *Limiter) probe(ctx context.Context, key string) {
+	node, err := l.nodes.find(ctx, key)
+	var count int64
+	if err == nil {
+		count, err = l.redisBeat(ctx, key)
+	}
 	switch {
-	case err == nil:
+	case err == nil && key == instancesKey:
 		l.instances.Store(max(count, 1))
+	case err == nil:
 	case ctx.Err() == context.Canceled: // the Limiter is being closed
 		return
 	default:
 		l.failures.Add(1)
 	}
-	l.line.report(err)
+	l.line.report(node, err)
 }
 
 // Stats are the counters of a Limiter since it was opened, and its present
@@ -262,7 +292,7 @@ type Stats struct {
 	Local     uint64 // decisions made in memory
 	Errors    uint64 // calls that Redis did not answer in time or refused
 	Instances int    // instances seen in the last minute, as far as Redis told
-	Away      bool   // Redis is not being asked
+	Away      bool   // Redis, or a node of its cluster, is not being asked
 }
 
 // Stats returns the counters as they stand.
@@ -272,7 +302,7 @@ func (l *Limiter) Stats() Stats {
 		Local:     l.fromMemory.Load(),
 		Errors:    l.failures.Load(),
 		Instances: int(l.instances.Load()),
-		Away:      l.line.away.Load(),
+		Away:      l.nodes.someGone(),
 	}
 }
 

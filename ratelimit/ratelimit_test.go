@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestTakeCountsDownAndRefuses(t *testing.T) {
@@ -250,13 +252,77 @@ func TestTokensTellTheirNumberForAnySize(t *testing.T) {
 
 func TestOpenRefusesABadURLWithoutItsPassword(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "http://:s3cret@localhost", "redis://:s3cret@local host:6379", "redis://:s3cret@localhost:6379/x", "unix://:s3cret@"} {
+	for _, url := range []string{
+		"",
+		"http://:s3cret@localhost",
+		"redis://:s3cret@local host:6379",
+		"redis://:s3cret@localhost:6379/x",
+		"unix://:s3cret@",
+		"redis://user:s3cret#1@localhost:6379", // these would be the port
+		"redis://user:s3cret/1@localhost:6379",
+		"redis://user:s3cret?1@localhost:6379",
+		"redis://user:123/s3cret@localhost:6379/0",            // the path
+		"redis://user:123?s3cret@localhost:6379",              // an option
+		"redis://user:123?db=s3cret",                          // its value
+		"redis://localhost:6379?addr=redis://:s3cret@other:1", // an address
+		"redis://:s3cret@localhost:6379?addr=other",
+		"redis://:s3cret@localhost:6379?addr=",
+		"redis://:s3cret@localhost:6379?addr=other:1&s3cret=1",
+		"redis://:s3cret@localhost:6379?addr=other:1&read_timeout=s3cret",
+		"redis://:s3cret@localhost:6379/1?addr=other:1",
+		"http://:s3cret@localhost:6379?addr=other:1",
+		"unix:///s3cret/redis.sock?addr=other:1",
+	} {
 		l, err := Open(t.Context(), url, slog.New(slog.DiscardHandler))
 		if err == nil {
 			l.Close()
 			t.Errorf("Open(%q) succeeded", url)
-		} else if strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("Open(%q) = %v, which tells the password", url, err)
+		} else if strings.Contains(err.Error(), "s3cret") || !strings.HasPrefix(err.Error(), "parse the Redis URL: ") {
+			t.Errorf("Open(%q) = %v, want what is wrong without the password", url, err)
+		}
+	}
+}
+
+func TestAnAddressThatNamesOthersIsThatOfACluster(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		url   string
+		nodes []string // nil is a single server
+	}{
+		{"redis://:p%23w@localhost:6379/3?client_name=storeroom", nil},
+		{"rediss://localhost", nil},
+		{"redis://user:p%23w@one:1?addr=two:2&addr=%5B::3%5D:3", []string{"one:1", "two:2", "[::3]:3"}},
+		{"rediss://user:p%23w@one:1/0?addr=two:2", []string{"one:1", "two:2"}},
+		{"redis://user:p%23w@one:1/?addr=two:2&read_only=true&max_retries=5&max_redirects=-1&read_timeout=1m", []string{"one:1", "two:2"}},
+	} {
+		n, err := connect(test.url)
+		if err != nil {
+			t.Errorf("connect(%q) = %v", test.url, err)
+			continue
+		}
+		t.Cleanup(func() { n.client.Close() })
+		if test.nodes == nil {
+			if n.single == nil || n.cluster != nil {
+				t.Errorf("%s is taken for a cluster", test.url)
+			}
+			continue
+		}
+		if n.single != nil || n.cluster == nil {
+			t.Errorf("%s is taken for a single server", test.url)
+			continue
+		}
+		o := n.cluster.Options()
+		if diff := cmp.Diff(test.nodes, o.Addrs); diff != "" || o.Username != "user" || o.Password != "p#w" {
+			t.Errorf("%s: user %s, (-want +got)\n%s", test.url, o.Username, diff)
+		}
+		if secure := strings.HasPrefix(test.url, "rediss:"); secure != (o.TLSConfig != nil) {
+			t.Errorf("%s: TLS is %v", test.url, !secure)
+		}
+		if o.MaxRetries != -1 || o.MaxRedirects < 2 || o.ReadTimeout != flightTime || o.ReadOnly || !o.ContextTimeoutEnabled {
+			t.Errorf("%s: %+v is not bounded as it should be", test.url, o)
+		}
+		if l := n.holding(instancesKey); l != nil || !n.gone(nil) {
+			t.Errorf("%s: some node is known before anybody was asked", test.url)
 		}
 	}
 }

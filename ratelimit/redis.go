@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -15,14 +18,21 @@ import (
 
 // connect makes a client that gives up soon and never says anything twice: the
 // defaults of go-redis wait up to ten seconds for a server that hangs, and its
-// retries charge one request several times when replies are lost.
-func connect(address string) (*redis.Client, error) {
-	options, err := redis.ParseURL(address)
-	if parse, ok := errors.AsType[*url.Error](err); ok {
-		err = parse.Err // the whole error quotes the address, with its password
-	}
+// retries charge one request several times when replies are lost. An address that
+// names others (addr=host:port) is that of a cluster.
+func connect(address string) (*nodes, error) {
+	// The library prints a line for each dial that fails; the log says it once.
+	logging.Disable()
+	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("parse the Redis URL: %w", err)
+		return nil, parseFault(err)
+	}
+	if u.Query().Has("addr") {
+		return connectCluster(u)
+	}
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, parseFault(err)
 	}
 	options.MaxRetries = -1
 	options.ContextTimeoutEnabled = true
@@ -32,14 +42,61 @@ func connect(address string) (*redis.Client, error) {
 	options.WriteTimeout = flightTime
 	options.PoolTimeout = flightTime
 	options.MinIdleConns = pilots + 1 // and the heartbeat
-	// Maintenance notifications may stretch timeouts to ten seconds.
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	// The library prints a line for each dial that fails; the log says it once.
-	logging.Disable()
-	return redis.NewClient(options), nil
+	options.MaintNotificationsConfig = quiet()
+	client := redis.NewClient(options)
+	return &nodes{client: client, single: client}, nil
 }
 
-// windowScript keeps a list of entries "leaves:total", oldest first: when the
+// connectCluster makes the same of a cluster. What a node refuses because another
+// holds the key is said to that one: it was not executed.
+func connectCluster(u *url.URL) (*nodes, error) {
+	if strings.Trim(u.Path, "/0") != "" {
+		return nil, errors.New("parse the Redis URL: a cluster has no database but 0")
+	}
+	options, err := redis.ParseClusterURL(u.String())
+	if err != nil {
+		return nil, parseFault(err)
+	}
+	options.MaxRedirects = 3
+	options.MinRetryBackoff = time.Millisecond
+	options.MaxRetryBackoff = patience / 10
+	options.ReadOnly, options.RouteByLatency, options.RouteRandomly = false, false, false
+	options.MaxRetries = -1
+	options.ContextTimeoutEnabled = true
+	options.DialTimeout = flightTime
+	options.DialerRetries = 1
+	options.ReadTimeout = flightTime
+	options.WriteTimeout = flightTime
+	options.PoolTimeout = flightTime
+	options.MinIdleConns = pilots + 1
+	options.MaintNotificationsConfig = quiet()
+	cluster := redis.NewClusterClient(options)
+	return &nodes{client: cluster, cluster: cluster}, nil
+}
+
+// quiet refuses maintenance notifications: they may stretch timeouts to ten seconds.
+func quiet() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// parseFault says what is wrong with an address without a word of it: the errors of
+// the parsers quote it, and a password that is not encoded ends up in any part.
+func parseFault(err error) error {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return errors.New("parse the Redis URL: it is none; what is special in a password is written like %23")
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "redis: "), ":")
+	return fmt.Errorf("parse the Redis URL: %s", kind)
+}
+
+// once is a command that the library may send on to another node, but never again to
+// one that may have executed it.
+type once struct{ *redis.Cmd }
+
+// NoRetry is asked by the library.
+func (once) NoRetry() bool { return true }
+
+// windowSource keeps a list of entries "leaves:total", oldest first: when the
 // requests of the entry leave the window, in microseconds, and how many were
 // ever counted up to and with it. The head is the entry that left last: it is
 // the zero from which the others are counted. So the requests that count are
@@ -52,7 +109,7 @@ func connect(address string) (*redis.Client, error) {
 //
 // With an age it is a charge: so long ago an instance admitted cost requests while
 // it could not ask, and they count whatever the limit is.
-var windowScript = redis.NewScript(`
+const windowSource = `
 local key = KEYS[1]
 local limit, cost = tonumber(ARGV[1]), tonumber(ARGV[2])
 local window, grain = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -133,15 +190,27 @@ elseif used > 0 then
   reset = entry(1)
 end
 return {allowed and 1 or 0, math.max(limit - used, 0), now, reset - now}
-`)
+`
 
-// ask makes the call of a question; with an age, of a charge. The name is the hash
-// tag of the key, so a cluster keeps each name whole on one node.
-func (q *question) ask(ctx context.Context, s settings, age ...any) *call {
-	args := []any{"evalsha", windowScript.Hash(), 1, "rl:{" + q.name + "}", q.limit, q.cost,
+var windowScript = redis.NewScript(windowSource)
+
+// windowKey is where a name is counted. The name is the hash tag of the key, so a
+// cluster keeps each name whole on one node.
+func windowKey(name string) string { return "rl:{" + name + "}" }
+
+// ask makes the call of a question to the node that holds its name; with an age, of
+// a charge.
+func (q *question) ask(ctx context.Context, s settings, node *redis.Client, age ...any) *call {
+	args := []any{"evalsha", windowScript.Hash(), 1, windowKey(q.name), q.limit, q.cost,
 		s.window.Microseconds(), s.grain(q.limit).Microseconds()}
-	q.call = call{cmd: newCommand(ctx, append(args, age...)), question: q}
+	q.call = call{cmd: newCommand(ctx, append(args, age...)), node: node, operation: "EVALSHA", question: q}
 	return &q.call
+}
+
+// spell makes the call say the script itself to a node that does not know it.
+func (q *question) spell() {
+	args := q.cmd.Args()
+	args[0], args[1] = "eval", windowSource
 }
 
 func newCommand(ctx context.Context, args []any) *redis.Cmd {
@@ -149,6 +218,9 @@ func newCommand(ctx context.Context, args []any) *redis.Cmd {
 	cmd.SetFirstKeyPos(3)
 	return cmd
 }
+
+// key is what the command is about.
+func (c *call) key() string { return c.cmd.Args()[3].(string) }
 
 // read takes the answer out of the reply.
 func (q *question) read() (verdict, error) {
@@ -178,7 +250,7 @@ func (l *Limiter) redisToken(ctx context.Context, name string, r Refill, cost in
 
 // tokenLine sends the scripts of redis_rate down the line too.
 type tokenLine struct {
-	*redis.Client
+	redis.UniversalClient
 	line *line
 }
 
@@ -187,18 +259,21 @@ var (
 	errNotAsked = errors.New("redis is late or away")
 )
 
+// EvalSha asks by the name of the script.
 func (t tokenLine) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	return t.ask(ctx, append([]any{"evalsha", sha, len(keys), keys[0]}, args...))
+	return t.ask(ctx, "EVALSHA", append([]any{"evalsha", sha, len(keys), keys[0]}, args...))
 }
 
+// Eval asks by its text.
 func (t tokenLine) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return t.ask(ctx, append([]any{"eval", script, len(keys), keys[0]}, args...))
+	return t.ask(ctx, "EVAL", append([]any{"eval", script, len(keys), keys[0]}, args...))
 }
 
 // ask returns another command than it sent where that is still on its way.
-func (t tokenLine) ask(ctx context.Context, args []any) *redis.Cmd {
-	c := &call{cmd: newCommand(ctx, args)}
-	asked := t.line.ask(c)
+func (t tokenLine) ask(ctx context.Context, operation string, args []any) *redis.Cmd {
+	c := &call{cmd: newCommand(ctx, args), operation: operation}
+	c.node = t.line.nodes.holding(c.key())
+	asked := t.line.ask(ctx, c)
 	if c.landed {
 		return c.cmd
 	}
@@ -222,12 +297,32 @@ redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
 return redis.call('ZCARD', key)
 `)
 
-// redisBeat says that this instance is alive and returns how many are.
-func (l *Limiter) redisBeat(ctx context.Context) (int64, error) {
-	count, err := beatScript.Run(ctx, l.client, []string{"rl:instances"},
-		l.id, l.settings.window.Microseconds()).Int64()
+// redisBeat says at a key that this instance is alive and returns how many are.
+func (l *Limiter) redisBeat(ctx context.Context, key string) (int64, error) {
+	count, err := beatScript.Run(ctx, l.client, []string{key}, l.id, l.settings.window.Microseconds()).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("beat: %w", err)
 	}
 	return count, nil
+}
+
+// replied tells whether an error is what Redis said to one command.
+func replied(err error) bool {
+	_, ok := errors.AsType[redis.Error](err)
+	return ok
+}
+
+// unready are the replies of a Redis that executes nothing for anybody, or nothing
+// for us: it starts, or has lost its cluster, its master, its disk or its memory; it
+// is held up by another's script, or has other credentials by now.
+var unready = []string{
+	"LOADING", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOREPLICAS", "MISCONF", "OOM", "BUSY", "TRYAGAIN",
+	"MOVED", "ASK", "NOAUTH", "WRONGPASS", "NOPERM", "max number of clients",
+}
+
+// neverDone tells whether an error means that a command was certainly not executed,
+// and that another would not be either.
+func neverDone(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && dial.Op == "dial" || slices.ContainsFunc(unready, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }

@@ -206,8 +206,8 @@ func TestAChargeCountsAboveTheLimitAndFromItsOwnTime(t *testing.T) {
 	l, name := mustOpen(t, mustURL(t), standard), unused(t)
 	charge := func(cost int, age time.Duration) verdict {
 		q := &question{name: name, limit: 3, cost: cost}
-		c := q.ask(t.Context(), standard, age.Microseconds())
-		if !l.line.ask(c) || !c.landed {
+		c := q.ask(t.Context(), standard, l.nodes.single, age.Microseconds())
+		if !l.line.ask(t.Context(), c) || !c.landed {
 			t.Fatal("Redis was late")
 		}
 		return q.verdict
