@@ -89,7 +89,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		}
 	}
 	if !strings.Contains(url, "pool_max_conns") {
-		config.MaxConns = max(minPool, int32(4*runtime.NumCPU()))
+		config.MaxConns = max(minPool, int32(4*runtime.GOMAXPROCS(0)))
 	}
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
