@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"tenancy/tenancytest":  {"migrations", "tenancy"},
 	"ratelimit":            {},
 	"migrations":           {},
+	"deploy":               {}, // tests
 	"deploy/local":         {},
 	"deploy/local/run":     {"deploy/local"},
 }

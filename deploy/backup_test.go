@@ -1,0 +1,395 @@
+//go:build ops
+
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+const (
+	backupPepper   = "8f1d6b0e5a7c43928f1d6b0e5a7c43928f1d6b0e5a7c43928f1d6b0e5a7c4392"
+	backupPassword = "storeroom-test"
+)
+
+// aShop is little, but has something in most tables.
+var aShop = map[string]string{
+	"products.csv":    "sku,name,price,quantity,tags\nMUG-1,Enamel mug,12.50,30,kitchen\nPAN-1,Pan,40.00,4,\n",
+	"customers.csv":   "id,name,email\n7,Ada Marsh,ada@example.com\n",
+	"orders.csv":      "number,placed_at,channel,customer,discount_total,tax_total\n1001,2026-03-29T00:30:00Z,pos,,,2.40\n1002,2026-03-29T23:30:00Z,web,7,0.50,\n",
+	"order_items.csv": "order_number,sku,quantity,unit_price,unit_cost,discount\n1001,MUG-1,1,12.00,,\n1002,MUG-1,2,12.00,,\n1002,NO-SUCH,1,3.50,1.10,0.50\n",
+	"refunds.csv":     "order_number,refunded_at,amount\n1002,2026-03-30T10:00:00Z,5.00\n",
+}
+
+// TestBackup runs the scripts that the runbook names, as the roles that it names, and
+// compares every row of what comes back.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	program := buildProgram(t)
+	for name, dir := range map[string]func(t *testing.T) string{
+		"a small shop": writeShop,
+		"a real shop":  func(t *testing.T) string { return tenancytest.SharedData(t, "uci") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := dir(t)
+			d := tenancytest.New(t)
+			b := backedUp{d, program, t.TempDir(), t.TempDir()}
+			key := b.fill(t, data)
+			dump := b.dump(t)
+			restored := b.restore(t, dump)
+			if diff := cmp.Diff(fingerprints(t, d.SuperURL), fingerprints(t, restored)); diff != "" {
+				t.Errorf("tables differ (-before +restored):\n%s", diff)
+			}
+			b.checkSchema(t, restored)
+			b.checkKey(t, restored, key)
+		})
+	}
+}
+
+func TestBackupRefuses(t *testing.T) {
+	t.Parallel()
+	program := buildProgram(t)
+	d := tenancytest.New(t)
+	b := backedUp{d, program, t.TempDir(), t.TempDir()}
+	b.fill(t, writeShop(t))
+	dump := b.dump(t)
+
+	t.Run("a role that the policies hold dumps nothing, and leaves nothing behind", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		_, err := command(libpq(t, d.AdminURL), "sh", "backup/backup.sh", dir)
+		if err == nil || !strings.Contains(err.Error(), "row-level security") {
+			t.Errorf("backup.sh as the migrator = %v, want an error about row-level security", err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("it left %v", left)
+		}
+	})
+	t.Run("only BACKUP_KEEP dumps stay, the latest", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		for _, name := range []string{"storeroom-20200101T000000Z.dump", "storeroom-20200101T000000Z.dump.sha256", "storeroom-20200102T000000Z.dump", "other.dump"} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustCommand(t, append(libpq(t, b.role(t)), "BACKUP_KEEP=2"), "sh", "backup/backup.sh", dir)
+		for name, want := range map[string]bool{"storeroom-20200101T000000Z.dump": false, "storeroom-20200101T000000Z.dump.sha256": false, "storeroom-20200102T000000Z.dump": true, "other.dump": true} {
+			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+				t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+			}
+		}
+	})
+	t.Run("nothing is restored over what is there", func(t *testing.T) {
+		t.Parallel()
+		_, err := command(append(libpq(t, d.AdminURL), "STOREROOM="+program), "sh", "backup/restore.sh", dump)
+		if err == nil || !strings.Contains(err.Error(), "is not empty") {
+			t.Errorf("restore.sh over the original = %v, want that the database is not empty", err)
+		}
+	})
+	t.Run("a dump that changed since is not restored", func(t *testing.T) {
+		t.Parallel()
+		content, err := os.ReadFile(dump)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[len(content)/2] ^= 1
+		sum, err := os.ReadFile(dump + ".sha256")
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := filepath.Join(t.TempDir(), "changed.dump")
+		for name, content := range map[string][]byte{changed: content, changed + ".sha256": sum} {
+			if err := os.WriteFile(name, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = command(append(libpq(t, d.AdminURL), "STOREROOM="+program), "sh", "backup/restore.sh", changed)
+		if err == nil || !strings.Contains(err.Error(), "SHA-256") {
+			t.Errorf("restore.sh = %v, want that the SHA-256 is another", err)
+		}
+	})
+}
+
+// backedUp is a database with something in it, and where its dumps and metrics go.
+type backedUp struct {
+	*tenancytest.Database
+	program string
+	dumps   string
+	metrics string
+}
+
+func buildProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "storeroom")
+	mustCommand(t, nil, "go", "build", "-o", program, "../cmd/storeroom")
+	return program
+}
+
+func writeShop(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range aShop {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// fill makes two tenants, the data of one of them, and a key, which it returns.
+func (b backedUp) fill(t *testing.T, data string) string {
+	t.Helper()
+	environ := []string{"DATABASE_ADMIN_URL=" + b.AdminURL, "STOREROOM_KEY_PEPPERS=1:" + backupPepper}
+	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "shop", "--name", "Shop", "--timezone", "Europe/London")
+	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "empty", "--name", "Empty")
+	mustCommand(t, environ, b.program, "import", "--tenant", "shop", data)
+	var key struct{ Key string }
+	if err := json.Unmarshal([]byte(mustCommand(t, environ, b.program, "key", "create", "--tenant", "shop", "--name", "Till", "--scopes", "full", "--json")), &key); err != nil {
+		t.Fatal(err)
+	}
+	return key.Key
+}
+
+// role makes the role of the runbook and returns the URL by which it comes in.
+func (b backedUp) role(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile("backup/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sql, found := strings.Cut(string(readme), "```sql\n")
+	sql, _, closed := strings.Cut(sql, "```")
+	if !found || !closed || !strings.Contains(sql, "bypassrls") {
+		t.Fatal("backup/README.md does not begin with the SQL of the role")
+	}
+	conn := b.MustSuper(t)
+	// Other tests make the same role on the same server.
+	if _, err := conn.Exec(t.Context(), `select pg_advisory_lock(42424242)`); err != nil {
+		t.Fatal(err)
+	}
+	var exists bool
+	if err := conn.QueryRow(t.Context(), `select exists (select from pg_roles where rolname = 'storeroom_backup')`).Scan(&exists); err != nil {
+		t.Fatal(err)
+	}
+	if !exists {
+		if _, err := conn.PgConn().Exec(t.Context(), strings.ReplaceAll(sql, "PASSWORD", backupPassword)).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	u := mustURL(t, b.SuperURL)
+	u.User = url.UserPassword("storeroom_backup", backupPassword)
+	return u.String()
+}
+
+// dump runs backup.sh and returns the dump that it left.
+func (b backedUp) dump(t *testing.T) string {
+	t.Helper()
+	began := time.Now()
+	mustCommand(t, append(libpq(t, b.role(t)), "TEXTFILE_DIR="+b.metrics), "sh", "backup/backup.sh", b.dumps)
+	t.Logf("dumped in %v", time.Since(began).Round(time.Millisecond))
+	found, err := filepath.Glob(filepath.Join(b.dumps, "*.dump"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("dumps = %v, %v; want one", found, err)
+	}
+	if info, err := os.Stat(found[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s = %v, %v; want it readable by its owner alone", found[0], info, err)
+	}
+	b.checkMetric(t, "storeroom_backup_last_success_timestamp_seconds", began)
+	return found[0]
+}
+
+// restore runs restore.sh into an empty database and returns its superuser's URL.
+func (b backedUp) restore(t *testing.T, dump string) string {
+	t.Helper()
+	name := strings.TrimPrefix(mustURL(t, b.SuperURL).Path, "/") + "_restored"
+	super := b.MustSuper(t)
+	if _, err := super.Exec(t.Context(), "create database "+name+" owner storeroom_owner template template0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's is over
+		defer cancel()
+		conn, err := pgx.Connect(ctx, b.SuperURL)
+		if err == nil {
+			_, err = conn.Exec(ctx, "drop database "+name+" with (force)")
+			err = errors.Join(err, conn.Close(ctx))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := super.Exec(t.Context(), "revoke temporary on database "+name+" from public"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	// A URL in the environment must not lead elsewhere than to what was restored.
+	environ := append(libpq(t, inDatabase(t, b.AdminURL, name)),
+		"STOREROOM="+b.program, "TEXTFILE_DIR="+b.metrics, "DATABASE_ADMIN_URL="+b.AdminURL)
+	printed := mustCommand(t, environ, "sh", "backup/restore.sh", dump)
+	t.Logf("restored and verified in %v:\n%s", time.Since(began).Round(time.Millisecond), printed)
+	if !strings.Contains(printed, "verified 2 tenants") {
+		t.Errorf("restore.sh did not verify both tenants")
+	}
+	b.checkMetric(t, "storeroom_restore_test_last_success_timestamp_seconds", began)
+	return inDatabase(t, b.SuperURL, name)
+}
+
+// checkMetric wants a time between began and now in one of the textfiles.
+func (b backedUp) checkMetric(t *testing.T, name string, began time.Time) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(b.metrics, "*.prom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			var at int64
+			if n, _ := fmt.Sscanf(line, name+" %d", &at); n == 1 {
+				if at < began.Unix() || at > time.Now().Unix() {
+					t.Errorf("%s is %d, want a time since %d", name, at, began.Unix())
+				}
+				return
+			}
+		}
+	}
+	t.Errorf("%s stands in none of %v", name, files)
+}
+
+// checkSchema wants the schema that serve wants.
+func (b backedUp) checkSchema(t *testing.T, restored string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), inDatabase(t, b.URL, mustURL(t, restored).Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	faults, err := migrations.Lint(t.Context(), conn)
+	if err != nil || len(faults) > 0 {
+		t.Errorf("Lint = %v, %v; want no fault", faults, err)
+	}
+}
+
+// checkKey wants the key to open its tenant under its pepper, and nothing without.
+func (b backedUp) checkKey(t *testing.T, restored, key string) {
+	t.Helper()
+	runtime := inDatabase(t, b.URL, mustURL(t, restored).Path)
+	db := tenancytest.MustOpen(t, runtime)
+	for pepper, want := range map[string]bool{backupPepper: true, strings.Repeat("0", 64): false} {
+		peppers, err := keys.ParsePeppers("1:" + pepper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resolver, err := keys.Open(t.Context(), db, runtime, peppers, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		principal, err := resolver.Resolve(t.Context(), key)
+		if (err == nil) != want || want && principal.Tenant.Slug != "shop" {
+			t.Errorf("with the right pepper: %v; Resolve = %v", want, err)
+		}
+		if err := resolver.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// fingerprints adds up a hash of every row of every table.
+func fingerprints(t *testing.T, super string) map[string]string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), super)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	rows, _ := conn.Query(t.Context(), `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) < 20 {
+		t.Fatalf("tables = %v, %v; want the whole schema", tables, err)
+	}
+	all := map[string]string{}
+	for _, table := range tables {
+		var found string
+		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) from " + pgx.Identifier{table}.Sanitize() + " r"
+		if err := conn.QueryRow(t.Context(), query).Scan(&found); err != nil {
+			t.Fatal(err)
+		}
+		all[table] = found
+	}
+	return all
+}
+
+// libpq turns a URL into the variables of libpq, which is how the scripts are told.
+func libpq(t *testing.T, databaseURL string) []string {
+	t.Helper()
+	u := mustURL(t, databaseURL)
+	password, _ := u.User.Password()
+	return []string{
+		"PGHOST=" + u.Hostname(), "PGPORT=" + u.Port(), "PGUSER=" + u.User.Username(), "PGPASSWORD=" + password,
+		"PGDATABASE=" + strings.TrimPrefix(u.Path, "/"), "PGSSLMODE=" + u.Query().Get("sslmode"),
+	}
+}
+
+func inDatabase(t *testing.T, databaseURL, name string) string {
+	t.Helper()
+	u := mustURL(t, databaseURL)
+	u.Path = "/" + strings.TrimPrefix(name, "/")
+	return u.String()
+}
+
+func mustURL(t *testing.T, s string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func mustCommand(t *testing.T, environ []string, name string, args ...string) string {
+	t.Helper()
+	printed, err := command(environ, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return printed
+}
+
+// command runs a program with more variables and returns what it prints; the error
+// ends with what it says on standard error.
+func command(environ []string, name string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), environ...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s%s", name, strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,516 @@
+// Package deploy checks the files that operators start from: that they are whole, name
+// what there is, and keep to the rules that they promise.
+package deploy
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v2"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/migrations"
+)
+
+// pinned is an image with a version: 18.4, v3.5.0, 1.26.8-bookworm.
+var pinned = regexp.MustCompile(`^[a-z0-9./-]+:v?[0-9]+\.[0-9]+[0-9a-z.-]*$`)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// load reads one document of YAML into v; a field that v does not have is passed over.
+func load(t *testing.T, name string, v any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(read(t, name)), v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// variables are the names that the program reads, as its configuration declares them.
+func variables(t *testing.T) map[string]bool {
+	t.Helper()
+	known := map[string]bool{}
+	for _, found := range regexp.MustCompile("`env:\"([A-Z_]+)\"").FindAllStringSubmatch(read(t, "../cmd/storeroom/config.go"), -1) {
+		known[found[1]] = true
+	}
+	if len(known) < 12 {
+		t.Fatalf("config.go declares %v, want all variables", known)
+	}
+	return known
+}
+
+func TestEveryVariableInTheFilesIsOne(t *testing.T) {
+	t.Parallel()
+	known := variables(t)
+	name := regexp.MustCompile(`\b(STOREROOM_[A-Z_]+|DATABASE_[A-Z]*_?URL|REDIS_URL)\b`)
+	checked := 0
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() || strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		for _, found := range name.FindAllString(read(t, path), -1) {
+			checked++
+			// Variables that only Kubernetes would add, and a comment names.
+			if !known[found] && found != "STOREROOM_SERVICE_HOST" {
+				t.Errorf("%s names %s, which is no variable of the program", path, found)
+			}
+		}
+		return nil
+	})
+	if err != nil || checked < 40 {
+		t.Errorf("checked %d names, %v; want at least 40", checked, err)
+	}
+}
+
+func TestHandbookNamesEveryVariable(t *testing.T) {
+	t.Parallel()
+	handbook := read(t, "README.md")
+	for name := range variables(t) {
+		if !strings.HasPrefix(name, "STOREROOM_DEMO_") && !strings.Contains(handbook, "| `"+name+"` |") {
+			t.Errorf("README.md has no row for %s", name)
+		}
+	}
+}
+
+func TestHandbookLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"README.md", "backup/README.md", "secret-scanning/README.md"} {
+		links := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(read(t, name), -1)
+		for _, link := range links {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), link[1])); err != nil {
+				t.Errorf("%s links to %s: %v", name, link[1], err)
+			}
+		}
+	}
+}
+
+func TestImage(t *testing.T) {
+	t.Parallel()
+	dockerfile := read(t, "Dockerfile")
+	stages, last := map[string]bool{"scratch": true}, map[string]string{}
+	arguments := regexp.MustCompile(`(?m)^ARG (\w+)=(\S+)$`).FindAllStringSubmatch(dockerfile, -1)
+	for line := range strings.Lines(dockerfile) {
+		instruction, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if instruction != strings.ToUpper(instruction) || instruction == "" || instruction == "#" {
+			continue
+		}
+		if instruction != "FROM" {
+			last[instruction] = rest
+			continue
+		}
+		words := slices.DeleteFunc(strings.Fields(rest), func(word string) bool { return strings.HasPrefix(word, "--") })
+		image := words[0]
+		for _, argument := range arguments {
+			image = strings.ReplaceAll(image, "${"+argument[1]+"}", argument[2])
+		}
+		if !stages[image] && !pinned.MatchString(image) {
+			t.Errorf("FROM %s has no version", image)
+		}
+		if last["FROM"] = image; len(words) == 3 {
+			stages[words[2]] = true
+		}
+	}
+	for instruction, want := range map[string]string{
+		"FROM": "scratch", "USER": "65532:65532", "EXPOSE": "8080", "STOPSIGNAL": "SIGTERM",
+		"ENTRYPOINT": `["/usr/local/bin/storeroom"]`, "CMD": `["serve"]`,
+	} {
+		if last[instruction] != want {
+			t.Errorf("the last %s is %q, want %q", instruction, last[instruction], want)
+		}
+	}
+	for _, label := range []string{"title", "description", "source", "licenses", "version", "revision"} {
+		if !strings.Contains(dockerfile, "org.opencontainers.image."+label+"=") {
+			t.Errorf("there is no label %s", label)
+		}
+	}
+	wanted := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
+	if !strings.Contains(dockerfile, "GO_VERSION="+wanted+".") {
+		t.Errorf("the image is not built with Go %s, as go.mod wants", wanted)
+	}
+}
+
+// composeFile is what is checked of compose.yaml.
+type composeFile struct {
+	Services map[string]struct {
+		Image       string
+		Build       any
+		Ports       []string
+		Volumes     []string
+		Environment map[string]string
+		ReadOnly    bool     `yaml:"read_only"`
+		CapDrop     []string `yaml:"cap_drop"`
+		StopGrace   string   `yaml:"stop_grace_period"`
+		Deploy      struct {
+			Resources struct{ Limits map[string]string }
+		}
+	}
+}
+
+func TestComposeFile(t *testing.T) {
+	t.Parallel()
+	var compose composeFile
+	load(t, "compose.yaml", &compose)
+	for _, name := range []string{"storeroom", "migrate", "postgres", "redis", "collector", "jaeger", "prometheus", "grafana"} {
+		if _, there := compose.Services[name]; !there {
+			t.Errorf("there is no service %s", name)
+		}
+	}
+	for name, service := range compose.Services {
+		if service.Build == nil && !pinned.MatchString(service.Image) {
+			t.Errorf("the image of %s has no version: %s", name, service.Image)
+		}
+		for _, port := range service.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s publishes %s to more than this machine", name, port)
+			}
+		}
+		if limits := service.Deploy.Resources.Limits; limits["cpus"] == "" || limits["memory"] == "" {
+			t.Errorf("%s has no limits of processor and memory", name)
+		}
+		for _, volume := range service.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			// The dashboards are checked where they stand.
+			if _, err := os.Stat(source); strings.HasPrefix(source, "./") && err != nil {
+				t.Errorf("%s mounts %s: %v", name, source, err)
+			}
+		}
+		if service.Build != nil && (!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
+			t.Errorf("%s may write or has capabilities", name)
+		}
+	}
+	if _, there := compose.Services["storeroom"].Environment["DATABASE_ADMIN_URL"]; there {
+		t.Error("the service has the migrator's URL")
+	}
+	checkPatience(t, "compose.yaml", compose.Services["storeroom"].StopGrace, "5s", "25s")
+}
+
+func TestComposeRolesAreThoseOfTheProgram(t *testing.T) {
+	t.Parallel()
+	want := strings.Join(migrations.Roles("storeroom", "demo-migrator", "demo-runtime"), ";\n") + ";\n"
+	comments := regexp.MustCompile(`(?m)^--.*\n`)
+	if got := comments.ReplaceAllString(read(t, "compose/roles.sql"), ""); got != want {
+		t.Errorf("compose/roles.sql = %s\nwant what migrate --print-roles prints:\n%s", got, want)
+	}
+}
+
+// checkPatience wants more time to end than draining, finishing and flushing take.
+func checkPatience(t *testing.T, where, patience, drain, grace string) {
+	t.Helper()
+	var all [3]time.Duration
+	for i, text := range []string{patience, drain, grace} {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		all[i] = d
+	}
+	const flush = 10 * time.Second
+	if need := all[1] + all[2] + flush; all[0] < need {
+		t.Errorf("%s ends the service after %v, before the %v that it may need", where, all[0], need)
+	}
+}
+
+// podSpec is what is checked of a Deployment and of a Job.
+type podSpec struct {
+	Kind string
+	Spec struct {
+		Template struct {
+			Spec struct {
+				EnableServiceLinks *bool `yaml:"enableServiceLinks"`
+				Automount          *bool `yaml:"automountServiceAccountToken"`
+				Grace              int   `yaml:"terminationGracePeriodSeconds"`
+				SecurityContext    struct {
+					RunAsNonRoot bool                  `yaml:"runAsNonRoot"`
+					RunAsUser    int                   `yaml:"runAsUser"`
+					Seccomp      struct{ Type string } `yaml:"seccompProfile"`
+				} `yaml:"securityContext"`
+				Containers []struct {
+					Env []struct {
+						Name, Value string
+						ValueFrom   struct {
+							Secret struct{ Name string } `yaml:"secretKeyRef"`
+						} `yaml:"valueFrom"`
+					}
+					Resources       struct{ Requests, Limits map[string]string }
+					SecurityContext struct {
+						Escalation   *bool `yaml:"allowPrivilegeEscalation"`
+						ReadOnly     bool  `yaml:"readOnlyRootFilesystem"`
+						Capabilities struct{ Drop []string }
+					} `yaml:"securityContext"`
+					StartupProbe   probe `yaml:"startupProbe"`
+					LivenessProbe  probe `yaml:"livenessProbe"`
+					ReadinessProbe probe `yaml:"readinessProbe"`
+				}
+			}
+		}
+	}
+}
+
+type probe struct {
+	Get struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+func TestKubernetesPods(t *testing.T) {
+	t.Parallel()
+	for file, secrets := range map[string]map[string]string{
+		"kubernetes/base/migrate/job.yaml": {"DATABASE_ADMIN_URL": "storeroom-migrator"},
+		"kubernetes/base/serve/deployment.yaml": {
+			"DATABASE_URL": "storeroom-runtime", "DATABASE_DIRECT_URL": "storeroom-runtime",
+			"REDIS_URL": "storeroom-runtime", "STOREROOM_KEY_PEPPERS": "storeroom-runtime",
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			var object podSpec
+			load(t, file, &object)
+			pod := object.Spec.Template.Spec
+			if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
+				t.Error("enableServiceLinks is not false: Kubernetes would add STOREROOM_SERVICE_HOST, which the program refuses")
+			}
+			if pod.Automount == nil || *pod.Automount {
+				t.Error("the pod gets a token of Kubernetes")
+			}
+			if s := pod.SecurityContext; !s.RunAsNonRoot || s.RunAsUser != 65532 || s.Seccomp.Type != "RuntimeDefault" {
+				t.Errorf("the pod runs as %+v", s)
+			}
+			if len(pod.Containers) != 1 {
+				t.Fatalf("%d containers, want one", len(pod.Containers))
+			}
+			container := pod.Containers[0]
+			if s := container.SecurityContext; s.Escalation == nil || *s.Escalation || !s.ReadOnly || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+				t.Errorf("the container's securityContext is %+v", s)
+			}
+			if r := container.Resources; r.Requests["cpu"] == "" || r.Requests["memory"] == "" || r.Limits["memory"] == "" {
+				t.Errorf("the container's resources are %+v", r)
+			}
+			got := map[string]string{}
+			for _, variable := range container.Env {
+				if secret := variable.ValueFrom.Secret.Name; secret != "" {
+					got[variable.Name] = secret
+				}
+				if variable.Name == "GOMEMLIMIT" {
+					checkMemory(t, variable.Value, container.Resources.Limits["memory"])
+				}
+			}
+			if !maps.Equal(got, secrets) {
+				t.Errorf("variables of secrets = %v, want %v", got, secrets)
+			}
+			if object.Kind == "Job" {
+				return
+			}
+			for what, p := range map[string]probe{"/livez of start": container.StartupProbe, "/livez": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
+				if path, _, _ := strings.Cut(what, " "); p.Get.Path != path || p.Get.Port != "ops" {
+					t.Errorf("the probe %s asks %+v", what, p.Get)
+				}
+			}
+			settings := read(t, "kubernetes/base/serve/kustomization.yaml")
+			checkPatience(t, file, strconv.Itoa(pod.Grace)+"s", literal(t, settings, "STOREROOM_DRAIN"), literal(t, settings, "STOREROOM_GRACE"))
+		})
+	}
+}
+
+// literal is the value of a variable in a configMapGenerator.
+func literal(t *testing.T, settings, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`- ` + name + `=(\S+)`).FindStringSubmatch(settings)
+	if found == nil {
+		t.Fatalf("%s is not set", name)
+	}
+	return found[1]
+}
+
+// checkMemory wants Go's limit below the container's, and not far below.
+func checkMemory(t *testing.T, soft, hard string) {
+	t.Helper()
+	a, errSoft := strconv.Atoi(strings.TrimSuffix(soft, "MiB"))
+	b, errHard := strconv.Atoi(strings.TrimSuffix(hard, "Mi"))
+	if errSoft != nil || errHard != nil || a > b*95/100 || a < b*80/100 {
+		t.Errorf("GOMEMLIMIT %s with a limit of %s, want about nine tenths", soft, hard)
+	}
+}
+
+func TestNoManifestHoldsASecret(t *testing.T) {
+	t.Parallel()
+	files := 0
+	err := filepath.WalkDir("kubernetes", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		var object struct{ Kind string }
+		load(t, path, &object)
+		if content := read(t, path); object.Kind == "Secret" || strings.Contains(content, "secretGenerator") || strings.Contains(content, "postgres://") {
+			t.Errorf("%s holds a secret rather than its name", path)
+		}
+		return nil
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files, %v; want all manifests", files, err)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	serve := read(t, "systemd/storeroom@.service")
+	patience := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(serve)
+	if patience == nil {
+		t.Fatal("the unit has no TimeoutStopSec")
+	}
+	checkPatience(t, "the unit", patience[1]+"s", "5s", "25s")
+	if regexp.MustCompile(`(?m)^Environment.*(ADMIN|PEPPER)`).MatchString(serve) {
+		t.Error("the unit itself sets a secret")
+	}
+	units, err := filepath.Glob("systemd/*.service")
+	if err != nil || len(units) != 3 {
+		t.Fatalf("units = %v, %v", units, err)
+	}
+	for _, unit := range units {
+		for _, line := range []string{"NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet=", "SystemCallFilter=@system-service", "PrivateTmp=yes"} {
+			if !slices.Contains(strings.Split(read(t, unit), "\n"), line) {
+				t.Errorf("%s has no line %s", unit, line)
+			}
+		}
+	}
+}
+
+func TestPrometheusAndGrafanaFindTheirFiles(t *testing.T) {
+	t.Parallel()
+	type job struct {
+		Name string `yaml:"job_name"`
+	}
+	var prometheus struct {
+		Rules []string `yaml:"rule_files"`
+		Jobs  []job    `yaml:"scrape_configs"`
+	}
+	load(t, "prometheus/prometheus.yml", &prometheus)
+	for _, pattern := range prometheus.Rules {
+		if found, err := filepath.Glob(filepath.Join("prometheus", pattern)); err != nil || len(found) == 0 {
+			t.Errorf("rule_files %s finds %v, %v", pattern, found, err)
+		}
+	}
+	if len(prometheus.Rules) == 0 || !slices.Contains(prometheus.Jobs, job{"storeroom"}) {
+		t.Errorf("prometheus.yml has rules %v and jobs %v", prometheus.Rules, prometheus.Jobs)
+	}
+	var dashboards struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	load(t, "grafana/provisioning/dashboards/storeroom.yaml", &dashboards)
+	var compose composeFile
+	load(t, "compose.yaml", &compose)
+	for _, provider := range dashboards.Providers {
+		if !slices.Contains(compose.Services["grafana"].Volumes, "./grafana/dashboards:"+provider.Options.Path+":ro") {
+			t.Errorf("no volume of Grafana is mounted at %s", provider.Options.Path)
+		}
+	}
+	if len(dashboards.Providers) == 0 {
+		t.Error("Grafana is given no dashboards")
+	}
+}
+
+func TestCollectorKeepsNothingSecret(t *testing.T) {
+	t.Parallel()
+	var collector struct {
+		Receivers, Processors, Exporters map[string]any
+		Service                          struct {
+			Pipelines map[string]struct{ Receivers, Processors, Exporters []string }
+		}
+	}
+	load(t, "collector/collector.yaml", &collector)
+	for _, signal := range []string{"traces", "metrics", "logs"} {
+		pipeline := collector.Service.Pipelines[signal]
+		if len(pipeline.Processors) == 0 || pipeline.Processors[0] != "memory_limiter" {
+			t.Errorf("the processors of %s are %v, want memory_limiter first", signal, pipeline.Processors)
+		}
+		if signal != "metrics" && !slices.Contains(pipeline.Processors, "attributes/nothing-secret") {
+			t.Errorf("the processors of %s are %v, want attributes/nothing-secret among them", signal, pipeline.Processors)
+		}
+		for _, part := range []struct {
+			defined map[string]any
+			used    []string
+		}{{collector.Receivers, pipeline.Receivers}, {collector.Processors, pipeline.Processors}, {collector.Exporters, pipeline.Exporters}} {
+			for _, name := range part.used {
+				if _, there := part.defined[name]; !there {
+					t.Errorf("%s uses %s, which is not defined", signal, name)
+				}
+			}
+		}
+	}
+}
+
+// secretPatterns are the expressions of every scanner's file.
+func secretPatterns(t *testing.T) map[string]*regexp.Regexp {
+	t.Helper()
+	all := map[string]*regexp.Regexp{}
+	for file, where := range map[string]string{
+		"secret-scanning/gitleaks.toml":   `(?m)^regex = '''(.+)'''$`,
+		"secret-scanning/trufflehog.yaml": `(?m)^ +key: '(.+)'$`,
+	} {
+		found := regexp.MustCompile(where).FindStringSubmatch(read(t, file))
+		if found == nil {
+			t.Fatalf("%s has no expression", file)
+		}
+		all[file] = regexp.MustCompile(found[1])
+	}
+	part := func(name string) string {
+		found := regexp.MustCompile(`(?m)^` + name + ` secret +(.+)$|^secret ` + name + ` +(.+)$`).FindStringSubmatch(read(t, "secret-scanning/README.md"))
+		if found == nil {
+			t.Fatalf("README.md has no line for %s", name)
+		}
+		return found[1] + found[2]
+	}
+	all["GitHub's three lines"] = regexp.MustCompile("(?:" + part("before") + ")(" + part("format") + ")(?:" + part("after") + ")")
+	return all
+}
+
+func TestSecretScannersFindKeys(t *testing.T) {
+	t.Parallel()
+	for name, pattern := range secretPatterns(t) {
+		t.Run(name+" finds every key, whatever stands around it", func(t *testing.T) {
+			t.Parallel()
+			for range 1000 {
+				key := keys.Generate().Reveal()
+				for _, text := range []string{key, `"` + key + `"`, "Authorization: Bearer " + key + "\r\n", "key=" + key + "&a=b", "<" + key + ">", "https://a:" + key + "@b/"} {
+					if found := pattern.FindStringSubmatch(text); len(found) != 2 || found[1] != key {
+						t.Fatalf("%s finds %q in %q", pattern, found, text)
+					}
+				}
+			}
+		})
+		t.Run(name+" passes over what is no key", func(t *testing.T) {
+			t.Parallel()
+			const random = "0123456789ABCDEFGHIJabcdefghij42"
+			for what, text := range map[string]string{
+				"a shorter one":              "sk_live_" + random + "0Ayhz",
+				"a longer one":               "sk_live_" + random + "0Ayhzo0",
+				"a test key":                 "sk_test_" + random + "0Ayhzo",
+				"a foreign character":        "sk_live_" + random[1:] + "-0Ayhzo",
+				"a prefix of another word":   "risk_live_" + random + "0Ayhzo",
+				"capitals":                   "SK_LIVE_" + random + "0Ayhzo",
+				"a checksum beyond 32 bits":  "sk_live_" + random + "5Ayhzo",
+				"what the pages show of one": "sk_live_0123…yhzo",
+				"another service's key":      "sk_live_51H" + random + random + random,
+				"an underscore after it":     "sk_live_" + random + "0Ayhzo_",
+			} {
+				if found := pattern.FindString(text); found != "" {
+					t.Errorf("%s: %s finds %q in %q", what, pattern, found, text)
+				}
+			}
+		})
+	}
+}
