@@ -14,7 +14,7 @@ TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL)
 FUZZTIME := 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race screenshots bench check vuln fuzz go test-servers
+.PHONY: help run build test test-ops race screenshots bench check vuln fuzz go test-servers
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -31,6 +31,12 @@ build: go ## build bin/storeroom
 test: test-servers ## run all tests against throw-away servers
 	exec bin/with-servers sh -c 'go test ./ratelimit && exec go test ./...'
 
+# Each package alone: these tests measure time. What they measure is printed.
+test-ops: go ## run the heavy tests too: servers killed under load, a rolling restart, a cluster (10 minutes)
+	@sh deploy/local/install.sh postgresql redis haproxy prometheus shellcheck systemd
+	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
+	exec bin/with-servers go test -tags ops -p 1 -count=1 -v -timeout 20m ./cmd/storeroom/ops ./ratelimit ./deploy/...
+
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
 
@@ -44,8 +50,8 @@ bench: build ## measure on a million products and two million orders (10 minutes
 
 check: go ## gofmt, vet, staticcheck and the import arrows
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
+	go vet -tags ops ./...
+	go tool staticcheck -tags ops ./...
 	go test -run '^TestImportArrows$$' ./cmd/storeroom
 
 vuln: go ## look for known vulnerabilities (needs the network)

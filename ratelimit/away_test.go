@@ -91,6 +91,26 @@ func TestAnInstanceThatIsGoneIsForgotten(t *testing.T) {
 	eventually(t, "one is left", func() bool { return stays.Stats().Instances == 1 })
 }
 
+// Who takes itself for the only one has the whole limit as its share when Redis goes
+// away the next moment.
+func TestNobodyIsAloneBecauseRedisForgot(t *testing.T) {
+	t.Parallel()
+	redis := mustServe(t)
+	s := short(time.Minute)
+	s.beat = time.Hour // the test beats itself
+	first, second := mustOpen(t, redis.url(), s), mustOpen(t, redis.url(), s)
+	first.beat(t.Context())
+	if err := mustDial(t, redis.url()).FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Limiter{first, second, first} {
+		l.beat(t.Context())
+		if got := l.Stats().Instances; got != 2 {
+			t.Errorf("an instance sees %d instances, want 2", got)
+		}
+	}
+}
+
 func TestAHungRedisCostsLittle(t *testing.T) { // alone: other tests' load would stretch the patience
 	redis, name := mustServe(t), unused(t)
 	s := short(time.Minute)

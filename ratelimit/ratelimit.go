@@ -111,7 +111,8 @@ type Limiter struct {
 	line     *line
 
 	id        string       // of this instance among those that beat
-	instances atomic.Int64 // seen by the last heartbeat that Redis answered
+	instances atomic.Int64 // seen by one of the last two heartbeats that Redis answered
+	told      atomic.Int64 // seen by the last
 
 	fromRedis, fromMemory, failures atomic.Uint64
 
@@ -275,7 +276,9 @@ func (l *Limiter) probe(ctx context.Context, key string) {
 	}
 	switch {
 	case err == nil && key == instancesKey:
-		l.instances.Store(max(count, 1))
+		// A Redis that has lost its memory hears of one instance after the other, all
+		// within a beat: that there are fewer must be told twice.
+		l.instances.Store(max(count, l.told.Swap(count), 1))
 	case err == nil:
 	case ctx.Err() == context.Canceled: // the Limiter is being closed
 		return

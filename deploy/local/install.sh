@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what private servers and tests need: install.sh [postgresql] [redis] [chromium]
+# Installs what private servers and tests need:
+# install.sh [postgresql] [redis] [chromium] [haproxy] [prometheus] [shellcheck] [systemd]
 #
 # Says nothing and changes nothing where it is all there. Otherwise it installs
 # the distribution's packages, as root and with apt-get, and leaves none of
@@ -43,16 +44,39 @@ have_chromium() {
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 }
 
+# Debian keeps it where only an administrator's PATH looks.
+have_haproxy() {
+    command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ]
+}
+
+# Of Prometheus only the program is wanted that tests rules.
+have_prometheus() {
+    command -v promtool >/dev/null
+}
+
+# Of systemd only the program is wanted that checks units.
+have_systemd() {
+    command -v systemd-analyze >/dev/null
+}
+
 need_postgres=no
 need_redis=no
 need_chromium=no
+need_haproxy=no
+need_prometheus=no
+need_shellcheck=no
+need_systemd=no
 for name in "$@"; do
     case $name in
     postgresql) have_postgres || need_postgres=yes ;;
     redis) have_redis || need_redis=yes ;;
     chromium) have_chromium || need_chromium=yes ;;
+    haproxy) have_haproxy || need_haproxy=yes ;;
+    prometheus) have_prometheus || need_prometheus=yes ;;
+    shellcheck) command -v shellcheck >/dev/null || need_shellcheck=yes ;;
+    systemd) have_systemd || need_systemd=yes ;;
     *)
-        echo "install.sh: unknown name $name: it knows postgresql, redis and chromium" >&2
+        echo "install.sh: unknown name $name: it knows postgresql, redis, chromium, haproxy, prometheus, shellcheck and systemd" >&2
         exit 2
         ;;
     esac
@@ -62,6 +86,10 @@ packages=
 [ $need_postgres = no ] || packages="postgresql postgresql-contrib"
 [ $need_redis = no ] || packages="$packages redis-server"
 [ $need_chromium = no ] || packages="$packages chromium"
+[ $need_haproxy = no ] || packages="$packages haproxy"
+[ $need_prometheus = no ] || packages="$packages prometheus"
+[ $need_shellcheck = no ] || packages="$packages shellcheck"
+[ $need_systemd = no ] || packages="$packages systemd"
 [ -n "$packages" ] || exit 0
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
@@ -71,6 +99,10 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     or=", or give the addresses of your own servers in DATABASE_URL and REDIS_URL"
     [ -n "$missing" ] || or=
     [ $need_chromium = no ] || missing="${missing:+$missing and }Chromium (or Google Chrome) on the PATH"
+    [ $need_haproxy = no ] || missing="${missing:+$missing and }HAProxy"
+    [ $need_prometheus = no ] || missing="${missing:+$missing and }promtool of Prometheus"
+    [ $need_shellcheck = no ] || missing="${missing:+$missing and }ShellCheck"
+    [ $need_systemd = no ] || missing="${missing:+$missing and }systemd-analyze of systemd"
     how="install it with your system's packages (Homebrew: postgresql@17, redis)"
     if command -v apt-get >/dev/null; then
         # shellcheck disable=SC2086,SC2116 # to leave single blanks
@@ -115,6 +147,7 @@ quiet_apt() {
     fi
 }
 
+# shellcheck disable=SC2086,SC2116 # to leave single blanks
 echo "Installing $(echo $packages) ..."
 quiet_apt update
 if [ $need_postgres = yes ]; then
@@ -128,6 +161,8 @@ quiet_apt install -y --no-install-recommends $packages
 # Packages also enable their servers for the next start of the machine.
 if [ -d /run/systemd/system ]; then
     [ $need_redis = no ] || systemctl --quiet disable redis-server
+    [ $need_haproxy = no ] || systemctl --quiet disable haproxy
+    [ $need_prometheus = no ] || systemctl --quiet disable prometheus
 fi
 
 if { [ $need_postgres = yes ] && ! have_postgres; } || { [ $need_redis = yes ] && ! have_redis; }; then

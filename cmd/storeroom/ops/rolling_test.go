@@ -1,0 +1,283 @@
+//go:build ops
+
+package ops
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/csv"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const drain = 5 * time.Second // the default
+
+// Two instances are replaced one after the other while clients of all kinds never
+// pause: on kept and on fresh connections, with HTTP/1.1 and HTTP/2, reading,
+// writing, reporting and exporting, fast and so slowly that an instance is asked to stop
+// in the middle of it. Nobody notices.
+func TestARollingRestartBehindHAProxyFailsNoRequest(t *testing.T) {
+	h := newHouse(t, "STOREROOM_DRAIN="+drain.String(), "STOREROOM_TRUSTED_PROXIES=127.0.0.1", "STOREROOM_LOG_LEVEL=warn")
+	k := h.tenant(t, "acme", 10_000_000)
+	ports := []int{freePort(t), freePort(t)}
+	instances := []*instance{h.startInstance(t, ports[0]), h.startInstance(t, ports[1])}
+	proxy := startHAProxy(t, ports)
+	l := newLoad(t, stall(t, proxy.client(t, k.Key, true, false)), nil)
+	for n := range 5 {
+		l.start(proxy.client(t, k.Key, n%2 == 0, false), fmt.Sprintf("kept-%d", n), mixed)
+		l.start(proxy.client(t, k.Key, n%2 == 0, true), fmt.Sprintf("fresh-%d", n), mixed)
+	}
+	l.start(proxy.client(t, k.Key, true, false), "report", reports)
+	l.start(proxy.client(t, k.Key, true, true), "export", exports)
+	slow := h.tenant(t, "slow", 10_000_000)
+	files := []*slowExport{startSlowExport(t, l, proxy.client(t, slow.Key, false, false)), startSlowExport(t, l, proxy.client(t, slow.Key, false, false))}
+	longest := time.Duration(0)
+	for range 2 {
+		for n, port := range ports {
+			l.awaitMore(t, 200)
+			for _, e := range files {
+				e.awaitMiddle(t)
+			}
+			instances[n].signal(t, syscall.SIGTERM)
+			asked := time.Now()
+			instances[n].mustEnd(t)
+			longest = max(longest, time.Since(asked))
+			// The next one goes as soon as this one says that it is ready: HAProxy has
+			// not looked yet.
+			instances[n] = h.startInstance(t, port)
+		}
+	}
+	l.awaitMore(t, 200)
+	l.finish(t)
+	t.Logf("%d slow exports were whole; an instance took up to %v to end", files[0].whole+files[1].whole, longest.Round(time.Millisecond))
+	if longest < drain+time.Second {
+		t.Errorf("instances ended within %v: none had to wait for an export", longest)
+	}
+	proxy.mustHaveServed(t)
+	for _, i := range instances {
+		i.signal(t, syscall.SIGTERM)
+	}
+	for _, i := range instances {
+		i.mustEnd(t)
+	}
+	l.mustCountOnce(t, h, "acme")
+}
+
+// slowExport reads one file after the other, each of 24 MB in about twelve seconds:
+// more than all buffers on the way hold, and longer than an instance drains.
+type slowExport struct {
+	read  atomic.Int64 // bytes of the file that is under way
+	whole int          // files, once the load is over
+}
+
+const bulky, bulk = 400, 60_000 // rows, bytes of each
+
+func startSlowExport(t *testing.T, l *load, c client) *slowExport {
+	t.Helper()
+	var items []map[string]any
+	for n := range bulky {
+		items = append(items, map[string]any{"sku": fmt.Sprintf("BULKY-%d", n), "name": "Bulky", "price": 1, "description": strings.Repeat("Long. ", bulk/6)})
+	}
+	c.must(t, "POST", "/api/products/bulk", map[string]any{"items": items}, nil)
+	s := &slowExport{}
+	l.all.Go(func() {
+		for !l.over.Load() {
+			if rows, err := s.export(l.ctx, c); err != nil || rows != 1+bulky {
+				l.fault("slow export: %d rows of %d: %v", rows, 1+bulky, err)
+				continue
+			}
+			s.whole++
+		}
+	})
+	return s
+}
+
+func (s *slowExport) export(ctx context.Context, c client) (rows int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", c.base+"/api/products/export?search=bulky", nil)
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Authorization", "Bearer "+c.key)
+	response, err := c.http.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	s.read.Store(0)
+	lines := csv.NewReader(bufio.NewReaderSize(reader(func(b []byte) (int, error) {
+		n, err := response.Body.Read(b)
+		s.read.Add(int64(n))
+		time.Sleep(time.Duration(n) * time.Second / 2_000_000) // two megabytes a second
+		return n, err
+	}), 64<<10))
+	for ; ; rows++ {
+		if _, err := lines.Read(); err == io.EOF {
+			return rows, nil
+		} else if err != nil {
+			return rows, err
+		}
+	}
+}
+
+// reader is a function that reads.
+type reader func([]byte) (int, error)
+
+func (r reader) Read(b []byte) (int, error) { return r(b) }
+
+// awaitMiddle waits until a file has begun and most of it is still to come.
+func (s *slowExport) awaitMiddle(t *testing.T) {
+	t.Helper()
+	await(t, 40*time.Second, "a slow export to begin", func() bool {
+		read := s.read.Load()
+		return read > 0 && read < bulky*bulk/8
+	})
+}
+
+// haproxy runs with the file for operators.
+type haproxy struct {
+	*process
+	base    string
+	control string // path of its socket
+	trusted *x509.CertPool
+}
+
+// startHAProxy puts the places of this test into deploy/haproxy/haproxy.cfg, and
+// returns once both instances passed a check.
+func startHAProxy(t *testing.T, ports []int) *haproxy {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := os.ReadFile("../../../deploy/haproxy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	p := &haproxy{base: "https://127.0.0.1:" + strconv.Itoa(port), control: filepath.Join(dir, "control"), trusted: x509.NewCertPool()}
+	config := string(text)
+	for _, place := range [][2]string{
+		{"    user haproxy\n    group haproxy\n", ""},
+		{"/run/haproxy/admin.sock", p.control},
+		{"bind :80\n", fmt.Sprintf("bind 127.0.0.1:%d\n", freePort(t))},
+		{"bind :443 ", fmt.Sprintf("bind 127.0.0.1:%d ", port)},
+		{"/etc/haproxy/certs/", p.certificate(t, dir)},
+		{"10.0.0.11:8080", fmt.Sprintf("127.0.0.1:%d", ports[0])},
+		{"10.0.0.12:8080", fmt.Sprintf("127.0.0.1:%d", ports[1])},
+	} {
+		if strings.Count(config, place[0]) != 1 {
+			t.Fatalf("haproxy.cfg has %q %d times, want once", place[0], strings.Count(config, place[0]))
+		}
+		config = strings.Replace(config, place[0], place[1], 1)
+	}
+	path := filepath.Join(dir, "haproxy.cfg")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.process = startProcess(t, dir, nil, mustFind(t, "haproxy"), "-db", "-f", path)
+	await(t, 10*time.Second, "both instances to pass a check", func() bool {
+		return p.runs(t) && strings.Count(p.ask("show stat"), "L7OK") >= 2
+	})
+	return p
+}
+
+// certificate makes a file with a key and a certificate of this machine, which the
+// clients trust.
+func (p *haproxy) certificate(t *testing.T, dir string) string {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Storeroom"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public})
+	p.trusted.AppendCertsFromPEM(text)
+	path := filepath.Join(dir, "storeroom.pem")
+	if err := os.WriteFile(path, append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (p *haproxy) client(t *testing.T, key string, two, fresh bool) client {
+	t.Helper()
+	c := newClient(t, p.base, key, fresh)
+	transport := c.http.Transport.(*http.Transport)
+	transport.TLSClientConfig, transport.ForceAttemptHTTP2 = &tls.Config{RootCAs: p.trusted}, two
+	return c
+}
+
+// ask sends a command to the control socket; "" where HAProxy does not answer yet.
+func (p *haproxy) ask(command string) string {
+	conn, err := net.DialTimeout("unix", p.control, time.Second)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // what is cut off is looked for in vain
+	fmt.Fprintln(conn, command)
+	var answer strings.Builder
+	buffer := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buffer)
+		answer.Write(buffer[:n])
+		if err != nil {
+			return answer.String()
+		}
+	}
+}
+
+// mustHaveServed wants that both instances were down and up again, twice, and that
+// each had its share: else nothing was tried.
+func (p *haproxy) mustHaveServed(t *testing.T) {
+	t.Helper()
+	lines := strings.Split(p.ask("show stat"), "\n")
+	column := map[string]int{}
+	for n, name := range strings.Split(strings.TrimPrefix(lines[0], "# "), ",") {
+		column[name] = n
+	}
+	seen := 0
+	for _, line := range lines[1:] {
+		cells := strings.Split(line, ",")
+		if len(cells) < len(column) || cells[column["pxname"]] != "storeroom" || cells[column["svname"]] == "BACKEND" {
+			continue
+		}
+		seen++
+		number := func(name string) int { n, _ := strconv.Atoi(cells[column[name]]); return n }
+		t.Logf("instance %s: %d answers, %d times down, %d redispatched", cells[column["svname"]], number("stot"), number("chkdown"), number("wredis"))
+		if number("chkdown") < 2 || number("stot") < 500 {
+			t.Errorf("instance %s had %d answers and was down %d times, want at least 500 and 2", cells[column["svname"]], number("stot"), number("chkdown"))
+		}
+	}
+	if seen != 2 {
+		t.Errorf("HAProxy tells of %d instances, want 2: %s", seen, lines)
+	}
+}
