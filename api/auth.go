@@ -76,8 +76,9 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principa
 	if err == nil && invalid == nil {
 		// A key in use must be looked up again and again; strangers at its address
 		// must not keep it from that.
-		peeked := note(w, r, s.limiter.PeekToken(r.Context(), address, strangers))
-		if peeked != nil && !s.keys.Seen(token) {
+		d := s.limiter.PeekToken(r.Context(), address, strangers)
+		if peeked := note(w, r, d); peeked != nil && !s.keys.Seen(token) {
+			countDecision(r, "address", "", d)
 			return nil, peeked
 		}
 		p, err := s.keys.Resolve(r.Context(), token)

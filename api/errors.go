@@ -136,7 +136,8 @@ func problemOf(err error) *problem {
 }
 
 // databaseAway says whether PostgreSQL could not be reached, is shutting down, is
-// out of something, or gave up waiting: a second try may well succeed.
+// out of something, or gave up waiting, for a lock or for us: a second try may well
+// succeed.
 func databaseAway(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
@@ -145,7 +146,7 @@ func databaseAway(err error) bool {
 	if state == "23503" && strings.HasSuffix(tenancy.Constraint(err), "_tenant_id_fkey") {
 		return true // the tenant was removed while its request was under way
 	}
-	for _, class := range []string{"08", "40", "53", "57", "55P03"} {
+	for _, class := range []string{"08", "25P03", "40", "53", "57", "55P03"} {
 		if strings.HasPrefix(state, class) {
 			return true
 		}
@@ -165,8 +166,13 @@ type failureBody struct {
 	Details tenancy.InvalidError `json:"details,omitempty"`
 }
 
-// fail tells the client about an error and leaves it to the access log.
+// fail tells the client about an error, with a page where it asked for one, and
+// leaves it to the access log.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if s.settings != nil && underSettings(r.URL.RawPath) {
+		s.settings.Fail(w, r, err)
+		return
+	}
 	p := problemOf(err)
 	exchangeOf(r).err = err
 	known := codes[p.code]

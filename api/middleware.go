@@ -53,7 +53,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			route, took := chi.RouteContext(r.Context()).RoutePattern(), time.Since(begun)
 			s.log(r, x, route, recorded.status, took)
 			measureArrival(r, -1)
-			measureAnswer(r, route, recorded.status, took)
+			measureAnswer(r, x, route, recorded.status, took)
 			endSpan(span, r, x, route, recorded.status)
 		}()
 		next.ServeHTTP(recorded, r)
@@ -64,7 +64,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 // a key, a body or a path: the route's pattern names the place.
 func (s *Server) log(r *http.Request, x *exchange, route string, status int, took time.Duration) {
 	attrs := []slog.Attr{
-		slog.String("method", r.Method),
+		slog.String("method", methodOf(r)),
 		slog.String("route", route),
 		slog.Int("status", status),
 		slog.Duration("duration", took),

@@ -42,8 +42,8 @@ type Options struct {
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
 
-	// Settings are what the pages under /settings stand on; nil for none. Address and
-	// Failed are the Server's own.
+	// Settings are what the pages under /settings stand on; nil for none. Address,
+	// Failed and Decided are the Server's own.
 	Settings *settings.Options
 
 	// Ready says whether this instance should get requests: nil when it should.
@@ -70,6 +70,7 @@ type Server struct {
 	version string
 
 	mux       *chi.Mux
+	settings  *settings.Pages // nil for none
 	inFlight  atomic.Int64
 	pages     atomic.Int64 // like inFlight
 	exports   *slots
@@ -262,16 +263,19 @@ func (s *Server) mount(o settings.Options) {
 		exchangeOf(r).err = err
 		return problemOf(err).code == ServiceUnavailable
 	}
-	pages := settings.New(o)
-	afresh := func(w http.ResponseWriter, r *http.Request) {
-		route := chi.RouteContext(r.Context())
-		method := route.RouteMethod
-		route.Reset()
-		route.RouteMethod = method
-		pages.ServeHTTP(w, r)
-	}
-	s.mux.HandleFunc("/settings", afresh)
-	s.mux.HandleFunc("/settings/*", afresh)
+	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
+	s.settings = settings.New(o)
+	s.mux.HandleFunc("/settings", s.page)
+	s.mux.HandleFunc("/settings/*", s.page)
+}
+
+// page routes a request afresh, among the pages.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	route := chi.RouteContext(r.Context())
+	method := route.RouteMethod
+	route.Reset()
+	route.RouteMethod = method
+	s.settings.ServeHTTP(w, r)
 }
 
 // ServeHTTP answers one request.
@@ -298,6 +302,10 @@ func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
 
 // methodNotAllowed names the methods that the path does take.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
+	if s.settings != nil && underSettings(r.URL.RawPath) { // a method that chi does not know
+		s.page(w, r)
+		return nil
+	}
 	var allowed []string
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		if s.mux.Match(chi.NewRouteContext(), method, r.URL.RawPath) {

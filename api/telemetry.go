@@ -77,6 +77,7 @@ type (
 	answered struct {
 		method, scheme, route string
 		status                int
+		fault                 string // "" where there was none
 	}
 	arrived  struct{ method, scheme string }
 	decision struct {
@@ -91,8 +92,8 @@ var (
 		if a.route != "" {
 			attrs = append(attrs, semconv.HTTPRoute(a.route))
 		}
-		if a.status >= 500 {
-			attrs = append(attrs, semconv.ErrorTypeKey.String(strconv.Itoa(a.status)))
+		if a.fault != "" {
+			attrs = append(attrs, semconv.ErrorTypeKey.String(a.fault))
 		}
 		return attrs
 	}}
@@ -173,13 +174,11 @@ func endSpan(span trace.Span, r *http.Request, x *exchange, route string, status
 				attribute.Int64("storeroom.key.id", p.KeyID),
 				attribute.String("storeroom.plan", string(p.Tenant.Plan)))
 		}
-		switch {
-		case x.cut:
-			attrs = append(attrs, semconv.ErrorTypeKey.String("cut"))
-			span.SetStatus(otelcodes.Error, "")
-		case status >= 500:
-			attrs = append(attrs, semconv.ErrorTypeKey.String(strconv.Itoa(status)))
-			span.SetStatus(otelcodes.Error, "")
+		if fault := faultOf(r, x, status); fault != "" {
+			attrs = append(attrs, semconv.ErrorTypeKey.String(fault))
+			if fault != hungUp {
+				span.SetStatus(otelcodes.Error, "")
+			}
 		}
 		span.SetAttributes(attrs...)
 	}
@@ -192,10 +191,27 @@ func measureArrival(r *http.Request, change int64) {
 	}
 }
 
-func measureAnswer(r *http.Request, route string, status int, took time.Duration) {
+func measureAnswer(r *http.Request, x *exchange, route string, status int, took time.Duration) {
 	if requestTime.Enabled(r.Context()) {
-		requestTime.Record(r.Context(), took.Seconds(), answeredSets.of(answered{methodOf(r), schemeOf(r), route, status}))
+		requestTime.Record(r.Context(), took.Seconds(), answeredSets.of(answered{methodOf(r), schemeOf(r), route, status, faultOf(r, x, status)}))
 	}
+}
+
+// hungUp is the fault of a client that did not wait.
+const hungUp = "canceled"
+
+// faultOf names what went wrong with an answer, so that whoever counts faults of ours
+// need not count clients who hung up.
+func faultOf(r *http.Request, x *exchange, status int) string {
+	switch {
+	case status < 500 && !x.cut:
+		return ""
+	case r.Context().Err() != nil:
+		return hungUp
+	case x.cut:
+		return "cut"
+	}
+	return strconv.Itoa(status)
 }
 
 // countAuth counts what became of the key of a request under /api.

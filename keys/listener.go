@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +37,8 @@ func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the listener's database URL: %w", err)
 	}
+	// The pool's own parameters may stand in the URL; PostgreSQL knows none of them.
+	maps.DeleteFunc(config.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "storeroom keys"
 	}

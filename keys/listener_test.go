@@ -189,6 +189,13 @@ func TestOpenDoesNotNeedTheListener(t *testing.T) {
 	eventually(t, "the instance listens", func() bool { return r.Stats().Listening })
 }
 
+// PostgreSQL knows no pool, and refuses a session that names a parameter of one.
+func TestTheListenerSharesAURLWithThePool(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustOpen(t, s.URL+"&pool_max_conns=3&pool_min_conns=1", s.peppers)
+}
+
 func TestNotificationsThatNameNoTenantFlush(t *testing.T) {
 	t.Parallel()
 	l := &listener{cache: confirmedCache()}

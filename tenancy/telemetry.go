@@ -130,6 +130,9 @@ func startFlight(ctx context.Context, statements []string) (context.Context, tra
 		}
 		texts = append(texts, text)
 	}
+	if len(names) == 0 { // the setting travels alone where a transaction goes on
+		names = []string{summary(texts[0])}
+	}
 	name := strings.Join(slices.Compact(names), "; ")
 	attributes := []attribute.KeyValue{
 		semconv.DBSystemNamePostgreSQL, semconv.DBQuerySummary(name), semconv.DBQueryText(strings.Join(slices.Compact(texts), "; ")),
@@ -140,16 +143,44 @@ func startFlight(ctx context.Context, statements []string) (context.Context, tra
 	return tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
 }
 
-var target = regexp.MustCompile(`\b(?:from|into|update|join) ([a-z_]+)|select ([a-z_]+)\(`)
+var (
+	table    = regexp.MustCompile(`\b(?:from|into|update|join) ([a-z_]+)(?:[^a-z_(]|$)`)
+	function = regexp.MustCompile(`\b(?:select|from) ([a-z_]+)\(`)
+)
 
-// summary is the verb of a statement and the first table or function it names.
+// summary is the verb of a statement and the first table it names, or function where
+// there is no table. Subqueries come last: they look up what goes with the rows.
 func summary(text string) string {
 	verb, _, _ := strings.Cut(text, " ")
-	found := target.FindStringSubmatch(text)
+	found := table.FindStringSubmatch(outermost(text))
+	if found == nil || verb == "with" { // whose own names are no tables
+		found = table.FindStringSubmatch(text)
+	}
+	if found == nil {
+		found = function.FindStringSubmatch(text)
+	}
 	if found == nil {
 		return strings.ToUpper(verb)
 	}
-	return strings.ToUpper(verb) + " " + found[1] + found[2]
+	return strings.ToUpper(verb) + " " + found[1]
+}
+
+// outermost is a statement without what stands in parentheses.
+func outermost(text string) string {
+	depth := 0
+	return strings.Map(func(r rune) rune {
+		if r == ')' {
+			depth--
+		}
+		keep := depth == 0
+		if r == '(' {
+			depth++
+		}
+		if keep {
+			return r
+		}
+		return -1
+	}, text)
 }
 
 // failed notes what went wrong with a part of a flight.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/keys"
@@ -26,27 +28,31 @@ import (
 // connectWithin bounds how long a command waits for PostgreSQL to let it in.
 const connectWithin = 15 * time.Second
 
-// config is everything that can be set, by variables of the environment alone.
+// config is everything that can be set, by variables of the environment alone. hide
+// says what of a value nobody is shown: all of it, or the password in it.
 type config struct {
-	DatabaseURL       string       `env:"DATABASE_URL"`        // of the runtime role
-	DatabaseAdminURL  string       `env:"DATABASE_ADMIN_URL"`  // of the migrator
-	DatabaseDirectURL string       `env:"DATABASE_DIRECT_URL"` // past a pooler, for LISTEN; DATABASE_URL if empty
-	RedisURL          string       `env:"REDIS_URL"`
+	DatabaseURL       string       `env:"DATABASE_URL" hide:"password"`        // of the runtime role
+	DatabaseAdminURL  string       `env:"DATABASE_ADMIN_URL" hide:"password"`  // of the migrator
+	DatabaseDirectURL string       `env:"DATABASE_DIRECT_URL" hide:"password"` // past a pooler, for LISTEN; DATABASE_URL if empty
+	RedisURL          string       `env:"REDIS_URL" hide:"password"`
 	Addr              string       `env:"STOREROOM_ADDR" envDefault:"127.0.0.1:8080"`
-	BaseURL           *url.URL     `env:"STOREROOM_BASE_URL"` // where browsers find the service; Addr if empty and of this machine alone
-	KeyPeppers        keys.Peppers `env:"STOREROOM_KEY_PEPPERS"`
+	OpsAddr           string       `env:"STOREROOM_OPS_ADDR"`                 // of the operations port, which must not be public; none if empty
+	BaseURL           *url.URL     `env:"STOREROOM_BASE_URL" hide:"password"` // where browsers find the service; Addr if empty and of this machine alone
+	KeyPeppers        keys.Peppers `env:"STOREROOM_KEY_PEPPERS" hide:"all"`
 	TrustedProxies    prefixes     `env:"STOREROOM_TRUSTED_PROXIES"`
 	LogFormat         logFormat    `env:"STOREROOM_LOG_FORMAT"` // json for serve and text for dev if empty
 	LogLevel          slog.Level   `env:"STOREROOM_LOG_LEVEL" envDefault:"info"`
-	Drain             drain        `env:"STOREROOM_DRAIN" envDefault:"5s"` // from not ready to refusing connections
-	DemoKey           string       `env:"STOREROOM_DEMO_KEY"`              // written by dev, used by nobody else
-	DemoPassword      string       `env:"STOREROOM_DEMO_PASSWORD"`         // likewise
+	Drain             drain        `env:"STOREROOM_DRAIN" envDefault:"5s"`    // from not ready to refusing connections
+	Grace             grace        `env:"STOREROOM_GRACE" envDefault:"25s"`   // for requests in flight after that
+	DemoKey           string       `env:"STOREROOM_DEMO_KEY" hide:"all"`      // written by dev, used by nobody else
+	DemoPassword      string       `env:"STOREROOM_DEMO_PASSWORD" hide:"all"` // likewise
 }
 
 type (
 	prefixes  []netip.Prefix
 	logFormat string
 	drain     time.Duration
+	grace     time.Duration
 )
 
 // parsers read the values that are not plain text. Their errors name no value that
@@ -56,7 +62,8 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[keys.Peppers](): func(s string) (any, error) { return keys.ParsePeppers(s) },
 	reflect.TypeFor[prefixes]():     func(s string) (any, error) { return parsePrefixes(s) },
 	reflect.TypeFor[logFormat]():    func(s string) (any, error) { return parseLogFormat(s) },
-	reflect.TypeFor[drain]():        func(s string) (any, error) { return parseDrain(s) },
+	reflect.TypeFor[drain]():        func(s string) (any, error) { return parseTime[drain](s, 0, time.Minute) },
+	reflect.TypeFor[grace]():        func(s string) (any, error) { return parseTime[grace](s, time.Second, 5*time.Minute) },
 }
 
 // parsePrefixes reads addresses and CIDR blocks, separated by commas.
@@ -106,12 +113,20 @@ func parseLogFormat(s string) (logFormat, error) {
 	return logFormat(s), nil
 }
 
-func parseDrain(s string) (drain, error) {
+func parseTime[T ~int64](s string, least, most time.Duration) (T, error) {
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 || d > time.Minute {
-		return 0, fmt.Errorf("must be a time from 0s to 1m, not %q", s)
+	if err != nil || d < least || d > most {
+		return 0, fmt.Errorf("must be a time from %s to %s, not %q", short(least), short(most), s)
 	}
-	return drain(d), nil
+	return T(d), nil
+}
+
+// short writes whole minutes as people do: 1m, not 1m0s.
+func short(d time.Duration) string {
+	if d >= time.Minute {
+		return strings.TrimSuffix(d.String(), "0s")
+	}
+	return d.String()
 }
 
 // config reads the variables and names every fault at once: those in needs that
@@ -121,9 +136,14 @@ func (c console) config(needs ...string) (config, error) {
 	if err != nil {
 		return config{}, err
 	}
-	variables := saved
-	maps.Copy(variables, c.environment())
-	return parseConfig(variables, needs...)
+	return parseConfig(merged(saved, c.environment()), needs...)
+}
+
+// merged is what was saved where the environment does not say otherwise.
+func merged(saved, environment map[string]string) map[string]string {
+	all := maps.Clone(saved)
+	maps.Copy(all, environment)
+	return all
 }
 
 func parseConfig(variables map[string]string, needs ...string) (config, error) {
@@ -145,10 +165,31 @@ func parseConfig(variables map[string]string, needs ...string) (config, error) {
 			faults = append(faults, variableFault(err))
 		}
 	}
+	faults = append(faults, addressFaults(variables)...)
 	if len(faults) > 0 {
 		return cfg, fmt.Errorf("configuration: %s", strings.Join(faults, "; "))
 	}
 	return cfg, nil
+}
+
+// addressFaults tells of addresses that cannot be read. It never quotes one of a
+// server: it may hold a password.
+func addressFaults(variables map[string]string) []string {
+	var faults []string
+	check := func(name, want string, err error) {
+		if err != nil && variables[name] != "" {
+			faults = append(faults, name+": must be "+want)
+		}
+	}
+	for _, name := range []string{"DATABASE_URL", "DATABASE_ADMIN_URL", "DATABASE_DIRECT_URL"} {
+		_, err := pgx.ParseConfig(variables[name])
+		check(name, "an address such as postgres://USER:PASSWORD@HOST:5432/DATABASE, with files that can be read", err)
+	}
+	for _, name := range []string{"STOREROOM_ADDR", "STOREROOM_OPS_ADDR"} {
+		_, _, err := net.SplitHostPort(variables[name])
+		check(name, fmt.Sprintf("HOST:PORT, not %q", variables[name]), err)
+	}
+	return faults
 }
 
 // known says whether a variable is one of config's.
@@ -222,11 +263,11 @@ func (c console) save(variables map[string]string) error {
 	return os.Rename(path+".new", path)
 }
 
-// logger writes to stderr: text for people, JSON for machines.
-func (c console) logger(cfg config, usual logFormat) *slog.Logger {
+// lines writes to stderr: text for people, JSON for machines.
+func (c console) lines(cfg config, usual logFormat) slog.Handler {
 	options := &slog.HandlerOptions{Level: cfg.LogLevel}
 	if cmp.Or(cfg.LogFormat, usual) == "json" {
-		return slog.New(slog.NewJSONHandler(c.stderr, options))
+		return slog.NewJSONHandler(c.stderr, options)
 	}
-	return slog.New(slog.NewTextHandler(c.stderr, options))
+	return slog.NewTextHandler(c.stderr, options)
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -52,7 +54,7 @@ func (c console) dev(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, cfg.Addr)
+	listener, err := listen(ctx, "STOREROOM_ADDR", cfg.Addr)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,14 @@ func (c console) dev(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	i, err := openInstance(ctx, cfg, c.logger(cfg, "text"))
+	return c.operate(ctx, cfg, "text", func(o *operations, logger *slog.Logger) error {
+		return c.devWith(ctx, cfg, variables, listener, o, logger)
+	})
+}
+
+// devWith opens the shop and serves it.
+func (c console) devWith(ctx context.Context, cfg config, variables map[string]string, listener net.Listener, o *operations, logger *slog.Logger) (err error) {
+	i, err := openInstance(ctx, cfg, logger)
 	if err != nil {
 		return err
 	}
@@ -88,7 +97,10 @@ func (c console) dev(ctx context.Context) (err error) {
 	if err := c.save(writable(variables)); err != nil {
 		return err
 	}
-	return i.serve(ctx, listener, func() error { return c.welcome(shop, cfg.BaseURL.String()) })
+	return i.serve(ctx, listener, func() error {
+		o.instance.Store(i)
+		return c.welcome(shop, cfg.BaseURL.String())
+	})
 }
 
 // devVariables are those of the environment, and of an earlier run only what
@@ -112,12 +124,12 @@ func (c console) devVariables(saved map[string]string) (map[string]string, error
 }
 
 // writable are the variables that other commands need, without those of the
-// process that are none of ours. The address is left out, so that a later start
-// without it has the default again.
+// process that are none of ours. The addresses are left out, so that a later start
+// without them has the defaults again.
 func writable(variables map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, value := range variables {
-		if known(name) && name != "STOREROOM_ADDR" {
+		if known(name) && name != "STOREROOM_ADDR" && name != "STOREROOM_OPS_ADDR" {
 			kept[name] = value
 		}
 	}
@@ -177,7 +189,7 @@ func makeDatabase(ctx context.Context, adminURL, migratorPassword, runtimePasswo
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer leave(ctx, conn)
 	for _, statement := range migrations.Roles(devDatabase, migratorPassword, runtimePassword) {
 		// Again they change nothing, but the database cannot be made twice.
 		if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != "42P04" {
@@ -248,11 +260,14 @@ func (s *shop) findOwner(ctx context.Context, store *people.Store, admin *tenanc
 	if !errors.Is(err, people.ErrWrong) {
 		return err
 	}
-	link, err := people.New(admin).ResetAnywhere(ctx, s.tenant.ID, demoEmail)
+	link, err := people.New(admin).ResetAnywhere(ctx, demoEmail)
 	if err == nil {
-		_, err = store.Use(ctx, link, s.password, "")
+		session, err = store.Use(ctx, link, s.password, "")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return store.SignOut(ctx, session, false)
 }
 
 // stock loads the demo products if there are none, and picks one to show.

@@ -47,7 +47,7 @@ func run(ctx context.Context, c console, args []string) int {
 		Commands: []*cli.Command{
 			c.serveCommand(), c.migrateCommand(), c.devCommand(), c.versionCommand(),
 			c.tenantCommand(), c.keyCommand(), c.userCommand(), c.importCommand(),
-			c.customerCommand(), c.verifyCommand(), c.rebuildCommand(),
+			c.customerCommand(), c.verifyCommand(), c.rebuildCommand(), c.configCommand(),
 		},
 		Writer:          c.stdout,
 		ErrWriter:       c.stderr,

@@ -62,7 +62,7 @@ func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer leave(ctx, conn)
 	return migrations.Apply(ctx, conn)
 }
 
@@ -75,6 +75,13 @@ func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
 	return conn, nil
+}
+
+// leave says good-bye to PostgreSQL, although ctx may be over.
+func leave(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectWithin)
+	defer cancel()
+	_ = conn.Close(ctx) // nothing is lost with it
 }
 
 // printRoles writes a script for psql, with fresh passwords.

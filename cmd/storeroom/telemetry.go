@@ -7,11 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -44,6 +50,9 @@ type telemetry struct {
 // openTelemetry reads the standard OTEL_* variables, which are the process's own.
 // fetched says that somebody may come for the metrics.
 func openTelemetry(ctx context.Context, fetched bool, logger *slog.Logger) (_ *telemetry, err error) {
+	if err := exportFaults(); err != nil {
+		return nil, err
+	}
 	t := &telemetry{}
 	defer func() {
 		if err != nil {
@@ -97,7 +106,7 @@ func (t *telemetry) openMetrics(ctx context.Context, about *resource.Resource, f
 			return err
 		}
 		options = append(options, metric.WithReader(reader))
-		t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+		t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true} /* for exemplars: the trace behind a figure */)
 	}
 	if len(options) == 1 {
 		return nil
@@ -115,16 +124,69 @@ func exported(signal string) bool {
 		cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")) != ""
 }
 
-// close sends what is still in memory. A collector that is away loses it: that is no
-// reason to end otherwise than well.
+// exportFaults names every variable on which the libraries would go wrong: they would
+// tell it in words of their own, some with the value of a secret, and go on without.
+func exportFaults() error {
+	var faults []string
+	check := func(name string, valid func(string) bool, must string) {
+		if value := os.Getenv(name); value != "" && !valid(value) {
+			faults = append(faults, name+" must be "+must)
+		}
+	}
+	oneOf := func(names ...string) func(string) bool {
+		return func(s string) bool { return slices.Contains(names, s) }
+	}
+	for _, signal := range []string{"", "TRACES_", "METRICS_", "LOGS_"} {
+		check("OTEL_EXPORTER_OTLP_"+signal+"ENDPOINT", isEndpoint, "an address such as http://collector:4318")
+		check("OTEL_EXPORTER_OTLP_"+signal+"PROTOCOL", oneOf("http/protobuf", "grpc"), "http/protobuf or grpc")
+		check("OTEL_EXPORTER_OTLP_"+signal+"HEADERS", areHeaders, "pairs such as name=value, with commas between them")
+		if signal != "" {
+			check("OTEL_"+signal+"EXPORTER", oneOf("otlp", "none"), "otlp or none")
+		}
+	}
+	samplers := []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+	check("OTEL_TRACES_SAMPLER", oneOf(samplers...), "one of "+strings.Join(samplers, ", "))
+	check("OTEL_TRACES_SAMPLER_ARG", func(s string) bool {
+		share, err := strconv.ParseFloat(s, 64)
+		return err == nil && share >= 0 && share <= 1
+	}, "a number from 0 to 1")
+	if len(faults) > 0 {
+		return fmt.Errorf("configuration: %s", strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+func isEndpoint(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func areHeaders(s string) bool {
+	for pair := range strings.SplitSeq(s, ",") {
+		name, value, found := strings.Cut(pair, "=")
+		_, err := url.PathUnescape(value)
+		if !found || err != nil || strings.TrimSpace(name) == "" || strings.ContainsFunc(strings.TrimSpace(name), func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return false
+		}
+	}
+	return true
+}
+
+// close sends what is still in memory, all signals at a time: one whose collector hangs
+// must not take the time of the others. A collector that is away loses what is left:
+// that is no reason to end otherwise than well.
 func (t *telemetry) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushWithin)
 	defer cancel()
+	var all sync.WaitGroup
 	for _, shutdown := range t.shutdown {
-		if err := shutdown(ctx); err != nil {
-			otel.Handle(err)
-		}
+		all.Go(func() {
+			if err := shutdown(ctx); err != nil {
+				otel.Handle(err)
+			}
+		})
 	}
+	all.Wait()
 	return nil
 }
 
@@ -159,3 +221,100 @@ func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Hand
 
 // WithGroup keeps them too.
 func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
+
+// discreet keeps values out of every line: an error quotes what it was about, and
+// that is somebody's product, order or customer.
+type discreet struct{ slog.Handler }
+
+// Handle writes one line.
+func (h discreet) Handle(ctx context.Context, r slog.Record) error {
+	errs := false
+	r.Attrs(func(a slog.Attr) bool { errs = isError(a); return !errs })
+	if !errs {
+		return h.Handler.Handle(ctx, r) // as almost always: at no cost
+	}
+	said := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool { said.AddAttrs(withoutValues(a)); return true })
+	return h.Handler.Handle(ctx, said)
+}
+
+// WithAttrs keeps them out of the lines of derived loggers.
+func (h discreet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	said := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		said[i] = withoutValues(a)
+	}
+	return discreet{h.Handler.WithAttrs(said)}
+}
+
+// WithGroup keeps them out too.
+func (h discreet) WithGroup(name string) slog.Handler { return discreet{h.Handler.WithGroup(name)} }
+
+func isError(a slog.Attr) bool {
+	if a.Value.Kind() != slog.KindAny {
+		return a.Value.Kind() == slog.KindGroup && slices.ContainsFunc(a.Value.Group(), isError)
+	}
+	_, is := a.Value.Any().(error)
+	return is
+}
+
+func withoutValues(a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindGroup:
+		said := make([]slog.Attr, 0, len(a.Value.Group()))
+		for _, b := range a.Value.Group() {
+			said = append(said, withoutValues(b))
+		}
+		return slog.GroupAttrs(a.Key, said...)
+	case slog.KindAny:
+		if err, is := a.Value.Any().(error); is {
+			return slog.String(a.Key, tell(err))
+		}
+	}
+	return a
+}
+
+// quoted is what errors put values into; number stands alone, so that addresses, times
+// and names that end in one stay.
+var (
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	number = regexp.MustCompile(`(^|[\s(\[{,])[-+]?\d+(?:\.\d+)?([\s),;\]}]|$)`)
+)
+
+// tell is what an error says, less the values: what was attempted, and of a refusal by
+// PostgreSQL its code and the names of what it is about. Its message is left out, as it
+// repeats what was sent.
+func tell(err error) string {
+	text := err.Error()
+	for _, pg := range refusedBy(err) {
+		said := []string{"PostgreSQL: SQLSTATE=" + pg.Code}
+		for _, about := range [][2]string{{"constraint", pg.ConstraintName}, {"table", pg.TableName}, {"column", pg.ColumnName}, {"routine", pg.Routine}} {
+			if about[1] != "" {
+				said = append(said, about[0]+"="+about[1])
+			}
+		}
+		text = strings.ReplaceAll(text, pg.Error(), strings.Join(said, " "))
+	}
+	text = quoted.ReplaceAllString(text, "…")
+	for before := ""; before != text; { // neighbours share the space between them
+		before, text = text, number.ReplaceAllString(text, "$1…$2")
+	}
+	return text
+}
+
+// refusedBy is all errors of PostgreSQL in an error.
+func refusedBy(err error) []*pgconn.PgError {
+	switch e := err.(type) {
+	case *pgconn.PgError:
+		return []*pgconn.PgError{e}
+	case interface{ Unwrap() error }:
+		return refusedBy(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var all []*pgconn.PgError
+		for _, each := range e.Unwrap() {
+			all = append(all, refusedBy(each)...)
+		}
+		return all
+	}
+	return nil
+}

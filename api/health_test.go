@@ -1,0 +1,47 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Anybody may ask whether an instance is ready, so the reason is for the log.
+func TestReadinessKeepsItsReasonToItself(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) {
+		s.ready = func(context.Context) error { return errors.New("no answer from db.internal") }
+	})
+	got := a.try(t, call{path: "/readyz", key: "-", wantStatus: 503, wantCode: ServiceUnavailable})
+	if strings.Contains(string(got.body), "db.internal") || !strings.Contains(a.log.String(), "db.internal") || got.Header.Get("Retry-After") != "1" {
+		t.Errorf("/readyz = %v %s, the log says %s", got.Header, got.body, a.log)
+	}
+	a.try(t, call{name: "the process is healthy all the same", path: "/healthz", key: "-", wantStatus: 200})
+}
+
+// A probe has its answer within a second, whatever the database does.
+func TestReadinessDoesNotWait(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) {
+		s.ready = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	})
+	begun := time.Now()
+	a.try(t, call{path: "/readyz", key: "-", wantStatus: 503, wantCode: ServiceUnavailable})
+	if took := time.Since(begun); took > 4*time.Second {
+		t.Errorf("/readyz took %v, want a second", took)
+	}
+}
+
+// What operators alone may see has a port of its own.
+func TestThePublicPortHasNothingForOperators(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	for _, path := range []string{"/livez", "/metrics", "/debug", "/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/vars"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			a.try(t, call{method: method, path: path, key: "-", wantStatus: 404, wantCode: RouteNotFound})
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// patience opens the database of the requests again, with other timeouts. Keys are
+// looked up as before.
+func (a *testAPI) patience(t *testing.T, parameters string) *tenancy.DB {
+	t.Helper()
+	db := tenancytest.MustOpen(t, a.URL+parameters)
+	a.server.db, a.server.catalog, a.server.reports = db, catalog.New(db), reports.New(db)
+	return db
+}
+
+// mustLock keeps everybody else from a table until the returned function is called.
+func (a *testAPI) mustLock(t *testing.T, table string) (unlock func()) {
+	t.Helper()
+	conn := a.MustSuper(t)
+	for _, sql := range []string{"begin", "lock table " + table + " in access exclusive mode"} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), "rollback"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// poll calls f until it is true.
+func poll(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited 10 s in vain until %s", what)
+		}
+	}
+}
+
+// Whatever a query waits for, somebody gives it up: PostgreSQL the statement or the
+// lock, or the handler the whole request. The client may come again, and nothing
+// goes on working for nobody.
+func TestAQueryThatTakesTooLongIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const endless = "&lock_timeout=0&statement_timeout=0"
+	short := func(r route) func(*Server) {
+		r.options.deadline = 200 * time.Millisecond
+		return with(r)
+	}
+	for _, test := range []struct {
+		name, parameters, path, log string
+		change                      func(*Server)
+	}{
+		{"by the time of a statement", "&lock_timeout=0&statement_timeout=200ms", "/api/products", "57014", func(*Server) {}},
+		{"by the time for a lock", "&lock_timeout=200ms", "/api/products", "55P03", func(*Server) {}},
+		{"by the time of the handler", endless, "/api/products", "deadline exceeded", func(s *Server) { s.limits.deadline = 200 * time.Millisecond }},
+		{"by the time of a report", endless, "/api/slow/report?" + firstDays, "deadline exceeded", func(s *Server) {
+			short(route{"GET", "/api/slow/report", keys.ReportsRead, s.reconcile, options{}})(s)
+		}},
+		{"by the time of an export", endless, "/api/slow/export", "deadline exceeded", func(s *Server) {
+			short(route{"GET", "/api/slow/export", keys.ProductsRead, s.exportProducts, options{}})(s)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t, test.change)
+			a.patience(t, test.parameters)
+			unlock := a.mustLock(t, "products, orders, order_items, sales_rollups")
+			begun := time.Now()
+			got := a.send(t, call{path: test.path})
+			if took := time.Since(begun); got.StatusCode != 503 || got.code(t) != ServiceUnavailable || got.Header.Get("Retry-After") != "1" || took > 5*time.Second {
+				t.Errorf("GET %s = %d %v %s after %v, want 503 at once", test.path, got.StatusCode, got.Header, got.body, took)
+			}
+			if !strings.Contains(a.log.String(), test.log) {
+				t.Errorf("the log lacks %q: %s", test.log, a.log)
+			}
+			conn := a.MustSuper(t)
+			poll(t, "no query waits any more", func() bool {
+				var waiting int
+				err := conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return waiting == 0
+			})
+			unlock()
+			a.try(t, call{name: "and it is over", path: test.path, wantStatus: 200})
+		})
+	}
+}
+
+// A route that reads much has more time than the usual 8 s, by what it does.
+func TestRoutesHaveTheirTime(t *testing.T) {
+	t.Parallel()
+	s := &Server{}
+	for _, r := range s.routes() {
+		want := time.Duration(0)
+		switch {
+		case strings.Contains(r.pattern, "/export"):
+			want = 120 * time.Second
+		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"):
+			want = 25 * time.Second
+		}
+		if r.options.deadline != want {
+			t.Errorf("%s %s has %v, want %v", r.method, r.pattern, r.options.deadline, want)
+		}
+	}
+}
+
+// PostgreSQL ends a transaction whose owner has gone to sleep, and with it the locks
+// that others wait for.
+func TestATransactionThatIdlesIsEnded(t *testing.T) {
+	t.Parallel()
+	var idle func(context.Context)
+	a := newAPI(t, with(route{"POST", "/api/idle", keys.ProductsWrite, func(w http.ResponseWriter, r *http.Request) error {
+		idle(r.Context()) // in the transaction of the Idempotency-Key
+		return writeData(w, http.StatusCreated, nil)
+	}, options{}}))
+	a.patience(t, "&idle_in_transaction_session_timeout=200ms")
+	conn := a.MustSuper(t)
+	idle = func(ctx context.Context) {
+		poll(t, "the transaction is ended", func() bool {
+			var open int
+			err := conn.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`).Scan(&open)
+			return err == nil && open == 0
+		})
+	}
+	once := http.Header{"Idempotency-Key": {"sleepy"}}
+	got := a.try(t, call{method: "POST", path: "/api/idle", header: once, wantStatus: 503, wantCode: ServiceUnavailable})
+	if got.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After = %q: %s", got.Header.Get("Retry-After"), a.log)
+	}
+	idle = func(context.Context) {}
+	a.try(t, call{name: "the key is free", method: "POST", path: "/api/idle", header: once, wantStatus: 201})
+}
+
+// While nobody can say whose a key is, its holder is asked to come again, soon.
+func TestAKeyThatCannotBeLookedUpIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	unlock := a.mustLock(t, "api_keys")
+	begun := time.Now()
+	got := a.try(t, call{path: "/api/me", wantStatus: 503, wantCode: ServiceUnavailable})
+	if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took > 6*time.Second {
+		t.Errorf("Retry-After = %q after %v, want 1 after 2 s", got.Header.Get("Retry-After"), took)
+	}
+	unlock()
+	a.try(t, call{path: "/api/me", wantStatus: 200})
+}
+
+func TestAnEmptyPoolAnswersWithinASecond(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	db := a.patience(t, "&pool_max_conns=1")
+	a.try(t, call{name: "the key is known from now on", path: "/api/me", wantStatus: 200})
+	err := db.Conn(t.Context(), func(*pgx.Conn) error { // holds the only connection
+		begun := time.Now()
+		got := a.try(t, call{path: "/api/products", wantStatus: 503, wantCode: ServiceUnavailable})
+		if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took < 900*time.Millisecond || took > 5*time.Second {
+			t.Errorf("Retry-After = %q after %v, want 1 after about a second", got.Header.Get("Retry-After"), took)
+		}
+		a.try(t, call{name: "what needs no database goes on", path: "/api/me", wantStatus: 200})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.try(t, call{path: "/api/products", wantStatus: 200})
+}
+
+// A Redis that takes connections and says nothing costs no request more than its
+// 50 ms, and no request is lost for it.
+func TestARedisThatHangsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	a := newAPI(t)
+	a.server.limiter = mustLimiter(t, "redis://"+silent.Addr().String())
+	begun := time.Now()
+	for range 10 {
+		a.try(t, call{path: "/api/me", wantStatus: 200})
+		a.try(t, call{path: "/api/me", key: "-", wantStatus: 401, wantCode: MissingAPIKey})
+	}
+	if took := time.Since(begun); took > 5*time.Second { // 1.5 s at 50 ms each; a client's default waits 5 s once
+		t.Errorf("20 requests took %v", took)
+	}
+}
+
+// A client that takes an export so slowly that nothing moves for the time it has for
+// a part loses it, and its tenant has the place again.
+func TestAnExportThatNobodyReadsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) { s.limits.slowReader = 300 * time.Millisecond })
+	a.mustHeavyProducts(t, 900)
+	bodies := []io.ReadCloser{a.mustOpen(t, "/api/products/export"), a.mustOpen(t, "/api/products/export?format=ndjson")}
+	poll(t, "the places are free", func() bool {
+		return a.send(t, call{path: "/api/products/export?search=00001"}).StatusCode == 200
+	})
+	poll(t, "both are in the log", func() bool { return strings.Count(a.log.String(), "i/o timeout") == 2 })
+	for _, body := range bodies {
+		if got, err := io.Copy(io.Discard, body); err == nil {
+			t.Errorf("%d bytes pass for a whole file", got)
+		}
+	}
+}
+
+// Whoever goes on reading has as long as it takes: the deadline moves with every part.
+func TestAnExportThatIsReadSlowlyArrivesWhole(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) { s.limits.slowReader = time.Second })
+	a.mustHeavyProducts(t, 900)
+	body, begun, got := a.mustOpen(t, "/api/products/export?sort=sku"), time.Now(), bytes.Buffer{}
+	for {
+		_, err := io.CopyN(&got, body, 1<<20)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("cut after %d bytes and %v: %v", got.Len(), time.Since(begun), err)
+		}
+		<-time.After(60 * time.Millisecond) // this client's pace
+	}
+	if took := time.Since(begun); took < 1200*time.Millisecond || !bytes.Contains(got.Bytes(), []byte("00899")) {
+		t.Errorf("%d bytes in %v, want the whole file in more than the time for a part", got.Len(), took)
+	}
+}
+
+// Anybody may send a form, so it must arrive soon.
+func TestAFormThatArrivesSlowlyIsRefused(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.slowForm = 200 * time.Millisecond })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "POST /settings/sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 4") {
+		t.Errorf("= %q, %v, want a refusal and the end of the connection", answer, err)
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// said waits for a line of the log and returns its address, if it has one.
+func (p *process) said(t *testing.T, msg string) string {
+	t.Helper()
+	for range poll(t, 20*time.Second) {
+		for line := range strings.Lines(p.stderr.String()) {
+			var entry struct{ Msg, Address string }
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == msg {
+				return entry.Address
+			}
+		}
+	}
+	return ""
+}
+
+// body is what a GET is answered with.
+func body(t *testing.T, url string) (int, string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	all, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, string(all)
+}
+
+// wantBody fails unless a GET is answered with a status and a body with all parts.
+func wantBody(t *testing.T, url string, status int, parts ...string) {
+	t.Helper()
+	got, text := body(t, url)
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("GET %s = %.500s, want %q", url, text, part)
+		}
+	}
+	if got != status {
+		t.Errorf("GET %s = %d %.500s, want %d", url, got, text, status)
+	}
+}
+
+func TestTheOperationsPort(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0", "STOREROOM_DRAIN=1m")
+	server := start(t, p.dir, p.environ, "serve")
+	public, ops := server.address(t), "http://"+server.said(t, "operations port")
+	wantBody(t, ops+"/livez", 200, `"status":"ok"`)
+	wantBody(t, ops+"/readyz", 200, `"status":"ready"`)
+	wantBody(t, ops+"/metrics", 200, "process_start_time_seconds", "go_goroutine_count", `target_info{`, `service_name="storeroom"`, `http_server_request_duration_seconds_count{`)
+	wantBody(t, ops+"/debug/pprof/", 200, "goroutine")
+	wantBody(t, ops+"/debug/pprof/goroutine?debug=1", 200, "goroutine profile")
+	wantBody(t, ops+"/debug/pprof/cmdline", 200, "serve")
+	wantBody(t, ops+"/debug/pprof/profile?seconds=1", 200)
+	wantBody(t, ops+"/debug/pprof/trace?seconds=0.1", 200)
+	wantBody(t, ops+"/debug/pprof/symbol", 200, "num_symbols")
+	wantBody(t, ops+"/api/me", 404)
+	wantBody(t, ops+"/healthz", 404)
+
+	wantBody(t, public+"/healthz", 200)
+	wantBody(t, public+"/readyz", 200)
+	for _, path := range []string{"/livez", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/vars"} {
+		wantBody(t, public+path, 404, "ROUTE_NOT_FOUND")
+	}
+
+	server.mustSignal(t)
+	wantBody(t, ops+"/livez", 200)
+	wantBody(t, ops+"/readyz", 503, `"check":"drain"`)
+	wantBody(t, ops+"/metrics", 200)
+	wantBody(t, public+"/readyz", 503, "SERVICE_UNAVAILABLE")
+	wantBody(t, public+"/healthz", 200)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program that waits for its database lives, and says what it waits for.
+func TestTheOperationsPortIsThereBeforeTheDatabase(t *testing.T) {
+	t.Parallel()
+	silent := mustListen(t) // nobody accepts
+	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0", "DATABASE_URL=postgres://ann:horse@"+silent.Addr().String()+"/shop")
+	server := start(t, p.dir, p.environ, "serve")
+	ops := "http://" + server.said(t, "operations port")
+	wantBody(t, ops+"/livez", 200)
+	wantBody(t, ops+"/readyz", 503, `"check":"start"`)
+	wantBody(t, ops+"/metrics", 200, "process_start_time_seconds")
+	server.stop(t)
+}
+
+// Both ports tell a balancer to stay away; only the operations port tells why, and
+// neither tells a secret.
+func TestReadinessNamesWhatFails(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0")
+	server := start(t, p.dir, p.environ, "serve")
+	public, ops := server.address(t), "http://"+server.said(t, "operations port")
+	become := func(status int, parts ...string) {
+		t.Helper()
+		for range poll(t, 10*time.Second) {
+			if got, _ := body(t, ops+"/readyz"); got == status {
+				break
+			}
+		}
+		wantBody(t, ops+"/readyz", status, parts...)
+		wantBody(t, public+"/readyz", status)
+		wantBody(t, ops+"/livez", 200)
+		wantBody(t, public+"/healthz", 200)
+		if _, said := body(t, ops+"/readyz"); strings.Contains(said, "storeroom_runtime") || strings.Contains(said, "127.0.0.1") || strings.Contains(said, "storeroom-test") {
+			t.Errorf("/readyz tells too much: %s", said)
+		}
+	}
+	become(200)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := p.MustSuper(t).Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`create table kept as select * from schema_migrations; delete from schema_migrations where version = (select max(version) from schema_migrations)`)
+	become(503, `"check":"schema"`, "this program needs")
+	exec(`insert into schema_migrations select * from kept on conflict do nothing`)
+	become(200)
+	p.mustShutOut(t)
+	become(503, `"check":"postgresql"`)
+	p.mustLetIn(t)
+	become(200)
+	server.stop(t)
+}
+
+// However many ask at a time, PostgreSQL is asked once a second.
+func TestProbesAreNoLoad(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	i, _ := p.mustServe(t, patient)
+	p.mustShutOut(t)
+	i.looked.Store(time.Now().UnixNano()) // the last look was good
+	for range 100 {
+		if err := i.ready(t.Context()); err != nil {
+			t.Fatalf("ready = %v: PostgreSQL was asked", err)
+		}
+	}
+	i.looked.Store(time.Now().Add(-lookEvery).UnixNano())
+	if err := i.ready(t.Context()); err == nil {
+		t.Error("ready = nil a second later: PostgreSQL was not asked")
+	}
+	p.mustLetIn(t)
+}
+
+func TestAnOperationsPortInUseIsNamed(t *testing.T) {
+	t.Parallel()
+	taken := mustListen(t).Addr().String()
+	o := newProgram(t).with("STOREROOM_OPS_ADDR="+taken).run(t, "serve")
+	if want := "STOREROOM_OPS_ADDR: " + taken + " is in use by another program"; o.code != 1 || !strings.Contains(o.stderr, want) {
+		t.Errorf("serve = %d, %q, want 1 and %q", o.code, o.stderr, want)
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// collector receives what a process exports over OTLP/HTTP, and keeps it.
+type collector struct {
+	*httptest.Server
+	t      *testing.T
+	answer http.HandlerFunc // instead of taking what comes; nil for that
+	over   chan struct{}    // closed at the end of the test
+
+	mu       sync.Mutex
+	asked    map[string]int // requests by path
+	raw      [][]byte       // the messages: strings stand in them as they are
+	spans    []*tracepb.Span
+	metrics  map[string]*metricspb.Metric // as last exported
+	logs     []*logspb.LogRecord
+	resource *resourcepb.Resource
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{t: t, over: make(chan struct{}), asked: map[string]int{}, metrics: map[string]*metricspb.Metric{}}
+	c.Server = httptest.NewServer(c)
+	t.Cleanup(func() {
+		close(c.over)
+		c.CloseClientConnections()
+		c.Close()
+	})
+	return c
+}
+
+// hang never answers.
+func (c *collector) hang(http.ResponseWriter, *http.Request) { <-c.over }
+
+// ServeHTTP takes one export.
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.asked[r.URL.Path]++
+	c.mu.Unlock()
+	if c.answer != nil {
+		c.answer(w, r)
+		return
+	}
+	body, err := readExport(r)
+	if err == nil {
+		err = c.take(r.URL.Path, body)
+	}
+	if err != nil {
+		c.t.Errorf("export to %s: %v", r.URL.Path, err)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf") // an empty message is nothing
+}
+
+func readExport(r *http.Request) ([]byte, error) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, err
+		}
+		body = unzipped
+	}
+	return io.ReadAll(body)
+}
+
+// take reads a message. A request of OTLP has the form of the data that it carries.
+func (c *collector) take(path string, body []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raw = append(c.raw, body)
+	switch path {
+	case "/v1/traces":
+		var data tracepb.TracesData
+		if err := proto.Unmarshal(body, &data); err != nil {
+			return err
+		}
+		for _, resource := range data.ResourceSpans {
+			c.resource = resource.Resource
+			for _, scope := range resource.ScopeSpans {
+				c.spans = append(c.spans, scope.Spans...)
+			}
+		}
+	case "/v1/metrics":
+		var data metricspb.MetricsData
+		if err := proto.Unmarshal(body, &data); err != nil {
+			return err
+		}
+		for _, resource := range data.ResourceMetrics {
+			c.resource = resource.Resource
+			for _, scope := range resource.ScopeMetrics {
+				for _, m := range scope.Metrics {
+					c.metrics[m.Name] = m
+				}
+			}
+		}
+	case "/v1/logs":
+		var data logspb.LogsData
+		if err := proto.Unmarshal(body, &data); err != nil {
+			return err
+		}
+		for _, resource := range data.ResourceLogs {
+			c.resource = resource.Resource
+			for _, scope := range resource.ScopeLogs {
+				c.logs = append(c.logs, scope.LogRecords...)
+			}
+		}
+	default:
+		return fmt.Errorf("there is no such signal")
+	}
+	return nil
+}
+
+// received is everything so far, as it came.
+func (c *collector) received() [][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.raw)
+}
+
+func (c *collector) requests(path string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked[path]
+}
+
+// about is the resource that everything is of, as text.
+func (c *collector) about() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return attributesOf(c.resource.GetAttributes()).String()
+}
+
+func (c *collector) records() []*logspb.LogRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.logs)
+}
+
+// traces are the spans by trace.
+func (c *collector) traces() map[string][]*tracepb.Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string][]*tracepb.Span{}
+	for _, s := range c.spans {
+		id := string(s.TraceId)
+		all[id] = append(all[id], s)
+	}
+	return all
+}
+
+// points are those of every metric, by name and attributes: what was counted, the
+// number of observations of a histogram.
+func (c *collector) points() map[string]float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string]float64{}
+	for name, m := range c.metrics {
+		for _, p := range slices.Concat(m.GetSum().GetDataPoints(), m.GetGauge().GetDataPoints()) {
+			value := p.GetAsDouble()
+			if n, whole := p.Value.(*metricspb.NumberDataPoint_AsInt); whole {
+				value = float64(n.AsInt)
+			}
+			all[name+attributesOf(p.Attributes).String()] = value
+		}
+		for _, p := range m.GetHistogram().GetDataPoints() {
+			all[name+attributesOf(p.Attributes).String()] = float64(p.Count)
+		}
+	}
+	return all
+}
+
+// attributes are those of a span, a record or a point.
+type attributes map[string]string
+
+func attributesOf(all []*commonpb.KeyValue) attributes {
+	a := attributes{}
+	for _, kv := range all {
+		switch v := kv.Value.GetValue().(type) {
+		case *commonpb.AnyValue_StringValue:
+			a[kv.Key] = v.StringValue
+		default:
+			_, text, _ := strings.Cut(kv.Value.String(), ":")
+			a[kv.Key] = text
+		}
+	}
+	return a
+}
+
+// String is {name=value,…} in the order of the names.
+func (a attributes) String() string {
+	pairs := make([]string, 0, len(a))
+	for name, value := range a {
+		pairs = append(pairs, name+"="+value)
+	}
+	slices.Sort(pairs)
+	return "{" + strings.Join(pairs, ",") + "}"
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// counted is what one series must have come to: on the operations port, and in what
+// was exported last.
+type counted struct {
+	name   string // of OpenTelemetry
+	pairs  string // name=value, separated by blanks
+	want   float64
+	metric string // of Prometheus
+}
+
+// A script of requests, and exactly what is counted of it.
+func TestMetricsCountWhatHappened(t *testing.T) {
+	t.Parallel()
+	w := watch(t, newCollector(t))
+	w.everyOtherKey(t)
+	super, saved := w.MustSuper(t), map[string]string{}
+	fire := func(s shot) {
+		t.Helper()
+		if s.method == "" {
+			s.method = "GET"
+		}
+		w.fire(t, &s, saved)
+	}
+	once := func(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
+
+	for range 3 {
+		fire(shot{path: "/api/me", want: 200})
+	}
+	fire(shot{path: "/api/me", key: "-", want: 401})
+	for range 2 {
+		fire(shot{path: "/api/me", key: "-", header: http.Header{"Authorization": {"Bearer nonsense"}}, want: 401})
+		fire(shot{path: "/api/me", key: "revoked", want: 401})
+	}
+	fire(shot{path: "/api/me", key: "exhausted", want: 200})
+	fire(shot{path: "/api/me", key: "exhausted", want: 429})
+	fire(shot{path: "/api/me", key: "suspended", want: 403})
+
+	// Fourteen more with the full key.
+	fire(shot{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
+	fire(shot{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
+	fire(shot{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":2}`, header: once("1"), want: 422})
+	fire(shot{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"B","name":"Bow","price":1},{"sku":"C","name":"Cup","price":1},{"sku":"D","price":"x"}]}`, want: 207})
+	order := `{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[{"sku":"A","quantity":2,"unit_price":1},{"sku":"B","quantity":1,"unit_price":1}]}`
+	fire(shot{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 201})
+	fire(shot{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 200})
+	fire(shot{method: "POST", path: "/api/orders/bulk", body: `{"orders":` + rows(4, order) + `}`, want: 200}) // of which number 1 is known
+	fire(shot{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 201})
+	fire(shot{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 200})
+
+	must := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := super.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A twin that is still running, and reports that take all places of the tenant.
+	must(`begin`)
+	must(`insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'twin', decode(repeat('00', 32), 'hex'))`, w.tenant.ID)
+	must(`lock table sales_rollups in access exclusive mode`)
+	var all sync.WaitGroup
+	all.Go(func() {
+		fire(shot{method: "POST", path: "/api/products", body: `{"sku":"T","name":"Tin","price":1}`, header: once("twin"), want: 409})
+	})
+	for range 4 {
+		all.Go(func() { fire(shot{path: "/api/reports/sales-summary?" + march, want: 503}) })
+	}
+	for range poll(t, 5*time.Second) {
+		if sample(t, w.scrape(t), "storeroom_work_active", `kind="report"`) == 4 {
+			break
+		}
+	}
+	fire(shot{path: "/api/reports/sales-summary?" + march, want: 503})
+	all.Wait()
+	must(`rollback`)
+
+	v := &visitor{}
+	for range 2 {
+		w.visit(t, v, "/settings/sign-in", map[string][]string{"email": {"nobody@example.com"}, "password": {"wrong"}}, 422)
+	}
+
+	want := []counted{
+		{"storeroom.auth.results", "storeroom.auth.result=ok", 19, "storeroom_auth_results_total"},
+		{"storeroom.auth.results", "storeroom.auth.result=missing", 1, ""},
+		{"storeroom.auth.results", "storeroom.auth.result=malformed", 2, ""},
+		{"storeroom.auth.results", "storeroom.auth.result=unknown", 2, ""},
+		{"storeroom.auth.results", "storeroom.auth.result=limited", 1, ""},
+		{"storeroom.auth.results", "storeroom.auth.result=suspended", 1, ""},
+		{"storeroom.auth.results", "storeroom.auth.result=unavailable", 0, ""},
+		{"storeroom.auth.cache", "", 23, "storeroom_auth_cache_total"}, // all but the missing and the malformed
+		{"storeroom.auth.cache.entries", "", 3, "storeroom_auth_cache_entries"},
+		{"storeroom.auth.listening", "", 1, "storeroom_auth_listening"},
+		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 20, "storeroom_ratelimit_decisions_total"},
+		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=refused", 1, ""},
+		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=address storeroom.ratelimit.outcome=admitted", 5, ""},
+		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=address storeroom.ratelimit.outcome=refused", 0, ""},
+		{"storeroom.ratelimit.away", "", 0, "storeroom_ratelimit_away"},
+		{"storeroom.ratelimit.instances", "", 1, "storeroom_ratelimit_instances"},
+		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=new", 1, "storeroom_idempotency_requests_total"},
+		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=replayed", 1, ""},
+		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=mismatch", 1, ""},
+		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=in_progress", 1, ""},
+		{"storeroom.work.active", "", 0, "storeroom_work_active"},
+		{"storeroom.work.refused", "storeroom.work.kind=report", 1, "storeroom_work_refused_total"},
+		{"storeroom.work.refused", "", 1, ""},
+		{"storeroom.rows.ingested", "storeroom.row.kind=product", 3, "storeroom_rows_ingested_total"},
+		{"storeroom.rows.ingested", "storeroom.row.kind=order", 4, ""},
+		{"storeroom.rows.ingested", "storeroom.row.kind=item", 8, ""},
+		{"storeroom.rows.ingested", "storeroom.row.kind=refund", 1, ""},
+		{"storeroom.tenancy.violations", "", 0, "storeroom_tenancy_violations_total"},
+		{"db.client.connection.timeouts", "", 0, "db_client_connection_timeouts_total"},
+		{"http.server.request.duration", "http.route=/api/me http.response.status_code=200 http.request.method=GET url.scheme=http", 4, "http_server_request_duration_seconds_count"},
+		{"http.server.request.duration", "http.response.status_code=401", 5, ""},
+		{"http.server.request.duration", "http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 5, ""},
+		{"http.server.active_requests", "", 0, "http_server_active_requests"},
+	}
+	w.client.CloseIdleConnections()
+	scraped := w.scrape(t)
+	if sample(t, scraped, "storeroom_ratelimit_decisions_total", `kind="settings"`, `outcome="admitted"`) == 0 {
+		t.Error("no decision about a sign-in was counted")
+	}
+	w.server.stop(t)
+	exported := w.points()
+	metric := ""
+	for _, c := range want {
+		if c.metric != "" {
+			metric = c.metric
+		}
+		var labels []string
+		for pair := range strings.FieldsSeq(c.pairs) {
+			name, value, _ := strings.Cut(pair, "=")
+			labels = append(labels, fmt.Sprintf("%s=%q", strings.ReplaceAll(name, ".", "_"), value))
+		}
+		if got := sample(t, scraped, metric, labels...); got != c.want {
+			t.Errorf("/metrics: %s%v = %v, want %v", metric, labels, got, c.want)
+		}
+		var got float64
+		for point, value := range exported {
+			if holdsAll(point, c) {
+				got += value
+			}
+		}
+		if got != c.want {
+			t.Errorf("OTLP: %s{%s} = %v, want %v", c.name, c.pairs, got, c.want)
+		}
+	}
+}
+
+func holdsAll(point string, c counted) bool {
+	name, pairs, _ := strings.Cut(strings.TrimSuffix(point, "}"), "{")
+	for pair := range strings.FieldsSeq(c.pairs) {
+		if !strings.Contains(","+pairs+",", ","+pair+",") {
+			return false
+		}
+	}
+	return name == c.name
+}
+
+// Without Redis everything goes on, and the metrics tell who decides.
+func TestMetricsTellThatMemoryDecides(t *testing.T) {
+	t.Parallel()
+	w := watch(t, newCollector(t), "REDIS_URL=redis://127.0.0.1:1/0")
+	for range 5 {
+		w.fire(t, &shot{method: "GET", path: "/api/me", want: 200}, nil)
+	}
+	scraped := w.scrape(t)
+	if got := sample(t, scraped, "storeroom_ratelimit_decisions_total", `source="memory"`, `outcome="admitted"`, `kind="plan"`); got != 5 {
+		t.Errorf("memory decided %v times, want 5", got)
+	}
+	if got := sample(t, scraped, "storeroom_ratelimit_decisions_total", `source="redis"`); got != 0 {
+		t.Errorf("Redis decided %v times, want never", got)
+	}
+	if sample(t, scraped, "storeroom_ratelimit_away") != 1 || sample(t, scraped, "storeroom_ratelimit_errors_total") == 0 {
+		t.Errorf("nothing tells that Redis is away")
+	}
+}
