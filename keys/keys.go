@@ -27,6 +27,9 @@ var (
 	ErrEnded = errors.New("the key is revoked, expired or replaced")
 	// ErrTooMany says that the tenant has as many live keys as it may have.
 	ErrTooMany = errors.New("a tenant may have 50 live keys")
+	// ErrSuspended says that a suspended tenant gets no new key: it would be refused
+	// until an operator resumes the tenant. Keys can be revoked all the same.
+	ErrSuspended = errors.New("the tenant is suspended: it gets no new key before it is resumed")
 	// ErrRepeated says that a request made its key before.
 	ErrRepeated = errors.New("the key was created already")
 )

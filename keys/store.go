@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,6 +16,8 @@ const (
 	day = 24 * time.Hour
 	// maxLive bounds how many keys of a tenant may live at once.
 	maxLive = 50
+	// suspended is what add_key_hash raises: who serves may not read tenants.
+	suspended = "SR001"
 )
 
 // Lifetimes are the choices for how long a key lives; 0 is for ever.
@@ -63,7 +63,8 @@ const keyColumns = `
 	id, name, permissions, prefix, last4, created_by, created_at, expires_at, revoked_at, replaced_by, last_used_at`
 
 // Create makes a key. The Secret is to be had this once. It returns an
-// InvalidError, ErrTooMany when the tenant has 50 live keys, or ErrRepeated.
+// InvalidError, ErrSuspended, ErrTooMany when the tenant has 50 live keys, or
+// ErrRepeated.
 func (s *Store) Create(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, n NewKey) (Key, Secret, error) {
 	if err := n.validate(); err != nil {
 		return Key{}, "", err
@@ -131,9 +132,9 @@ func (k Key) details() map[string]any {
 // Roll makes the successor of a key: the same name and permissions, and
 // the lifetime that was chosen for the old one, counted from now. The old key
 // lives on for overlap, one of Overlaps, but never longer than it would have; 0
-// revokes it at once. It returns ErrNotFound, an InvalidError, ErrEnded for a key
-// that is at its end already or has a successor, or ErrTooMany when the old key
-// would be the fifty-first live one.
+// revokes it at once. It returns ErrNotFound, an InvalidError, ErrSuspended, ErrEnded
+// for a key that is at its end already or has a successor, or ErrTooMany when the
+// old key would be the fifty-first live one.
 func (s *Store) Roll(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, overlap time.Duration) (Key, Secret, error) {
 	if !slices.Contains(Overlaps, overlap) {
 		return Key{}, "", tenancy.InvalidError{"overlap": {"must be 0, 1h, 24h or 168h"}}
@@ -167,16 +168,17 @@ func (s *Store) Roll(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, i
 	return key, secret, nil
 }
 
+// Check returns an InvalidError that names every fault, as Create would.
+func (n NewKey) Check() error { return n.validate() }
+
 // validate trims, puts the permissions in order and names every fault.
 func (n *NewKey) validate() error {
 	faults := tenancy.InvalidError{}
-	n.Name = strings.TrimSpace(n.Name)
-	if length := len([]rune(n.Name)); length < 1 || length > 100 {
-		faults.Add("name", "must have 1 to 100 characters")
+	name, fault := tenancy.Name(n.Name, 100)
+	if fault != "" {
+		faults.Add("name", "%s", fault)
 	}
-	if strings.ContainsFunc(n.Name, unicode.IsControl) || strings.ToValidUTF8(n.Name, "") != n.Name {
-		faults.Add("name", "must be UTF-8 without control characters")
-	}
+	n.Name = name
 	if !slices.Contains(Lifetimes, n.Lifetime) {
 		faults.Add("expires", "must be 30, 90 or 365 days, or never")
 	}
@@ -215,6 +217,9 @@ func (s *Store) insertKey(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, by 
 	pepper := s.peppers.current()
 	hash := pepper.hash(secret.Reveal())
 	_, err = tx.Exec(ctx, `select add_key_hash($1, $2, $3)`, key.ID, hash[:], pepper.version)
+	if tenancy.SQLState(err) == suspended {
+		err = ErrSuspended
+	}
 	return key, err
 }
 

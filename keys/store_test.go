@@ -66,12 +66,43 @@ func TestCreate(t *testing.T) {
 		if len(faults["name"]) != 1 || len(faults["permissions"]) != 1 || len(faults["expires"]) != 1 || secret != "" {
 			t.Errorf("Create = %v, want faults of name, permissions and expires", err)
 		}
-		for _, n := range []NewKey{{Permissions: every}, {Name: strings.Repeat("ß", 101), Permissions: every}, {Name: "a\xff", Permissions: every}, {Name: "a"}} {
+		for _, n := range []NewKey{{Permissions: every}, {Name: strings.Repeat("ß", 101), Permissions: every}, {Name: "a\xff", Permissions: every}, {Name: "a\u202eb", Permissions: every}, {Name: "a"}} {
 			if _, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n); err == nil {
 				t.Errorf("Create(%+v) = nil, want an error", n)
 			}
 		}
 	})
+}
+
+func TestASuspendedTenantGetsNoNewKey(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	key, _ := s.mustKey(t, "k")
+	suspend := func(suspended bool) {
+		t.Helper()
+		if _, err := tenancy.ChangeTenant(t.Context(), s.Admin, s.tenant.Slug, func(t *tenancy.Tenant) { t.Suspended = suspended }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend(true)
+	for who, store := range map[string]*Store{"who serves": s.Store, "the operator": New(s.Admin, s.peppers)} {
+		if _, secret, err := store.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "new", Permissions: every}); !errors.Is(err, ErrSuspended) || secret != "" {
+			t.Errorf("Create by %s = %v, want ErrSuspended", who, err)
+		}
+		if _, secret, err := store.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, day); !errors.Is(err, ErrSuspended) || secret != "" {
+			t.Errorf("Roll by %s = %v, want ErrSuspended", who, err)
+		}
+	}
+	if found, err := s.List(t.Context(), s.tenant.ID); err != nil || len(found) != 1 || found[0].ReplacedBy != nil {
+		t.Errorf("List = %+v, %v, want the one key as it was", found, err)
+	}
+	if err := s.Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
+		t.Errorf("Revoke = %v, want it done", err)
+	}
+	suspend(false)
+	if _, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "new", Permissions: every}); err != nil {
+		t.Errorf("Create after resuming = %v", err)
+	}
 }
 
 func TestLiveKeysAreBounded(t *testing.T) {

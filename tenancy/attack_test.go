@@ -74,17 +74,19 @@ const persons = `
 insert into users (id, email, password_hash) overriding system value
 values (1, 'ann@example.com', 'x'), (2, 'amy@example.com', 'x'), (3, 'bea@example.com', 'x'), (4, 'zoe@example.com', 'x');
 insert into memberships (tenant_id, user_id, role) values (:a, 2, 'viewer'), (:b, 3, 'owner');
-insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3);
-insert into sessions (token_hash, user_id, seen_at) values (sha256('idle'), 2, now() - interval '31 minutes');
-insert into sessions (token_hash, user_id, created_at) values (sha256('old'), 2, now() - interval '12 hours 1 minute');
-insert into one_time_links (token_hash, tenant_id, purpose, email, role, expires_at) values
-    (sha256('for bea'), :a, 'invitation', 'bea@example.com', 'owner', now() + interval '1 hour'),
-    (sha256('for zoe'), :a, 'invitation', 'zoe@example.com', 'owner', now() + interval '1 hour'),
-    (sha256('late'), :a, 'invitation', 'new@example.com', 'owner', now());
-insert into one_time_links (token_hash, tenant_id, purpose, email, expires_at) values
-    (sha256('for amy'), :a, 'reset', 'amy@example.com', now() + interval '1 hour'),
-    (sha256('late reset'), :a, 'reset', 'amy@example.com', now()),
-    (sha256('for ann'), :b, 'reset', 'ann@example.com', now() + interval '1 hour');
+insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3), (sha256('owner'), 1);
+insert into sessions (token_hash, user_id, seen_at) values (sha256('idle'), 1, now() - interval '31 minutes');
+insert into sessions (token_hash, user_id, created_at) values (sha256('old'), 1, now() - interval '12 hours 1 minute');
+insert into one_time_links (id, token_hash, tenant_id, purpose, email, role, expires_at, made_by, request) overriding system value values
+    (1, sha256('for bea'), :a, 'invitation', 'bea@example.com', 'owner', now() + interval '1 hour', 1, 'form of a'),
+    (2, sha256('for zoe'), :a, 'invitation', 'zoe@example.com', 'owner', now() + interval '1 hour', 1, null),
+    (3, sha256('late'), :a, 'invitation', 'new@example.com', 'owner', now(), 1, null),
+    (7, sha256('of b'), :b, 'invitation', 'amy@example.com', 'owner', now() + interval '1 hour', 3, null);
+insert into one_time_links (id, token_hash, tenant_id, purpose, email, expires_at) overriding system value values
+    (4, sha256('for amy'), :a, 'reset', 'amy@example.com', now() + interval '1 hour'),
+    (5, sha256('late reset'), :a, 'reset', 'amy@example.com', now()),
+    (6, sha256('for ann'), :b, 'reset', 'ann@example.com', now() + interval '1 hour');
+select setval('one_time_links_id_seq', 100);
 `
 
 // hashOfA is the hash of A's key.
@@ -390,15 +392,51 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	)...)
 }
 
-// attackPeople attacks through the functions that know people, with every proof but
-// the one that is asked for.
+// operators are the functions that the runtime role may not execute: those of the
+// operator, and parts of the others.
+var operators = []string{
+	`live(null)`, `usable(null)`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`, `log_person(1, 'x', 'x', true)`,
+	`set_member(2, 'owner')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
+	`store_reset(sha256('new'), 'amy@example.com')`, `end_reset('amy@example.com')`,
+}
+
+// attackPeople attacks through the functions that know people.
 func (s *suite) attackPeople(t testing.TB, at session) []breach {
+	return launch(t, at, s.attemptsOnPeople(at)...)
+}
+
+// attemptsOnPeople come with every proof but the one that is asked for.
+func (s *suite) attemptsOnPeople(at session) []attempt {
 	const amyStands = `; select from use_session(sha256('amy'), 'a') where role = 'viewer'`
-	// A link without a tenant cannot be stored.
-	unmade := func(touched int64, err error) bool {
-		return nothing(touched, err) || at.own == 0 && tenancy.SQLState(err) == "23502"
+	var attempts []attempt
+	for _, call := range operators {
+		name, _, _ := strings.Cut(call, "(")
+		attempts = append(attempts, attempt{name, "execute it", "select " + call, denied})
 	}
-	return launch(t, at,
+	// Who serves may claim any tenant, but has no session of an owner there. It does
+	// not matter what was claimed before.
+	inA := fmt.Sprintf("set local app.tenant_id = '%d'; ", s.a)
+	for _, proof := range []string{"guess", "amy", "bea", "idle", "old"} {
+		if at.own == 0 {
+			break
+		}
+		token := "sha256(" + quote(proof) + ")"
+		with := func(attack string) string { return attack + " with the session " + proof }
+		if proof != "amy" {
+			attempts = append(attempts, attempt{"tenant_members", with("list A's members"), inA + `select from tenant_members(` + token + `)`, nothing})
+		}
+		attempts = append(attempts,
+			attempt{"tenant_links", with("list A's links"), inA + `select from tenant_links(` + token + `)`, nothing},
+			attempt{"end_link", with("end A's link"), inA + `select from end_link(` + token + `, 1)`, nothing},
+			attempt{"end_link", with("end A's link for good"), inA + `select end_link(` + token + `, 1); select from open_link(sha256('for bea'))`, something},
+			attempt{"change_member", with("change A's member"), inA + `select from change_member(` + token + `, 2, 'owner') where outcome <> 'refused' or email is not null`, nothing},
+			attempt{"change_member", with("remove A's member"), inA + `select change_member(` + token + `, 2, null)` + amyStands, something},
+			attempt{"make_link", with("invite into A"), inA + `select where make_link(` + token + `, sha256('new'), 'invitation', 'new@example.com', 'owner', null) <> 'refused'`, nothing},
+			attempt{"make_link", with("learn who is a member of A"), inA + `select where make_link(` + token + `, sha256('new'), 'invitation', 'amy@example.com', 'owner', null) = 'member'`, nothing},
+			attempt{"make_link", with("reset the password of A's member"), inA + `select make_link(` + token + `, sha256('new'), 'reset', 'amy@example.com', null, null); select from open_link(sha256('new'))`, nothing},
+		)
+	}
+	return append(attempts,
 		attempt{"person_by_email", "guess an e-mail", `select from person_by_email('%')`, nothing},
 		attempt{"person_by_email", "get more than was asked for", `select from person_by_email('bea@example.com') where user_id <> 3`, nothing},
 		attempt{"begin_session", "sign in without the password", `select where begin_session(sha256('new'), 2, 'guess'); select from use_session(sha256('new'), 'a')`, nothing},
@@ -413,40 +451,54 @@ func (s *suite) attackPeople(t testing.TB, at session) []breach {
 		attempt{"session_tenants", "use an old session", `select from session_tenants(sha256('old'))`, nothing},
 		attempt{"confirm_session", "confirm without the password", `select where confirm_session(sha256('amy'), sha256('new'), 'guess')`, nothing},
 		attempt{"confirm_session", "take every session over", `select where confirm_session(sha256('guess'), sha256('new'), 'x')`, nothing},
+		attempt{"confirm_session", "confirm an idle session", `select where confirm_session(sha256('idle'), sha256('new'), 'x')`, nothing},
 		attempt{"end_session", "end the sessions of others", `select end_session(sha256('bea'), true)` + amyStands, something},
 		attempt{"end_session", "end every session", `select end_session(sha256('guess'), true)` + amyStands, something},
-		attempt{"change_password", "change it without the old one", `select where change_password(sha256('amy'), sha256('new'), 'guess', 'y')`, nothing},
-		attempt{"change_password", "change that of everybody", `select change_password(sha256('bea'), sha256('new'), 'x', 'y'); select from person_by_email('amy@example.com') where password_hash <> 'x'`, nothing},
-		attempt{"change_password", "end the sessions of others", `select change_password(sha256('bea'), sha256('new'), 'x', 'y')` + amyStands, something},
-		attempt{"tenant_members", "list A's members", `select from tenant_members() where email = 'amy@example.com'`, nothing},
-		attempt{"change_member", "make its member an owner", `select change_member(2, 'owner'); select from use_session(sha256('amy'), 'a') where role <> 'viewer'`, nothing},
-		attempt{"change_member", "change A's member", `select from change_member(2, 'owner') where outcome <> 'absent' or email is not null`, nothing},
-		attempt{"change_member", "remove A's member", `select change_member(2, null)` + amyStands, something},
-		attempt{"change_member", "remove a member of both from A", stays(`select change_member(1, null)`), something},
-		attempt{"change_member", "change a member of both in A", stays(`select change_member(1, 'viewer')`), something},
-		attempt{"make_link", "invite into A", `select make_link(sha256('new'), 'invitation', 'bea@example.com', 'owner'); select from open_link(sha256('new')) where tenant_name = 'A'`, unmade},
-		attempt{"make_link", "learn who is a member of A", `select where make_link(sha256('new'), 'invitation', 'amy@example.com', 'owner') = 'member'`, unmade},
-		attempt{"make_link", "reset the password of A's member", `select where make_link(sha256('new'), 'reset', 'amy@example.com', null) <> 'absent'`, unmade},
-		attempt{"make_link", "reset the password of a member of both", `select where make_link(sha256('new'), 'reset', 'ann@example.com', null) = 'made'`, unmade},
-		attempt{"make_link", "end A's links", `select make_link(sha256('new'), 'invitation', 'zoe@example.com', 'owner'); select from open_link(sha256('for bea'))`, func(touched int64, err error) bool {
-			return something(touched, err) || at.own == 0 && tenancy.SQLState(err) == "23502"
-		}},
+		attempt{"end_session", "end other sessions with an old one", `select end_session(sha256('old'), true); select from use_session(sha256('owner'), 'a')`, something},
+		attempt{"change_password", "change it without the old one", `select where change_password(sha256('amy'), sha256('new'), 'guess', 'y', '')`, nothing},
+		attempt{"change_password", "change it with an old session", `select where change_password(sha256('old'), sha256('new'), 'x', 'y', '')`, nothing},
+		attempt{"change_password", "change that of everybody", `select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); select from person_by_email('amy@example.com') where password_hash <> 'x'`, nothing},
+		attempt{"change_password", "end the sessions of others", `select change_password(sha256('bea'), sha256('new'), 'x', 'y', '')` + amyStands, something},
+		attempt{"change_password", "write into A's log", `select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); ` + inA + fmt.Sprintf(`select from audit_log where tenant_id = %d and action = 'password.change'`, s.a), nothing},
+		attempt{"change_password", "keep the tenant of a person", `select change_password(sha256('owner'), sha256('new'), 'x', 'y', '');
+			select where coalesce(current_setting('app.tenant_id', true), '') <> ` + quote(at.claimed()), nothing},
+		attempt{"tenant_members", "list A's members", `select from tenant_members(sha256('bea')) where email = 'amy@example.com'`, nothing},
+		attempt{"tenant_links", "list A's links", `select from tenant_links(sha256('bea')) where email = 'zoe@example.com'`, nothing},
+		attempt{"end_link", "end A's link", `select end_link(sha256('bea'), 1); select from open_link(sha256('for bea'))`, something},
+		attempt{"end_link", "end others of its own", `select end_link(sha256('bea'), 6); select from open_link(sha256('of b'))`, something},
+		attempt{"change_member", "make its member an owner", `select change_member(sha256('bea'), 2, 'owner'); select from use_session(sha256('amy'), 'a') where role <> 'viewer'`, nothing},
+		attempt{"change_member", "change A's member", `select from change_member(sha256('bea'), 2, 'owner') where outcome not in ('absent', 'refused') or email is not null`, nothing},
+		attempt{"change_member", "remove A's member", `select change_member(sha256('bea'), 2, null)` + amyStands, something},
+		attempt{"change_member", "remove a member of both from A", stays(`select change_member(sha256('bea'), 1, null)`), something},
+		attempt{"change_member", "change a member of both in A", stays(`select change_member(sha256('bea'), 1, 'viewer')`), something},
+		attempt{"change_member", "end A's links of a member of both", `select change_member(sha256('bea'), 1, null); select from open_link(sha256('for bea'))`, something},
+		attempt{"make_link", "invite into A", `select make_link(sha256('bea'), sha256('new'), 'invitation', 'bea@example.com', 'owner', null); select from open_link(sha256('new')) where tenant_name = 'A'`, nothing},
+		attempt{"make_link", "learn who is a member of A", `select where make_link(sha256('bea'), sha256('new'), 'invitation', 'amy@example.com', 'owner', null) = 'member'`, nothing},
+		attempt{"make_link", "learn what forms A sent", `select where make_link(sha256('bea'), sha256('new'), 'invitation', 'new@example.com', 'owner', 'form of a') = 'repeated'`, nothing},
+		attempt{"make_link", "reset the password of A's member", `select where make_link(sha256('bea'), sha256('new'), 'reset', 'amy@example.com', null, null) not in ('absent', 'refused')`, nothing},
+		attempt{"make_link", "reset the password of a member of both", `select where make_link(sha256('bea'), sha256('new'), 'reset', 'ann@example.com', null, null) = 'made'`, nothing},
+		attempt{"make_link", "end A's links", `select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('for zoe'))`, something},
+		attempt{"make_link", "end its links for others", `select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('of b'))`, something},
 		attempt{"open_link", "guess a link", `select from open_link(sha256('guess'))`, nothing},
 		attempt{"open_link", "open one that has ended", `select from open_link(sha256('late'))`, nothing},
 		attempt{"open_link", "open a reset of who is elsewhere now", `select from open_link(sha256('for ann'))`, nothing},
-		attempt{"accept_invitation", "guess a link", `select where accept_invitation(sha256('guess'), 'x') is not null`, nothing},
-		attempt{"accept_invitation", "use one that has ended", `select where accept_invitation(sha256('late'), 'x') is not null`, nothing},
-		attempt{"accept_invitation", "use a reset", `select where accept_invitation(sha256('for amy'), 'x') is not null`, unmade},
-		attempt{"accept_invitation", "use it without the account's password", `select where accept_invitation(sha256('for bea'), 'guess') is not null`, nothing},
-		attempt{"accept_invitation", "use it twice", `select accept_invitation(sha256('for bea'), 'x'); select from open_link(sha256('for bea'))`, nothing},
-		attempt{"use_reset", "guess a link", `select where use_reset(sha256('guess'), 'y') is not null`, nothing},
-		attempt{"use_reset", "use one that has ended", `select where use_reset(sha256('late reset'), 'y') is not null`, nothing},
-		attempt{"use_reset", "use an invitation", `select where use_reset(sha256('for zoe'), 'y') is not null`, nothing},
-		attempt{"use_reset", "end the links of others", `select use_reset(sha256('guess'), 'y'); select from open_link(sha256('for amy'))`, something},
-		attempt{"use_reset", "reset who is elsewhere now", `select where use_reset(sha256('for ann'), 'y') is not null`, nothing},
-		attempt{"use_reset", "use it twice", `select use_reset(sha256('for amy'), 'y'); select from open_link(sha256('for amy'))`, nothing},
-		attempt{"use_reset", "reset that of others", `select use_reset(sha256('for amy'), 'y'); select from person_by_email('bea@example.com') where password_hash <> 'x'`, nothing},
-		attempt{"use_reset", "end the sessions of others", `select use_reset(sha256('for amy'), 'y'); select from use_session(sha256('bea'), 'b')`, something},
+		attempt{"accept_invitation", "guess a link", `select where accept_invitation(sha256('guess'), 'x', sha256('new')) is not null`, nothing},
+		attempt{"accept_invitation", "use one that has ended", `select where accept_invitation(sha256('late'), 'x', sha256('new')) is not null`, nothing},
+		attempt{"accept_invitation", "use a reset", `select where accept_invitation(sha256('for amy'), 'x', sha256('new')) is not null`, nothing},
+		attempt{"accept_invitation", "use it without the account's password", `select where accept_invitation(sha256('for bea'), 'guess', sha256('new')) is not null`, nothing},
+		attempt{"accept_invitation", "be signed in without the account's password", `select accept_invitation(sha256('for bea'), 'guess', sha256('new')); select from use_session(sha256('new'), '')`, nothing},
+		attempt{"accept_invitation", "be signed in as another", `select accept_invitation(sha256('for bea'), 'x', sha256('new')); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`, nothing},
+		attempt{"accept_invitation", "use it twice", `select accept_invitation(sha256('for bea'), 'x', sha256('new')); select from open_link(sha256('for bea'))`, nothing},
+		attempt{"use_reset", "guess a link", `select where use_reset(sha256('guess'), 'y', sha256('new'), '')`, nothing},
+		attempt{"use_reset", "be signed in by no link", `select use_reset(sha256('guess'), 'y', sha256('new'), ''); select from use_session(sha256('new'), '')`, nothing},
+		attempt{"use_reset", "use one that has ended", `select where use_reset(sha256('late reset'), 'y', sha256('new'), '')`, nothing},
+		attempt{"use_reset", "use an invitation", `select where use_reset(sha256('for zoe'), 'y', sha256('new'), '')`, nothing},
+		attempt{"use_reset", "end the links of others", `select use_reset(sha256('guess'), 'y', sha256('new'), ''); select from open_link(sha256('for amy'))`, something},
+		attempt{"use_reset", "reset who is elsewhere now", `select where use_reset(sha256('for ann'), 'y', sha256('new'), '')`, nothing},
+		attempt{"use_reset", "use it twice", `select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from open_link(sha256('for amy'))`, nothing},
+		attempt{"use_reset", "reset that of others", `select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from person_by_email('bea@example.com') where password_hash <> 'x'`, nothing},
+		attempt{"use_reset", "end the sessions of others", `select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from use_session(sha256('bea'), 'b')`, something},
+		attempt{"use_reset", "write into another's log", fmt.Sprintf(`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); set local app.tenant_id = '%[1]d'; select from audit_log where tenant_id = %[1]d and action = 'password.reset'`, s.b), nothing},
 	)
 }
 

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the machine
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -73,8 +70,9 @@ var (
 	machineZone = regexp.MustCompile(`^(Local|localtime|posixrules|(posix|right)/.*)$`)
 )
 
-// validate fills in defaults and names every fault.
-func (t *Tenant) validate() error {
+// validate fills in defaults and names every fault. A name that stays as it was is
+// not judged again: whatever a tenant is called, it can be suspended.
+func (t *Tenant) validate(before Tenant) error {
 	if t.Plan == "" {
 		t.Plan = Standard
 	}
@@ -84,16 +82,16 @@ func (t *Tenant) validate() error {
 	if t.Currency == "" {
 		t.Currency = "USD"
 	}
-	t.Name = strings.TrimSpace(t.Name)
 	faults := InvalidError{}
 	if !slugPattern.MatchString(t.Slug) {
 		faults.Add("slug", "must be 1 to 63 lower-case letters, digits and dashes, the first no dash")
 	}
-	if n := len([]rune(t.Name)); n < 1 || n > 255 {
-		faults.Add("name", "must have 1 to 255 characters")
-	}
-	if !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl) {
-		faults.Add("name", "must be UTF-8 text without control characters")
+	if t.Name != before.Name || t.Name == "" {
+		name, fault := Name(t.Name, 255)
+		if fault != "" {
+			faults.Add("name", "%s", fault)
+		}
+		t.Name = name
 	}
 	switch {
 	case t.Plan != Standard && t.Plan != Professional && t.Plan != Enterprise:
@@ -118,7 +116,7 @@ func (t *Tenant) validate() error {
 // CreateTenant makes a tenant with its default warehouse and channel. It needs the migrator's
 // connection and returns ErrConflict if the slug is taken.
 func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
-	if err := t.validate(); err != nil {
+	if err := t.validate(Tenant{}); err != nil {
 		return t, err
 	}
 	err := db.asOperator(ctx, func(tx pgx.Tx) (err error) {
@@ -141,7 +139,7 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 				return err
 			}
 		}
-		return nil
+		return Audit(ctx, tx, t.ID, Operator, Entry{Action: "tenant.create", Target: t.Slug, Details: map[string]any{"plan": t.Plan, "rate_limit": t.Limit()}})
 	})
 	if SQLState(err) == "23505" {
 		return t, fmt.Errorf("tenant %q: %w", t.Slug, ErrConflict)
@@ -180,7 +178,7 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 		before := t
 		change(&t)
 		t.ID = id
-		if err := t.validate(); err != nil {
+		if err := t.validate(before); err != nil {
 			return err
 		}
 		t, err = tenantRow(tx.Query(ctx, `

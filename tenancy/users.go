@@ -92,7 +92,7 @@ func CheckEmail(email string) string {
 	if a, err := mail.ParseAddress(email); err != nil || a.Address != email || len(email) > 254 || strings.ContainsRune(email, utf8.RuneError) {
 		return "must be an e-mail address"
 	}
-	return ""
+	return hidden(email)
 }
 
 // CheckPassword returns what is wrong with a new password, or "".

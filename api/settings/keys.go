@@ -68,7 +68,7 @@ func (p *Pages) keyRows(r *http.Request, v visit) ([]keyRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := p.People.Members(r.Context(), v.Tenant.ID)
+	members, err := p.People.Members(r.Context(), v.Tenant.ID, v.token)
 	if err != nil {
 		return nil, err
 	}
@@ -107,19 +107,27 @@ type newKeyPage struct {
 	Ticked                 map[string]bool
 	Request                string // makes the form good for one key
 	Again                  again
-	Faults                 map[string]string
+	Faults                 faults
 	Presets, Permissions   []choice
 	Lifetimes              []choice
 }
 
 func newKeyForm(v visit) newKeyPage {
 	return newKeyPage{
-		Preset: "read-only", Lifetime: "90", Request: rand.Text(), Again: passwordAgain(v), Faults: map[string]string{},
+		Preset: "read-only", Lifetime: "90", Request: rand.Text(), Again: passwordAgain(v), Faults: faults{},
 		Presets: presets, Permissions: permissions, Lifetimes: lifetimes,
 	}
 }
 
+// ListOpen says whether the single permissions are unfolded.
+func (f newKeyPage) ListOpen() bool {
+	return len(f.Ticked) > 0 || f.Preset == "" || f.Faults["permissions"] != ""
+}
+
 func (p *Pages) showNewKey(w http.ResponseWriter, _ *http.Request, v visit) error {
+	if v.Tenant.Suspended {
+		return keys.ErrSuspended
+	}
 	return p.show(w, http.StatusOK, "key-new", v, newKeyForm(v))
 }
 
@@ -158,10 +166,14 @@ func (p *Pages) createKey(w http.ResponseWriter, r *http.Request, v visit) error
 	wanted.Lifetime = time.Duration(days) * 24 * time.Hour
 	wanted.Permissions, err = keys.ParsePermissions(strings.Join(append(r.PostForm["permission"], form.Preset), ","))
 	form.note(err)
-	if form.Again, err = p.confirm(w, r, v); err != nil {
+	form.note(wanted.Check())
+	if form.Again, err = p.confirm(w, r, &v); err != nil {
 		return err
 	}
-	if len(form.Faults) > 0 || form.Again.Fault != "" {
+	if form.Again.Fault != "" {
+		form.Faults["password"] = form.Again.Fault
+	}
+	if len(form.Faults) > 0 {
 		return p.show(w, http.StatusUnprocessableEntity, "key-new", v, form)
 	}
 	if err := p.throttle(r, bucket{"k:" + v.Tenant.Slug, keyCreation}); err != nil {
@@ -193,17 +205,28 @@ func (p *Pages) made(key keys.Key, secret keys.Secret) madeKey {
 	return m
 }
 
-// note puts faults of the fields into the form, and says whether there were any.
+// note puts faults of the fields into the form, in words for who fills it in, and
+// says whether there were any.
 func (f *newKeyPage) note(err error) bool {
 	if errors.Is(err, keys.ErrTooMany) {
-		f.Faults["name"] = "There are 50 live keys already: revoke one first."
+		f.Faults[""] = "There are 50 live keys already: revoke one first."
 		return true
 	}
-	faults, invalid := errors.AsType[tenancy.InvalidError](err)
-	for field, messages := range faults {
-		f.Faults[field] = "This " + messages[0] + "."
+	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
+	if messages := invalid["name"]; messages != nil {
+		f.Faults["name"] = "The name " + messages[0] + "."
 	}
-	return invalid
+	if invalid["expires"] != nil {
+		f.Faults["lifetime"] = "Choose one of these times."
+	}
+	switch {
+	case invalid["permissions"] == nil:
+	case f.Preset == "" && len(f.Ticked) == 0:
+		f.Faults["permissions"] = "Tick at least one permission."
+	default:
+		f.Faults["permissions"] = "Choose among these permissions."
+	}
+	return isInvalid
 }
 
 // key finds the key of the address. It returns tenancy.ErrNotFound.
@@ -227,15 +250,21 @@ func (p *Pages) key(r *http.Request, v visit) (keyRow, error) {
 type rollPage struct {
 	Key      keyRow
 	Overlaps []choice
-	Overlap  string // for how long it lives on, "" for not at all
+	Overlap  string // as it was filled in
 	Again    again
-	Fault    string
+	Faults   faults
 }
 
 func (p *Pages) showRoll(w http.ResponseWriter, r *http.Request, v visit) error {
 	key, err := p.key(r, v)
 	if err != nil {
 		return err
+	}
+	switch {
+	case key.Status != "live":
+		return p.show(w, http.StatusConflict, "key-ended", v, key)
+	case v.Tenant.Suspended:
+		return keys.ErrSuspended
 	}
 	return p.show(w, http.StatusOK, "key-roll", v, rollPage{Key: key, Overlaps: overlaps, Overlap: "24", Again: passwordAgain(v)})
 }
@@ -246,11 +275,12 @@ func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
 	if err != nil {
 		return err
 	}
-	page := rollPage{Key: key, Overlaps: overlaps, Overlap: r.PostFormValue("overlap")}
-	if page.Again, err = p.confirm(w, r, v); err != nil {
+	page := rollPage{Key: key, Overlaps: overlaps, Overlap: r.PostFormValue("overlap"), Faults: faults{}}
+	if page.Again, err = p.confirm(w, r, &v); err != nil {
 		return err
 	}
 	if page.Again.Fault != "" {
+		page.Faults["password"] = page.Again.Fault
 		return p.show(w, http.StatusUnprocessableEntity, "key-roll", v, page)
 	}
 	if err := p.throttle(r, bucket{"k:" + v.Tenant.Slug, keyCreation}); err != nil {
@@ -261,14 +291,16 @@ func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
 		hours = -1 // no choice of ours
 	}
 	successor, secret, err := p.Keys.Roll(r.Context(), v.Tenant.ID, v.Actor(p.Address(r)), key.ID, time.Duration(hours)*time.Hour)
-	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
+	_, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
-	case errors.Is(err, keys.ErrEnded):
+	case errors.Is(err, keys.ErrEnded) && key.ReplacedBy != nil:
 		return p.show(w, http.StatusConflict, "key-again", v, nil)
+	case errors.Is(err, keys.ErrEnded):
+		return p.show(w, http.StatusConflict, "key-ended", v, key)
 	case errors.Is(err, keys.ErrTooMany):
-		page.Fault = "There are 50 live keys already: revoke one first, or let the old key stop at once."
+		page.Faults[""] = "There are 50 live keys already: revoke one first, or let the old key stop at once."
 	case isInvalid:
-		page.Fault = "The overlap " + invalid["overlap"][0] + "."
+		page.Faults["overlap"] = "Choose one of these times."
 	case err != nil:
 		return err
 	default:
@@ -288,6 +320,9 @@ func (p *Pages) showRevoke(w http.ResponseWriter, r *http.Request, v visit) erro
 	key, err := p.key(r, v)
 	if err != nil {
 		return err
+	}
+	if !key.Live() {
+		return p.show(w, http.StatusConflict, "key-ended", v, key)
 	}
 	return p.show(w, http.StatusOK, "key-revoke", v, key)
 }

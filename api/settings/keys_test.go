@@ -112,17 +112,18 @@ func TestTheFormOfANewKeyNamesItsFaults(t *testing.T) {
 		change func(url.Values)
 		fault  string
 	}{
-		"no name":              {func(f url.Values) { f.Set("name", "  ") }, "must have 1 to 100 characters"},
-		"a long name":          {func(f url.Values) { f.Set("name", strings.Repeat("ä", 101)) }, "must have 1 to 100 characters"},
-		"a name with a NUL":    {func(f url.Values) { f.Set("name", "a\x00") }, "must be UTF-8"},
-		"a name of no UTF-8":   {func(f url.Values) { f.Set("name", "a\xff") }, "must be UTF-8"},
-		"no permission":        {func(f url.Values) { f.Set("preset", "") }, "must name at least one"},
-		"an unknown one":       {func(f url.Values) { f["permission"] = []string{"root"} }, "must not name"},
-		"an unknown preset":    {func(f url.Values) { f.Set("preset", "root") }, "must not name"},
-		"another lifetime":     {func(f url.Values) { f.Set("lifetime", "31") }, "must be 30, 90 or 365 days"},
-		"no lifetime":          {func(f url.Values) { f.Set("lifetime", "") }, "must be 30, 90 or 365 days"},
-		"an endless lifetime":  {func(f url.Values) { f.Set("lifetime", "999999999999999999") }, "must be 30, 90 or 365 days"},
-		"a lifetime of before": {func(f url.Values) { f.Set("lifetime", "-30") }, "must be 30, 90 or 365 days"},
+		"no name":              {func(f url.Values) { f.Set("name", "  ") }, "The name must not be empty."},
+		"a long name":          {func(f url.Values) { f.Set("name", strings.Repeat("ä", 101)) }, "The name must have at most 100 characters."},
+		"a name with a NUL":    {func(f url.Values) { f.Set("name", "a\x00") }, "The name must not hold control characters."},
+		"a name of no UTF-8":   {func(f url.Values) { f.Set("name", "a\xff") }, "The name must be valid UTF-8."},
+		"a name that deceives": {func(f url.Values) { f.Set("name", "llit\u202e") }, "The name must not hold the invisible character U"},
+		"no permission":        {func(f url.Values) { f.Set("preset", "") }, "Tick at least one permission."},
+		"an unknown one":       {func(f url.Values) { f["permission"] = []string{"root"} }, "Choose among these permissions."},
+		"an unknown preset":    {func(f url.Values) { f.Set("preset", "root") }, "Choose among these permissions."},
+		"another lifetime":     {func(f url.Values) { f.Set("lifetime", "31") }, "Choose one of these times."},
+		"no lifetime":          {func(f url.Values) { f.Set("lifetime", "") }, "Choose one of these times."},
+		"an endless lifetime":  {func(f url.Values) { f.Set("lifetime", "999999999999999999") }, "Choose one of these times."},
+		"a lifetime of before": {func(f url.Values) { f.Set("lifetime", "-30") }, "Choose one of these times."},
 	} {
 		t.Log(what) // shown with a failure
 		send(c.change, http.StatusUnprocessableEntity, c.fault)
@@ -131,6 +132,95 @@ func TestTheFormOfANewKeyNamesItsFaults(t *testing.T) {
 		s.alter(t, `insert into api_keys (tenant_id, name, permissions, prefix, last4) values ($1, $2, '{products:read}', 'sk_live_abcd', 'wxyz')`, s.a.ID, fmt.Sprint(n))
 	}
 	send(func(url.Values) {}, http.StatusUnprocessableEntity, "50 live keys")
+}
+
+// TestEveryFaultIsTiedToItsField: it stands in the list above the form, which leads to
+// the field, and the field names it as its description.
+func TestEveryFaultIsTiedToItsField(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner := s.mustPerson(t, "owner", s.a, tenancy.Owner)
+	old, recent := s.mustSession(t, owner), s.mustSession(t, owner)
+	s.alter(t, `update sessions set confirmed_at = now() - interval '11 minutes' where token_hash = $1`, sum(old))
+	roll := s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "Till").ID))
+	member := s.path(fmt.Sprintf("/members/%d", s.mustPerson(t, "member", s.a, tenancy.Viewer)))
+	for _, test := range []struct {
+		call
+		fields []string
+	}{
+		{call{path: s.path("/keys"), cookie: old, form: url.Values{"request": {rand.Text()}}}, []string{"name", "permissions", "lifetime", "password"}},
+		{call{path: s.path("/keys"), cookie: recent, form: url.Values{"request": {rand.Text()}, "preset": {"full"}, "lifetime": {"90"}}}, []string{"name"}},
+		{call{path: roll, cookie: old, form: url.Values{"overlap": {"24"}}}, []string{"password"}},
+		{call{path: roll, cookie: recent, form: url.Values{"overlap": {"5"}}}, []string{"overlap"}},
+		{call{path: "/settings/password", cookie: recent, form: url.Values{"before": {password}, "after": {"short"}, "again": {"other"}}}, []string{"after", "again"}},
+		{call{path: s.path("/members"), cookie: old, form: url.Values{"email": {"nobody"}, "role": {"king"}, "request": {rand.Text()}}}, []string{"password"}},
+		{call{path: s.path("/members"), cookie: recent, form: url.Values{"email": {"nobody"}, "role": {"king"}, "request": {rand.Text()}}}, []string{"email", "role"}},
+		{call{path: member + "/role", cookie: recent, form: url.Values{"role": {"king"}}}, []string{"role"}},
+		{call{path: member + "/role", cookie: old, form: url.Values{"role": {"admin"}}}, []string{"password-role"}},
+		{call{path: member + "/reset", cookie: old, form: url.Values{"request": {rand.Text()}}}, []string{"password-reset"}},
+		{call{path: member + "/remove", cookie: old, form: url.Values{"password": {"wrong"}}}, []string{"password-remove"}},
+		{call{path: "/settings/password", cookie: recent, form: url.Values{"before": {"wrong"}, "after": {password}, "again": {password}}}, []string{"before"}},
+	} {
+		got := s.try(t, test.call, http.StatusUnprocessableEntity)
+		var linked []string
+		for _, link := range regexp.MustCompile(`<li><a href="#([^"]*)">`).FindAllStringSubmatch(got.body, -1) {
+			linked = append(linked, link[1])
+		}
+		if diff := cmp.Diff(test.fields, linked); diff != "" {
+			t.Errorf("%s %v: linked above the form (-want +got):\n%s", test.path, test.form, diff)
+		}
+		for _, field := range test.fields {
+			control := regexp.MustCompile(`<(input|select)[^>]* id="` + field + `"[^>]*>`).FindString(got.body)
+			if !strings.Contains(control, ` aria-invalid="true"`) || !regexp.MustCompile(` aria-describedby="[^"]*\b`+field+`-fault"`).MatchString(control) {
+				t.Errorf("%s: %q does not name its fault", test.path, control)
+			}
+			if strings.Count(got.body, ` id="`+field+`-fault"`) != 1 || strings.Count(got.body, ` id="`+field+`"`) != 1 {
+				t.Errorf("%s: the field %s and its fault are not there once each: %s", test.path, field, got.body)
+			}
+		}
+		if n := strings.Count(got.body, `aria-invalid`); n != len(test.fields) {
+			t.Errorf("%s: %d fields are invalid, want %d", test.path, n, len(test.fields))
+		}
+	}
+	// What is of no field stands in the form that was sent, and in no other.
+	own := s.path(fmt.Sprintf("/members/%d", owner))
+	for act, form := range map[string]url.Values{"/role": {"role": {"viewer"}}, "/remove": {}} {
+		got := s.try(t, call{path: own + act, cookie: recent, form: form}, http.StatusUnprocessableEntity, "<li>This is the last owner")
+		_, rest, _ := strings.Cut(got.body, "<li>This is the last owner")
+		if next := regexp.MustCompile(`<form method="post" action="([^"]*)"`).FindStringSubmatch(rest); next == nil || next[1] != own+act || strings.Contains(rest, "<li>This is the last owner") {
+			t.Errorf("%s: the fault stands above %v, want the form that was sent", act, next)
+		}
+	}
+	if got := s.try(t, call{path: s.path("/keys"), cookie: recent, form: url.Values{"request": {rand.Text()}, "name": {"k"}, "lifetime": {"90"}, "preset": {""}}}, http.StatusUnprocessableEntity); !strings.Contains(got.body, "<details open>") {
+		t.Errorf("the permissions to tick are folded away: %s", got.body)
+	}
+}
+
+func TestAKeyThatHasEndedIsNotOffered(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	revoked, expired, rolled := s.mustKey(t, "Revoked"), s.mustKey(t, "Expired"), s.mustKey(t, "Rolled")
+	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.alter(t, `update api_keys set expires_at = now() - interval '1 day' where id = $1`, expired.ID)
+	if _, _, err := s.Keys.Roll(t.Context(), s.a.ID, tenancy.Operator, rolled.ID, 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	path := func(id int64, act string) string { return s.path(fmt.Sprintf("/keys/%d/%s", id, act)) }
+	for id, words := range map[int64]string{revoked.ID: "was revoked on", expired.ID: "expired on"} {
+		for _, act := range []string{"roll", "revoke"} {
+			got := s.try(t, call{path: path(id, act), cookie: admin}, http.StatusConflict, "has ended already", words)
+			if strings.Contains(got.body, `<form method="post">`) {
+				t.Errorf("%s is offered all the same: %s", act, got.body)
+			}
+		}
+		s.try(t, call{path: path(id, "roll"), cookie: admin, form: url.Values{"overlap": {"0"}}}, http.StatusConflict, "has ended already", words)
+	}
+	s.try(t, call{path: path(rolled.ID, "roll"), cookie: admin}, http.StatusConflict, "was rolled already", "works until")
+	s.try(t, call{path: path(rolled.ID, "roll"), cookie: admin, form: url.Values{"overlap": {"0"}}}, http.StatusConflict, "This key was already created")
+	s.try(t, call{path: path(rolled.ID, "revoke"), cookie: admin}, http.StatusOK, "will stop working")
 }
 
 func TestRollAndRevoke(t *testing.T) {
@@ -148,7 +238,7 @@ func TestRollAndRevoke(t *testing.T) {
 	roll.path = s.path(fmt.Sprintf("/keys/%d/roll", fresh.ID))
 	for _, overlap := range []string{"", "2", "-1", "soon", "999999999999999999"} {
 		roll.form = url.Values{"overlap": {overlap}}
-		s.try(t, roll, http.StatusUnprocessableEntity, "must be 0, 1h, 24h or 168h")
+		s.try(t, roll, http.StatusUnprocessableEntity, "Choose one of these times.")
 	}
 	for _, o := range overlaps {
 		roll.path, roll.form = s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "o").ID)), url.Values{"overlap": {o.Value}}

@@ -14,11 +14,8 @@ import (
 // recent is how long a password that was given counts.
 const recent = 10 * time.Minute
 
-// passwordFaults are what is wrong with the fields of a password form.
-type passwordFaults struct{ Before, After, Again string }
-
 type passwordPage struct {
-	Faults passwordFaults
+	Faults faults
 	Done   bool
 }
 
@@ -27,29 +24,30 @@ func (p *Pages) showPassword(w http.ResponseWriter, _ *http.Request, v visit) er
 }
 
 func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, v visit) error {
-	if err := p.throttlePassword(r, v.Email); err != nil {
+	if err := p.throttleOwnPassword(r, v); err != nil {
 		return err
 	}
 	before, after := r.PostFormValue("before"), r.PostFormValue("after")
-	faults := passwordFaults{}
+	page := passwordPage{Faults: faults{}}
+	if fault := tenancy.CheckPassword(after); fault != "" {
+		page.Faults["after"] = "The new password " + fault + "."
+	}
 	if after != r.PostFormValue("again") {
-		faults.Again = "Both new passwords must be the same."
-		return p.show(w, http.StatusUnprocessableEntity, "password", v, passwordPage{Faults: faults})
+		page.Faults["again"] = "Both new passwords must be the same."
 	}
-	token, err := p.People.ChangePassword(r.Context(), v.token, v.Email, before, after)
-	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
-	switch {
-	case isInvalid:
-		faults.After = "The new password " + invalid["password"][0] + "."
-	case errors.Is(err, people.ErrWrong):
-		faults.Before = "This is not your password."
-	case err != nil:
+	if len(page.Faults) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "password", v, page)
+	}
+	token, err := p.People.ChangePassword(r.Context(), v.token, v.Email, before, after, p.Address(r))
+	if errors.Is(err, people.ErrWrong) {
+		page.Faults["before"] = "This is not your password."
+		return p.show(w, http.StatusUnprocessableEntity, "password", v, page)
+	}
+	if err != nil {
 		return err
-	default:
-		p.remember(w, token)
-		return p.show(w, http.StatusOK, "password", v, passwordPage{Done: true})
 	}
-	return p.show(w, http.StatusUnprocessableEntity, "password", v, passwordPage{Faults: faults})
+	p.remember(w, token)
+	return p.show(w, http.StatusOK, "password", v, passwordPage{Done: true})
 }
 
 // again is the part of a form that asks for the password where it was last given
@@ -57,14 +55,35 @@ func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, v visit) 
 type again struct {
 	Needed bool
 	Fault  string
+	Form   string // which of several on the page, "" for the only one
+}
+
+// ID is that of its field.
+func (a again) ID() string {
+	if a.Form == "" {
+		return "password"
+	}
+	return "password-" + a.Form
+}
+
+// Faults are what is wrong with its field.
+func (a again) Faults() faults { return faults{a.ID(): a.Fault} }
+
+// In is the part as it stands in one of several forms: what is wrong is said in the
+// form that was sent.
+func (a again) In(form string) again {
+	if a.Form != form {
+		a.Form, a.Fault = form, ""
+	}
+	return a
 }
 
 func passwordAgain(v visit) again { return again{Needed: time.Since(v.ConfirmedAt) > recent} }
 
-// confirm checks the password that came with a form, where one is needed. The
-// fault, if any, is for the form.
-func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, v visit) (again, error) {
-	a := passwordAgain(v)
+// confirm checks the password that came with a form, where one is needed; the visit
+// goes on under another token then. The fault, if any, is for the form.
+func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, v *visit) (again, error) {
+	a := passwordAgain(*v)
 	if !a.Needed {
 		return a, nil
 	}
@@ -72,7 +91,7 @@ func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, v visit) (again,
 		a.Fault = "Give your password once more."
 		return a, nil
 	}
-	if err := p.throttlePassword(r, v.Email); err != nil {
+	if err := p.throttleOwnPassword(r, *v); err != nil {
 		return a, err
 	}
 	token, err := p.People.Confirm(r.Context(), v.token, v.Email, r.PostFormValue("password"))
@@ -82,7 +101,7 @@ func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, v visit) (again,
 	}
 	if err == nil {
 		p.remember(w, token)
-		a.Needed = false
+		v.token, a.Needed = token, false
 	}
 	return a, err
 }
@@ -108,11 +127,12 @@ func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ visit) error 
 func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ visit) error {
 	token := people.Token(chi.URLParam(r, "token"))
 	link, err := p.People.Open(r.Context(), token)
+	var session people.Token
 	if err == nil {
-		if err := p.throttlePassword(r, link.Email); err != nil {
+		if err := p.throttleLink(r, link); err != nil {
 			return err
 		}
-		link, err = p.People.Use(r.Context(), token, r.PostFormValue("password"), p.Address(r))
+		session, err = p.People.Use(r.Context(), token, r.PostFormValue("password"), p.Address(r))
 	}
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
@@ -121,12 +141,8 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ visit) error {
 	case isInvalid:
 		return p.show(w, http.StatusUnprocessableEntity, "link", visit{}, linkPage{link, "The password " + invalid["password"][0] + "."})
 	case errors.Is(err, people.ErrWrong):
-		return p.show(w, http.StatusUnprocessableEntity, "link", visit{}, linkPage{link, "There is an account with this e-mail already: give its password."})
+		return p.show(w, http.StatusUnprocessableEntity, "link", visit{}, linkPage{link, "There is an account with this e-mail already: give its password. If you do not know it, ask the operator of this service for a reset, and open this link again."})
 	case err != nil:
-		return err
-	}
-	session, err := p.People.SignIn(r.Context(), link.Email, r.PostFormValue("password"))
-	if err != nil {
 		return err
 	}
 	if old, held := p.token(r); held {

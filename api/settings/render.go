@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,11 +45,66 @@ var functions = template.FuncMap{
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"now":    func() string { return time.Now().UTC().Format(time.RFC3339) },
 	"tell":   tell,
+
+	"tie":     tie,
+	"fault":   faultOf,
+	"inOrder": inOrder,
+	"only":    only,
 }
 
-// breakable lets a long e-mail address go on in the next line at a sensible place.
-func breakable(email string) template.HTML {
-	return template.HTML(strings.NewReplacer("@", "<wbr>@", ".", "<wbr>.").Replace(template.HTMLEscapeString(email)))
+// breakable lets a long e-mail or network address go on in the next line at a
+// sensible place.
+func breakable(address string) template.HTML {
+	return template.HTML(strings.NewReplacer("@", "<wbr>@", ".", "<wbr>.", ":", ":<wbr>").Replace(template.HTMLEscapeString(address)))
+}
+
+// faults are what is wrong with a form, by the ids of its fields; "" is the form as
+// a whole. The template "faults" lists them above the form, "fault" says one beside
+// its field, and tie connects the field with that.
+type faults map[string]string
+
+// fault is what is wrong with one field.
+type fault struct{ Field, Text string }
+
+// only are the faults of a form in which nothing but one field can be wrong.
+func only(field, text string) faults { return faults{field: text} }
+
+// tie returns the attributes of a field that has hints, by their ids, and perhaps a
+// fault: who hears the page is told of both with the field.
+func tie(f faults, field string, hints ...string) template.HTMLAttr {
+	var attributes []string
+	if f[field] != "" {
+		attributes = append(attributes, `aria-invalid="true"`)
+		hints = append(hints, field+"-fault")
+	}
+	if len(hints) > 0 {
+		attributes = append(attributes, `aria-describedby="`+strings.Join(hints, " ")+`"`)
+	}
+	return template.HTMLAttr(strings.Join(attributes, " "))
+}
+
+// faultOf returns the fault of a field, or nil.
+func faultOf(f faults, field string) *fault {
+	if f[field] == "" {
+		return nil
+	}
+	return &fault{field, f[field]}
+}
+
+// inOrder lists all faults: of no field of the page first, then as the fields stand.
+func inOrder(f faults, fields ...string) []fault {
+	var all []fault
+	for _, field := range slices.Sorted(maps.Keys(f)) {
+		if !slices.Contains(fields, field) && f[field] != "" {
+			all = append(all, fault{"", f[field]})
+		}
+	}
+	for _, field := range fields {
+		if f[field] != "" {
+			all = append(all, fault{field, f[field]})
+		}
+	}
+	return all
 }
 
 // tell writes a detail of the audit log, which came as JSON.
@@ -78,6 +135,9 @@ type frame struct {
 func (f frame) Can(role string) bool {
 	return f.Visit.may(map[string]access{"viewer": viewer, "admin": admin, "owner": owner}[role])
 }
+
+// In says whether the page is one of those whose names begin so, for the navigation.
+func (f frame) In(section string) bool { return strings.HasPrefix(f.Page, section) }
 
 // show writes a page, whole or not at all.
 func (p *Pages) show(w http.ResponseWriter, status int, page string, v visit, data any) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ var doors = map[string][]string{
 	"POST {t}/members/{id}/role":   {"owner"},
 	"POST {t}/members/{id}/remove": {"owner"},
 	"POST {t}/members/{id}/reset":  {"owner"},
+	"POST {t}/links/{id}/revoke":   {"owner"},
 	"GET /settings/link/{token}":   nil, // who has the link; here nobody
 	"POST /settings/link/{token}":  nil,
 }
@@ -94,10 +96,24 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	switch {
 	case strings.Contains(pattern, "/keys/{id}"):
 		id = s.mustKey(t, "for a door").ID
+	case strings.Contains(pattern, "/links/{id}"):
+		id = s.mustLink(t, "new", tenancy.Viewer)
 	case strings.Contains(pattern, "/members/{id}"):
 		id = s.mustPerson(t, strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name)), s.a, tenancy.Viewer)
 	}
 	return strings.NewReplacer("{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{token}", freshToken(), "*", "icon.svg").Replace(pattern)
+}
+
+// mustLink makes a pending invitation into A and returns its id.
+func (s *site) mustLink(t testing.TB, name string, role tenancy.Role) (id int64) {
+	t.Helper()
+	err := s.super.QueryRow(t.Context(), `
+		insert into one_time_links (token_hash, tenant_id, purpose, email, role) values ($1, $2, 'invitation', $3, $4) returning id`,
+		sum(freshToken()), s.a.ID, s.email(name), role).Scan(&id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
@@ -147,8 +163,9 @@ func TestAddressesThatAreNone(t *testing.T) {
 		{path: s.path(fmt.Sprintf("/keys/%d/roll", key.ID))}, {path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), form: url.Values{}},
 		{path: s.path(fmt.Sprintf("/members/%d", other))}, {path: s.path(fmt.Sprintf("/members/%d/remove", other)), form: url.Values{}},
 		{path: s.path(fmt.Sprintf("/members/%d/reset", other)), form: url.Values{}}, {path: s.path("/members/-1")},
+		{path: s.path("/links/999/revoke"), form: url.Values{}}, {path: s.path("/links/x/revoke"), form: url.Values{}},
 		{path: "/settings/t/" + s.b.Slug + "/keys"}, {path: "/settings/t/%00/keys"}, {path: "/settings/t/%ff%fe/keys"}, {path: "/settings/t//keys"},
-		{path: s.path("/keys"), method: "PUT"}, {path: s.path("/keys"), method: "DELETE"}, {path: s.path("/keys"), method: "BREW"},
+		{path: s.path("/nothing"), method: "PUT"}, {path: "/settings/nothing", method: "BREW"},
 		{path: "/settings/static/"}, {path: "/settings/static/nothing.js"}, {path: "/settings/static/../settings.go"}, {path: "/settings/static", method: "POST"},
 	} {
 		c.cookie = owner
@@ -159,6 +176,105 @@ func TestAddressesThatAreNone(t *testing.T) {
 			t.Errorf("%s is %d bytes of %s, want %s", path, len(got.body), got.Header.Get("Content-Type"), kind)
 		}
 	}
+}
+
+func TestAWrongMethodNamesTheRightOnes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	for _, test := range []struct{ method, path, allow string }{
+		{"PUT", s.path("/keys"), "GET, HEAD, POST"}, {"DELETE", s.path("/keys"), "GET, HEAD, POST"}, {"BREW", s.path("/keys"), "GET, HEAD, POST"},
+		{"POST", s.path("/audit"), "GET, HEAD"}, {"PATCH", s.path("/keys/1/revoke"), "GET, HEAD, POST"}, {"GET", s.path("/members/1/remove"), "POST"},
+		{"GET", "/settings/sign-out", "POST"}, {"OPTIONS", "/settings", "GET, HEAD"}, {"POST", "/settings/static/settings.css", "GET, HEAD"},
+		{"PUT", "/settings/t/no-such-tenant/keys", "GET, HEAD, POST"}, {"PUT", "/settings/t/%ff/keys", "GET, HEAD, POST"}, {"PUT", "/settings/t/a%2Fb/keys", "GET, HEAD, POST"},
+	} {
+		for _, cookie := range []string{owner, freshToken(), ""} {
+			got := s.do(t, call{method: test.method, path: test.path, cookie: cookie})
+			if broken := cookie != "" && strings.Contains(test.path, "%ff"); broken && got.StatusCode == http.StatusNotFound {
+				continue // a slug that no tenant can have
+			}
+			if got.StatusCode != http.StatusMethodNotAllowed || got.Header.Get("Allow") != test.allow {
+				t.Errorf("%s %s = %d with Allow: %q, want 405 and %q", test.method, test.path, got.StatusCode, got.Header.Get("Allow"), test.allow)
+			}
+		}
+	}
+}
+
+// TestErrorsKeepTheNavigation of who is signed in; who is not, or no member, gets none.
+func TestErrorsKeepTheNavigation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	viewer, stranger := s.mustVisitor(t, "viewer", tenancy.Viewer), s.mustSession(t, s.mustPerson(t, "stranger", s.b, tenancy.Owner))
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	revoked := s.mustKey(t, "Till")
+	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	navigation := `<a href="` + s.path("/account") + `">Account</a>`
+	for _, test := range []struct {
+		call
+		status int
+		want   bool
+	}{
+		{call{path: s.path("/audit"), cookie: viewer}, http.StatusForbidden, true},
+		{call{path: s.path("/nothing"), cookie: viewer}, http.StatusNotFound, true},
+		{call{path: s.path("/keys/999/roll"), cookie: admin}, http.StatusNotFound, true},
+		{call{path: s.path("/keys"), cookie: viewer, method: "PUT"}, http.StatusMethodNotAllowed, true},
+		{call{path: s.path(fmt.Sprintf("/keys/%d/roll", revoked.ID)), cookie: admin}, http.StatusConflict, true},
+		{call{path: s.path("/keys"), cookie: admin, form: url.Values{"request": {"no form of ours"}}}, http.StatusBadRequest, true},
+		{call{path: s.path("/nothing"), cookie: stranger}, http.StatusNotFound, false},
+		{call{path: s.path("/nothing"), cookie: freshToken()}, http.StatusNotFound, false},
+		{call{path: s.path("/keys"), method: "PUT"}, http.StatusMethodNotAllowed, false},
+		{call{path: s.path("/keys"), cookie: stranger}, http.StatusNotFound, false},
+	} {
+		if got := s.try(t, test.call, test.status); strings.Contains(got.body, navigation) != test.want || strings.Contains(got.body, s.a.Name) != test.want {
+			t.Errorf("%s = %d has the navigation: %v, want %v: %s", test.path, got.StatusCode, !test.want, test.want, got.body)
+		}
+	}
+	for passing, status := range map[bool]int{false: http.StatusInternalServerError, true: http.StatusServiceUnavailable} {
+		o := s.Options
+		o.Failed = func(*http.Request, error) bool { return passing }
+		w := httptest.NewRecorder()
+		broken := *s
+		s.alter(t, `alter table audit_log rename to lost`)
+		broken.Handler = New(o)
+		if got := broken.try(t, call{path: s.path("/audit"), cookie: admin}, status); !strings.Contains(got.body, navigation) {
+			t.Errorf("%d lacks the navigation: %s", status, got.body)
+		}
+		s.alter(t, `alter table lost rename to audit_log`)
+		New(o).Fail(w, httptest.NewRequest("GET", "/settings", nil), errForm)
+		broken.checkAnswer(t, "an error on the way", reply{w.Result(), w.Body.String()})
+	}
+}
+
+func TestASuspendedTenantIsToldSo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	owner, key := s.mustVisitor(t, "owner", tenancy.Owner), s.mustKey(t, "Till")
+	const banner = "is suspended.</strong>"
+	for _, path := range []string{"/keys", "/start", "/members", "/audit", "/account"} {
+		if got := s.try(t, call{path: s.path(path), cookie: owner}, http.StatusOK); strings.Contains(got.body, banner) {
+			t.Errorf("%s says that a tenant is suspended which is not", path)
+		}
+	}
+	form := s.mustForm(t, owner, "New")
+	s.alter(t, `update tenants set suspended_at = now() where id = $1`, s.a.ID)
+	for _, path := range []string{"/keys", "/start", "/members", "/audit", "/account", fmt.Sprintf("/keys/%d/revoke", key.ID)} {
+		s.try(t, call{path: s.path(path), cookie: owner}, http.StatusOK, banner)
+	}
+	if got := s.try(t, call{path: s.path("/keys"), cookie: owner}, http.StatusOK, "/revoke"); strings.Contains(got.body, "/keys/new") || strings.Contains(got.body, "/roll") {
+		t.Errorf("a key is offered: %s", got.body)
+	}
+	roll := s.path(fmt.Sprintf("/keys/%d/roll", key.ID))
+	for _, c := range []call{{path: s.path("/keys/new")}, {path: roll}, {path: s.path("/keys"), form: form}, {path: roll, form: url.Values{"overlap": {"0"}}}} {
+		c.cookie = owner
+		s.try(t, c, http.StatusForbidden, "This account is suspended", banner)
+	}
+	if found, err := s.Keys.List(t.Context(), s.a.ID); err != nil || len(found) != 1 || found[0].RevokedAt != nil {
+		t.Errorf("the keys are %+v, %v, want the one as it was", found, err)
+	}
+	s.try(t, call{path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), cookie: owner, form: url.Values{}}, http.StatusSeeOther)
+	s.try(t, call{path: s.path("/keys"), cookie: owner}, http.StatusOK, "revoked")
 }
 
 func TestHomeLeadsToTheTenantOrLetsChoose(t *testing.T) {

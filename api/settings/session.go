@@ -18,6 +18,11 @@ func (p *Pages) token(r *http.Request) (people.Token, bool) {
 	return people.Token(c.Value), true
 }
 
+// by is the person as they act on the members of the tenant.
+func (p *Pages) by(r *http.Request, v visit) people.By {
+	return people.By{Token: v.token, Actor: v.Actor(p.Address(r))}
+}
+
 // remember gives the browser a session. It ends with the browser, or earlier when
 // the database says so.
 func (p *Pages) remember(w http.ResponseWriter, token people.Token) {
@@ -34,19 +39,29 @@ func (p *Pages) newCookie(value string, maxAge int) *http.Cookie {
 func (p *Pages) askToSignIn(w http.ResponseWriter, r *http.Request) error {
 	to := "/settings/sign-in"
 	if r.Method == http.MethodGet && r.URL.Path != "/settings" && r.URL.Path != "/settings/" {
-		to += "?next=" + url.QueryEscape(r.URL.Path)
+		page := r.URL.EscapedPath()
+		if r.URL.RawQuery != "" {
+			page += "?" + r.URL.RawQuery
+		}
+		to += "?next=" + url.QueryEscape(page)
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
 
-// next is where to go after signing in: a page of ours or the start.
+// next is where to go after signing in: a page of ours or the start. The query is
+// written anew, so that nothing of it could be read as part of an address.
 func next(r *http.Request) string {
-	to := r.FormValue("next")
-	if !strings.HasPrefix(to, "/settings/t/") || strings.ContainsFunc(to, strange) || strings.Contains(to, "//") || strings.Contains(to, "..") {
+	path, query, _ := strings.Cut(r.FormValue("next"), "?")
+	values, err := url.ParseQuery(query)
+	if path != "/settings/password" && !strings.HasPrefix(path, "/settings/t/") || strings.ContainsFunc(path, strange) || strings.Contains(path, "//") ||
+		strings.Contains(path, "..") || err != nil || len(path)+len(query) > 2048 {
 		return "/settings"
 	}
-	return to
+	if len(values) > 0 {
+		path += "?" + values.Encode()
+	}
+	return path
 }
 
 // strange is what the path of no page holds.

@@ -10,6 +10,7 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -50,40 +51,47 @@ type Options struct {
 	// Failed notes for the log what is no doing of the person's, and says whether
 	// trying again may help.
 	Failed func(*http.Request, error) (passing bool)
+	// Decided counts whether somebody was slowed down; nil for nobody who counts.
+	Decided func(*http.Request, ratelimit.Decision)
 }
 
 // Pages answers every request under /settings. It is safe for concurrent use.
 type Pages struct {
 	Options
+	mux       *chi.Mux
 	templates map[string]*template.Template
 	cookie    string // its name
 	secure    bool
 }
 
-// New returns the handler of /settings and everything below it. It panics on a
-// template that does not parse: they are part of the program.
-func New(o Options) http.Handler {
+// New returns the pages. It panics on a template that does not parse: they are part
+// of the program.
+func New(o Options) *Pages {
 	if o.Network == nil {
 		o.Network = o.Address
 	}
-	p := &Pages{Options: o, templates: parseTemplates(), secure: o.BaseURL.Scheme == "https", cookie: "storeroom-insecure"}
+	p := &Pages{Options: o, mux: chi.NewMux(), templates: parseTemplates(), secure: o.BaseURL.Scheme == "https", cookie: "storeroom-insecure"}
 	if p.secure {
 		p.cookie = "__Host-storeroom"
 	}
-	mux := chi.NewMux()
 	sameOrigin := http.NewCrossOriginProtection()
-	sameOrigin.SetDenyHandler(p.finish(refuse(errCrossOrigin)))
-	mux.Use(p.protect, sameOrigin.Handler)
+	sameOrigin.SetDenyHandler(p.finish(func(http.ResponseWriter, *http.Request, visit) error { return errCrossOrigin }))
+	p.mux.Use(p.protect, sameOrigin.Handler)
 	for _, r := range p.routes() {
-		mux.Method(r.method, r.pattern, p.serve(r))
+		p.mux.Method(r.method, r.pattern, p.serve(r))
 	}
-	mux.NotFound(p.finish(refuse(tenancy.ErrNotFound)))
-	mux.MethodNotAllowed(p.finish(refuse(tenancy.ErrNotFound)))
-	return mux
+	p.mux.NotFound(p.finish(p.findNothing))
+	p.mux.MethodNotAllowed(p.finish(p.findNothing))
+	return p
 }
 
-func refuse(err error) handler {
-	return func(http.ResponseWriter, *http.Request, visit) error { return err }
+// ServeHTTP answers one request.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
+
+// Fail answers with a page for an error that was met on the way to the pages, such as
+// that too many are being answered.
+func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	p.protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.fail(w, r, visit{}, err) })).ServeHTTP(w, r)
 }
 
 // CheckBaseURL refuses an address over which a cookie would travel in the clear:
@@ -151,6 +159,7 @@ func (p *Pages) routes() []route {
 		{"POST", t + "/members/{id}/role", owner, p.changeRole},
 		{"POST", t + "/members/{id}/remove", owner, p.removeMember},
 		{"POST", t + "/members/{id}/reset", owner, p.resetMember},
+		{"POST", t + "/links/{id}/revoke", owner, p.revokeLink},
 		{"GET", t + "/audit", admin, p.showAudit},
 		{"GET", t + "/account", viewer, p.showAccount},
 		{"GET", t + "/start", viewer, p.showStart},
@@ -181,37 +190,83 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		if route.access == anybody {
 			return route.handle(w, r, v)
 		}
-		token, held := p.token(r)
-		if !held {
-			return p.askToSignIn(w, r)
-		}
-		slug := chi.URLParam(r, "slug")
-		if !utf8.ValidString(slug) || strings.ContainsRune(slug, 0) {
-			return tenancy.ErrNotFound // PostgreSQL takes no such text
-		}
-		session, err := p.People.Session(r.Context(), token, slug)
+		v, err := p.visitor(r, chi.URLParam(r, "slug"))
 		switch {
 		case errors.Is(err, people.ErrEnded):
 			// The cookie stays: another tab may have renewed the session meanwhile.
 			return p.askToSignIn(w, r)
 		case err != nil:
 			return err
-		}
-		v = visit{session, token}
-		switch {
 		case route.access > person && v.Tenant == nil:
-			return tenancy.ErrNotFound
+			err = tenancy.ErrNotFound
 		case !v.may(route.access):
-			return errForbidden
+			err = errForbidden
+		default:
+			err = route.handle(w, r, v)
 		}
-		return route.handle(w, r, v)
+		if errors.Is(err, people.ErrEnded) {
+			return p.askToSignIn(w, r) // meanwhile
+		}
+		if err != nil {
+			p.fail(w, r, v, err)
+		}
+		return nil
 	})
+}
+
+// visitor is who asks, as a member of the tenant with that slug if they are one. It
+// returns people.ErrEnded for who is not signed in.
+func (p *Pages) visitor(r *http.Request, slug string) (visit, error) {
+	token, held := p.token(r)
+	if !held {
+		return visit{}, people.ErrEnded
+	}
+	if !utf8.ValidString(slug) || strings.ContainsRune(slug, 0) {
+		return visit{}, tenancy.ErrNotFound // PostgreSQL takes no such text
+	}
+	session, err := p.People.Session(r.Context(), token, slug)
+	if err != nil {
+		return visit{}, err
+	}
+	return visit{session, token}, nil
+}
+
+// findNothing answers where there is no page, or none for that method. A member of
+// the tenant in the address keeps its navigation.
+func (p *Pages) findNothing(w http.ResponseWriter, r *http.Request, _ visit) error {
+	none := tenancy.ErrNotFound
+	if methods := p.methods(r); len(methods) > 0 {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		none = errMethod
+	}
+	rest, _ := strings.CutPrefix(r.URL.Path, "/settings/t/")
+	slug, _, _ := strings.Cut(rest, "/")
+	v, err := p.visitor(r, slug)
+	if err != nil && !errors.Is(err, people.ErrEnded) {
+		return err
+	}
+	p.fail(w, r, v, none)
+	return nil
+}
+
+// methods are those that the address takes.
+func (p *Pages) methods(r *http.Request) []string {
+	var methods []string
+	path := cmp.Or(r.URL.RawPath, r.URL.Path) // what chi routes on
+	if p.mux.Match(chi.NewRouteContext(), http.MethodGet, path) {
+		methods = append(methods, http.MethodGet, http.MethodHead)
+	}
+	if p.mux.Match(chi.NewRouteContext(), http.MethodPost, path) {
+		methods = append(methods, http.MethodPost)
+	}
+	return methods
 }
 
 var (
 	errForbidden   = errors.New("the role does not allow this")
 	errCrossOrigin = errors.New("the form was sent by another site")
 	errForm        = errors.New("the form cannot be read")
+	errMethod      = errors.New("the address does not take that method")
 )
 
 // finish turns an error into a page.
@@ -225,7 +280,7 @@ func (p *Pages) finish(h handler) http.HandlerFunc {
 			err = h(w, r, visit{})
 		}
 		if err != nil {
-			p.fail(w, r, err)
+			p.fail(w, r, visit{}, err)
 		}
 	}
 }
@@ -240,8 +295,9 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// fail shows what went wrong; what is our fault is in the log only.
-func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+// fail shows what went wrong, within the navigation where it is known who asks; what
+// is our fault is in the log only.
+func (p *Pages) fail(w http.ResponseWriter, r *http.Request, v visit, err error) {
 	page := errorPage{http.StatusInternalServerError, "Something went wrong on our side", "It has been noted. Please try again."}
 	var wait *waitError
 	var large *http.MaxBytesError
@@ -250,6 +306,10 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		page = errorPage{http.StatusNotFound, "There is nothing here", "The page does not exist, or you have no part in it."}
 	case errors.Is(err, errForbidden):
 		page = errorPage{http.StatusForbidden, "Your role does not allow this", "Ask an owner of this account."}
+	case errors.Is(err, keys.ErrSuspended):
+		page = errorPage{http.StatusForbidden, "This account is suspended", "It gets no new key until the operator of this service resumes it. Keys can be revoked all the same."}
+	case errors.Is(err, errMethod):
+		page = errorPage{http.StatusMethodNotAllowed, "This is not done that way", "Nothing was done. The page does not take what your browser sent."}
 	case errors.Is(err, errCrossOrigin):
 		page = errorPage{http.StatusForbidden, "This form came from another site", "Nothing was done. Open the settings yourself and try there."}
 	case errors.Is(err, errForm):
@@ -263,7 +323,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 		page = errorPage{http.StatusServiceUnavailable, "We are busy", "Please try again in a moment."}
 	}
-	if err := p.show(w, page.Status, "error", visit{}, page); err != nil {
+	if err := p.show(w, page.Status, "error", v, page); err != nil {
 		http.Error(w, page.Title, page.Status)
 	}
 }
@@ -324,7 +384,11 @@ type bucket struct {
 // first takes nothing from those behind it.
 func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
 	for _, b := range buckets {
-		if d := p.Limiter.TakeToken(r.Context(), b.name, b.refill); !d.Allowed {
+		d := p.Limiter.TakeToken(r.Context(), b.name, b.refill)
+		if p.Decided != nil {
+			p.Decided(r, d)
+		}
+		if !d.Allowed {
 			return &waitError{d.RetryAfter}
 		}
 	}

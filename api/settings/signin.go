@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -10,12 +11,20 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// Sign-in is slowed down by account and address, by account and by address; nobody
-// is locked out.
+// Sign-in is slowed down by network, and by account and network: what others try
+// from theirs never refuses a person at home. An account that has many failures,
+// wherever they come from, is given fewer tries by each network, not none.
+//
+// So who guesses at one account from n networks has at most 30 failures and 30 more
+// an hour, and then 3n, and 4n an hour. Each costs as much work as any sign-in, of
+// which a few are done at a time (see package people).
 var (
-	perAccountHere = ratelimit.Refill{Burst: 10, Every: time.Minute}
-	perAccount     = ratelimit.Refill{Burst: 30, Every: 30 * time.Second}
-	perAddress     = ratelimit.Refill{Burst: 60, Every: 10 * time.Second}
+	perNetwork     = ratelimit.Refill{Burst: 30, Every: 20 * time.Second}
+	perAccountHere = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
+	underAttack    = ratelimit.Refill{Burst: 3, Every: 15 * time.Minute}
+	failures       = ratelimit.Refill{Burst: 30, Every: 2 * time.Minute}
+	perOwnPassword = ratelimit.Refill{Burst: 10, Every: time.Minute}
+	perLinkHere    = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
 )
 
 type signInPage struct {
@@ -47,11 +56,13 @@ func (p *Pages) showSignIn(w http.ResponseWriter, r *http.Request, _ visit) erro
 // signIn begins a session under a token that the browser never had before.
 func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 	email, password := strings.TrimSpace(r.PostFormValue("email")), r.PostFormValue("password")
-	if err := p.throttlePassword(r, email); err != nil {
+	account := people.Account(email)
+	if err := p.throttleSignIn(r, account); err != nil {
 		return err
 	}
 	token, err := p.People.SignIn(r.Context(), email, password)
 	if errors.Is(err, people.ErrWrong) {
+		p.Limiter.TakeToken(r.Context(), "pf:"+account, failures)
 		return p.show(w, http.StatusUnprocessableEntity, "sign-in", visit{}, signInPage{email, next(r), "E-mail or password is wrong."})
 	}
 	if err != nil {
@@ -67,15 +78,32 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 	return nil
 }
 
-// throttlePassword slows down whoever tries passwords of an account. The account's
-// own bucket comes last, so that one address alone can never empty it for others.
-func (p *Pages) throttlePassword(r *http.Request, email string) error {
-	address, account := p.Network(r), people.Account(email)
-	buckets := []bucket{{"pa:" + address, perAddress}}
+// throttleSignIn slows down whoever tries passwords of an account, or of "" for what
+// no account can have. It tells nothing of whether there is such an account.
+func (p *Pages) throttleSignIn(r *http.Request, account string) error {
+	network := p.Network(r)
+	buckets := []bucket{{"pn:" + network, perNetwork}}
 	if account != "" {
-		buckets = append(buckets, bucket{"ph:" + address + " " + account, perAccountHere}, bucket{"p:" + account, perAccount})
+		buckets = append(buckets, bucket{"ph:" + network + " " + account, perAccountHere})
+		if !p.Limiter.PeekToken(r.Context(), "pf:"+account, failures).Allowed {
+			buckets = append(buckets, bucket{"pu:" + network + " " + account, underAttack})
+		}
 	}
 	return p.throttle(r, buckets...)
+}
+
+// throttleOwnPassword slows down whoever tries the password of the account that they
+// are signed in to. Nobody else takes of this bucket.
+func (p *Pages) throttleOwnPassword(r *http.Request, v visit) error {
+	return p.throttle(r, bucket{"po:" + v.Email, perOwnPassword})
+}
+
+// throttleLink slows down whoever tries passwords by a link: an invitation asks for
+// that of the account. Only who has a link for this account into this tenant takes of
+// this bucket, so that no stranger empties it; another link of the same is no other
+// bucket.
+func (p *Pages) throttleLink(r *http.Request, link people.Link) error {
+	return p.throttle(r, bucket{fmt.Sprint("pl:", p.Network(r), " ", link.TenantID, " ", link.Email), perLinkHere})
 }
 
 // signOut ends the session, or with everywhere all of the person's.

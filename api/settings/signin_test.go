@@ -6,16 +6,17 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // credentials are the sign-in form of a person.
@@ -100,7 +101,10 @@ func TestSigningInTellsNothingOfWhoExists(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	s.mustPerson(t, "ann", s.a, tenancy.Owner)
 	page := func(name string) string {
-		got := s.try(t, call{path: "/settings/sign-in", form: s.credentials(name, "wrong"), from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.")
+		got := s.try(t, call{path: "/settings/sign-in", form: s.credentials(name, "wrong"), from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.", `id="password-fault"`)
+		if n := strings.Count(got.body, ` aria-invalid="true" aria-describedby="password-fault"`); n != 2 {
+			t.Errorf("%d fields are tied to what is wrong, want both", n)
+		}
 		if got.session() != "" {
 			t.Errorf("%s got a session", name)
 		}
@@ -145,20 +149,26 @@ func TestAnotherSiteCannotSendForms(t *testing.T) {
 	s.try(t, revoke, http.StatusSeeOther, s.path("/keys"))
 }
 
-func TestWhoTriesPasswordsMustWait(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "https://shop.example.com")
+// throttled runs what counts on the limiter with a new person, again where Redis did
+// not answer in time: the instance counted by itself then, from nothing.
+func (s *site) throttled(t *testing.T, f func(name string) (fault string)) {
+	t.Helper()
 	for n := 1; ; n++ {
 		before := s.Limiter.Stats().Local
-		fault := s.tryPasswords(t, fmt.Sprint("ann", n))
+		fault := f(fmt.Sprint("ann", n))
 		switch local := s.Limiter.Stats().Local - before; {
 		case fault == "":
 			return
 		case local == 0 || n == 8:
 			t.Fatalf("%s (%d decisions without Redis)", fault, local)
 		}
-		// Redis did not answer in time: the instance counted by itself, from nothing.
 	}
+}
+
+func TestWhoTriesPasswordsMustWait(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string { return s.tryPasswords(t, name) })
 }
 
 // tryPasswords tries more passwords of a new person than anybody may, and returns
@@ -170,19 +180,14 @@ func (s *site) tryPasswords(t *testing.T, name string) string {
 	try := func(from, password string) reply {
 		return s.do(t, call{path: "/settings/sign-in", form: s.credentials(name, password), from: from})
 	}
-	begun, grown := time.Now(), 0 // tokens that came back on a slow machine
 	for n := range perAccountHere.Burst {
 		if got := try(attacker, "wrong"); got.StatusCode != http.StatusUnprocessableEntity {
 			return fmt.Sprintf("try %d = %d, want 422", n, got.StatusCode)
 		}
 	}
 	longest := perAccountHere.Every.Seconds()
-	for n := range 2 * perAccount.Burst { // more than the account's own bucket holds
+	for n := range 2 * perNetwork.Burst { // more than the network's own bucket holds
 		got := try(attacker, []string{"wrong", password}[n%2])
-		if got.StatusCode != http.StatusTooManyRequests && grown < int(time.Since(begun)/perAccountHere.Every) {
-			grown++
-			continue
-		}
 		wait, err := strconv.Atoi(got.Header.Get("Retry-After"))
 		if got.StatusCode != http.StatusTooManyRequests || err != nil || wait < 1 || float64(wait) > longest || got.session() != "" {
 			return fmt.Sprintf("try %d = %d with Retry-After: %q, want 429 and a wait of at most %v s, however often it is tried", n, got.StatusCode, got.Header.Get("Retry-After"), longest)
@@ -201,6 +206,90 @@ func (s *site) tryPasswords(t *testing.T, name string) string {
 	return ""
 }
 
+// However many networks guess at an account together, its person comes in: from home
+// with the password, and by a link.
+func TestManyNetworksLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		ann := s.mustPerson(t, name, s.a, tenancy.Owner)
+		try := func(from, password string) int {
+			return s.do(t, call{path: "/settings/sign-in", form: s.credentials(name, password), from: from + " against " + name}).StatusCode
+		}
+		for n := range 50 {
+			if got := try(fmt.Sprint("network ", n), "wrong"); got != http.StatusUnprocessableEntity {
+				return fmt.Sprintf("the try of network %d = %d, want 422", n, got)
+			}
+		}
+		for n := range underAttack.Burst + 1 {
+			want := http.StatusUnprocessableEntity
+			if n == underAttack.Burst {
+				want = http.StatusTooManyRequests
+			}
+			if got := try("one more network", "wrong"); got != want {
+				return fmt.Sprintf("try %d of one more network = %d, want %d: after %d failures each has %d", n, got, want, failures.Burst, underAttack.Burst)
+			}
+		}
+		for n, given := range []string{"a typo", "another", password} {
+			want := []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity, http.StatusSeeOther}[n]
+			if got := try("home", given); got != want {
+				return fmt.Sprintf("try %d of the person at home = %d, want %d", n, got, want)
+			}
+		}
+		for n := range 2 * perLinkHere.Burst { // their own network may be the attacker's
+			try("home", fmt.Sprint("wrong ", n))
+		}
+		invitation, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, people.Operator, "", s.email(name), tenancy.Viewer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reset, err := people.New(s.Admin).ResetAnywhere(t.Context(), s.email(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, token := range map[string]people.Token{"an invitation": invitation, "a reset": reset} {
+			got := s.do(t, call{path: "/settings/link/" + token.Reveal(), form: url.Values{"password": {password}}, from: "home against " + name})
+			if got.StatusCode != http.StatusSeeOther || got.session() == "" {
+				return fmt.Sprintf("the link of %s = %d, want 303 and a session", what, got.StatusCode)
+			}
+		}
+		// Who is signed in is asked for the password in a bucket of their own.
+		cookie := s.mustSession(t, ann)
+		change := url.Values{"before": {password}, "after": {"another horse battery"}, "again": {"another horse battery"}}
+		if got := s.do(t, call{path: "/settings/password", cookie: cookie, form: change, from: "home against " + name}); got.StatusCode != http.StatusOK {
+			return fmt.Sprintf("a change of the password = %d, want 200", got.StatusCode)
+		}
+		return ""
+	})
+}
+
+// An invitation asks for the password of the account, and must not be a way to guess it.
+func TestWhoTriesPasswordsByALinkMustWait(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		s.mustPerson(t, name, s.a, tenancy.Owner)
+		refused := 0
+		for range perLinkHere.Burst + 3 {
+			// Another link is no way around it.
+			token, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, people.Operator, "", s.email(name), tenancy.Viewer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch got := s.do(t, call{path: "/settings/link/" + token.Reveal(), form: url.Values{"password": {"wrong horse battery"}}}); {
+			case got.StatusCode == http.StatusTooManyRequests:
+				refused++
+			case got.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got.body, "ask the operator of this service for a reset"):
+				t.Fatalf("a wrong password by a link = %d: %s", got.StatusCode, got.body)
+			}
+		}
+		if refused != 3 {
+			return fmt.Sprintf("%d tries were refused, want 3", refused)
+		}
+		return ""
+	})
+}
+
 func TestFormsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
@@ -214,7 +303,8 @@ func TestFormsAreBounded(t *testing.T) {
 	s.try(t, call{path: s.path("/audit?page=%zz"), cookie: owner}, http.StatusBadRequest, "The form cannot be read")
 	for _, text := range []string{"a\x00b", "a\xffb", "", strings.Repeat("a", 101)} {
 		s.try(t, call{path: s.path("/keys"), cookie: owner, form: url.Values{"name": {"Till"}, "request": {text}, "preset": {"full"}, "lifetime": {"90"}}}, http.StatusBadRequest)
-		s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {text}, "role": {text}}}, http.StatusUnprocessableEntity)
+		s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {text}, "role": {text}, "request": {request}}}, http.StatusUnprocessableEntity)
+		s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {s.email("new")}, "role": {"viewer"}, "request": {text}}}, http.StatusBadRequest)
 	}
 	if found, err := s.Keys.List(t.Context(), s.a.ID); err != nil || len(found) > 0 {
 		t.Errorf("%d keys were made, %v", len(found), err)
@@ -224,22 +314,21 @@ func TestFormsAreBounded(t *testing.T) {
 func TestARecentPasswordIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner := s.mustPerson(t, "owner", s.a, tenancy.Owner)
 	key, member := s.mustKey(t, "Till"), s.mustPerson(t, "member", s.a, tenancy.Viewer)
 	cookie := ""
-	for _, test := range []struct {
+	for n, test := range []struct {
 		path   string
 		form   url.Values
 		status int
 	}{
 		{"/keys", url.Values{"name": {"New"}, "preset": {"full"}, "lifetime": {"90"}, "request": {rand.Text()}}, http.StatusOK},
 		{fmt.Sprintf("/keys/%d/roll", key.ID), url.Values{"overlap": {"24"}}, http.StatusOK},
-		{"/members", url.Values{"email": {"new@" + s.mark + ".example"}, "role": {"viewer"}}, http.StatusOK},
+		{"/members", url.Values{"email": {"new@" + s.mark + ".example"}, "role": {"viewer"}, "request": {rand.Text()}}, http.StatusOK},
 		{fmt.Sprintf("/members/%d/role", member), url.Values{"role": {"admin"}}, http.StatusSeeOther},
-		{fmt.Sprintf("/members/%d/reset", member), url.Values{}, http.StatusOK},
+		{fmt.Sprintf("/members/%d/reset", member), url.Values{"request": {rand.Text()}}, http.StatusOK},
 		{fmt.Sprintf("/members/%d/remove", member), url.Values{}, http.StatusSeeOther},
 	} {
-		cookie = s.mustSession(t, owner)
+		cookie = s.mustSession(t, s.mustPerson(t, fmt.Sprintf("owner%d", n), s.a, tenancy.Owner))
 		s.alter(t, `update sessions set confirmed_at = now() - interval '10 minutes 1 second' where token_hash = $1`, sum(cookie))
 		before := s.stored(t)
 		for given, fault := range map[string]string{"": "Give your password once more.", "wrong": "This is not your password."} {
@@ -247,12 +336,7 @@ func TestARecentPasswordIsAskedFor(t *testing.T) {
 			for name, values := range test.form {
 				form[name] = values
 			}
-			got := s.try(t, call{path: s.path(test.path), cookie: cookie, form: form, from: test.path}, http.StatusUnprocessableEntity)
-			if strings.HasSuffix(test.path, "keys") || strings.HasSuffix(test.path, "members") || strings.HasSuffix(test.path, "roll") {
-				if !strings.Contains(got.body, fault) {
-					t.Errorf("%s with %q does not say %q", test.path, given, fault)
-				}
-			}
+			s.try(t, call{path: s.path(test.path), cookie: cookie, form: form, from: test.path}, http.StatusUnprocessableEntity, fault)
 		}
 		if s.stored(t) != before {
 			t.Errorf("%s did something without the password", test.path)
@@ -316,14 +400,14 @@ func TestALinkIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	owner := s.mustVisitor(t, "owner", tenancy.Owner)
-	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {s.email("new")}, "role": {"viewer"}}}, http.StatusOK, "A link for "+s.email("new"))
+	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {s.email("new")}, "role": {"viewer"}, "request": {rand.Text()}}}, http.StatusOK, "A link for "+s.email("new"))
 	_, rest, found := strings.Cut(made.body, "https://shop.example.com/settings/link/")
 	if !found {
 		t.Fatalf("the page has no link: %s", made.body)
 	}
 	path := "/settings/link/" + rest[:43]
 	s.try(t, call{path: path}, http.StatusOK, "viewer", s.email("new"))
-	s.try(t, call{path: path, form: url.Values{"password": {"short"}}}, http.StatusUnprocessableEntity, "The password must have 12 to 128 characters.")
+	s.try(t, call{path: path, form: url.Values{"password": {"short"}}}, http.StatusUnprocessableEntity, "The password must have 12 to 128 characters.", `aria-describedby="password-hint password-fault"`)
 	got := s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusSeeOther)
 	s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusOK, s.email("new"))
 	s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusNotFound, "This link has ended")
@@ -332,11 +416,42 @@ func TestALinkIsPassedOn(t *testing.T) {
 	}
 }
 
+func TestSigningInLeadsBackToThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.mustPerson(t, "ann", s.a, tenancy.Owner)
+	for _, page := range []string{s.path("/keys"), s.path("/audit?act=key.&page=2"), s.path("/start?key=7"), "/settings/password", s.path("/audit?act=" + url.QueryEscape("a b&c=/\\#?"))} {
+		asked := s.try(t, call{path: page}, http.StatusSeeOther)
+		to := asked.Header.Get("Location")
+		form := s.try(t, call{path: to}, http.StatusOK)
+		hidden := html.UnescapeString(strings.SplitN(strings.SplitN(form.body, `name="next" value="`, 2)[1], `"`, 2)[0])
+		credentials := s.credentials("ann", password)
+		credentials.Set("next", hidden)
+		got := s.try(t, call{path: "/settings/sign-in", form: credentials, from: page}, http.StatusSeeOther)
+		want, err := url.Parse(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err := url.Parse(got.Header.Get("Location")); err != nil || u.Path != want.Path || u.Query().Encode() != want.Query().Encode() || u.Host != "" {
+			t.Errorf("%s: signing in leads to %q, %v", page, got.Header.Get("Location"), err)
+		}
+	}
+	for _, to := range []string{
+		"//evil.example", `/\evil.example`, "https://evil.example/settings/t/a", "/settings/t/..//evil.example", "/settings/t/%2f%2fevil.example", "/settings/t/%5cevil.example",
+		"%2f%2fevil.example", "/settings/tx", "/settings/password/x", "/settings/link/x", "/settings/t/a?%zz", "/settings/t/a#b", "/settings/t/" + strings.Repeat("a", 2048), "?a=b", "/api/me",
+	} {
+		r := httptest.NewRequest("GET", "/settings/sign-in?next="+url.QueryEscape(to), nil)
+		if got := next(r); got != "/settings" {
+			t.Errorf("next %q leads to %q, want the start", to, got)
+		}
+	}
+}
+
 // FuzzNext: whatever stands in next, signing in leads to a page of ours.
 func FuzzNext(f *testing.F) {
 	for _, seed := range []string{
 		"", "/settings/t/a/keys", "//evil.example", "/settings/t//evil.example", "/settings/t/../../../evil", `/settings/t/\evil.example`, "https://evil.example/settings/t/",
-		"/settings/t/a\r\nSet-Cookie: x=y", "/settings/t/%2e%2e/%2e%2e//evil.example", "/settings/t/\t/evil.example", "javascript:alert(1)", "/settings/t/a?b#c", "\x00/settings/t/", "/settings/t/\x7f\xff",
+		"/settings/t/a\r\nSet-Cookie: x=y", "/settings/t/%2e%2e/%2e%2e//evil.example", "/settings/t/\t/evil.example", "javascript:alert(1)", "/settings/t/a?b#c", "/settings/t/a/audit?act=key.&page=2", "/settings/t/a?//evil.example", `/settings/t/a?\\evil.example`, "/settings/password?next=//evil.example", "\x00/settings/t/", "/settings/t/\x7f\xff",
 	} {
 		f.Add(seed)
 	}

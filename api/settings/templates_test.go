@@ -30,9 +30,11 @@ func samples() map[string][]any {
 	for _, status := range []string{"live", "rolled", "expired", "revoked"} {
 		rows = append(rows, keyRow{key, hostile, status})
 	}
-	faults := map[string]string{"name": hostile, "permissions": hostile, "expires": hostile, "email": hostile, "role": hostile}
+	wrong := faults{"": hostile, "name": hostile, "permissions": hostile, "lifetime": hostile, "overlap": hostile, "email": hostile, "role": hostile,
+		"before": hostile, "after": hostile, "again": hostile, "password": hostile}
 	asked := again{Needed: true, Fault: hostile}
 	member := people.Member{UserID: 1, Email: hostile, Role: tenancy.Owner, CreatedAt: now}
+	pending := []people.PendingLink{{ID: 1, Purpose: "invitation", Email: hostile, Role: &role, MadeBy: hostile, CreatedAt: now, ExpiresAt: now}, {Purpose: "reset", Email: hostile}}
 	entry := tenancy.Logged{ID: 1, At: now, Actor: hostile, Address: &limit, Entry: tenancy.Entry{
 		Action: "key.create", Target: hostile,
 		Details: map[string]any{"n": 1_000_000.0, "list": []any{hostile, 1.5}, "change": map[string]any{"from": 1_000_000.0, "to": nil}, "none": nil},
@@ -45,17 +47,19 @@ func samples() map[string][]any {
 		"audit":      {auditPage{Acts: acts, Page: 1, Pages: 1}, auditPage{Entries: []tenancy.Logged{entry, {}}, Acts: acts, Act: "key.", Page: 2, Pages: 3, Total: 150, Previous: 1, Next: 3}},
 		"error":      {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
 		"key-again":  {nil},
+		"key-ended":  {rows[1], rows[2], rows[3], keyRow{Key: keys.Key{Name: "k"}}},
 		"key-made":   {madeKey{}, madeKey{Key: key, Secret: "sk_live_x", BaseURL: "https://shop.example.com", Path: "/api/products?per_page=3"}, madeKey{Key: key, Secret: "sk_live_x", Replaces: &key, Overlap: hostile}},
-		"key-new":    {newKeyPage{}, newKeyPage{Name: hostile, Preset: "full", Lifetime: "90", Ticked: map[string]bool{"orders:read": true}, Request: "X", Again: asked, Faults: faults, Presets: presets, Permissions: permissions, Lifetimes: lifetimes}},
+		"key-new":    {newKeyPage{}, newKeyPage{Name: hostile, Preset: "full", Lifetime: "90", Ticked: map[string]bool{"orders:read": true}, Request: "X", Again: asked, Faults: wrong, Presets: presets, Permissions: permissions, Lifetimes: lifetimes}},
 		"key-revoke": {keyRow{}, rows[0]},
-		"key-roll":   {rollPage{}, rollPage{Key: rows[0], Overlaps: overlaps, Overlap: "24", Again: asked, Fault: hostile}},
+		"key-roll":   {rollPage{}, rollPage{Key: rows[0], Overlaps: overlaps, Overlap: "24", Again: asked, Faults: wrong}},
 		"keys":       {[]keyRow(nil), rows},
 		"link":       {linkPage{Link: link("reset", nil)}, linkPage{Link: link("invitation", &role), Fault: hostile}},
+		"link-again": {nil},
 		"link-ended": {nil},
 		"link-made":  {madeLink{}, madeLink{hostile, "invitation", "https://shop.example.com/settings/link/x"}, madeLink{hostile, "reset", "https://shop.example.com/settings/link/x"}},
-		"member":     {memberPage{}, memberPage{Member: member, Roles: roles, Again: asked, Fault: hostile}},
-		"members":    {membersPage{}, membersPage{Members: []people.Member{member, {}}, Roles: roles, Email: hostile, Role: "viewer", Again: asked, Faults: faults}},
-		"password":   {passwordPage{}, passwordPage{Faults: passwordFaults{hostile, hostile, hostile}}, passwordPage{Done: true}},
+		"member":     {memberPage{}, memberPage{Member: member, Roles: roles, Request: "X", Again: asked, Faults: wrong}},
+		"members":    {membersPage{}, membersPage{Members: []people.Member{member, {}}, Links: pending, Request: "X", Roles: roles, Email: hostile, Role: "viewer", Again: asked, Faults: wrong}},
+		"password":   {passwordPage{}, passwordPage{Faults: wrong}, passwordPage{Done: true}},
 		"sign-in":    {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile}},
 		"start":      {startPage{}, startPage{BaseURL: "https://shop.example.com", Keys: rows, Name: hostile}},
 		"tenants":    {[]people.Membership(nil), []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: tenancy.Owner}}},

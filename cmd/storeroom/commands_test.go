@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -139,15 +141,15 @@ func TestUserCommands(t *testing.T) {
 	}
 	use(link("invite", "--tenant", "acme", "--email", "Ada@Example.com", "--role", "viewer"), "correct horse battery")
 	use(link("invite", "--tenant", "bolt", "--email", "ada@example.com", "--role", "viewer"), "correct horse battery")
-	use(link("reset", "--tenant", "acme", "--email", "ADA@example.com"), "another horse battery")
+	use(link("reset", "--email", "ADA@example.com"), "another horse battery")
 	if _, err := store.SignIn(t.Context(), "ada@example.com", "another horse battery"); err != nil {
 		t.Errorf("SignIn after the reset = %v", err)
 	}
 	p.mustRun(t, &struct{}{}, "user", "role", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner")
-	var all []memberJSON
+	var all usersJSON
 	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
-	if len(all) != 1 || all[0].Email != "ada@example.com" || all[0].Role != "owner" || all[0].CreatedAt.IsZero() {
-		t.Errorf("user list = %+v, want the owner ada@example.com", all)
+	if len(all.Members) != 1 || all.Members[0].Email != "ada@example.com" || all.Members[0].Role != "owner" || all.Members[0].CreatedAt.IsZero() || len(all.Links) != 0 {
+		t.Errorf("user list = %+v, want the owner ada@example.com and no link", all)
 	}
 	if o := p.run(t, "user", "remove", "--tenant", "acme", "--email", "ada@example.com"); !strings.Contains(o.stderr, "--email: ada@example.com is the last owner of tenant acme: make somebody else") {
 		t.Errorf("user remove of the last owner = %+v", o)
@@ -164,11 +166,53 @@ func TestUserCommands(t *testing.T) {
 		actors, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}
 	want := []string{
+		"tenant.create by operator", "tenant.create by operator",
 		"member.invite by operator", "member.join by ada@example.com", "member.invite by operator", "member.join by ada@example.com",
-		"password.reset_link by operator", "password.reset by ada@example.com", "member.role by operator", "member.remove by operator",
+		"password.reset_link by operator", "password.reset_link by operator", "password.reset by ada@example.com", "password.reset by ada@example.com", // in both
+		"member.role by operator", "member.remove by operator",
 	}
 	if diff := cmp.Diff(want, actors); diff != "" || err != nil {
 		t.Errorf("the audit log (-want +got): %v\n%s", err, diff)
+	}
+}
+
+func TestUserCommandsListAndRevokeLinks(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("STOREROOM_BASE_URL=https://shop.example.com/")
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	create := []string{"user", "create", "--tenant", "acme", "--role", "owner", "--password-stdin", "--email"}
+	for _, email := range []string{"ada@example.com", "bob@example.com"} {
+		p.mustRunWith(t, "correct horse battery\n", &struct{}{}, append(create, email)...)
+	}
+	p.mustRun(t, &struct{}{}, "user", "invite", "--tenant", "acme", "--email", "new@example.com", "--role", "admin")
+	p.mustRun(t, &struct{}{}, "user", "reset", "--email", "bob@example.com")
+	// An account that opens nothing is its person's all the same.
+	p.mustRun(t, &struct{}{}, "user", "remove", "--tenant", "acme", "--email", "ada@example.com")
+	p.mustRun(t, &struct{}{}, "user", "reset", "--email", "ada@example.com")
+	var all usersJSON
+	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
+	var told []string
+	for _, l := range all.Links {
+		told = append(told, fmt.Sprintf("%s of %s by %s for %v", l.Purpose, l.Email, l.MadeBy, l.ExpiresAt.Sub(l.CreatedAt)))
+	}
+	if diff := cmp.Diff([]string{"invitation of new@example.com by operator for 24h0m0s", "reset of bob@example.com by operator for 24h0m0s"}, told); diff != "" {
+		t.Errorf("user list (-want +got):\n%s", diff)
+	}
+	if o := p.run(t, "user", "list", "--tenant", "acme"); !regexp.MustCompile(`invitation +new@example.com +admin +operator`).MatchString(o.stdout) {
+		t.Errorf("user list = %+v, want the invitation", o)
+	}
+	for _, args := range [][]string{{"--tenant", "acme", "--email", "New@example.com"}, {"--email", "bob@example.com"}, {"--email", "ada@example.com"}} {
+		revoke := append([]string{"user", "revoke-link"}, args...)
+		if o := p.run(t, revoke...); o.code != 0 || !strings.Contains(o.stdout, "opens nothing any more") {
+			t.Errorf("%v = %+v", revoke, o)
+		}
+		if o := p.run(t, revoke...); o.code != 1 || !strings.Contains(o.stderr, "--email: "+args[len(args)-1]+" has no link") {
+			t.Errorf("%v again = %+v, want to be told that there is none", revoke, o)
+		}
+	}
+	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
+	if len(all.Links) != 0 {
+		t.Errorf("user list = %+v, want no link", all.Links)
 	}
 }
 
@@ -237,8 +281,12 @@ func TestWrongCommandLines(t *testing.T) {
 		{"user invite --tenant acme --email x", "--role is required"},
 		{"user invite --tenant acme --email x --role king", "--email must be an e-mail address; --role must be owner, admin or viewer"},
 		{"user invite --tenant none --email a@b.c --role owner", `--tenant: there is no tenant "none"`},
-		{"user reset --tenant acme", "--email is required"},
-		{"user reset --tenant acme --email a@b.c", "--email: a@b.c is no member of tenant acme"},
+		{"user reset", "--email is required"},
+		{"user reset --email a@b.c", "--email: a@b.c has no account"},
+		{"user revoke-link --tenant acme", "--email is required"},
+		{"user revoke-link --tenant acme --email a@b.c", "--email: a@b.c has no link into tenant acme"},
+		{"user revoke-link --tenant none --email a@b.c", `--tenant: there is no tenant "none"`},
+		{"user revoke-link --email a@b.c", "--email: a@b.c has no link of user reset"},
 		{"user list", "--tenant is required"},
 		{"user role --tenant acme --email a@b.c", "--role is required"},
 		{"user role --tenant acme --email a@b.c --role owner", "--email: a@b.c is no member of tenant acme"},

@@ -81,8 +81,11 @@ func (c console) withKeys(ctx context.Context, cmd *cli.Command, f func(*keys.St
 		return err
 	}
 	err = f(keys.New(db, cfg.KeyPeppers), tenant)
-	if errors.Is(err, tenancy.ErrNotFound) {
+	switch {
+	case errors.Is(err, tenancy.ErrNotFound):
 		return fmt.Errorf("--id: tenant %s has no key %d", tenant.Slug, cmd.Int64("id"))
+	case errors.Is(err, keys.ErrSuspended):
+		return fmt.Errorf("--tenant: %s is suspended and gets no new key: storeroom tenant resume --slug %s", tenant.Slug, tenant.Slug)
 	}
 	return err
 }

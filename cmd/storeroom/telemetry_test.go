@@ -824,6 +824,11 @@ func (w *watched) mustBeTrees(t *testing.T) {
 				t.Errorf("%q below %q: status %v with %v", s.Name, root.Name, s.Status, a)
 			}
 		}
+		for _, l := range root.Links { // what is said outside is noted, and neither joined nor believed
+			if bytes.Equal(l.TraceId, root.TraceId) || l.TraceState != "" || root.TraceState != "" {
+				t.Errorf("%s of %x is linked to %v, with the state %q", root.Name, root.TraceId, l, root.TraceState)
+			}
+		}
 		a := attributesOf(root.Attributes)
 		failed := a["http.response.status_code"] >= "500"
 		if failed != (root.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR) || failed != (a["error.type"] != "") {

@@ -33,16 +33,17 @@ func (c console) userCommand() *cli.Command {
 				jsonFlag(),
 			}},
 			{Name: "invite", Usage: "print a link by which a person becomes a member, this once", Action: c.inviteUser, Flags: []cli.Flag{tenant, email, role, jsonFlag()}},
-			{Name: "reset", Usage: "print a link by which a member chooses another password, this once", Action: c.resetUser, Flags: []cli.Flag{tenant, email, jsonFlag()}},
-			{Name: "list", Usage: "list the members of a tenant", Action: c.listUsers, Flags: []cli.Flag{tenant, jsonFlag()}},
+			{Name: "reset", Usage: "print a link by which a person chooses another password, this once", Action: c.resetUser, Flags: []cli.Flag{email, jsonFlag()}},
+			{Name: "list", Usage: "list the members of a tenant and the links that nobody has used yet", Action: c.listUsers, Flags: []cli.Flag{tenant, jsonFlag()}},
+			{Name: "revoke-link", Usage: "end the link of a person into a tenant; without --tenant, of user reset", Action: c.revokeLink, Flags: []cli.Flag{tenant, email, jsonFlag()}},
 			{Name: "role", Usage: "give a member another role", Action: c.changeRole, Flags: []cli.Flag{tenant, email, role, jsonFlag()}},
 			{Name: "remove", Usage: "take a member out of a tenant", Action: c.removeUser, Flags: []cli.Flag{tenant, email, jsonFlag()}},
 		},
 	}
 }
 
-// withPeople opens what the user commands need, finds their tenant and puts what
-// they refuse into words.
+// withPeople opens what the user commands of a tenant need, finds the tenant and puts
+// what they refuse into words.
 func (c console) withPeople(ctx context.Context, cmd *cli.Command, f func(*people.Store, tenancy.Tenant, config) error) error {
 	return c.withTenant(ctx, cmd, func(db *tenancy.DB, tenant tenancy.Tenant, cfg config) error {
 		err := f(people.New(db), tenant, cfg)
@@ -105,42 +106,93 @@ func (c console) inviteUser(ctx context.Context, cmd *cli.Command) error {
 	if err := require(cmd, "tenant", "email", "role"); err != nil {
 		return err
 	}
-	return c.tellLink(ctx, cmd, "become a member of", func(store *people.Store, t tenancy.Tenant) (people.Token, error) {
-		return store.Invite(ctx, t.ID, tenancy.Operator, cmd.String("email"), tenancy.Role(cmd.String("role")))
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config) error {
+		return c.tellLink(cmd, cfg, t.Slug, "become a member of "+t.Slug, func() (people.Token, error) {
+			return store.Invite(ctx, t.ID, people.Operator, "", cmd.String("email"), tenancy.Role(cmd.String("role")))
+		})
 	})
 }
 
 func (c console) resetUser(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "email"); err != nil {
+	if err := require(cmd, "email"); err != nil {
 		return err
 	}
-	return c.tellLink(ctx, cmd, "choose another password at", func(store *people.Store, t tenancy.Tenant) (people.Token, error) {
-		return store.ResetAnywhere(ctx, t.ID, cmd.String("email"))
+	db, cfg, err := c.openAdmin(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	err = c.tellLink(cmd, cfg, "", "choose another password", func() (people.Token, error) {
+		return people.New(db).ResetAnywhere(ctx, cmd.String("email"))
 	})
+	if errors.Is(err, tenancy.ErrNotFound) {
+		return fmt.Errorf("--email: %s has no account", cmd.String("email"))
+	}
+	return err
 }
 
 // tellLink prints a link: the one time that it can be seen. Where it cannot be
 // known what a browser would open, no link is made.
-func (c console) tellLink(ctx context.Context, cmd *cli.Command, purpose string, link func(*people.Store, tenancy.Tenant) (people.Token, error)) error {
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config) error {
-		base, err := cfg.baseURLOr(cfg.Addr)
-		if err != nil {
-			return err
-		}
-		token, err := link(store, t)
-		if err != nil {
-			return err
-		}
-		answer := struct {
-			Email  string `json:"email"`
-			Tenant string `json:"tenant"`
-			Link   string `json:"link"`
-		}{people.Account(cmd.String("email")), t.Slug, settings.LinkURL(base, token)}
-		return c.answer(cmd, answer, func(w io.Writer) {
-			fmt.Fprintf(w, "%s\n\n", answer.Link)
-			fmt.Fprintf(w, "Pass it on to %s, to %s %s. It works once, for 24 hours, and cannot be shown again.\n", answer.Email, purpose, t.Slug)
-		})
+func (c console) tellLink(cmd *cli.Command, cfg config, tenant, purpose string, link func() (people.Token, error)) error {
+	base, err := cfg.baseURLOr(cfg.Addr)
+	if err != nil {
+		return err
+	}
+	token, err := link()
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Email  string `json:"email"`
+		Tenant string `json:"tenant,omitempty"` // of an invitation
+		Link   string `json:"link"`
+	}{people.Account(cmd.String("email")), tenant, settings.LinkURL(base, token)}
+	return c.answer(cmd, answer, func(w io.Writer) {
+		fmt.Fprintf(w, "%s\n\n", answer.Link)
+		fmt.Fprintf(w, "Pass it on to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n", answer.Email, purpose)
 	})
+}
+
+func (c console) revokeLink(ctx context.Context, cmd *cli.Command) error {
+	if err := require(cmd, "email"); err != nil {
+		return err
+	}
+	email := people.Account(cmd.String("email"))
+	if !cmd.IsSet("tenant") {
+		return c.revokeReset(ctx, cmd, email)
+	}
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
+		err := people.New(db).EndLinksOf(ctx, t.ID, email)
+		if errors.Is(err, tenancy.ErrNotFound) {
+			return fmt.Errorf("--email: %s has no link into tenant %s", cmd.String("email"), t.Slug)
+		}
+		return c.tellRevoked(cmd, t.Slug, email, err)
+	})
+}
+
+func (c console) revokeReset(ctx context.Context, cmd *cli.Command, email string) error {
+	db, _, err := c.openAdmin(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	err = people.New(db).EndResetAnywhere(ctx, email)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		return fmt.Errorf("--email: %s has no link of user reset; give --tenant for one into a tenant", cmd.String("email"))
+	}
+	return c.tellRevoked(cmd, "", email, err)
+}
+
+func (c console) tellRevoked(cmd *cli.Command, tenant, email string, err error) error {
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Email   string `json:"email"`
+		Tenant  string `json:"tenant,omitempty"`
+		Revoked bool   `json:"revoked"`
+	}{email, tenant, true}
+	return c.answer(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "the link of %s opens nothing any more\n", email) })
 }
 
 // memberJSON is a member as scripts read it.
@@ -151,26 +203,63 @@ type memberJSON struct {
 	CreatedAt time.Time    `json:"created_at"`
 }
 
+// linkJSON is a pending link as scripts read it.
+type linkJSON struct {
+	Purpose   string        `json:"purpose"` // invitation or reset
+	Email     string        `json:"email"`
+	Role      *tenancy.Role `json:"role,omitempty"` // of an invitation
+	MadeBy    string        `json:"made_by"`        // an e-mail, or operator
+	CreatedAt time.Time     `json:"created_at"`
+	ExpiresAt time.Time     `json:"expires_at"`
+}
+
+// usersJSON is who may come into a tenant.
+type usersJSON struct {
+	Members []memberJSON `json:"members"`
+	Links   []linkJSON   `json:"links"`
+}
+
 func (c console) listUsers(ctx context.Context, cmd *cli.Command) error {
 	if err := require(cmd, "tenant"); err != nil {
 		return err
 	}
 	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
-		found, err := store.Members(ctx, t.ID)
+		members, err := store.Members(ctx, t.ID, people.Operator.Token)
 		if err != nil {
 			return err
 		}
-		all := make([]memberJSON, len(found))
-		for i, m := range found {
-			all[i] = memberJSON{m.UserID, m.Email, m.Role, m.CreatedAt.UTC()}
+		links, err := store.Links(ctx, t.ID, people.Operator.Token)
+		if err != nil {
+			return err
 		}
-		return c.answer(cmd, all, func(w io.Writer) {
-			fmt.Fprintln(w, "ID\tE-MAIL\tROLE\tSINCE")
-			for _, m := range all {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", m.UserID, m.Email, m.Role, date(&m.CreatedAt))
-			}
-		})
+		all := usersJSON{make([]memberJSON, len(members)), make([]linkJSON, len(links))}
+		for i, m := range members {
+			all.Members[i] = memberJSON{m.UserID, m.Email, m.Role, m.CreatedAt.UTC()}
+		}
+		for i, l := range links {
+			all.Links[i] = linkJSON{l.Purpose, l.Email, l.Role, l.MadeBy, l.CreatedAt.UTC(), l.ExpiresAt.UTC()}
+		}
+		return c.answer(cmd, all, all.print)
 	})
+}
+
+// print writes two tables, the second only where there are links.
+func (u usersJSON) print(w io.Writer) {
+	fmt.Fprintln(w, "ID\tE-MAIL\tROLE\tSINCE")
+	for _, m := range u.Members {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", m.UserID, m.Email, m.Role, date(&m.CreatedAt))
+	}
+	if len(u.Links) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nPENDING LINK\tFOR\tROLE\tMADE BY\tMADE\tENDS")
+	for _, l := range u.Links {
+		role := "-"
+		if l.Role != nil {
+			role = string(*l.Role)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.Purpose, l.Email, role, l.MadeBy, date(&l.CreatedAt), date(&l.ExpiresAt))
+	}
 }
 
 func (c console) changeRole(ctx context.Context, cmd *cli.Command) error {
@@ -178,7 +267,7 @@ func (c console) changeRole(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return c.changeUser(ctx, cmd, "is "+cmd.String("role")+" of", func(store *people.Store, t tenancy.ID, user int64) error {
-		return store.ChangeRole(ctx, t, tenancy.Operator, user, tenancy.Role(cmd.String("role")))
+		return store.ChangeRole(ctx, t, people.Operator, user, tenancy.Role(cmd.String("role")))
 	})
 }
 
@@ -187,14 +276,14 @@ func (c console) removeUser(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return c.changeUser(ctx, cmd, "is no member of", func(store *people.Store, t tenancy.ID, user int64) error {
-		return store.Remove(ctx, t, tenancy.Operator, user)
+		return store.Remove(ctx, t, people.Operator, user)
 	})
 }
 
 // changeUser does something to the member of the e-mail and tells what has become.
 func (c console) changeUser(ctx context.Context, cmd *cli.Command, become string, change func(*people.Store, tenancy.ID, int64) error) error {
 	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
-		members, err := store.Members(ctx, t.ID)
+		members, err := store.Members(ctx, t.ID, people.Operator.Token)
 		if err != nil {
 			return err
 		}

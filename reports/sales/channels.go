@@ -88,7 +88,7 @@ func (s *Store) RelabelChannel(ctx context.Context, tenant tenancy.ID, identifie
 // DeleteChannel removes one without orders. It returns ErrNotFound or ErrInUse.
 func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier string) error {
 	if identifier == PointOfSale {
-		return fmt.Errorf("delete channel %s: %w", identifier, ErrInUse)
+		return fmt.Errorf("delete channel %q: %w", identifier, ErrInUse)
 	}
 	touched, err := s.db.Exec(ctx, tenant, `delete from channels where tenant_id = $1 and identifier = $2`, tenant, identifier)
 	switch {
@@ -129,7 +129,7 @@ func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels 
 			returning xmax = 0 as created`, tenant, c.Identifier, c.Label)
 		switch {
 		case err != nil:
-			return count, fmt.Errorf("add channel %s: %w", c.Identifier, err)
+			return count, fmt.Errorf("add channel %q: %w", c.Identifier, err)
 		case len(written) == 0:
 			count.Unchanged++
 		case written[0].Created:

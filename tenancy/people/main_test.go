@@ -107,7 +107,19 @@ func (s *street) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
 	return found[0]
 }
 
-// by is Ann, as she acts from an address.
-func (s *street) by() tenancy.Actor {
-	return tenancy.Actor{UserID: &s.ann.UserID, Name: s.ann.Email, Address: "192.0.2.1"}
+// by is Ann, as she acts from an address, by a session that is hers alone to end.
+func (s *street) by(t testing.TB) By {
+	t.Helper()
+	return s.as(t, s.ann)
 }
+
+// as is somebody, as they act from an address.
+func (s *street) as(t testing.TB, m tenancy.Member) By {
+	t.Helper()
+	token := newToken()
+	s.alter(t, `insert into sessions (token_hash, user_id) values ($1, $2)`, token.hash(), m.UserID)
+	return By{token, tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "192.0.2.1"}}
+}
+
+// operator is the people as the commands have them.
+func (s *street) operator() *Store { return New(s.Admin) }

@@ -17,15 +17,88 @@ import (
 func TestMembersAreTheTenantsOwn(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
-	got, err := s.Members(t.Context(), s.a.ID)
-	if err != nil || len(got) != 3 || got[0].Email != "amy@example.com" || got[1].Email != "ann@example.com" || got[2].Email != "eve@example.com" {
-		t.Fatalf("Members = %+v, %v, want Amy, Ann and Eve", got, err)
+	amy := s.mustSignIn(t, "amy@example.com", password)
+	byAmy, err := s.Members(t.Context(), s.a.ID, amy)
+	if err != nil || len(byAmy) != 3 || byAmy[0].Email != "amy@example.com" || byAmy[1].Email != "ann@example.com" || byAmy[2].Email != "eve@example.com" {
+		t.Fatalf("Members = %+v, %v, want Amy, Ann and Eve", byAmy, err)
 	}
-	if m := got[0]; m.UserID != s.amy.UserID || m.Role != tenancy.Viewer || time.Since(m.CreatedAt) > time.Hour {
+	if m := byAmy[0]; m.UserID != s.amy.UserID || m.Role != tenancy.Viewer || time.Since(m.CreatedAt) > time.Hour {
 		t.Errorf("Members = %+v, want Amy, a viewer since just now", m)
 	}
-	if got, err := s.Members(t.Context(), 0); err != nil || len(got) != 0 {
-		t.Errorf("Members of no tenant = %v, %v, want nobody", got, err)
+	byOperator, err := s.operator().Members(t.Context(), s.a.ID, "")
+	if diff := cmp.Diff(byAmy, byOperator); diff != "" || err != nil {
+		t.Errorf("Members for the operator (-Amy +operator): %v\n%s", err, diff)
+	}
+	for what, test := range map[string]struct {
+		tenant tenancy.ID
+		token  Token
+	}{
+		"of no tenant":              {0, amy},
+		"of another tenant":         {s.b.ID, amy},
+		"for somebody from another": {s.a.ID, s.mustSignIn(t, "bea@example.com", password)},
+		"for nobody":                {s.a.ID, newToken()},
+	} {
+		if got, err := s.Members(t.Context(), test.tenant, test.token); err != nil || len(got) != 0 {
+			t.Errorf("Members %s = %v, %v, want none", what, got, err)
+		}
+	}
+	if _, err := s.Members(t.Context(), s.a.ID, ""); tenancy.SQLState(err) != "42501" {
+		t.Errorf("Members for the operator as the role that serves = %v, want SQLSTATE 42501", err)
+	}
+}
+
+// Whoever is no owner of the tenant, by a session that has not ended, changes nothing,
+// even past the pages.
+func TestOnlyAnOwnerActs(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	ctx := t.Context()
+	must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", tenancy.Viewer))
+	pending, err := s.Links(ctx, s.a.ID, s.by(t).Token)
+	if err != nil || len(pending) != 1 {
+		t.Fatalf("Links = %+v, %v, want one", pending, err)
+	}
+	idle, old := s.by(t), s.by(t)
+	s.alter(t, `update sessions set seen_at = now() - interval '30 minutes 1 second' where token_hash = $1`, idle.Token.hash())
+	s.alter(t, `update sessions set created_at = now() - interval '12 hours 1 second' where token_hash = $1`, old.Token.hash())
+	for who, by := range map[string]By{
+		"a viewer": s.as(t, s.amy), "an admin": s.as(t, s.eve), "an owner of another tenant": s.as(t, s.bea),
+		"an idle session": idle, "an old session": old, "nobody": {newToken(), s.by(t).Actor},
+	} {
+		before := s.state(t)
+		for what, err := range map[string]error{
+			"ChangeRole": s.ChangeRole(ctx, s.a.ID, by, s.amy.UserID, tenancy.Owner),
+			"Remove":     s.Remove(ctx, s.a.ID, by, s.amy.UserID),
+			"Invite":     second(s.Invite(ctx, s.a.ID, by, "", "friend@example.com", tenancy.Owner)),
+			"Reset":      second(s.Reset(ctx, s.a.ID, by, "", "amy@example.com")),
+		} {
+			if !errors.Is(err, ErrEnded) {
+				t.Errorf("%s by %s = %v, want ErrEnded", what, who, err)
+			}
+		}
+		if err := s.EndLink(ctx, s.a.ID, by, pending[0].ID); !errors.Is(err, tenancy.ErrNotFound) {
+			t.Errorf("EndLink by %s = %v, want ErrNotFound", who, err)
+		}
+		if got, err := s.Links(ctx, s.a.ID, by.Token); err != nil || len(got) != 0 {
+			t.Errorf("Links for %s = %+v, %v, want none", who, got, err)
+		}
+		if diff := cmp.Diff(before, s.state(t)); diff != "" {
+			t.Errorf("%s changed something (-before +after):\n%s", who, diff)
+		}
+	}
+	for what, err := range map[string]error{
+		"ChangeRole":       s.ChangeRole(ctx, s.a.ID, Operator, s.amy.UserID, tenancy.Owner),
+		"Remove":           s.Remove(ctx, s.a.ID, Operator, s.amy.UserID),
+		"Invite":           second(s.Invite(ctx, s.a.ID, Operator, "", "friend@example.com", tenancy.Owner)),
+		"Reset":            second(s.Reset(ctx, s.a.ID, Operator, "", "amy@example.com")),
+		"ResetAnywhere":    second(s.ResetAnywhere(ctx, "amy@example.com")),
+		"Links":            second(s.Links(ctx, s.a.ID, "")),
+		"EndLinksOf":       s.EndLinksOf(ctx, s.a.ID, "new@example.com"),
+		"EndResetAnywhere": s.EndResetAnywhere(ctx, "new@example.com"),
+	} {
+		if tenancy.SQLState(err) != "42501" {
+			t.Errorf("%s of the operator as the role that serves = %v, want SQLSTATE 42501", what, err)
+		}
 	}
 }
 
@@ -34,7 +107,7 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	s := mustStreet(t)
 	ctx := t.Context()
 	amy, ann, eve := s.mustSignIn(t, "amy@example.com", password), s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "eve@example.com", password)
-	if err := s.ChangeRole(ctx, s.a.ID, s.by(), s.amy.UserID, tenancy.Admin); err != nil {
+	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.amy.UserID, tenancy.Admin); err != nil {
 		t.Fatal(err)
 	}
 	if s.alive(t, amy) || !s.alive(t, ann) {
@@ -47,7 +120,7 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	if got, err := s.Session(ctx, s.mustSignIn(t, "amy@example.com", password), "a"); err != nil || got.Role != tenancy.Admin {
 		t.Errorf("Session = %+v, %v, want an admin", got, err)
 	}
-	if err := s.Remove(ctx, s.a.ID, s.by(), s.eve.UserID); err != nil || s.alive(t, eve) {
+	if err := s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID); err != nil || s.alive(t, eve) {
 		t.Errorf("Remove = %v, alive %v, want the session to have ended", err, s.alive(t, eve))
 	}
 	again := s.mustSignIn(t, "eve@example.com", password)
@@ -59,15 +132,15 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 		t.Errorf("logged (-want +got):\n%s", diff)
 	}
 	for what, err := range map[string]error{
-		"a member that was removed": s.Remove(ctx, s.a.ID, s.by(), s.eve.UserID),
-		"somebody elsewhere":        s.ChangeRole(ctx, s.a.ID, s.by(), s.bea.UserID, tenancy.Viewer),
-		"nobody":                    s.Remove(ctx, s.a.ID, s.by(), 1<<40),
+		"a member that was removed": s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID),
+		"somebody elsewhere":        s.ChangeRole(ctx, s.a.ID, s.by(t), s.bea.UserID, tenancy.Viewer),
+		"nobody":                    s.Remove(ctx, s.a.ID, s.by(t), 1<<40),
 	} {
 		if !errors.Is(err, tenancy.ErrNotFound) {
 			t.Errorf("a change of %s = %v, want ErrNotFound", what, err)
 		}
 	}
-	err := s.ChangeRole(ctx, s.a.ID, s.by(), s.amy.UserID, "king")
+	err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.amy.UserID, "king")
 	if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["role"]) != 1 {
 		t.Errorf("ChangeRole to king = %v, want a fault of the role", err)
 	}
@@ -79,9 +152,9 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 	ctx := t.Context()
 	token := s.mustSignIn(t, "ann@example.com", password)
 	for what, err := range map[string]error{
-		"removing":              s.Remove(ctx, s.a.ID, s.by(), s.ann.UserID),
-		"making an admin of":    s.ChangeRole(ctx, s.a.ID, s.by(), s.ann.UserID, tenancy.Admin),
-		"an operator, removing": New(s.Admin).Remove(ctx, s.a.ID, tenancy.Operator, s.ann.UserID),
+		"removing":              s.Remove(ctx, s.a.ID, s.by(t), s.ann.UserID),
+		"making an admin of":    s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, tenancy.Admin),
+		"an operator, removing": s.operator().Remove(ctx, s.a.ID, Operator, s.ann.UserID),
 	} {
 		if !errors.Is(err, ErrLastOwner) {
 			t.Errorf("%s the last owner = %v, want ErrLastOwner", what, err)
@@ -90,13 +163,13 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 	if !s.alive(t, token) {
 		t.Error("what was refused ended a session")
 	}
-	if err := s.ChangeRole(ctx, s.a.ID, s.by(), s.ann.UserID, tenancy.Owner); err != nil {
+	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, tenancy.Owner); err != nil {
 		t.Errorf("making an owner of the last owner = %v", err)
 	}
-	if err := s.ChangeRole(ctx, s.a.ID, s.by(), s.eve.UserID, tenancy.Owner); err != nil {
+	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.eve.UserID, tenancy.Owner); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Remove(ctx, s.a.ID, s.by(), s.ann.UserID); err != nil {
+	if err := s.Remove(ctx, s.a.ID, s.by(t), s.ann.UserID); err != nil {
 		t.Errorf("Remove of one of two owners = %v", err)
 	}
 }
@@ -104,247 +177,24 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
-	for round := range 5 {
+	for round := range 6 {
 		tenant := s.MustTenant(t, fmt.Sprintf("round-%d", round))
 		pair := []tenancy.Member{s.mustMember(t, tenant, "ann@example.com", tenancy.Owner), s.mustMember(t, tenant, "amy@example.com", tenancy.Owner)}
+		store, by, want := s.Store, []By{s.as(t, pair[1]), s.as(t, pair[0])}, ErrEnded // who comes second is no owner any more
+		if round%2 > 0 {
+			store, by, want = s.operator(), []By{Operator, Operator}, ErrLastOwner
+		}
 		errs := make([]error, 2)
 		var both sync.WaitGroup
 		for i, m := range pair {
-			both.Go(func() { errs[i] = s.Remove(t.Context(), tenant.ID, s.by(), m.UserID) })
+			both.Go(func() { errs[i] = store.Remove(t.Context(), tenant.ID, by[i], m.UserID) })
 		}
 		both.Wait()
-		members, err := s.Members(t.Context(), tenant.ID)
-		if err != nil || len(members) != 1 || !errors.Is(errors.Join(errs...), ErrLastOwner) || errs[0] != nil && errs[1] != nil {
+		members, err := s.operator().Members(t.Context(), tenant.ID, "")
+		if err != nil || len(members) != 1 || !errors.Is(errors.Join(errs...), want) || errs[0] != nil && errs[1] != nil {
 			t.Errorf("both were removed: %v; %d are left, %v", errs, len(members), err)
 		}
 	}
-}
-
-func TestAnInvitation(t *testing.T) {
-	t.Parallel()
-	s := mustStreet(t)
-	ctx := t.Context()
-	join := func(t *testing.T, token Token, password string) error {
-		t.Helper()
-		_, err := s.Use(ctx, token, password, "192.0.2.7")
-		return err
-	}
-	t.Run("makes an account and a member", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(), " New@Example.com", tenancy.Admin))
-		got, err := s.Open(ctx, token)
-		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != tenancy.Admin || got.TenantName != "A" {
-			t.Errorf("Open = %+v, %v", got, err)
-		}
-		if left := time.Until(got.ExpiresAt); left < 23*time.Hour || left > 24*time.Hour {
-			t.Errorf("it lives for %v, want 24 hours", left)
-		}
-		if again, err := s.Open(ctx, token); err != nil || again.Email != got.Email {
-			t.Errorf("Open again = %+v, %v: opening must not use it up", again, err)
-		}
-		err = join(t, token, "short")
-		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["password"]) != 1 {
-			t.Errorf("Use with a short password = %v, want a fault of it", err)
-		}
-		if err := join(t, token, "brand new horse"); err != nil {
-			t.Fatal(err)
-		}
-		want := tenancy.Entry{Action: "member.join", Target: "new@example.com", Details: map[string]any{"role": "admin"}}
-		if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "new@example.com" || *got.Address != "192.0.2.7" {
-			t.Errorf("logged = %+v, want %+v", got, want)
-		}
-		if got, err := s.Session(ctx, s.mustSignIn(t, "new@example.com", "brand new horse"), "a"); err != nil || got.Role != tenancy.Admin {
-			t.Errorf("Session = %+v, %v, want an admin of a", got, err)
-		}
-		if err := join(t, token, "brand new horse"); !isEnded(err) {
-			t.Errorf("Use again = %v, want ErrEnded", err)
-		}
-		if _, err := s.Open(ctx, token); !isEnded(err) {
-			t.Errorf("Open after its use = %v, want ErrEnded", err)
-		}
-	})
-	t.Run("to an account wants its password", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(), "bea@example.com", tenancy.Viewer))
-		if err := join(t, token, "not the password"); !errors.Is(err, ErrWrong) {
-			t.Errorf("Use with another password = %v, want ErrWrong", err)
-		}
-		if err := join(t, token, password); err != nil {
-			t.Errorf("Use = %v", err)
-		}
-		if tenants, err := s.Tenants(ctx, s.mustSignIn(t, "bea@example.com", password)); err != nil || len(tenants) != 2 {
-			t.Errorf("Tenants = %+v, %v, want both", tenants, err)
-		}
-	})
-	t.Run("ends after a day", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(), "late@example.com", tenancy.Viewer))
-		s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, token.hash())
-		if _, err := s.Open(ctx, token); !isEnded(err) {
-			t.Errorf("Open = %v, want ErrEnded", err)
-		}
-		if err := join(t, token, password); !isEnded(err) {
-			t.Errorf("Use = %v, want ErrEnded", err)
-		}
-	})
-	t.Run("is replaced by the next of the same person and tenant", func(t *testing.T) {
-		first := must(t)(s.Invite(ctx, s.a.ID, s.by(), "twice@example.com", tenancy.Owner))
-		elsewhere := must(t)(s.Invite(ctx, s.b.ID, s.by(), "twice@example.com", tenancy.Viewer))
-		next := must(t)(s.Invite(ctx, s.a.ID, s.by(), "TWICE@example.com", tenancy.Viewer))
-		if err := join(t, first, password); !isEnded(err) {
-			t.Errorf("Use of the first = %v, want ErrEnded", err)
-		}
-		if err := errors.Join(join(t, next, password), join(t, elsewhere, password)); err != nil {
-			t.Errorf("Use of the others = %v", err)
-		}
-	})
-	t.Run("works once, also for two at a time", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(), "pair@example.com", tenancy.Viewer))
-		errs := make([]error, 4)
-		var all sync.WaitGroup
-		for i := range errs {
-			all.Go(func() { errs[i] = join(t, token, fmt.Sprintf("password number %d", i)) })
-		}
-		all.Wait()
-		joined := 0
-		for i, err := range errs {
-			if err == nil {
-				joined++
-				s.mustSignIn(t, "pair@example.com", fmt.Sprintf("password number %d", i))
-			} else if !isEnded(err) && !errors.Is(err, ErrWrong) {
-				t.Errorf("Use = %v, want ErrEnded or ErrWrong", err)
-			}
-		}
-		if joined != 1 {
-			t.Errorf("%d joined: %v", joined, errs)
-		}
-	})
-	t.Run("is refused where it makes no sense", func(t *testing.T) {
-		if _, err := s.Invite(ctx, s.a.ID, s.by(), "AMY@example.com", tenancy.Viewer); !errors.Is(err, tenancy.ErrConflict) {
-			t.Errorf("Invite of a member = %v, want ErrConflict", err)
-		}
-		_, err := s.Invite(ctx, s.a.ID, s.by(), "nobody", "king")
-		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults) != 2 {
-			t.Errorf("Invite of nobody as king = %v, want two faults", err)
-		}
-	})
-	t.Run("that nobody made opens nothing", func(t *testing.T) {
-		for _, token := range []Token{"", newToken(), Token(strings.Repeat("a", 1<<16)), "\x00\xff"} {
-			if err := join(t, token, password); !isEnded(err) {
-				t.Errorf("Use = %v, want ErrEnded", err)
-			}
-		}
-	})
-}
-
-func TestAReset(t *testing.T) {
-	t.Parallel()
-	s := mustStreet(t)
-	ctx := t.Context()
-	const next = "another horse battery"
-	session := s.mustSignIn(t, "amy@example.com", password)
-	token := must(t)(s.Reset(ctx, s.a.ID, s.by(), "Amy@Example.com"))
-	if !s.alive(t, session) {
-		t.Error("making a link ended a session")
-	}
-	if got, err := s.Open(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" || got.Role != nil {
-		t.Errorf("Open = %+v, %v", got, err)
-	}
-	if _, err := s.Use(ctx, token, next, ""); err != nil {
-		t.Fatal(err)
-	}
-	if s.alive(t, session) {
-		t.Error("the reset left a session")
-	}
-	if got := s.logged(t, s.a); got.Action != "password.reset" || got.Actor != "amy@example.com" {
-		t.Errorf("logged = %+v, want password.reset by Amy", got)
-	}
-	s.mustSignIn(t, "amy@example.com", next)
-	if _, err := s.SignIn(ctx, "amy@example.com", password); !errors.Is(err, ErrWrong) {
-		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
-	}
-	if _, err := s.Use(ctx, token, next, ""); !isEnded(err) {
-		t.Errorf("Use again = %v, want ErrEnded", err)
-	}
-	t.Run("of a member of another tenant is the operator's", func(t *testing.T) {
-		if _, err := s.Reset(ctx, s.a.ID, s.by(), "eve@example.com"); !errors.Is(err, ErrElsewhere) {
-			t.Errorf("Reset = %v, want ErrElsewhere", err)
-		}
-		token := must(t)(New(s.Admin).ResetAnywhere(ctx, s.a.ID, "eve@example.com"))
-		if got := s.logged(t, s.a); got.Action != "password.reset_link" || got.Actor != "operator" || got.Address != nil {
-			t.Errorf("logged = %+v, want password.reset_link by the operator", got)
-		}
-		if _, err := s.Use(ctx, token, next, ""); err != nil {
-			t.Fatal(err)
-		}
-		s.mustSignIn(t, "eve@example.com", next)
-		if _, err := New(s.Admin).ResetAnywhere(ctx, s.a.ID, "bea@example.com"); !errors.Is(err, tenancy.ErrNotFound) {
-			t.Errorf("ResetAnywhere of no member = %v, want ErrNotFound", err)
-		}
-		if _, err := s.ResetAnywhere(ctx, s.a.ID, "amy@example.com"); tenancy.SQLState(err) != "42501" {
-			t.Errorf("ResetAnywhere as the role that serves = %v, want SQLSTATE 42501", err)
-		}
-	})
-	t.Run("ends with the membership, and with a change of the password", func(t *testing.T) {
-		m := s.mustMember(t, s.a, "leaver@example.com", tenancy.Viewer)
-		link := must(t)(s.Reset(ctx, s.a.ID, s.by(), m.Email))
-		session := s.mustSignIn(t, m.Email, password)
-		if _, err := s.ChangePassword(ctx, session, m.Email, password, next); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
-			t.Errorf("Use after a change of the password = %v, want ErrEnded", err)
-		}
-		link = must(t)(s.Reset(ctx, s.a.ID, s.by(), m.Email))
-		if err := s.Remove(ctx, s.a.ID, s.by(), m.UserID); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
-			t.Errorf("Use after the removal = %v, want ErrEnded", err)
-		}
-	})
-	t.Run("and an invitation end with the owner who might have made them", func(t *testing.T) {
-		rogue := s.mustMember(t, s.a, "rogue@example.com", tenancy.Owner)
-		s.mustMember(t, s.a, "victim@example.com", tenancy.Viewer)
-		links := []Token{
-			must(t)(s.Reset(ctx, s.a.ID, s.by(), "victim@example.com")),
-			must(t)(s.Invite(ctx, s.a.ID, s.by(), "rogue2@example.com", tenancy.Owner)),
-		}
-		if err := s.Remove(ctx, s.a.ID, s.by(), rogue.UserID); err != nil {
-			t.Fatal(err)
-		}
-		for _, link := range links {
-			if _, err := s.Open(ctx, link); !isEnded(err) {
-				t.Errorf("Open = %v, want ErrEnded", err)
-			}
-		}
-	})
-	t.Run("by an owner ends when the account opens another tenant", func(t *testing.T) {
-		m := s.mustMember(t, s.a, "joiner@example.com", tenancy.Viewer)
-		link, anywhere := must(t)(s.Reset(ctx, s.a.ID, s.by(), m.Email)), Token("")
-		s.mustMember(t, s.b, m.Email, tenancy.Owner)
-		if _, err := s.Open(ctx, link); !isEnded(err) {
-			t.Errorf("Open = %v, want ErrEnded", err)
-		}
-		// Past the page, too.
-		if found, err := tenancy.Call[struct{ UserID *int64 }](ctx, s.DB, `select use_reset($1, 'x') as user_id`, link.hash()); err != nil || found[0].UserID != nil {
-			t.Errorf("use_reset = %v, %v, want nobody", found, err)
-		}
-		anywhere = must(t)(New(s.Admin).ResetAnywhere(ctx, s.a.ID, m.Email))
-		if _, err := s.Use(ctx, anywhere, next, ""); err != nil {
-			t.Errorf("Use of the operator's link = %v", err)
-		}
-	})
-	t.Run("is no invitation, nor the other way round", func(t *testing.T) {
-		reset := must(t)(s.Reset(ctx, s.a.ID, s.by(), "amy@example.com"))
-		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(), "bea@example.com", tenancy.Viewer))
-		before := s.state(t)
-		for sql, token := range map[string]Token{`select accept_invitation($1, 'x') as user_id`: reset, `select use_reset($1, 'x') as user_id`: invitation} {
-			if found, err := tenancy.Call[struct{ UserID *int64 }](ctx, s.DB, sql, token.hash()); err != nil || found[0].UserID != nil {
-				t.Errorf("%s = %v, %v, want nobody", sql, found, err)
-			}
-		}
-		if diff := cmp.Diff(before, s.state(t)); diff != "" {
-			t.Errorf("something changed (-before +after):\n%s", diff)
-		}
-	})
 }
 
 // What is done and that it was done stand or fall together.
@@ -352,22 +202,33 @@ func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
-	invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(), "new@example.com", tenancy.Viewer))
-	reset := must(t)(s.Reset(ctx, s.a.ID, s.by(), "amy@example.com"))
-	s.mustSignIn(t, "amy@example.com", password)
+	invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", tenancy.Viewer))
+	reset := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "amy@example.com"))
+	amy, by := s.mustSignIn(t, "amy@example.com", password), s.by(t)
+	anywhere := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
+	pending, err := s.Links(ctx, s.a.ID, by.Token)
+	if err != nil || len(pending) != 2 {
+		t.Fatalf("Links = %+v, %v, want two", pending, err)
+	}
 	s.alter(t, `alter table audit_log add constraint full_log check (false) not valid`)
 	before := s.state(t)
 	for what, err := range map[string]error{
-		"Invite":            second(s.Invite(ctx, s.a.ID, s.by(), "other@example.com", tenancy.Viewer)),
-		"Reset":             second(s.Reset(ctx, s.a.ID, s.by(), "amy@example.com")),
-		"ResetAnywhere":     second(New(s.Admin).ResetAnywhere(ctx, s.a.ID, "amy@example.com")),
-		"ChangeRole":        s.ChangeRole(ctx, s.a.ID, s.by(), s.amy.UserID, tenancy.Admin),
-		"Remove":            s.Remove(ctx, s.a.ID, s.by(), s.amy.UserID),
-		"Use, to join":      second(s.Use(ctx, invitation, password, "")),
-		"Use, to reset":     second(s.Use(ctx, reset, password, "")),
-		"CreateUser":        second(tenancy.CreateUser(ctx, s.Admin, s.a.ID, "other@example.com", tenancy.Viewer, password)),
-		"ChangeTenant":      second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "Another" })),
-		"a change of plans": second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Plan = tenancy.Professional })),
+		"Invite":             second(s.Invite(ctx, s.a.ID, by, "", "other@example.com", tenancy.Viewer)),
+		"Reset":              second(s.Reset(ctx, s.a.ID, by, "", "amy@example.com")),
+		"ResetAnywhere":      second(s.operator().ResetAnywhere(ctx, "amy@example.com")),
+		"ChangeRole":         s.ChangeRole(ctx, s.a.ID, by, s.amy.UserID, tenancy.Admin),
+		"Remove":             s.Remove(ctx, s.a.ID, by, s.amy.UserID),
+		"Use, to join":       second(s.Use(ctx, invitation, password, "")),
+		"Use, to reset":      second(s.Use(ctx, reset, password, "")),
+		"Use, of operator's": second(s.Use(ctx, anywhere, password, "")),
+		"EndLink":            s.EndLink(ctx, s.a.ID, by, pending[0].ID),
+		"EndLinksOf":         s.operator().EndLinksOf(ctx, s.a.ID, "new@example.com"),
+		"EndResetAnywhere":   s.operator().EndResetAnywhere(ctx, "eve@example.com"),
+		"ChangePassword":     second(s.ChangePassword(ctx, amy, "amy@example.com", password, "another horse battery", "")),
+		"CreateTenant":       second(tenancy.CreateTenant(ctx, s.Admin, tenancy.Tenant{Slug: "c", Name: "C"})),
+		"CreateUser":         second(tenancy.CreateUser(ctx, s.Admin, s.a.ID, "other@example.com", tenancy.Viewer, password)),
+		"ChangeTenant":       second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "Another" })),
+		"a change of plans":  second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Plan = tenancy.Professional })),
 	} {
 		if tenancy.Constraint(err) != "full_log" {
 			t.Errorf("%s = %v, want the fault of the log", what, err)
@@ -382,14 +243,18 @@ func TestAnActThatFailsIsNotLogged(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
+	by := s.by(t)
 	before := s.state(t)
 	for what, err := range map[string]error{
-		"Invite":        second(s.Invite(ctx, s.a.ID, s.by(), "amy@example.com", tenancy.Viewer)),
-		"Reset":         second(s.Reset(ctx, s.a.ID, s.by(), "bea@example.com")),
-		"ResetAnywhere": second(New(s.Admin).ResetAnywhere(ctx, s.a.ID, "bea@example.com")),
-		"ChangeRole":    s.ChangeRole(ctx, s.a.ID, s.by(), s.ann.UserID, tenancy.Admin),
-		"Remove":        s.Remove(ctx, s.a.ID, s.by(), s.bea.UserID),
+		"Invite":        second(s.Invite(ctx, s.a.ID, by, "", "amy@example.com", tenancy.Viewer)),
+		"Reset":         second(s.Reset(ctx, s.a.ID, by, "", "bea@example.com")),
+		"ResetAnywhere": second(s.operator().ResetAnywhere(ctx, "nobody@example.com")),
+		"ChangeRole":    s.ChangeRole(ctx, s.a.ID, by, s.ann.UserID, tenancy.Admin),
+		"Remove":        s.Remove(ctx, s.a.ID, by, s.bea.UserID),
 		"Use":           second(s.Use(ctx, newToken(), password, "")),
+		"EndLink":       s.EndLink(ctx, s.a.ID, by, 1<<40),
+		"EndLinksOf":    s.operator().EndLinksOf(ctx, s.a.ID, "amy@example.com"),
+		"EndReset":      s.operator().EndResetAnywhere(ctx, "amy@example.com"),
 		"CreateUser":    second(tenancy.CreateUser(ctx, s.Admin, s.a.ID, "amy@example.com", tenancy.Viewer, password)),
 		"ChangeTenant":  second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "" })),
 	} {
@@ -413,10 +278,10 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
-	tenant := s.MustTenant(t, "logged")
+	tenant, by := s.MustTenant(t, "logged"), s.by(t).Actor
 	if err := s.DB.Run(ctx, tenant.ID, func(q *pgx.Batch) {
 		for n := range 7 {
-			tenancy.QueueAudit(q, tenant.ID, s.by(), tenancy.Entry{Action: []string{"key.create", "member.role"}[n%2], Target: fmt.Sprint(n)})
+			tenancy.QueueAudit(q, tenant.ID, by, tenancy.Entry{Action: []string{"key.create", "member.role"}[n%2], Target: fmt.Sprint(n)})
 		}
 		tenancy.QueueAudit(q, tenant.ID, tenancy.Operator, tenancy.Entry{Action: "keyring.wear", Target: "no key", Details: map[string]any{"n": 1}})
 	}); err != nil {
@@ -428,7 +293,7 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 		total  int64
 		want   string // the targets
 	}{
-		{"", 1, 8, "no key 6 5"}, {"", 2, 8, "4 3 2"}, {"", 3, 8, "1 0"}, {"", 4, 8, ""}, {"", 1_000_000, 8, ""},
+		{"", 1, 9, "no key 6 5"}, {"", 2, 9, "4 3 2"}, {"", 3, 9, "1 0 logged"}, {"", 4, 9, ""}, {"", 1_000_000, 9, ""},
 		{"key.", 1, 4, "6 4 2"}, {"key.", 2, 4, "0"}, {"key.create", 1, 4, "6 4 2"},
 		{"member.", 1, 3, "5 3 1"}, {"key.c%", 1, 0, ""}, {"nothing", 1, 0, ""},
 	} {

@@ -4,10 +4,11 @@
 // A person has one account in the whole service and a membership with a role in
 // each of their tenants. The tables of people belong to no tenant, and the role
 // that serves may not touch them: each function of the database that is called
-// here does one thing. Those about a person ask for the hash of a session, a link
-// or a password; those about the members of a tenant act in the one that the
-// transaction is in, and trust the pages to have asked for the role. A token, of a session or of a link,
-// is 256 random bits; the database knows its SHA-256 only.
+// here does one thing and asks for the hash of a session, a link or a password.
+// Those about the members of a tenant look themselves whether the session's person
+// has the role in the tenant that the transaction is in. The operator's commands
+// have no session: they need the migrator's connection. A token, of a session or of
+// a link, is 256 random bits; the database knows its SHA-256 only.
 package people
 
 import (
@@ -35,6 +36,8 @@ var (
 	// ErrElsewhere says that the account opens other tenants too, so that nobody but
 	// an operator may reset its password.
 	ErrElsewhere = errors.New("is a member of another tenant too")
+	// ErrRepeated says that the same form made a link before.
+	ErrRepeated = errors.New("the link was made already")
 )
 
 // Token is the secret of a session or a link.
@@ -46,7 +49,11 @@ func newToken() Token {
 	return Token(base64.RawURLEncoding.EncodeToString(b))
 }
 
+// hash is what the database knows; nil of no token.
 func (t Token) hash() []byte {
+	if t == "" {
+		return nil
+	}
 	sum := sha256.Sum256([]byte(t))
 	return sum[:]
 }
@@ -241,9 +248,10 @@ func (s *Store) Confirm(ctx context.Context, token Token, email, password string
 }
 
 // ChangePassword replaces a session's password and ends the person's other
-// sessions; this one goes on under the token that is returned. It returns ErrWrong,
-// an InvalidError (password) or tenancy.ErrBusy.
-func (s *Store) ChangePassword(ctx context.Context, token Token, email, before, after string) (Token, error) {
+// sessions; this one goes on under the token that is returned. The audit log of each
+// of their tenants tells of it, and the address. It returns ErrWrong, an
+// InvalidError (password) or tenancy.ErrBusy.
+func (s *Store) ChangePassword(ctx context.Context, token Token, email, before, after, address string) (Token, error) {
 	if fault := tenancy.CheckPassword(after); fault != "" {
 		return "", tenancy.InvalidError{"password": {fault}}
 	}
@@ -256,7 +264,8 @@ func (s *Store) ChangePassword(ctx context.Context, token Token, email, before, 
 		return "", err
 	}
 	successor := newToken()
-	changed, err := one[bool](ctx, s.db, `select change_password($1, $2, $3, $4) as value`, token.hash(), successor.hash(), p.PasswordHash, hash)
+	changed, err := one[bool](ctx, s.db, `select change_password($1, $2, $3, $4, $5) as value`,
+		token.hash(), successor.hash(), p.PasswordHash, hash, address)
 	if err == nil && !changed {
 		err = ErrWrong
 	}
@@ -271,7 +280,7 @@ func (s *Store) hash(ctx context.Context, password string) (hash string, err err
 	return hash, err
 }
 
-// SignOut ends a session, or all of its person's.
+// SignOut ends a session, or all of its person's unless it has ended before.
 func (s *Store) SignOut(ctx context.Context, token Token, everywhere bool) error {
 	if _, err := tenancy.Call[struct{}](ctx, s.db, `select from end_session($1, $2)`, token.hash(), everywhere); err != nil {
 		return fmt.Errorf("sign out: %w", err)

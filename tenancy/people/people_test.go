@@ -177,6 +177,11 @@ func TestASessionEnds(t *testing.T) {
 		if err := s.SignOut(t.Context(), one, false); err != nil || s.alive(t, one) || !s.alive(t, two) {
 			t.Errorf("after SignOut: %v, %v, alive %v, want the first alone to have ended", err, s.alive(t, one), s.alive(t, two))
 		}
+		old := s.mustSignIn(t, "eve@example.com", password)
+		s.alter(t, `update sessions set seen_at = now() - interval '31 minutes' where token_hash = $1`, old.hash())
+		if err := s.SignOut(t.Context(), old, true); err != nil || !s.alive(t, two) {
+			t.Errorf("SignOut everywhere by a session that has ended = %v, want nothing", err)
+		}
 		if err := s.SignOut(t.Context(), newToken(), true); err != nil || !s.alive(t, two) {
 			t.Errorf("SignOut of nobody everywhere = %v, want nothing", err)
 		}
@@ -199,7 +204,7 @@ func TestTokensAreStoredAsHashesAndHideThemselves(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	session := s.mustSignIn(t, "ann@example.com", password)
-	link := must(t)(s.Invite(t.Context(), s.a.ID, s.by(), "new@example.com", tenancy.Viewer))
+	link := must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", "new@example.com", tenancy.Viewer))
 	for _, token := range []Token{session, link} {
 		if strings.Contains(s.state(t), token.Reveal()) {
 			t.Error("the database holds a token")
@@ -235,8 +240,10 @@ func TestConfirmRenewsTheToken(t *testing.T) {
 	if s.alive(t, fresh) {
 		t.Error("Confirm began the 12 hours anew")
 	}
-	if _, err := s.Confirm(t.Context(), newToken(), "ann@example.com", password); !errors.Is(err, ErrWrong) {
-		t.Errorf("Confirm of no session = %v, want ErrWrong", err)
+	for what, token := range map[string]Token{"no session": newToken(), "one that has ended": fresh} {
+		if _, err := s.Confirm(t.Context(), token, "ann@example.com", password); !errors.Is(err, ErrWrong) {
+			t.Errorf("Confirm of %s = %v, want ErrWrong", what, err)
+		}
 	}
 }
 
@@ -245,22 +252,26 @@ func TestChangePassword(t *testing.T) {
 	s := mustStreet(t)
 	const next = "another horse battery"
 	mine, other, bea := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "bea@example.com", password)
-	if _, err := s.ChangePassword(t.Context(), mine, "ann@example.com", "wrong", next); !errors.Is(err, ErrWrong) {
+	if _, err := s.ChangePassword(t.Context(), mine, "ann@example.com", "wrong", next, ""); !errors.Is(err, ErrWrong) {
 		t.Errorf("with a wrong password = %v, want ErrWrong", err)
 	}
 	for _, bad := range []string{"", "elevenchars", strings.Repeat("a", 129)} {
-		_, err := s.ChangePassword(t.Context(), mine, "ann@example.com", password, bad)
+		_, err := s.ChangePassword(t.Context(), mine, "ann@example.com", password, bad, "")
 		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["password"]) != 1 {
 			t.Errorf("to %q = %v, want a fault of the password", bad, err)
 		}
 	}
-	if _, err := s.ChangePassword(t.Context(), newToken(), "ann@example.com", password, next); !errors.Is(err, ErrWrong) {
-		t.Errorf("without a session = %v, want ErrWrong", err)
+	ended := s.mustSignIn(t, "ann@example.com", password)
+	s.alter(t, `update sessions set seen_at = now() - interval '31 minutes' where token_hash = $1`, ended.hash())
+	for what, token := range map[string]Token{"no session": newToken(), "one that has ended": ended} {
+		if _, err := s.ChangePassword(t.Context(), token, "ann@example.com", password, next, ""); !errors.Is(err, ErrWrong) {
+			t.Errorf("with %s = %v, want ErrWrong", what, err)
+		}
 	}
 	if !s.alive(t, mine) || !s.alive(t, other) {
 		t.Fatal("a failed change ended a session")
 	}
-	fresh := must(t)(s.ChangePassword(t.Context(), mine, "ann@example.com", password, next))
+	fresh := must(t)(s.ChangePassword(t.Context(), mine, "ann@example.com", password, next, "192.0.2.3"))
 	for what, want := range map[string]struct {
 		token Token
 		alive bool
@@ -273,6 +284,18 @@ func TestChangePassword(t *testing.T) {
 		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
 	}
 	s.mustSignIn(t, "ann@example.com", next)
+	if got := s.logged(t, s.a); got.Action != "password.change" || got.Actor != "ann@example.com" || got.Target != "ann@example.com" || *got.Address != "192.0.2.3" {
+		t.Errorf("logged = %+v, want password.change by Ann from 192.0.2.3", got)
+	}
+	if got := s.logged(t, s.b); got.Action == "password.change" {
+		t.Error("a tenant that Ann is no member of was told")
+	}
+	must(t)(s.ChangePassword(t.Context(), s.mustSignIn(t, "eve@example.com", password), "eve@example.com", password, next, "192.0.2.4"))
+	for _, tenant := range []tenancy.Tenant{s.a, s.b} {
+		if got := s.logged(t, tenant); got.Action != "password.change" || got.Actor != "eve@example.com" {
+			t.Errorf("the log of %s ends with %+v, want password.change by Eve", tenant.Slug, got)
+		}
+	}
 }
 
 // No session of B gets at anything of A, and no act of B's owner changes it.
@@ -281,7 +304,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	s := mustStreet(t)
 	ctx := t.Context()
 	bea, amy := s.mustSignIn(t, "bea@example.com", password), s.mustSignIn(t, "amy@example.com", password)
-	by := tenancy.Actor{UserID: &s.bea.UserID, Name: s.bea.Email, Address: "192.0.2.9"}
+	by := s.as(t, s.bea)
 	for _, slug := range []string{"a", "nothing", "", "A", "%", "b ", "a'--"} {
 		got, err := s.Session(ctx, bea, slug)
 		if err != nil || got.Tenant != nil || got.Role != "" || got.UserID != s.bea.UserID {
@@ -296,26 +319,26 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	for what, err := range map[string]error{
 		"ChangeRole": s.ChangeRole(ctx, s.b.ID, by, s.amy.UserID, tenancy.Owner),
 		"Remove":     s.Remove(ctx, s.b.ID, by, s.ann.UserID),
-		"Reset":      second(s.Reset(ctx, s.b.ID, by, "amy@example.com")),
+		"Reset":      second(s.Reset(ctx, s.b.ID, by, "", "amy@example.com")),
 	} {
 		if !errors.Is(err, tenancy.ErrNotFound) {
 			t.Errorf("%s of A's member by B = %v, want ErrNotFound", what, err)
 		}
 	}
-	if err := second(s.Reset(ctx, s.b.ID, by, "eve@example.com")); !errors.Is(err, ErrElsewhere) {
+	if err := second(s.Reset(ctx, s.b.ID, by, "", "eve@example.com")); !errors.Is(err, ErrElsewhere) {
 		t.Errorf("Reset of a member of both = %v, want ErrElsewhere", err)
 	}
 	if diff := cmp.Diff(before, s.state(t)); diff != "" {
 		t.Errorf("something changed (-before +after):\n%s", diff)
 	}
-	link := must(t)(s.Invite(ctx, s.b.ID, by, "amy@example.com", tenancy.Owner))
+	link := must(t)(s.Invite(ctx, s.b.ID, by, "", "amy@example.com", tenancy.Owner))
 	if got, err := s.Open(ctx, link); err != nil || got.TenantID != s.b.ID || got.TenantName != "B" {
 		t.Errorf("Open = %+v, %v, want a link into B", got, err)
 	}
 	if err := s.Remove(ctx, s.b.ID, by, s.eve.UserID); err != nil {
 		t.Fatal(err)
 	}
-	members, err := s.Members(ctx, s.a.ID)
+	members, err := s.operator().Members(ctx, s.a.ID, "")
 	roles := map[string]tenancy.Role{}
 	for _, m := range members {
 		roles[m.Email] = m.Role
@@ -333,7 +356,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 				t.Errorf("the log of %s tells of %s by %s", tenant.Slug, e.Action, e.Actor)
 			}
 		}
-		if err != nil || total != map[string]int64{"a": 3, "b": 4}[tenant.Slug] {
+		if err != nil || total != map[string]int64{"a": 4, "b": 5}[tenant.Slug] {
 			t.Errorf("AuditLog of %s = %d entries, %v", tenant.Slug, total, err)
 		}
 	}

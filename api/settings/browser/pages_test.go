@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -165,7 +166,7 @@ func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer 
 	owner = s.mustPerson(t, "anna.larch", tenancy.Owner)
 	s.mustPerson(t, "theo.loam", tenancy.Admin)
 	s.mustPerson(t, "ben.steiner", tenancy.Viewer)
-	members, err := s.people.Members(t.Context(), s.tenant.ID)
+	members, err := people.New(s.Admin).Members(t.Context(), s.tenant.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,15 +237,31 @@ func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
 	b.choose("inventory:write")
 	b.fill("Your password", "wrong horse battery")
 	b.press("Generate key")
+	b.wantText("The name must not be empty.", "This is not your password.")
 	b.look("keys-new-password")
 	b.fill("Your password", password)
+	b.choose("Only what is ticked below")
+	b.choose("inventory:write") // not ticked any more
 	b.press("Generate key")
-	b.wantText("This must have 1 to 100 characters.")
+	b.wantText("The name must not be empty.", "Tick at least one permission.", "customers:read")
 	b.look("keys-new-fault")
 	if status := b.open(s.page("nothing")); status != 404 {
 		t.Errorf("an unknown page: %d, want 404", status)
 	}
 	b.look("error")
+	s.exec(t, `update api_keys set revoked_at = now() where id = $1`, id)
+	if status := b.open(fmt.Sprintf("%s/%d/revoke", s.page("keys"), id)); status != 409 {
+		t.Errorf("the confirmation for a key that has ended: %d, want 409", status)
+	}
+	b.look("keys-ended")
+	s.exec(t, `update tenants set suspended_at = now() where id = $1`, s.tenant.ID)
+	b.mustOpen(s.page("keys"))
+	b.look("keys-suspended")
+	if status := b.open(s.page("keys/new")); status != 403 {
+		t.Errorf("the form of a new key of a suspended tenant: %d, want 403", status)
+	}
+	b.look("error-suspended")
+	s.exec(t, `update tenants set suspended_at = null where id = $1`, s.tenant.ID)
 
 	empty := s.MustTenant(t, "empty", func(t *tenancy.Tenant) { t.Name = "Fern & Fir" })
 	full := s.tenant
@@ -280,6 +297,9 @@ func (s *site) lookAtMembersPages(t *testing.T, owner string, viewer int64) {
 	b.choose("Admin")
 	b.press("Make a link")
 	b.look("members-link")
+	b.mustOpen(s.page("members"))
+	b.wantText("Pending links", s.email("carla.weiss"))
+	b.look("members-pending")
 	b.mustOpen(fmt.Sprintf("%s/%d", s.page("members"), viewer))
 	b.look("member")
 	b.mustOpen(s.page("members"))
@@ -322,12 +342,12 @@ func (s *site) lookAtStrangersPages(t *testing.T) {
 	b.fill("Password", "wrong horse battery")
 	b.press("Sign in")
 	b.look("sign-in-wrong")
-	operator := tenancy.Operator
-	invitation, err := s.people.Invite(t.Context(), s.tenant.ID, operator, s.email("carla.weiss"), tenancy.Admin)
+	operator := people.New(s.Admin)
+	invitation, err := operator.Invite(t.Context(), s.tenant.ID, people.Operator, "", s.email("carla.weiss"), tenancy.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reset, err := s.people.Reset(t.Context(), s.tenant.ID, operator, s.email("theo.loam"))
+	reset, err := operator.ResetAnywhere(t.Context(), s.email("theo.loam"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,6 +363,47 @@ func (s *site) lookAtStrangersPages(t *testing.T) {
 		t.Errorf("an unknown link: %d, want 404", status)
 	}
 	b.look("link-ended")
+}
+
+func TestFaultsLeadToTheirFields(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signedIn(t, tenancy.Admin)
+	b.mustOpen(s.page("keys/new"))
+	b.fill("Name", " ")
+	b.choose("Only what is ticked below")
+	b.press("Generate key")
+	if at := evaluate[string](b, `document.activeElement.className`); at != "faults" {
+		t.Errorf("the focus is on %q, want the list of faults", at)
+	}
+	evaluate[bool](b, `document.addEventListener("submit", e => { e.preventDefault(); document.title = "submitted"; }) ?? true`)
+	for _, to := range []struct{ fault, field string }{{"The name must not be empty.", "name"}, {"Tick at least one permission.", "permissions"}} {
+		evaluate[bool](b, `document.querySelector(".faults").focus() ?? true`)
+		b.tabTo(to.fault)
+		b.enter()
+		b.waitFor(fmt.Sprintf(`document.activeElement.id === %q`, to.field))
+	}
+	if evaluate[string](b, `document.title`) == "submitted" {
+		t.Error("the key that follows a link sends the form as well")
+	}
+}
+
+// enter presses the Enter key as a keyboard does: what it means once it is down goes
+// to where the focus was.
+func (b *tab) enter() {
+	b.t.Helper()
+	for _, event := range []input.DispatchKeyEventParams{{Type: "rawKeyDown"}, {Type: "char", Text: "\r", UnmodifiedText: "\r"}, {Type: "keyUp"}} {
+		event.Key, event.Code, event.WindowsVirtualKeyCode = "Enter", "Enter", 13
+		b.do(call(input.DispatchKeyEvent, event))
+	}
+}
+
+// waitFor waits until a script's answer is true, for up to ten seconds.
+func (b *tab) waitFor(script string) {
+	b.t.Helper()
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
+		b.t.Errorf("not within 10 s: %s: %v; the focus is on %q", script, err, b.focus())
+	}
 }
 
 func TestTheKeyboardAloneSuffices(t *testing.T) {

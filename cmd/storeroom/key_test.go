@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestASuspendedTenantGetsNoKeyByCommand(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	key := p.mustKey(t, "acme", "100")
+	id := fmt.Sprint(key.ID)
+	p.mustRun(t, &tenantJSON{}, "tenant", "suspend", "--slug", "acme")
+	for _, args := range [][]string{
+		{"key", "create", "--tenant", "acme", "--name", "New", "--scopes", "full"},
+		{"key", "roll", "--tenant", "acme", "--id", id},
+	} {
+		if o := p.run(t, args...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, "--tenant: acme is suspended and gets no new key: storeroom tenant resume --slug acme") {
+			t.Errorf("%v = %+v, want to be told that the tenant is suspended", args, o)
+		}
+	}
+	if o := p.run(t, "key", "revoke", "--tenant", "acme", "--id", id); o.code != 0 {
+		t.Errorf("key revoke = %+v, want it done all the same", o)
+	}
+	p.mustRun(t, &tenantJSON{}, "tenant", "resume", "--slug", "acme")
+	p.mustRun(t, &keyJSON{}, "key", "create", "--tenant", "acme", "--name", "New", "--scopes", "full")
+}
+
+func TestCommandsRefuseNamesThatDeceive(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustKey(t, "acme", "100")
+	for _, args := range [][]string{
+		{"key", "create", "--tenant", "acme", "--scopes", "full", "--name", "llit\u202e"},
+		{"tenant", "create", "--slug", "bolt", "--name", "llit\u202e"},
+		{"tenant", "set", "--slug", "acme", "--name", "llit\u202e"},
+	} {
+		if o := p.run(t, args...); o.code != 1 || !strings.Contains(o.stderr, "--name must not hold the invisible character U+202E") {
+			t.Errorf("%v = %+v, want to be told of the character", args[:2], o)
+		}
+	}
+}

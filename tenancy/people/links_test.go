@@ -1,0 +1,380 @@
+package people
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+func TestAnInvitation(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	ctx := t.Context()
+	join := func(t *testing.T, token Token, password string) error {
+		t.Helper()
+		_, err := s.Use(ctx, token, password, "192.0.2.7")
+		return err
+	}
+	t.Run("makes an account and a member", func(t *testing.T) {
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", " New@Example.com", tenancy.Admin))
+		got, err := s.Open(ctx, token)
+		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != tenancy.Admin || got.TenantName != "A" {
+			t.Errorf("Open = %+v, %v", got, err)
+		}
+		if left := time.Until(got.ExpiresAt); left < 23*time.Hour || left > 24*time.Hour {
+			t.Errorf("it lives for %v, want 24 hours", left)
+		}
+		if again, err := s.Open(ctx, token); err != nil || again.Email != got.Email {
+			t.Errorf("Open again = %+v, %v: opening must not use it up", again, err)
+		}
+		err = join(t, token, "short")
+		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["password"]) != 1 {
+			t.Errorf("Use with a short password = %v, want a fault of it", err)
+		}
+		session := must(t)(s.Use(ctx, token, "brand new horse", "192.0.2.7"))
+		if got, err := s.Session(ctx, session, "a"); err != nil || got.Email != "new@example.com" || got.Role != tenancy.Admin {
+			t.Errorf("Use began the session %+v, %v, want that of an admin of a", got, err)
+		}
+		want := tenancy.Entry{Action: "member.join", Target: "new@example.com", Details: map[string]any{"role": "admin"}}
+		if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "new@example.com" || *got.Address != "192.0.2.7" {
+			t.Errorf("logged = %+v, want %+v", got, want)
+		}
+		if got, err := s.Session(ctx, s.mustSignIn(t, "new@example.com", "brand new horse"), "a"); err != nil || got.Role != tenancy.Admin {
+			t.Errorf("Session = %+v, %v, want an admin of a", got, err)
+		}
+		if err := join(t, token, "brand new horse"); !isEnded(err) {
+			t.Errorf("Use again = %v, want ErrEnded", err)
+		}
+		if _, err := s.Open(ctx, token); !isEnded(err) {
+			t.Errorf("Open after its use = %v, want ErrEnded", err)
+		}
+	})
+	t.Run("to an account wants its password", func(t *testing.T) {
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", tenancy.Viewer))
+		if err := join(t, token, "not the password"); !errors.Is(err, ErrWrong) {
+			t.Errorf("Use with another password = %v, want ErrWrong", err)
+		}
+		if err := join(t, token, password); err != nil {
+			t.Errorf("Use = %v", err)
+		}
+		if tenants, err := s.Tenants(ctx, s.mustSignIn(t, "bea@example.com", password)); err != nil || len(tenants) != 2 {
+			t.Errorf("Tenants = %+v, %v, want both", tenants, err)
+		}
+	})
+	t.Run("ends after a day", func(t *testing.T) {
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "late@example.com", tenancy.Viewer))
+		s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, token.hash())
+		if _, err := s.Open(ctx, token); !isEnded(err) {
+			t.Errorf("Open = %v, want ErrEnded", err)
+		}
+		if err := join(t, token, password); !isEnded(err) {
+			t.Errorf("Use = %v, want ErrEnded", err)
+		}
+	})
+	t.Run("is replaced by the next of the same person and tenant", func(t *testing.T) {
+		first := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "twice@example.com", tenancy.Owner))
+		elsewhere := must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "twice@example.com", tenancy.Viewer))
+		next := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "TWICE@example.com", tenancy.Viewer))
+		if err := join(t, first, password); !isEnded(err) {
+			t.Errorf("Use of the first = %v, want ErrEnded", err)
+		}
+		if err := errors.Join(join(t, next, password), join(t, elsewhere, password)); err != nil {
+			t.Errorf("Use of the others = %v", err)
+		}
+	})
+	t.Run("works once, also for two at a time", func(t *testing.T) {
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "pair@example.com", tenancy.Viewer))
+		errs := make([]error, 4)
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() { errs[i] = join(t, token, fmt.Sprintf("password number %d", i)) })
+		}
+		all.Wait()
+		joined := 0
+		for i, err := range errs {
+			if err == nil {
+				joined++
+				s.mustSignIn(t, "pair@example.com", fmt.Sprintf("password number %d", i))
+			} else if !isEnded(err) && !errors.Is(err, ErrWrong) {
+				t.Errorf("Use = %v, want ErrEnded or ErrWrong", err)
+			}
+		}
+		if joined != 1 {
+			t.Errorf("%d joined: %v", joined, errs)
+		}
+	})
+	t.Run("that is asked for twice by one form is made once", func(t *testing.T) {
+		by := s.by(t)
+		form := func(request string) (Token, error) {
+			return s.Invite(ctx, s.a.ID, by, request, "form@example.com", tenancy.Viewer)
+		}
+		first := must(t)(form("one form"))
+		if _, err := form("one form"); !errors.Is(err, ErrRepeated) {
+			t.Errorf("Invite by the same form = %v, want ErrRepeated", err)
+		}
+		if _, err := s.Open(ctx, first); err != nil {
+			t.Errorf("Open of what the form made = %v", err)
+		}
+		must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "one form", "form@example.com", tenancy.Viewer)) // elsewhere it is another
+		second := must(t)(form("another form"))
+		if err := join(t, second, password); err != nil {
+			t.Fatal(err)
+		}
+		for _, request := range []string{"one form", "another form"} {
+			if _, err := form(request); !errors.Is(err, ErrRepeated) {
+				t.Errorf("Invite by %s after its link was replaced or used = %v, want ErrRepeated", request, err)
+			}
+		}
+	})
+	t.Run("is refused where it makes no sense", func(t *testing.T) {
+		if _, err := s.Invite(ctx, s.a.ID, s.by(t), "", "AMY@example.com", tenancy.Viewer); !errors.Is(err, tenancy.ErrConflict) {
+			t.Errorf("Invite of a member = %v, want ErrConflict", err)
+		}
+		_, err := s.Invite(ctx, s.a.ID, s.by(t), "", "nobody", "king")
+		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults) != 2 {
+			t.Errorf("Invite of nobody as king = %v, want two faults", err)
+		}
+	})
+	t.Run("that nobody made opens nothing", func(t *testing.T) {
+		for _, token := range []Token{"", newToken(), Token(strings.Repeat("a", 1<<16)), "\x00\xff"} {
+			if err := join(t, token, password); !isEnded(err) {
+				t.Errorf("Use = %v, want ErrEnded", err)
+			}
+		}
+	})
+}
+
+func TestAReset(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	ctx := t.Context()
+	const next = "another horse battery"
+	session := s.mustSignIn(t, "amy@example.com", password)
+	token := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "Amy@Example.com"))
+	if !s.alive(t, session) {
+		t.Error("making a link ended a session")
+	}
+	if got, err := s.Open(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" || got.Role != nil {
+		t.Errorf("Open = %+v, %v", got, err)
+	}
+	if begun := must(t)(s.Use(ctx, token, next, "192.0.2.8")); s.alive(t, session) || !s.alive(t, begun) {
+		t.Errorf("alive: what was before %v, what the reset began %v, want false, true", s.alive(t, session), s.alive(t, begun))
+	}
+	if got := s.logged(t, s.a); got.Action != "password.reset" || got.Actor != "amy@example.com" || *got.Address != "192.0.2.8" {
+		t.Errorf("logged = %+v, want password.reset by Amy", got)
+	}
+	s.mustSignIn(t, "amy@example.com", next)
+	if _, err := s.SignIn(ctx, "amy@example.com", password); !errors.Is(err, ErrWrong) {
+		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
+	}
+	if _, err := s.Use(ctx, token, next, ""); !isEnded(err) {
+		t.Errorf("Use again = %v, want ErrEnded", err)
+	}
+	t.Run("of a member of another tenant is the operator's", func(t *testing.T) {
+		if _, err := s.Reset(ctx, s.a.ID, s.by(t), "", "eve@example.com"); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("Reset = %v, want ErrElsewhere", err)
+		}
+		token := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
+		for _, tenant := range []tenancy.Tenant{s.a, s.b} {
+			if got := s.logged(t, tenant); got.Action != "password.reset_link" || got.Target != "eve@example.com" || got.Actor != "operator" || got.Address != nil {
+				t.Errorf("the log of %s ends with %+v, want password.reset_link by the operator", tenant.Slug, got)
+			}
+		}
+		if _, err := s.Use(ctx, token, next, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.mustSignIn(t, "eve@example.com", next)
+		if got := s.logged(t, s.b); got.Action != "password.reset" || got.Actor != "eve@example.com" {
+			t.Errorf("logged = %+v, want password.reset by Eve in b too", got)
+		}
+		if _, err := s.operator().ResetAnywhere(ctx, "nobody@example.com"); !errors.Is(err, tenancy.ErrNotFound) {
+			t.Errorf("ResetAnywhere of no account = %v, want ErrNotFound", err)
+		}
+	})
+	// Somebody may have made the account of an e-mail that is not theirs, by an
+	// invitation that reached them.
+	t.Run("by the operator gives an account that opens nothing to its person", func(t *testing.T) {
+		squatter := s.mustMember(t, s.b, "carl@example.com", tenancy.Viewer)
+		if err := s.Remove(ctx, s.b.ID, s.as(t, s.bea), squatter.UserID); err != nil {
+			t.Fatal(err)
+		}
+		theirs := s.mustSignIn(t, "carl@example.com", password)
+		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "carl@example.com", tenancy.Admin))
+		if _, err := s.Use(ctx, invitation, next, ""); !errors.Is(err, ErrWrong) {
+			t.Errorf("Use of the invitation without the squatter's password = %v, want ErrWrong", err)
+		}
+		reset := must(t)(s.operator().ResetAnywhere(ctx, "Carl@example.com"))
+		if got, err := s.Open(ctx, reset); err != nil || got.Email != "carl@example.com" || got.TenantID != 0 {
+			t.Errorf("Open = %+v, %v, want a reset of no tenant", got, err)
+		}
+		must(t)(s.Use(ctx, reset, next, ""))
+		joined, err := s.Session(ctx, must(t)(s.Use(ctx, invitation, next, "")), "a")
+		if err != nil || joined.Role != tenancy.Admin || s.alive(t, theirs) {
+			t.Errorf("Session = %+v, %v, the squatter's alive: %v", joined, err, s.alive(t, theirs))
+		}
+	})
+	t.Run("ends with the membership, and with a change of the password", func(t *testing.T) {
+		m := s.mustMember(t, s.a, "leaver@example.com", tenancy.Viewer)
+		link := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email))
+		session := s.mustSignIn(t, m.Email, password)
+		if _, err := s.ChangePassword(ctx, session, m.Email, password, next, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
+			t.Errorf("Use after a change of the password = %v, want ErrEnded", err)
+		}
+		link = must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email))
+		if err := s.Remove(ctx, s.a.ID, s.by(t), m.UserID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
+			t.Errorf("Use after the removal = %v, want ErrEnded", err)
+		}
+	})
+	t.Run("and an invitation end with the owner who made them, and no other", func(t *testing.T) {
+		s.mustMember(t, s.a, "victim@example.com", tenancy.Viewer)
+		for what, end := range map[string]func(rogue int64) error{
+			"removed": func(rogue int64) error { return s.Remove(ctx, s.a.ID, s.by(t), rogue) },
+			"demoted": func(rogue int64) error { return s.ChangeRole(ctx, s.a.ID, s.by(t), rogue, tenancy.Viewer) },
+		} {
+			rogue := s.mustMember(t, s.a, what+"@example.com", tenancy.Owner)
+			theirs := []Token{
+				must(t)(s.Reset(ctx, s.a.ID, s.as(t, rogue), "", "victim@example.com")),
+				must(t)(s.Invite(ctx, s.a.ID, s.as(t, rogue), "", "rogue2@example.com", tenancy.Owner)),
+			}
+			others := []Token{
+				must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "friend@example.com", tenancy.Viewer)),
+				must(t)(s.operator().Invite(ctx, s.a.ID, Operator, "", "friend2@example.com", tenancy.Viewer)),
+			}
+			if err := end(rogue.UserID); err != nil {
+				t.Fatal(err)
+			}
+			for i, link := range append(theirs, others...) {
+				if _, err := s.Open(ctx, link); isEnded(err) != (i < len(theirs)) {
+					t.Errorf("Open of link %d after its owner was %s = %v", i, what, err)
+				}
+			}
+		}
+	})
+	t.Run("by an owner ends when the account opens another tenant", func(t *testing.T) {
+		m := s.mustMember(t, s.a, "joiner@example.com", tenancy.Viewer)
+		link, anywhere := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email)), Token("")
+		s.mustMember(t, s.b, m.Email, tenancy.Owner)
+		if _, err := s.Open(ctx, link); !isEnded(err) {
+			t.Errorf("Open = %v, want ErrEnded", err)
+		}
+		// Past the page, too.
+		if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, `select use_reset($1, 'x', sha256('x'), '') as done`, link.hash()); err != nil || found[0].Done {
+			t.Errorf("use_reset = %v, %v, want nothing done", found, err)
+		}
+		anywhere = must(t)(s.operator().ResetAnywhere(ctx, m.Email))
+		if _, err := s.Use(ctx, anywhere, next, ""); err != nil {
+			t.Errorf("Use of the operator's link = %v", err)
+		}
+	})
+	t.Run("is no invitation, nor the other way round", func(t *testing.T) {
+		reset := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "amy@example.com"))
+		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", tenancy.Viewer))
+		before := s.state(t)
+		for sql, token := range map[string]Token{
+			`select accept_invitation($1, 'x', sha256('x')) is not null as done`: reset, `select use_reset($1, 'x', sha256('x'), '') as done`: invitation,
+		} {
+			if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, sql, token.hash()); err != nil || found[0].Done {
+				t.Errorf("%s = %v, %v, want nothing done", sql, found, err)
+			}
+		}
+		if diff := cmp.Diff(before, s.state(t)); diff != "" {
+			t.Errorf("something changed (-before +after):\n%s", diff)
+		}
+	})
+}
+
+func TestPendingLinksAreListedAndEnded(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	ctx := t.Context()
+	by := s.by(t)
+	invitation := must(t)(s.Invite(ctx, s.a.ID, by, "", "new@example.com", tenancy.Admin))
+	reset := must(t)(s.Reset(ctx, s.a.ID, by, "", "amy@example.com"))
+	byOperator := must(t)(s.operator().Invite(ctx, s.a.ID, Operator, "", "other@example.com", tenancy.Viewer))
+	anywhere := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
+	must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "new@example.com", tenancy.Owner))
+	used := must(t)(s.Invite(ctx, s.a.ID, by, "", "used@example.com", tenancy.Viewer))
+	must(t)(s.Use(ctx, used, password, ""))
+	late := must(t)(s.Invite(ctx, s.a.ID, by, "", "late@example.com", tenancy.Viewer))
+	s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, late.hash())
+	must(t)(s.Reset(ctx, s.a.ID, by, "", "used@example.com"))
+	s.mustMember(t, s.b, "used@example.com", tenancy.Viewer) // which ends the reset
+	told := func(links []PendingLink, err error) (all []string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range links {
+			role := "-"
+			if l.Role != nil {
+				role = string(*l.Role)
+			}
+			if left := time.Until(l.ExpiresAt); left > 24*time.Hour || left < 23*time.Hour || time.Since(l.CreatedAt) > time.Hour {
+				t.Errorf("a link lives from %v until %v, want 24 hours", l.CreatedAt, l.ExpiresAt)
+			}
+			all = append(all, strings.Join([]string{l.Purpose, l.Email, role, l.MadeBy}, " "))
+		}
+		return all
+	}
+	want := []string{"invitation new@example.com admin ann@example.com", "reset amy@example.com - ann@example.com", "invitation other@example.com viewer operator"}
+	if diff := cmp.Diff(want, told(s.Links(ctx, s.a.ID, by.Token))); diff != "" {
+		t.Errorf("Links for Ann (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(append(want, "reset eve@example.com - operator"), told(s.operator().Links(ctx, s.a.ID, ""))); diff != "" {
+		t.Errorf("Links for the operator (-want +got):\n%s", diff)
+	}
+	pending, err := s.Links(ctx, s.a.ID, by.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EndLink(ctx, s.b.ID, s.as(t, s.bea), pending[0].ID); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("EndLink of another tenant's = %v, want ErrNotFound", err)
+	}
+	for _, test := range []struct {
+		what   string
+		token  Token
+		end    func() error
+		action string
+		actor  string
+	}{
+		{"EndLink of an invitation", invitation, func() error { return s.EndLink(ctx, s.a.ID, by, pending[0].ID) }, "member.invite_revoke", "ann@example.com"},
+		{"EndLink of a reset", reset, func() error { return s.EndLink(ctx, s.a.ID, by, pending[1].ID) }, "password.reset_link_revoke", "ann@example.com"},
+		{"EndLinksOf", byOperator, func() error { return s.operator().EndLinksOf(ctx, s.a.ID, "Other@example.com") }, "member.invite_revoke", "operator"},
+		{"EndResetAnywhere", anywhere, func() error { return s.operator().EndResetAnywhere(ctx, "Eve@example.com") }, "password.reset_link_revoke", "operator"},
+	} {
+		if _, err := s.Open(ctx, test.token); err != nil {
+			t.Errorf("before %s Open = %v", test.what, err)
+		}
+		if err := test.end(); err != nil {
+			t.Errorf("%s = %v", test.what, err)
+		}
+		if _, err := s.Open(ctx, test.token); !isEnded(err) {
+			t.Errorf("after %s Open = %v, want ErrEnded", test.what, err)
+		}
+		if _, err := s.Use(ctx, test.token, password, ""); !isEnded(err) {
+			t.Errorf("after %s Use = %v, want ErrEnded", test.what, err)
+		}
+		if got := s.logged(t, s.a); got.Action != test.action || got.Actor != test.actor {
+			t.Errorf("%s is logged as %+v, want %s by %s", test.what, got, test.action, test.actor)
+		}
+		if err := test.end(); !errors.Is(err, tenancy.ErrNotFound) {
+			t.Errorf("%s again = %v, want ErrNotFound", test.what, err)
+		}
+	}
+	if got := told(s.operator().Links(ctx, s.a.ID, "")); len(got) != 0 {
+		t.Errorf("Links = %q, want none", got)
+	}
+}
