@@ -104,7 +104,8 @@ func TestAQueryThatTakesTooLongIsGivenUp(t *testing.T) {
 				return waiting == 0
 			})
 			unlock()
-			a.try(t, call{name: "and it is over", path: test.path, wantStatus: 200})
+			// 200 ms are no promise of a machine that is busy.
+			poll(t, "it is over", func() bool { return a.send(t, call{path: test.path}).StatusCode == 200 })
 		})
 	}
 }

@@ -69,8 +69,8 @@ const productColumns = `
 const (
 	productByID  = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
 	productBySKU = `select` + productColumns + ` from products p where p.tenant_id = $1 and p.sku = $2`
-	lockByID  = `select id from products where tenant_id = $1 and id = $2 for update`
-	stockByID = `select warehouse_id, quantity from stock where tenant_id = $1 and product_id = $2 order by warehouse_id`
+	lockByID     = `select id from products where tenant_id = $1 and id = $2 for update`
+	stockByID    = `select warehouse_id, quantity from stock where tenant_id = $1 and product_id = $2 order by warehouse_id`
 )
 
 // queueLocked locks a product and reads it with its stock. The lock comes first and
