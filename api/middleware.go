@@ -140,9 +140,9 @@ func (s *Server) recover(next http.Handler) http.Handler {
 				panic(cause)
 			}
 			err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-			exchangeOf(r).err = err
 			if w.(*recorder).status != 0 {
-				s.logger.ErrorContext(r.Context(), "panic after the answer began", "error", err, "request_id", exchangeOf(r).id)
+				x := exchangeOf(r)
+				x.err, x.cut = err, true
 				panic(http.ErrAbortHandler)
 			}
 			s.fail(w, r, err)
