@@ -67,7 +67,7 @@ func CreateUser(ctx context.Context, db *DB, tenant ID, email string, role Role,
 		return Audit(ctx, tx, tenant, Operator, Entry{Action: "member.create", Target: m.Email, Details: map[string]any{"role": m.Role}})
 	})
 	if SQLState(err) == "23505" {
-		return m, fmt.Errorf("member %s: %w", m.Email, ErrConflict)
+		return m, fmt.Errorf("member %q: %w", m.Email, ErrConflict)
 	}
 	return m, wrap("create user", err)
 }

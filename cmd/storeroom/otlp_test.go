@@ -22,13 +22,13 @@ import (
 // collector receives what a process exports over OTLP/HTTP, and keeps it.
 type collector struct {
 	*httptest.Server
-	t      *testing.T
-	answer http.HandlerFunc // instead of taking what comes; nil for that
-	over   chan struct{}    // closed at the end of the test
+	t    *testing.T
+	over chan struct{} // closed at the end of the test
 
 	mu       sync.Mutex
-	asked    map[string]int // requests by path
-	raw      [][]byte       // the messages: strings stand in them as they are
+	answer   http.HandlerFunc // instead of taking what comes; nil for that
+	asked    map[string]int   // requests by path
+	raw      [][]byte         // the messages: strings stand in them as they are
 	spans    []*tracepb.Span
 	metrics  map[string]*metricspb.Metric // as last exported
 	logs     []*logspb.LogRecord
@@ -47,6 +47,13 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
+// respond has the collector do something else than take what comes.
+func (c *collector) respond(answer http.HandlerFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer = answer
+}
+
 // hang never answers.
 func (c *collector) hang(http.ResponseWriter, *http.Request) { <-c.over }
 
@@ -54,9 +61,10 @@ func (c *collector) hang(http.ResponseWriter, *http.Request) { <-c.over }
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.asked[r.URL.Path]++
+	answer := c.answer
 	c.mu.Unlock()
-	if c.answer != nil {
-		c.answer(w, r)
+	if answer != nil {
+		answer(w, r)
 		return
 	}
 	body, err := readExport(r)

@@ -37,9 +37,9 @@ func TestACollectorThatIsAwayCostsNothing(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(*collector){
 		"refuses connections": func(c *collector) { c.Close() },
-		"never answers":       func(c *collector) { c.answer = c.hang },
+		"never answers":       func(c *collector) { c.respond(c.hang) },
 		"answers 503": func(c *collector) {
-			c.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+			c.respond(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		},
 	} {
 		t.Run("that "+name, func(t *testing.T) {

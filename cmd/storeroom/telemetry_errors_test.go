@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,5 +69,42 @@ func TestALineWithoutErrorsCostsNothingMore(t *testing.T) {
 	}
 	if got, want := line(logger), line(plain); got > want {
 		t.Errorf("a line makes %v allocations, want %v", got, want)
+	}
+}
+
+// Values stand in quotes in every error of the packages that serve: that is how they
+// are found again and left out. What stands without is one of a few words of ours.
+func TestErrorsQuoteValues(t *testing.T) {
+	t.Parallel()
+	ours := []string{
+		"api/decode.go: %san object has more than %d fields", "api/decode.go: %s%s is there twice", // what the client alone is told
+		`api/middleware.go: panic: %v\n%s`, "api/settings/render.go: page %s: %w",
+		"catalog/references.go: list %s: %w", "catalog/references.go: add %s: %w",
+		"ratelimit/redis.go: parse the Redis URL: %s",
+		"reports/sales/verify.go: count days in %s: %w", "reports/custom.go: sum up sales by %s: %w",
+		"tenancy/tenants.go: %s: %w",
+	}
+	unquoted, found := regexp.MustCompile(`fmt\.Errorf\("((?:\\.|[^"\\])*%[+#]?[sv](?:\\.|[^"\\])*)"`), 0
+	root := os.DirFS("../..")
+	for _, folder := range []string{"api", "catalog", "keys", "ratelimit", "reports", "tenancy"} {
+		err := fs.WalkDir(root, folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "tenancy/tenancytest") {
+				return err
+			}
+			source, err := fs.ReadFile(root, path)
+			for _, format := range unquoted.FindAllStringSubmatch(string(source), -1) {
+				found++
+				if !slices.Contains(ours, path+": "+format[1]) {
+					t.Errorf("%s: %q puts a value into an error that the log cannot tell from it: use %%q, or name it among ours", path, format[1])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found == 0 {
+		t.Error("no error was looked at")
 	}
 }

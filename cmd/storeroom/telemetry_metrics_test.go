@@ -97,13 +97,10 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		{"storeroom.auth.results", "storeroom.auth.result=suspended", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=unavailable", 0, ""},
 		{"storeroom.auth.cache", "", 23, "storeroom_auth_cache_total"}, // all but the missing and the malformed
-		{"storeroom.auth.cache.entries", "", 3, "storeroom_auth_cache_entries"},
-		{"storeroom.auth.listening", "", 1, "storeroom_auth_listening"},
 		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 20, "storeroom_ratelimit_decisions_total"},
 		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=refused", 1, ""},
 		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=address storeroom.ratelimit.outcome=admitted", 5, ""},
 		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=address storeroom.ratelimit.outcome=refused", 0, ""},
-		{"storeroom.ratelimit.away", "", 0, "storeroom_ratelimit_away"},
 		{"storeroom.ratelimit.instances", "", 1, "storeroom_ratelimit_instances"},
 		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=new", 1, "storeroom_idempotency_requests_total"},
 		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=replayed", 1, ""},

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+// serverSpan is the one span of a trace that has no parent.
+func serverSpan(spans []*tracepb.Span) *tracepb.Span {
+	for _, s := range spans {
+		if len(s.ParentSpanId) == 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+func (w *watched) mustCover(t *testing.T, operations [][3]string) {
+	seen, refused := map[string]bool{}, map[string]bool{}
+	for _, spans := range w.traces() {
+		s := serverSpan(spans)
+		if s == nil {
+			continue
+		}
+		a := attributesOf(s.Attributes)
+		seen[s.Name] = true
+		if a["http.response.status_code"] >= "400" {
+			refused[s.Name] = true
+		}
+		if want := a["http.request.method"] + " " + a["http.route"]; s.Name != strings.TrimSuffix(want, " ") || s.Kind != tracepb.Span_SPAN_KIND_SERVER {
+			t.Errorf("a span is called %q and is %v, want the server's %q", s.Name, s.Kind, want)
+		}
+	}
+	want := []string{"GET /docs/*"}
+	for _, o := range operations {
+		want = append(want, o[0]+" "+o[1])
+		if name := o[0] + " " + o[1]; strings.HasPrefix(o[1], "/api/") && !refused[name] {
+			t.Errorf("%s refused nothing", name)
+		}
+	}
+	for _, name := range slices.Concat(want, settingsRoutes(t)) {
+		if !seen[strings.TrimSuffix(name, "/")] { // as chi calls it
+			t.Errorf("%s has no span", name)
+		}
+	}
+	for name := range seen {
+		if method, route, _ := strings.Cut(name, " "); route != "" && method != "HEAD" && !slices.Contains(want, name) && !strings.HasPrefix(route, "/settings") {
+			t.Errorf("%s is the name of no route", name)
+		}
+	}
+}
+
+// linked returns the spans of a shot, whose trace the server's span is linked to.
+func linked(traces map[string][]*tracepb.Span, s shot) []*tracepb.Span {
+	for _, spans := range traces {
+		if root := serverSpan(spans); root != nil && len(root.Links) == 1 && hex.EncodeToString(root.Links[0].TraceId) == s.trace {
+			return spans
+		}
+	}
+	return nil
+}
+
+// cost is what the spans of a request tell of its round trips.
+type cost struct {
+	flights, statements, decisions int
+	lookups                        int // of the key, which what is known of it may need at any time
+	names                          []string
+}
+
+func costOf(t *testing.T, spans []*tracepb.Span) (c cost) {
+	t.Helper()
+	for _, s := range spans {
+		a := attributesOf(s.Attributes)
+		switch {
+		case a["db.system.name"] == "redis":
+			c.decisions++
+		case strings.Contains(s.Name, "resolve_key"):
+			c.lookups++
+		case a["db.system.name"] == "postgresql":
+			c.flights++
+			c.names = append(c.names, s.Name)
+			c.statements += mustInt(t, cmp.Or(a["db.operation.batch.size"], "1"))
+		}
+	}
+	return c
+}
+
+// pageBudgets is what any request of a page may cost, by its route: round trips and
+// statements.
+var pageBudgets = map[string][2]int{
+	"GET /settings":                               {2, 2},
+	"POST /settings/sign-in":                      {3, 3},
+	"POST /settings/sign-out":                     {1, 1},
+	"GET /settings/password":                      {1, 1},
+	"POST /settings/password":                     {3, 3},
+	"GET /settings/link/{token}":                  {1, 1},
+	"POST /settings/link/{token}":                 {6, 9},
+	"GET /settings/t/{slug}":                      {1, 1},
+	"GET /settings/t/{slug}/account":              {1, 1},
+	"GET /settings/t/{slug}/audit":                {2, 4},
+	"GET /settings/t/{slug}/start":                {3, 5},
+	"GET /settings/t/{slug}/keys":                 {3, 5},
+	"POST /settings/t/{slug}/keys":                {9, 9},
+	"GET /settings/t/{slug}/keys/new":             {1, 1},
+	"GET /settings/t/{slug}/keys/{id}/roll":       {3, 5},
+	"POST /settings/t/{slug}/keys/{id}/roll":      {13, 15},
+	"GET /settings/t/{slug}/keys/{id}/revoke":     {3, 5},
+	"POST /settings/t/{slug}/keys/{id}/revoke":    {5, 11},
+	"GET /settings/t/{slug}/members":              {3, 5},
+	"POST /settings/t/{slug}/members":             {3, 6},
+	"GET /settings/t/{slug}/members/{id}":         {2, 3},
+	"POST /settings/t/{slug}/members/{id}/role":   {4, 8},
+	"POST /settings/t/{slug}/members/{id}/reset":  {4, 8},
+	"POST /settings/t/{slug}/members/{id}/remove": {4, 8},
+	"POST /settings/t/{slug}/links/{id}/revoke":   {3, 6},
+}
+
+func (w *watched) mustKeepPageBudgets(t *testing.T) {
+	for _, spans := range w.traces() {
+		root := serverSpan(spans)
+		if root == nil || !strings.Contains(root.Name, " /settings") {
+			continue
+		}
+		c, budget := costOf(t, spans), pageBudgets[root.Name]
+		if c.flights > budget[0] || c.statements > budget[1] {
+			t.Errorf("%s: %d round trips, %d statements, want at most %v: %q", root.Name, c.flights, c.statements, budget, c.names)
+		}
+	}
+}
+
+func (w *watched) mustKeepBudgets(t *testing.T, operations [][3]string, sent []shot) {
+	traces, covered := w.traces(), map[string]bool{}
+	for i, b := range budgets {
+		spans := linked(traces, sent[i])
+		root := serverSpan(spans)
+		if root == nil || root.Name != b.route {
+			t.Errorf("%s %s has the span %q, want %s", sent[i].method, sent[i].path, root.GetName(), b.route)
+			continue
+		}
+		covered[b.route] = true
+		c := costOf(t, spans)
+		want := 0
+		if strings.HasPrefix(sent[i].path, "/api/") {
+			want = 1 + c.lookups // the stranger's tokens are looked at first
+		}
+		if c.flights > b.flights || c.statements > b.statements || c.decisions != want {
+			t.Errorf("%s %s: %d round trips, %d statements, %d decisions, want at most %d, %d, and %d: %q", sent[i].method, sent[i].path, c.flights, c.statements, c.decisions, b.flights, b.statements, want, c.names)
+		}
+		a := attributesOf(root.Attributes)
+		if want > 0 && (a["storeroom.tenant.id"] != fmt.Sprint(w.tenant.ID) || a["storeroom.key.id"] == "" || a["storeroom.plan"] != "enterprise") {
+			t.Errorf("%s: the span says %v, want whose request it was", b.route, a)
+		}
+	}
+	for _, o := range operations {
+		if name := o[0] + " " + o[1]; !covered[name] {
+			t.Errorf("%s has no budget", name)
+		}
+	}
+}
+
+// mustBeTrees wants one server span a trace, and everything else below it, told by
+// what it did.
+func (w *watched) mustBeTrees(t *testing.T) {
+	for id, spans := range w.traces() {
+		root := serverSpan(spans)
+		if root == nil {
+			t.Errorf("the trace %x has no server span: %v", id, spans)
+			continue
+		}
+		for _, s := range spans {
+			a := attributesOf(s.Attributes)
+			if s == root {
+				continue
+			}
+			if !bytes.Equal(s.ParentSpanId, root.SpanId) || s.Kind != tracepb.Span_SPAN_KIND_CLIENT || a["db.system.name"] == "" || s.Name == "" {
+				t.Errorf("%q below %q is %v of %x with %v, want a call of the server's span", s.Name, root.Name, s.Kind, s.ParentSpanId, a)
+			}
+			if a["db.system.name"] == "postgresql" && a["db.query.text"] == "" && a["db.query.summary"] == "" {
+				t.Errorf("%q below %q tells no query: %v", s.Name, root.Name, a)
+			}
+			if failed := s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR; failed != (a["error.type"] != "") || s.GetStatus().GetMessage() != "" {
+				t.Errorf("%q below %q: status %v with %v", s.Name, root.Name, s.Status, a)
+			}
+		}
+		for _, l := range root.Links { // what is said outside is noted, and neither joined nor believed
+			if bytes.Equal(l.TraceId, root.TraceId) || l.TraceState != "" || root.TraceState != "" {
+				t.Errorf("%s of %x is linked to %v, with the state %q", root.Name, root.TraceId, l, root.TraceState)
+			}
+		}
+		a := attributesOf(root.Attributes)
+		failed := a["http.response.status_code"] >= "500"
+		if failed != (root.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR) || failed != (a["error.type"] != "") {
+			t.Errorf("%s = %s has the status %v and the error %q", root.Name, a["http.response.status_code"], root.Status, a["error.type"])
+		}
+	}
+}
+
+// measured is every metric of the program's own with the attributes that it may have.
+var measured = map[string]string{
+	"http.server.request.duration":          "http.request.method,http.route,http.response.status_code,url.scheme,error.type",
+	"http.server.active_requests":           "http.request.method,url.scheme",
+	"db.client.operation.duration":          "db.system.name,error.type",
+	"db.client.connection.count":            "db.client.connection.pool.name,db.client.connection.state",
+	"db.client.connection.max":              "db.client.connection.pool.name",
+	"db.client.connection.pending_requests": "db.client.connection.pool.name",
+	"db.client.connection.timeouts":         "db.client.connection.pool.name",
+	"db.client.connection.wait_time":        "db.client.connection.pool.name",
+	"storeroom.auth.results":                "storeroom.auth.result",
+	"storeroom.auth.cache":                  "storeroom.auth.cache.result",
+	"storeroom.auth.cache.entries":          "",
+	"storeroom.auth.listening":              "",
+	"storeroom.auth.invalidation.lag":       "",
+	"storeroom.ratelimit.decisions":         "storeroom.ratelimit.kind,storeroom.ratelimit.outcome,storeroom.ratelimit.source,storeroom.plan",
+	"storeroom.ratelimit.duration":          "storeroom.ratelimit.source",
+	"storeroom.ratelimit.away":              "",
+	"storeroom.ratelimit.instances":         "",
+	"storeroom.ratelimit.errors":            "",
+	"storeroom.idempotency.requests":        "storeroom.idempotency.outcome",
+	"storeroom.work.active":                 "storeroom.work.kind",
+	"storeroom.work.refused":                "storeroom.work.kind",
+	"storeroom.rows.ingested":               "storeroom.row.kind",
+	"storeroom.tenancy.violations":          "storeroom.violation",
+}
+
+func (w *watched) mustTellOfNobody(t *testing.T) {
+	seen := map[string]bool{}
+	for point := range w.points() {
+		name, pairs, _ := strings.Cut(strings.TrimSuffix(point, "}"), "{")
+		allowed, known := measured[name]
+		if !known {
+			if !strings.HasPrefix(name, "go.") {
+				t.Errorf("%s is not among the metrics", name)
+			}
+			continue
+		}
+		seen[name] = true
+		for pair := range strings.SplitSeq(pairs, ",") {
+			if attribute, _, _ := strings.Cut(pair, "="); attribute != "" && !slices.Contains(strings.Split(allowed, ","), attribute) {
+				t.Errorf("%s has the attribute %s", name, pair)
+			}
+		}
+	}
+	// These count what has not happened in this run.
+	never := []string{"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations", "storeroom.ratelimit.errors"}
+	for name := range measured {
+		if !seen[name] && !slices.Contains(never, name) {
+			t.Errorf("%s was not exported", name)
+		}
+	}
+}
+
+// mustCorrelate wants every line about a request on stderr and over OTLP, with the ids
+// of that request's span.
+func (w *watched) mustCorrelate(t *testing.T) {
+	names := map[string]string{}
+	for _, spans := range w.traces() {
+		if s := serverSpan(spans); s != nil {
+			names[hex.EncodeToString(s.TraceId)+hex.EncodeToString(s.SpanId)] = s.Name
+		}
+	}
+	var lines, records int
+	for line := range strings.Lines(w.server.stderr.String()) {
+		var entry struct {
+			Msg, Method, Route string
+			TraceID            string `json:"trace_id"`
+			SpanID             string `json:"span_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Errorf("the line %q: %v", line, err)
+		}
+		if entry.Msg != "request" || entry.Method == "GET" && entry.Route == "/readyz" {
+			continue // the program asks itself before it serves
+		}
+		lines++
+		if want := strings.TrimSpace(entry.Method + " " + entry.Route); names[entry.TraceID+entry.SpanID] != want {
+			t.Errorf("a line about %q has the ids of %q: %s", want, names[entry.TraceID+entry.SpanID], line)
+		}
+	}
+	for _, r := range w.records() {
+		if r.Body.GetStringValue() != "request" {
+			continue
+		}
+		a := attributesOf(r.Attributes)
+		if a["route"] == "/readyz" {
+			continue
+		}
+		records++
+		if want := strings.TrimSpace(a["method"] + " " + a["route"]); names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)] != want {
+			t.Errorf("a record about %q has the ids of %q", want, names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)])
+		}
+	}
+	if lines != records || int64(lines) < w.sent.Load()-2 {
+		t.Errorf("of %d requests there are %d lines and %d records", w.sent.Load(), lines, records)
+	}
+}

@@ -1,0 +1,97 @@
+package keys
+
+import (
+	"context"
+	"testing"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// gathered are the metrics of the package by name and result; of a histogram how often
+// it was told and the largest value.
+func gathered(t *testing.T, reader metric.Reader) (values map[string]int64, told uint64, largest float64) {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	values = map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		if scope.Scope.Name != "github.com/storeroom/storeroom/keys" {
+			continue
+		}
+		for _, m := range scope.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					result, _ := p.Attributes.Value(attribute.Key("storeroom.auth.cache.result"))
+					values[m.Name+" "+result.AsString()] = p.Value
+				}
+			case metricdata.Gauge[int64]:
+				values[m.Name] = data.DataPoints[0].Value
+			case metricdata.Histogram[float64]:
+				told = data.DataPoints[0].Count
+				largest, _ = data.DataPoints[0].Max.Value()
+			}
+		}
+	}
+	return values, told, largest
+}
+
+func TestTelemetryOfTheKeys(t *testing.T) {
+	t.Parallel()
+	if !tenancytest.Alone(t) {
+		return
+	}
+	reader := metric.NewManualReader()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	s := mustShop(t)
+	key, secret := s.mustKey(t, "Till")
+	_, revoked := s.mustKey(t, "Old")
+	s.mustRevoke(t, key.ID+1)
+	network, through := mustProxy(t, s.URL)
+	r := s.mustOpen(t, through, s.peppers)
+	// What the listener confirms each second is how late a change may have arrived.
+	eventually(t, "it tells that it listens, and its lag", func() bool {
+		values, told, _ := gathered(t, reader)
+		return values["storeroom.auth.listening"] == 1 && told >= 2
+	})
+	for range 3 {
+		for _, secret := range []Secret{secret, revoked} {
+			if _, known := r.Known(secret.Reveal()); !known {
+				_, _ = r.Resolve(t.Context(), secret.Reveal()) // what comes of it is for other tests
+			}
+		}
+	}
+	values, _, lag := gathered(t, reader)
+	if hits, unknown, misses := values["storeroom.auth.cache hit"], values["storeroom.auth.cache negative_hit"], values["storeroom.auth.cache miss"]; hits+unknown+misses != 6 || misses < 2 || values["storeroom.auth.cache.entries"] != 1 {
+		t.Errorf("the cache tells %v, want 6 lookups of which 2 or more missed, and 1 entry", values)
+	}
+	if lag <= 0 || lag > 10 {
+		t.Errorf("a change may have been %v s late, want about one", lag)
+	}
+
+	network.hush()
+	eventually(t, "it tells that it does not listen", func() bool {
+		values, _, _ := gathered(t, reader)
+		return values["storeroom.auth.listening"] == 0
+	})
+	_, before, _ := gathered(t, reader)
+	network.speak()
+	eventually(t, "it tells for how long it did not know", func() bool {
+		values, told, lag := gathered(t, reader)
+		return values["storeroom.auth.listening"] == 1 && told > before && lag >= 1.5
+	})
+
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if values, _, _ := gathered(t, reader); len(values) > 0 {
+		t.Errorf("a closed Resolver tells %v", values)
+	}
+}
