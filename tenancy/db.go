@@ -13,10 +13,12 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"strconv"
 	"strings"
@@ -44,6 +46,7 @@ var (
 
 const (
 	acquireWithin = time.Second
+	dialWithin    = 5 * time.Second
 	// minPool is how many connections a pool may have at least; a URL says
 	// otherwise by pool_max_conns.
 	minPool = 10
@@ -94,6 +97,11 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
 	config.ConnConfig.Tracer = flights{}
+	// A server that is gone without a word is found out in half a minute, also by who
+	// waits for its answer without a deadline, as commands do.
+	config.ConnConfig.DialFunc = (&net.Dialer{
+		Timeout: cmp.Or(config.ConnConfig.ConnectTimeout, dialWithin), KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+	}).DialContext
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
