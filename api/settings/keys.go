@@ -293,10 +293,8 @@ func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
 	successor, secret, err := p.Keys.Roll(r.Context(), v.Tenant.ID, v.Actor(p.Address(r)), key.ID, time.Duration(hours)*time.Hour)
 	_, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
-	case errors.Is(err, keys.ErrEnded) && key.ReplacedBy != nil:
-		return p.show(w, http.StatusConflict, "key-again", v, nil)
 	case errors.Is(err, keys.ErrEnded):
-		return p.show(w, http.StatusConflict, "key-ended", v, key)
+		return p.showEnded(w, r, v)
 	case errors.Is(err, keys.ErrTooMany):
 		page.Faults[""] = "There are 50 live keys already: revoke one first, or let the old key stop at once."
 	case isInvalid:
@@ -314,6 +312,19 @@ func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
 		return p.show(w, http.StatusOK, "key-made", v, made)
 	}
 	return p.show(w, http.StatusUnprocessableEntity, "key-roll", v, page)
+}
+
+// showEnded says why the key of the address was not rolled. It is read anew: what
+// ended it may have come since, such as the same form, sent by a double click.
+func (p *Pages) showEnded(w http.ResponseWriter, r *http.Request, v visit) error {
+	key, err := p.key(r, v)
+	switch {
+	case err != nil:
+		return err
+	case key.ReplacedBy != nil:
+		return p.show(w, http.StatusConflict, "key-again", v, nil)
+	}
+	return p.show(w, http.StatusConflict, "key-ended", v, key)
 }
 
 func (p *Pages) showRevoke(w http.ResponseWriter, r *http.Request, v visit) error {

@@ -4,7 +4,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -253,6 +255,63 @@ func TestRollAndRevoke(t *testing.T) {
 		t.Errorf("key.revoke was logged %d times, %v, want once", total, err)
 	}
 	s.try(t, call{path: s.path("/keys"), cookie: admin}, http.StatusOK, "live", "rolled", "revoked", "operator", s.email("admin"))
+}
+
+// Two clicks on Roll are two forms at once: the second is told of the first.
+func TestADoubleClickRollsOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	path := s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "Till").ID))
+	s.alter(t, `begin`)
+	s.alter(t, `select pg_advisory_xact_lock(hashtextextended('keys', $1))`, s.a.ID)
+	answers := make(chan *httptest.ResponseRecorder, 2)
+	for range 2 {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader("overlap=0"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.AddCookie(&http.Cookie{Name: "__Host-storeroom", Value: admin})
+		go func() {
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			answers <- w
+		}()
+	}
+	for waiting, deadline := 0, time.Now().Add(5*time.Second); waiting < 2; time.Sleep(5 * time.Millisecond) {
+		err := s.super.QueryRow(t.Context(), `
+			select count(*) from pg_locks where locktype = 'advisory' and not granted
+			   and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d forms wait, %v, want both", waiting, err)
+		}
+	}
+	s.alter(t, `commit`)
+	first, second := <-answers, <-answers
+	if first.Code != http.StatusOK {
+		first, second = second, first
+	}
+	if first.Code != http.StatusOK || second.Code != http.StatusConflict || !strings.Contains(second.Body.String(), "This key was already created") {
+		t.Errorf("= %d and %d, want one key and to be told so: %s", first.Code, second.Code, second.Body)
+	}
+}
+
+// What somebody calls a key, others paste into a terminal with the line of the quick
+// start. What follows the line shows that no shell takes the name for a comment: zsh
+// would run a comment.
+func TestTheNameOfAKeyIsNoCommand(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"":                  "paste your key here",
+		"Till in the shop":  "paste the key “Till in the shop” here",
+		"Anna's till":       "paste the key “Anna’s till” here",
+		"$(echo x)`echo x`": "paste the key “$(echo x)`echo x`” here",
+		`'; echo x; '\`:     `paste the key “’; echo x; ’\” here`,
+	} {
+		line := startPage{Name: name}.Assign()
+		got, err := exec.CommandContext(t.Context(), "sh", "-c", line+`; printf %s "$API_KEY"`).CombinedOutput()
+		if err != nil || string(got) != want {
+			t.Errorf("%s makes %q, %v, want %q", line, got, err, want)
+		}
+	}
 }
 
 func TestKeysAreMadeAtABoundedRate(t *testing.T) {

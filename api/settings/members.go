@@ -89,7 +89,7 @@ func (p *Pages) inviteMember(w http.ResponseWriter, r *http.Request, v visit) er
 	case err != nil:
 		return err
 	default:
-		return p.show(w, http.StatusOK, "link-made", v, madeLink{page.Email, "invitation", LinkURL(p.BaseURL, token)})
+		return p.show(w, http.StatusOK, "link-made", v, madeLink{people.Account(page.Email), "invitation", LinkURL(p.BaseURL, token)})
 	}
 	return p.showMembers(w, r, v, http.StatusUnprocessableEntity, page)
 }

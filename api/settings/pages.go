@@ -58,6 +58,17 @@ type startPage struct {
 	Name    string   // and its name
 }
 
+// Assign is the line that puts the key where the other lines find it. Others paste
+// what somebody called the key: nothing within the quotes is a command to a shell,
+// while a comment is one to some (zsh).
+func (s startPage) Assign() string {
+	key := "your key"
+	if s.Name != "" {
+		key = "the key “" + strings.ReplaceAll(s.Name, "'", "’") + "”"
+	}
+	return "export API_KEY='paste " + key + " here'"
+}
+
 // showStart fills the tenant's own address and a chosen key's name into lines to
 // paste.
 func (p *Pages) showStart(w http.ResponseWriter, r *http.Request, v visit) error {

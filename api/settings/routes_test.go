@@ -133,12 +133,16 @@ func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
 			t.Errorf("= %d, want 404 and to be told that the link has ended", got.StatusCode)
 		}
 	case who == "anonymous":
-		want := "/settings/sign-in"
+		want, location := "/settings/sign-in", got.Header.Get("Location")
 		if c.method == "GET" && c.path != "/settings" && c.path != "/settings/" {
 			want += "?next=" + url.QueryEscape(c.path)
 		}
-		if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != want {
-			t.Errorf("= %d to %q, want 303 to %q", got.StatusCode, got.Header.Get("Location"), want)
+		if c.method == "POST" {
+			want += "?lost=form"
+			location, _, _ = strings.Cut(location, "&next=")
+		}
+		if got.StatusCode != http.StatusSeeOther || location != want {
+			t.Errorf("= %d to %q, want 303 to %q", got.StatusCode, location, want)
 		}
 	case inTenant && (who == "stranger" || who == "nobody"):
 		absent := c

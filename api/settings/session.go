@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -35,10 +36,16 @@ func (p *Pages) newCookie(value string, maxAge int) *http.Cookie {
 	return &http.Cookie{Name: p.cookie, Value: value, Path: "/", MaxAge: maxAge, Secure: p.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// askToSignIn sends to the sign-in page, and back to a page that was asked for.
+// askToSignIn sends to the sign-in page, and back to a page that was asked for. What
+// was sent by a form is lost, and the sign-in page says so.
 func (p *Pages) askToSignIn(w http.ResponseWriter, r *http.Request) error {
 	to := "/settings/sign-in"
-	if r.Method == http.MethodGet && r.URL.Path != "/settings" && r.URL.Path != "/settings/" {
+	if r.Method == http.MethodPost {
+		to += "?lost=form"
+		if slices.Contains(p.methods(r), http.MethodGet) {
+			to += "&next=" + url.QueryEscape(r.URL.EscapedPath())
+		}
+	} else if r.Method == http.MethodGet && r.URL.Path != "/settings" && r.URL.Path != "/settings/" {
 		page := r.URL.EscapedPath()
 		if r.URL.RawQuery != "" {
 			page += "?" + r.URL.RawQuery

@@ -318,7 +318,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, v visit, err error)
 		page = errorPage{http.StatusRequestEntityTooLarge, "The form is too long", "Nothing was done. Go back and shorten it."}
 	case errors.As(err, &wait):
 		w.Header().Set("Retry-After", fmt.Sprint(wait.seconds()))
-		page = errorPage{http.StatusTooManyRequests, "Too many tries", fmt.Sprintf("Please wait %d seconds and try again.", wait.seconds())}
+		page = errorPage{http.StatusTooManyRequests, "Too many tries", "Please wait " + wait.words() + " and try again."}
 	case p.Failed(r, err):
 		w.Header().Set("Retry-After", "1")
 		page = errorPage{http.StatusServiceUnavailable, "We are busy", "Please try again in a moment."}
@@ -374,6 +374,18 @@ func (e *waitError) Error() string { return "too many tries" }
 
 func (e *waitError) seconds() int { return max(1, int(math.Ceil(e.Seconds()))) }
 
+// words is the wait for people, who do not count hundreds of seconds.
+func (e *waitError) words() string {
+	switch n := e.seconds(); {
+	case n == 1:
+		return "1 second"
+	case n <= 120:
+		return fmt.Sprint(n, " seconds")
+	default:
+		return fmt.Sprint((n+59)/60, " minutes")
+	}
+}
+
 // bucket is something guarded, by name, and how fast it may be tried.
 type bucket struct {
 	name   string
@@ -385,12 +397,22 @@ type bucket struct {
 func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
 	for _, b := range buckets {
 		d := p.Limiter.TakeToken(r.Context(), b.name, b.refill)
-		if p.Decided != nil {
-			p.Decided(r, d)
-		}
 		if !d.Allowed {
-			return &waitError{d.RetryAfter}
+			return p.refused(r, d)
 		}
+		p.decided(r, d)
 	}
 	return nil
+}
+
+// refused is the error of a decision that says no.
+func (p *Pages) refused(r *http.Request, d ratelimit.Decision) error {
+	p.decided(r, d)
+	return &waitError{d.RetryAfter}
+}
+
+func (p *Pages) decided(r *http.Request, d ratelimit.Decision) {
+	if p.Decided != nil {
+		p.Decided(r, d)
+	}
 }

@@ -13,7 +13,8 @@ import (
 
 // Sign-in is slowed down by network, and by account and network: what others try
 // from theirs never refuses a person at home. An account that has many failures,
-// wherever they come from, is given fewer tries by each network, not none.
+// wherever they come from, is given fewer tries by each network, not none, and no
+// fewer where somebody came in with the password lately.
 //
 // So who guesses at one account from n networks has at most 30 failures and 30 more
 // an hour, and then 3n, and 4n an hour. Each costs as much work as any sign-in, of
@@ -23,12 +24,14 @@ var (
 	perAccountHere = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
 	underAttack    = ratelimit.Refill{Burst: 3, Every: 15 * time.Minute}
 	failures       = ratelimit.Refill{Burst: 30, Every: 2 * time.Minute}
+	cameIn         = ratelimit.Refill{Burst: 1, Every: 12 * time.Hour} // its token is gone while that counts as lately
 	perOwnPassword = ratelimit.Refill{Burst: 10, Every: time.Minute}
 	perLinkHere    = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
 )
 
 type signInPage struct {
 	Email, Next, Fault string
+	Lost               bool // a form was sent when the session had ended
 }
 
 // home leads to the person's tenant, or lets choose one.
@@ -50,7 +53,7 @@ func (p *Pages) showTenant(w http.ResponseWriter, r *http.Request, v visit) erro
 }
 
 func (p *Pages) showSignIn(w http.ResponseWriter, r *http.Request, _ visit) error {
-	return p.show(w, http.StatusOK, "sign-in", visit{}, signInPage{Next: next(r)})
+	return p.show(w, http.StatusOK, "sign-in", visit{}, signInPage{Next: next(r), Lost: r.FormValue("lost") != ""})
 }
 
 // signIn begins a session under a token that the browser never had before.
@@ -62,12 +65,14 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 	}
 	token, err := p.People.SignIn(r.Context(), email, password)
 	if errors.Is(err, people.ErrWrong) {
+		p.Limiter.TakeToken(r.Context(), "pn:"+p.Network(r), perNetwork)
 		p.Limiter.TakeToken(r.Context(), "pf:"+account, failures)
-		return p.show(w, http.StatusUnprocessableEntity, "sign-in", visit{}, signInPage{email, next(r), "E-mail or password is wrong."})
+		return p.show(w, http.StatusUnprocessableEntity, "sign-in", visit{}, signInPage{Email: email, Next: next(r), Fault: "E-mail or password is wrong."})
 	}
 	if err != nil {
 		return err
 	}
+	p.Limiter.TakeToken(r.Context(), "pk:"+p.Network(r)+" "+account, cameIn)
 	if old, held := p.token(r); held {
 		if err := p.People.SignOut(r.Context(), old, false); err != nil {
 			return err
@@ -82,11 +87,17 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 // no account can have. It tells nothing of whether there is such an account.
 func (p *Pages) throttleSignIn(r *http.Request, account string) error {
 	network := p.Network(r)
-	buckets := []bucket{{"pn:" + network, perNetwork}}
+	here := network + " " + account
+	// Only failures take of the network's bucket: a whole office may be behind one
+	// address, and come in.
+	if d := p.Limiter.PeekToken(r.Context(), "pn:"+network, perNetwork); !d.Allowed {
+		return p.refused(r, d)
+	}
+	var buckets []bucket
 	if account != "" {
-		buckets = append(buckets, bucket{"ph:" + network + " " + account, perAccountHere})
-		if !p.Limiter.PeekToken(r.Context(), "pf:"+account, failures).Allowed {
-			buckets = append(buckets, bucket{"pu:" + network + " " + account, underAttack})
+		buckets = append(buckets, bucket{"ph:" + here, perAccountHere})
+		if !p.Limiter.PeekToken(r.Context(), "pf:"+account, failures).Allowed && p.Limiter.PeekToken(r.Context(), "pk:"+here, cameIn).Allowed {
+			buckets = append(buckets, bucket{"pu:" + here, underAttack})
 		}
 	}
 	return p.throttle(r, buckets...)

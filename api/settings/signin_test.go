@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -192,7 +193,7 @@ func (s *site) tryPasswords(t *testing.T, name string) string {
 		if got.StatusCode != http.StatusTooManyRequests || err != nil || wait < 1 || float64(wait) > longest || got.session() != "" {
 			return fmt.Sprintf("try %d = %d with Retry-After: %q, want 429 and a wait of at most %v s, however often it is tried", n, got.StatusCode, got.Header.Get("Retry-After"), longest)
 		}
-		if text := fmt.Sprintf("Please wait %d seconds", wait); !strings.Contains(got.body, text) {
+		if text := "Please wait " + (&waitError{time.Duration(wait) * time.Second}).words(); !strings.Contains(got.body, text) {
 			return fmt.Sprintf("the page does not say %q", text)
 		}
 	}
@@ -204,6 +205,76 @@ func (s *site) tryPasswords(t *testing.T, name string) string {
 		return fmt.Sprintf("the same account, spelled otherwise = %d, want 429", got.StatusCode)
 	}
 	return ""
+}
+
+// An office behind one address comes in; who tries one account after the other from
+// there is slowed down.
+func TestANetworkPaysForFailuresAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		const people = 4
+		try := func(n int, password string) int {
+			return s.do(t, call{path: "/settings/sign-in", form: s.credentials(fmt.Sprint(name, n), password), from: "office of " + name}).StatusCode
+		}
+		for n := range people {
+			s.mustPerson(t, fmt.Sprint(name, n), s.a, tenancy.Owner)
+		}
+		for n := range perNetwork.Burst + people {
+			if got := try(n%people, password); got != http.StatusSeeOther {
+				return fmt.Sprintf("sign-in %d = %d, want 303", n, got)
+			}
+		}
+		for n := range perNetwork.Burst {
+			if got := try(people+n, "wrong"); got != http.StatusUnprocessableEntity {
+				return fmt.Sprintf("failure %d = %d, want 422", n, got)
+			}
+		}
+		if got := try(2*people+perNetwork.Burst, "wrong"); got != http.StatusTooManyRequests {
+			return fmt.Sprintf("one failure more = %d, want 429", got)
+		}
+		return ""
+	})
+}
+
+func TestAWaitIsToldInWords(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{
+		0: "1 second", time.Second: "1 second", 1100 * time.Millisecond: "2 seconds", 2 * time.Minute: "120 seconds",
+		2*time.Minute + 1: "3 minutes", 14*time.Minute + 30*time.Second: "15 minutes", 15 * time.Minute: "15 minutes",
+	} {
+		if got := (&waitError{wait}).words(); got != want {
+			t.Errorf("a wait of %v = %q, want %q", wait, got, want)
+		}
+	}
+}
+
+// Where the person came in with the password lately, they come in again and again,
+// whoever else guesses at the account; where only guesses came from, there are few.
+func TestWhoCameInLatelyIsNotSlowedDownByOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		s.mustPerson(t, name, s.a, tenancy.Owner)
+		try := func(from, password string) int {
+			return s.do(t, call{path: "/settings/sign-in", form: s.credentials(name, password), from: from + " of " + name}).StatusCode
+		}
+		for n := range failures.Burst {
+			try(fmt.Sprint("network ", n), "wrong")
+		}
+		for n := range underAttack.Burst + 2 {
+			if got := try("home", password); got != http.StatusSeeOther {
+				return fmt.Sprintf("sign-in %d at home = %d, want 303", n, got)
+			}
+		}
+		for range underAttack.Burst {
+			try("elsewhere", "wrong")
+		}
+		if got := try("elsewhere", "wrong"); got != http.StatusTooManyRequests {
+			return fmt.Sprintf("one more guess from elsewhere = %d, want 429", got)
+		}
+		return ""
+	})
 }
 
 // However many networks guess at an account together, its person comes in: from home
@@ -400,7 +471,7 @@ func TestALinkIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	owner := s.mustVisitor(t, "owner", tenancy.Owner)
-	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {s.email("new")}, "role": {"viewer"}, "request": {rand.Text()}}}, http.StatusOK, "A link for "+s.email("new"))
+	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {" " + strings.ToUpper(s.email("new"))}, "role": {"viewer"}, "request": {rand.Text()}}}, http.StatusOK, "A link for "+s.email("new"))
 	_, rest, found := strings.Cut(made.body, "https://shop.example.com/settings/link/")
 	if !found {
 		t.Fatalf("the page has no link: %s", made.body)
@@ -444,6 +515,21 @@ func TestSigningInLeadsBackToThePage(t *testing.T) {
 		if got := next(r); got != "/settings" {
 			t.Errorf("next %q leads to %q, want the start", to, got)
 		}
+	}
+}
+
+func TestAFormThatComesTooLateIsNotLostInSilence(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	for path, next := range map[string]string{
+		s.path("/keys"): s.path("/keys"), s.path("/keys/7/roll"): s.path("/keys/7/roll"), s.path("/members/7/remove"): "/settings", "/settings/password": "/settings/password",
+	} {
+		late := s.try(t, call{path: path, cookie: freshToken(), form: url.Values{"name": {"Till"}}}, http.StatusSeeOther)
+		s.try(t, call{path: late.Header.Get("Location")}, http.StatusOK, "may not have been done", `name="next" value="`+next+`"`)
+	}
+	asked := s.try(t, call{path: s.path("/keys")}, http.StatusSeeOther)
+	if page := s.try(t, call{path: asked.Header.Get("Location")}, http.StatusOK); strings.Contains(page.body, "may not have been done") {
+		t.Error("who has sent nothing is told that it may be lost")
 	}
 }
 

@@ -60,7 +60,7 @@ func samples() map[string][]any {
 		"member":     {memberPage{}, memberPage{Member: member, Roles: roles, Request: "X", Again: asked, Faults: wrong}},
 		"members":    {membersPage{}, membersPage{Members: []people.Member{member, {}}, Links: pending, Request: "X", Roles: roles, Email: hostile, Role: "viewer", Again: asked, Faults: wrong}},
 		"password":   {passwordPage{}, passwordPage{Faults: wrong}, passwordPage{Done: true}},
-		"sign-in":    {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile}},
+		"sign-in":    {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile, true}},
 		"start":      {startPage{}, startPage{BaseURL: "https://shop.example.com", Keys: rows, Name: hostile}},
 		"tenants":    {[]people.Membership(nil), []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: tenancy.Owner}}},
 	}

@@ -74,6 +74,9 @@ func TestCopyButtons(t *testing.T) {
 			}
 			b.do(chromedp.Click(`//main//button[starts-with(normalize-space(), "Cop")]`)) // the first one
 			b.do(chromedp.WaitVisible(`//main//button[normalize-space()="Copied"]`))
+			if told := b.text("[role=status]#told"); told != "Copied" {
+				t.Errorf("who hears the page is told %q, want Copied", told)
+			}
 			if without {
 				evaluate[bool](b, `delete navigator.clipboard`)
 			}

@@ -342,6 +342,8 @@ func (s *site) lookAtStrangersPages(t *testing.T) {
 	b.fill("Password", "wrong horse battery")
 	b.press("Sign in")
 	b.look("sign-in-wrong")
+	b.mustOpen("/settings/sign-in?lost=form")
+	b.look("sign-in-lost")
 	operator := people.New(s.Admin)
 	invitation, err := operator.Invite(t.Context(), s.tenant.ID, people.Operator, "", s.email("carla.weiss"), tenancy.Admin)
 	if err != nil {
@@ -417,7 +419,7 @@ func TestTheKeyboardAloneSuffices(t *testing.T) {
 	b.tabTo("Generate New Key")
 	b.load(chromedp.KeyEvent(kb.Enter))
 	b.keys("Till")
-	b.tabTo("Single permissions")
+	b.tabTo("Add single permissions")
 	b.keys(" ")
 	b.tabTo("inventory:write")
 	b.keys(" ")

@@ -15,8 +15,9 @@ document.addEventListener("click", async (event) => {
     getSelection().addRange(range);
     copied = document.execCommand("copy");
   }
-  button.textContent = copied ? "Copied" : "Selected";
-  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  const told = document.getElementById("told"); // read aloud
+  told.textContent = button.textContent = copied ? "Copied" : "Selected";
+  setTimeout(() => { told.textContent = ""; button.textContent = "Copy"; }, 2000);
 });
 
 // A page that the browser keeps for going back would show the key again.
