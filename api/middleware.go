@@ -74,7 +74,14 @@ func (s *Server) log(r *http.Request, x *exchange, route string, status int, too
 		attrs = append(attrs, slog.Int64("tenant_id", int64(x.principal.Tenant.ID)), slog.Int64("key_id", x.principal.KeyID))
 	}
 	level := slog.LevelInfo
-	if status >= 500 || x.cut {
+	switch {
+	case route == "/healthz" || route == "/readyz":
+		// Balancers ask twice a second, and are told; a person reads why elsewhere.
+		level = slog.LevelDebug
+		if status >= 500 {
+			attrs, level = append(attrs, slog.Any("error", x.err)), slog.LevelWarn
+		}
+	case status >= 500 || x.cut:
 		attrs = append(attrs, slog.Any("error", x.err))
 		refused, ours := errors.AsType[*problem](x.err)
 		switch {

@@ -16,23 +16,49 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
+// CheckURL says what is wrong with an address, without a word of it and without a
+// connection.
+func CheckURL(address string) error {
+	_, _, err := parse(address)
+	return err
+}
+
+// parse reads an address: of one server, or of a cluster if it names others
+// (addr=host:port).
+func parse(address string) (*redis.Options, *redis.ClusterOptions, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, nil, parseFault(err)
+	}
+	if !u.Query().Has("addr") {
+		single, err := redis.ParseURL(address)
+		if err != nil {
+			return nil, nil, parseFault(err)
+		}
+		return single, nil, nil
+	}
+	if strings.Trim(u.Path, "/0") != "" {
+		return nil, nil, errors.New("parse the Redis URL: a cluster has no database but 0")
+	}
+	cluster, err := redis.ParseClusterURL(address)
+	if err != nil {
+		return nil, nil, parseFault(err)
+	}
+	return nil, cluster, nil
+}
+
 // connect makes a client that gives up soon and never says anything twice: the
 // defaults of go-redis wait up to ten seconds for a server that hangs, and its
-// retries charge one request several times when replies are lost. An address that
-// names others (addr=host:port) is that of a cluster.
+// retries charge one request several times when replies are lost.
 func connect(address string) (*nodes, error) {
 	// The library prints a line for each dial that fails; the log says it once.
 	logging.Disable()
-	u, err := url.Parse(address)
+	options, cluster, err := parse(address)
 	if err != nil {
-		return nil, parseFault(err)
+		return nil, err
 	}
-	if u.Query().Has("addr") {
-		return connectCluster(u)
-	}
-	options, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, parseFault(err)
+	if cluster != nil {
+		return connectCluster(cluster), nil
 	}
 	options.MaxRetries = -1
 	options.ContextTimeoutEnabled = true
@@ -49,14 +75,7 @@ func connect(address string) (*nodes, error) {
 
 // connectCluster makes the same of a cluster. What a node refuses because another
 // holds the key is said to that one: it was not executed.
-func connectCluster(u *url.URL) (*nodes, error) {
-	if strings.Trim(u.Path, "/0") != "" {
-		return nil, errors.New("parse the Redis URL: a cluster has no database but 0")
-	}
-	options, err := redis.ParseClusterURL(u.String())
-	if err != nil {
-		return nil, parseFault(err)
-	}
+func connectCluster(options *redis.ClusterOptions) *nodes {
 	options.MaxRedirects = 3
 	options.MinRetryBackoff = time.Millisecond
 	options.MaxRetryBackoff = patience / 10
@@ -71,7 +90,7 @@ func connectCluster(u *url.URL) (*nodes, error) {
 	options.MinIdleConns = pilots + 1
 	options.MaintNotificationsConfig = quiet()
 	cluster := redis.NewClusterClient(options)
-	return &nodes{client: cluster, cluster: cluster}, nil
+	return &nodes{client: cluster, cluster: cluster}
 }
 
 // quiet refuses maintenance notifications: they may stretch timeouts to ten seconds.

@@ -107,9 +107,10 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	db := &DB{pool: pool}
-	if err := db.Ping(ctx); err != nil {
+	// Whoever starts has the patience of its context, not that of a request.
+	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, err
+		return nil, fmt.Errorf("reach the database: %w", err)
 	}
 	if db.observed, err = db.observePool(); err != nil {
 		pool.Close()
@@ -171,10 +172,12 @@ const (
 // RunPlanned is Run with a say in how the queries are planned.
 func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue func(*pgx.Batch)) error {
 	if w := workOf(ctx, tenant); w != nil {
-		return w.Tx(ctx, func(tx pgx.Tx) error {
-			b := &pgx.Batch{}
-			queue(b)
-			return tx.SendBatch(ctx, b).Close()
+		return again(func() error {
+			return w.Tx(ctx, func(tx pgx.Tx) error {
+				b := &pgx.Batch{}
+				queue(b)
+				return tx.SendBatch(ctx, b).Close()
+			})
 		})
 	}
 	return again(func() error {

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -304,6 +308,51 @@ func TestAFullPoolIsBusyWithinASecond(t *testing.T) {
 	if err := db.Ping(t.Context()); err != nil {
 		t.Errorf("Ping once the connection is back = %v, want nil", err)
 	}
+}
+
+// A server that is slow to let somebody in is no reason to give up the start.
+func TestOpenWaitsLongerThanARequest(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	config, err := pgx.ParseConfig(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { door.Close() })
+	go func() {
+		for {
+			in, err := door.Accept()
+			if err != nil {
+				return
+			}
+			time.AfterFunc(1500*time.Millisecond, func() {
+				out, err := net.Dial("tcp", net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
+				if err != nil {
+					in.Close()
+					return
+				}
+				go func() { _, _ = io.Copy(in, out); in.Close() }()
+				_, _ = io.Copy(out, in)
+				out.Close()
+			})
+		}
+	}()
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = door.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	db, err := tenancy.Open(ctx, u.String())
+	if err != nil {
+		t.Fatalf("Open = %v, want patience", err)
+	}
+	db.Close()
 }
 
 func TestAStatementTimeoutStopsASlowStatement(t *testing.T) {

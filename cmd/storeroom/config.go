@@ -23,6 +23,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/ratelimit"
 )
 
 // connectWithin bounds how long a command waits for PostgreSQL to let it in.
@@ -139,6 +140,31 @@ func (c console) config(needs ...string) (config, error) {
 	return parseConfig(merged(saved, c.environment()), needs...)
 }
 
+// serveConfig is what serve runs with; it names every fault that serve would stumble
+// over before it asks anybody, those of the OTEL_* variables too.
+func (c console) serveConfig() (config, error) {
+	saved, err := c.saved()
+	if err != nil {
+		return config{}, err
+	}
+	cfg, err := parseConfig(merged(saved, c.environment()), serveNeeds...)
+	all := []error{err}
+	if cfg.BaseURL == nil && (err == nil || !strings.Contains(err.Error(), "STOREROOM_BASE_URL") && !strings.Contains(err.Error(), "STOREROOM_ADDR:")) {
+		_, missing := cfg.baseURLOr(cfg.Addr)
+		all = append(all, missing)
+	}
+	var faults []string
+	for _, err := range append(all, exportFaults()) {
+		if err != nil {
+			faults = append(faults, strings.TrimPrefix(err.Error(), "configuration: "))
+		}
+	}
+	if len(faults) > 0 {
+		return cfg, fmt.Errorf("configuration: %s", strings.Join(faults, "; "))
+	}
+	return cfg, nil
+}
+
 // merged is what was saved where the environment does not say otherwise.
 func merged(saved, environment map[string]string) map[string]string {
 	all := maps.Clone(saved)
@@ -166,6 +192,9 @@ func parseConfig(variables map[string]string, needs ...string) (config, error) {
 		}
 	}
 	faults = append(faults, addressFaults(variables)...)
+	if cfg.OpsAddr == cfg.Addr && !strings.HasSuffix(cfg.Addr, ":0") {
+		faults = append(faults, "STOREROOM_OPS_ADDR: must be another address than STOREROOM_ADDR")
+	}
 	if len(faults) > 0 {
 		return cfg, fmt.Errorf("configuration: %s", strings.Join(faults, "; "))
 	}
@@ -185,8 +214,16 @@ func addressFaults(variables map[string]string) []string {
 		_, err := pgx.ParseConfig(variables[name])
 		check(name, "an address such as postgres://USER:PASSWORD@HOST:5432/DATABASE, with files that can be read", err)
 	}
+	if address := variables["REDIS_URL"]; address != "" {
+		if err := ratelimit.CheckURL(address); err != nil {
+			faults = append(faults, "REDIS_URL: "+err.Error())
+		}
+	}
 	for _, name := range []string{"STOREROOM_ADDR", "STOREROOM_OPS_ADDR"} {
-		_, _, err := net.SplitHostPort(variables[name])
+		_, port, err := net.SplitHostPort(variables[name])
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
 		check(name, fmt.Sprintf("HOST:PORT, not %q", variables[name]), err)
 	}
 	return faults

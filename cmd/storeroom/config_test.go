@@ -15,6 +15,7 @@ func TestConfigNamesEveryFaultAtOnce(t *testing.T) {
 	c := console{dir: t.TempDir(), environ: []string{
 		"STOREROOM_KEY_PEPPERS=1:short", "STOREROOM_TRUSTED_PROXIES=10.0.0.0/8,nonsense", "STOREROOM_LOG_FORMAT=xml",
 		"STOREROOM_LOG_LEVEL=loud", "STOREROOM_DRAIN=1h", "STOREROOM_ADRR=:1", "STOREROOM_BASE_URL=http://ann:horse@shop.example.com", "STOREROOM_TEST_DATABASE_URL=x", "REDIS_URL=", "OTHER=1",
+		"STOREROOM_OPS_ADDR=127.0.0.1:70000",
 	}}
 	_, err := c.config("DATABASE_URL", "REDIS_URL")
 	if err == nil {
@@ -24,6 +25,7 @@ func TestConfigNamesEveryFaultAtOnce(t *testing.T) {
 		"DATABASE_URL is not set", "REDIS_URL is not set", "STOREROOM_ADRR is not a variable of this program",
 		"STOREROOM_KEY_PEPPERS: read the peppers: version 1", `STOREROOM_TRUSTED_PROXIES: must hold addresses such as 10.0.0.1 or 10.0.0.0/8, not "nonsense"`,
 		`STOREROOM_LOG_FORMAT: must be json or text, not "xml"`, "STOREROOM_LOG_LEVEL: ", "STOREROOM_BASE_URL: must be an address without path", `STOREROOM_DRAIN: must be a time from 0s to 1m, not "1h"`,
+		`STOREROOM_OPS_ADDR: must be HOST:PORT, not "127.0.0.1:70000"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("config = %v, want also %q", err, want)

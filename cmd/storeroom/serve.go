@@ -89,7 +89,7 @@ func startedUnlessStopped(ctx context.Context, err error) error {
 var serveNeeds = []string{"DATABASE_URL", "REDIS_URL", "STOREROOM_KEY_PEPPERS"}
 
 func (c console) serve(ctx context.Context) error {
-	cfg, err := c.config(serveNeeds...)
+	cfg, err := c.serveConfig()
 	if err != nil {
 		return err
 	}

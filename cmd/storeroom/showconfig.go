@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -34,7 +33,8 @@ func (c console) configCommand() *cli.Command {
 			if err := c.answer(cmd, all, func(w io.Writer) { listSettings(w, all) }); err != nil {
 				return err
 			}
-			return c.checkServe()
+			_, err = c.serveConfig()
+			return err
 		},
 	}
 }
@@ -103,19 +103,6 @@ func (c console) exportSettings() []setting {
 		all = append(all, setting{name, printable(value), "environment"})
 	}
 	return all
-}
-
-// checkServe names what serve would refuse to start with.
-func (c console) checkServe() error {
-	cfg, err := c.config(serveNeeds...)
-	if cfg.BaseURL == nil && (err == nil || !strings.Contains(err.Error(), "STOREROOM_BASE_URL")) {
-		_, missing := cfg.baseURLOr(cfg.Addr)
-		if missing != nil && err != nil {
-			return fmt.Errorf("%w; %s", err, strings.TrimPrefix(missing.Error(), "configuration: "))
-		}
-		err = errors.Join(err, missing)
-	}
-	return err
 }
 
 const (

@@ -80,6 +80,31 @@ func TestConfigTellsEveryFaultAndNoSecret(t *testing.T) {
 	}
 }
 
+// What serve would stumble over after the first fault is told with the first.
+func TestConfigTellsWhatOnlyServeWouldRefuse(t *testing.T) {
+	t.Parallel()
+	p := program{dir: t.TempDir(), environ: []string{
+		"DATABASE_URL=postgres://runtime@db/shop", "STOREROOM_KEY_PEPPERS=" + testPeppers,
+		"REDIS_URL=http://ann:horse@cache", "STOREROOM_ADDR=:8080", "STOREROOM_OPS_ADDR=:8080", "OTEL_EXPORTER_OTLP_ENDPOINT=horse:4318",
+	}}
+	for _, command := range []string{"config", "serve"} {
+		o := start(t, p.dir, p.environ, command)
+		code := o.code(t)
+		said := o.stderr.String()
+		for _, want := range []string{
+			"REDIS_URL: parse the Redis URL: invalid URL scheme", "STOREROOM_OPS_ADDR: must be another address than STOREROOM_ADDR",
+			"STOREROOM_BASE_URL is not set", "OTEL_EXPORTER_OTLP_ENDPOINT must be an address",
+		} {
+			if code != 1 || !strings.Contains(said, want) {
+				t.Errorf("%s = %d, %q, want 1 and %q", command, code, said, want)
+			}
+		}
+		if strings.Contains(said, "horse") {
+			t.Errorf("%s shows a secret: %s", command, said)
+		}
+	}
+}
+
 func TestWithoutPassword(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -58,6 +59,7 @@ func openTelemetry(ctx context.Context, fetched bool, logger *slog.Logger) (_ *t
 		}
 	}()
 	otel.SetErrorHandler(&exportErrors{logger: logger})
+	otel.SetLogger(logr.Discard()) // what matters comes as an error; the rest quotes variables
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("storeroom"), semconv.ServiceVersion(version)),
 		resource.WithHost(), resource.WithFromEnv()) // the environment has the last word
@@ -138,7 +140,12 @@ func exportFaults() error {
 	for _, signal := range []string{"", "TRACES_", "METRICS_", "LOGS_"} {
 		check("OTEL_EXPORTER_OTLP_"+signal+"ENDPOINT", isEndpoint, "an address such as http://collector:4318")
 		check("OTEL_EXPORTER_OTLP_"+signal+"PROTOCOL", oneOf("http/protobuf", "grpc"), "http/protobuf or grpc")
-		check("OTEL_EXPORTER_OTLP_"+signal+"HEADERS", areHeaders, "pairs such as name=value, with commas between them")
+		check("OTEL_EXPORTER_OTLP_"+signal+"HEADERS", arePairs, "pairs such as name=value, with commas between them")
+		check("OTEL_EXPORTER_OTLP_"+signal+"TIMEOUT", isNumber, "a number of milliseconds")
+		check("OTEL_EXPORTER_OTLP_"+signal+"COMPRESSION", oneOf("gzip", "none"), "gzip or none")
+		for _, file := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+			check("OTEL_EXPORTER_OTLP_"+signal+file, isReadable, "a file that can be read")
+		}
 		if signal != "" {
 			check("OTEL_"+signal+"EXPORTER", oneOf("otlp", "none"), "otlp or none")
 		}
@@ -149,6 +156,13 @@ func exportFaults() error {
 		share, err := strconv.ParseFloat(s, 64)
 		return err == nil && share >= 0 && share <= 1
 	}, "a number from 0 to 1")
+	check("OTEL_RESOURCE_ATTRIBUTES", arePairs, "pairs such as name=value, with commas between them")
+	for _, name := range []string{"OTEL_METRIC_EXPORT_INTERVAL", "OTEL_METRIC_EXPORT_TIMEOUT", "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BLRP_SCHEDULE_DELAY", "OTEL_BLRP_EXPORT_TIMEOUT"} {
+		check(name, isNumber, "a number of milliseconds")
+	}
+	for _, name := range []string{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BLRP_MAX_QUEUE_SIZE", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE"} {
+		check(name, isNumber, "a number from 1")
+	}
 	if len(faults) > 0 {
 		return fmt.Errorf("configuration: %s", strings.Join(faults, "; "))
 	}
@@ -160,7 +174,21 @@ func isEndpoint(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-func areHeaders(s string) bool {
+func isNumber(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n > 0
+}
+
+func isReadable(s string) bool {
+	file, err := os.Open(s)
+	if err != nil {
+		return false
+	}
+	_, err = file.Read(make([]byte, 1)) // which a folder refuses
+	return errors.Join(err, file.Close()) == nil
+}
+
+func arePairs(s string) bool {
 	for pair := range strings.SplitSeq(s, ",") {
 		name, value, found := strings.Cut(pair, "=")
 		_, err := url.PathUnescape(value)

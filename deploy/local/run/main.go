@@ -74,7 +74,9 @@ func environment(s *local.Servers) []string {
 
 // command runs args in a process group of its own, so that a signal to us, be
 // it from the terminal or from another program, reaches everything it started
-// once. The servers stay up until it has ended.
+// once. The servers stay up until it has ended; what outlives it then gets the signal
+// again, because it may have been born too late for the first: a shell holds signals
+// back while it forks.
 func command(ctx context.Context, args, env []string) (int, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -91,11 +93,14 @@ func command(ctx context.Context, args, env []string) (int, error) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	var last syscall.Signal // 0 asks for nothing
 	for {
 		select {
 		case s := <-signals:
-			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal)) // it may have ended just now
+			last = s.(syscall.Signal)
+			_ = syscall.Kill(-cmd.Process.Pid, last) // it may have ended just now
 		case err := <-done:
+			_ = syscall.Kill(-cmd.Process.Pid, last) // most often nobody is left
 			return exitCode(cmd.ProcessState), ignoreExit(err)
 		}
 	}
