@@ -41,12 +41,16 @@ type Result struct {
 	Err     error
 }
 
+// attempts bounds how often an Upsert looks anew because somebody else wrote the same
+// SKUs meanwhile.
+const attempts = 10
+
 // Upsert creates the products whose SKU is new and changes the fields that are
 // set of the others. It is one transaction, but a failed row never undoes the
 // others. Where a SKU stands twice the later row applies to what the earlier
 // left.
 func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, error) {
-	for attempt := 1; ; attempt++ {
+	for n := 1; ; n++ {
 		results := make([]Result, len(rows))
 		err := s.db.Tx(ctx, by.Tenant, func(tx pgx.Tx) error {
 			clear(results)
@@ -60,7 +64,7 @@ func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, err
 		// Somebody else created one of the SKUs, or removed one of the
 		// references, after the look at them: look again.
 		if brokenReference(err) != "" {
-			if attempt < 3 {
+			if n < attempts {
 				continue
 			}
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)

@@ -139,17 +139,22 @@ as $$
 $$;
 
 -- begin_session signs in whoever has this password's hash; false where it was
--- changed meanwhile. It also sweeps out what has ended.
+-- changed meanwhile. The account is locked while it is looked at, or who changes the
+-- password could miss the session. It also sweeps out what has ended, last: accounts
+-- before sessions, as everywhere.
 create function begin_session(token bytea, person bigint, password text)
 returns boolean
 language plpgsql security definer
 set search_path = pg_catalog, public, pg_temp
 as $$
+declare
+    begun boolean;
 begin
-    delete from sessions s where s.created_at < now() - interval '12 hours';
     insert into sessions (token_hash, user_id)
-    select token, u.id from users u where u.id = person and u.password_hash = password;
-    return found;
+    select token, u.id from users u where u.id = person and u.password_hash = password for share;
+    begun := found;
+    delete from sessions s where s.created_at < now() - interval '12 hours';
+    return begun;
 end $$;
 
 -- use_session finds a session that has not ended and keeps it alive. What is of the
@@ -316,9 +321,13 @@ set search_path = pg_catalog, public, pg_temp
 as $$
 declare
     tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
-    here   boolean := exists (select from memberships m join users u on u.id = m.user_id where u.email = lower(address) and m.tenant_id = tenant);
-    others boolean := exists (select from memberships m join users u on u.id = m.user_id where u.email = lower(address) and m.tenant_id <> tenant);
+    here   boolean;
+    others boolean;
 begin
+    -- One at a time, or the operator's and an owner's would not end each other.
+    perform from tenants t where t.id = tenant for no key update;
+    here   := exists (select from memberships m join users u on u.id = m.user_id where u.email = lower(address) and m.tenant_id = tenant);
+    others := exists (select from memberships m join users u on u.id = m.user_id where u.email = lower(address) and m.tenant_id <> tenant);
     delete from one_time_links l where l.created_at < now() - interval '24 hours';
     if exists (select from one_time_links l where l.tenant_id = tenant and l.request = store_link.request) then
         return 'repeated';

@@ -166,11 +166,12 @@ func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 }
 
 // ChangeTenant lets change edit the tenant and stores the outcome; every instance
-// knows within two seconds. It returns ErrNotFound or an InvalidError.
+// knows within two seconds. It does not wait for those who write the tenant's rows,
+// and hold its key meanwhile. It returns ErrNotFound or an InvalidError.
 func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
 	var t Tenant
 	err := db.asOperator(ctx, func(tx pgx.Tx) (err error) {
-		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
+		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for no key update`, slug))
 		if err != nil {
 			return err
 		}
@@ -233,12 +234,13 @@ func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 
 func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 	return db.asOperator(ctx, func(tx pgx.Tx) error {
-		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
-		if err != nil {
+		// A shop of a million products takes longer than a request may, and so may what
+		// is still under way.
+		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
 			return err
 		}
-		// A shop of a million products takes longer than a request may.
-		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
+		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
+		if err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
@@ -276,5 +277,53 @@ func mustBeInvalid(t *testing.T, err error, fields ...string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields with faults (-want +got): %v\n%s", err, diff)
+	}
+}
+
+// Rows that refer to a tenant lock it against deletion while they are written. A
+// shop that always writes must be suspended all the same.
+func TestATenantChangesWhileItsRowsAreWritten(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "acme")
+	_, work, err := d.DB.Begin(t.Context(), tenant.ID, func(b *pgx.Batch) {
+		b.Queue(`insert into categories (tenant_id, name) values ($1, 'C')`, tenant.ID)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer work.Rollback(t.Context())
+	got, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Suspended = true })
+	if err != nil || !got.Suspended {
+		t.Errorf("ChangeTenant = %+v, %v, want it suspended", got, err)
+	}
+}
+
+func TestDeletingATenantWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "acme"), d.MustSuper(t)
+	_, work, err := d.DB.Begin(t.Context(), tenant.ID, func(b *pgx.Batch) {
+		b.Queue(`insert into categories (tenant_id, name) values ($1, 'C')`, tenant.ID)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient := tenancytest.MustOpen(t, d.AdminURL+"&lock_timeout=100ms")
+	deleted := make(chan error, 1)
+	go func() { deleted <- tenancy.DeleteTenant(t.Context(), impatient, "acme") }()
+	for waits, deadline := false, time.Now().Add(10*time.Second); !waits && len(deleted) == 0; {
+		if err := super.QueryRow(t.Context(), `
+			select exists (select from pg_stat_activity
+			                where datname = current_database() and wait_event_type = 'Lock' and query_start < clock_timestamp() - interval '300 ms')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the deletion neither waits nor ends")
+		}
+	}
+	work.Rollback(t.Context())
+	if err := <-deleted; err != nil {
+		t.Error(err)
 	}
 }

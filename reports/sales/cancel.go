@@ -32,8 +32,12 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 		if len(k.orders) == 0 {
 			return tenancy.ErrNotFound
 		}
-		if err := faults.Err(); err != nil || k.orders[0].CancelledAt != nil {
+		if err := faults.Err(); err != nil {
 			return err
+		}
+		queueShown(q, tenant, []int64{k.orders[0].ID})
+		if k.orders[0].CancelledAt != nil {
+			return nil
 		}
 		return k.cancel(q, tenant, cancelledAt)
 	})

@@ -52,8 +52,8 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 }
 
 // EraseCustomer blanks a person's name and e-mail for good, and forgets answers
-// that are kept for repeated requests and show them; sums stay. It returns
-// ErrNotFound.
+// that are kept for repeated requests and show them; sums stay. Again it does what is
+// left to do. It returns ErrNotFound.
 func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
 	id = strings.TrimSpace(id)
 	var shown bytes.Buffer // as answers write it
@@ -65,20 +65,39 @@ func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string)
 	needle := append([]byte(`"customer":{"id":`), bytes.TrimSpace(shown.Bytes())...)
 	var erased []idRow
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+		// Whose order is under way may be shown in an answer that is kept when it ends.
+		q.Queue(`select from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
 		tenancy.QueueRows(q, &erased, `
 			update customers set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
 			 where tenant_id = $1 and number = $2 returning id`, tenant, id)
-		q.Queue(`
-			delete from idempotency_keys
-			 where tenant_id = $1 and position($2::bytea in body) > 0`, tenant, needle)
 	})
 	if err == nil && len(erased) == 0 {
 		err = tenancy.ErrNotFound
+	}
+	if err == nil {
+		// The customer is held no longer: a request that removes expired answers may
+		// have one of these, and wait for the customer.
+		_, err = s.db.Exec(ctx, tenant, `
+			delete from idempotency_keys
+			 where tenant_id = $1 and position($2::bytea in body) > 0`, tenant, needle)
 	}
 	if err != nil {
 		return fmt.Errorf("erase customer: %w", err)
 	}
 	return nil
+}
+
+// queueShown holds the customers of orders that are there already, as a new order
+// holds its own: until the transaction ends nobody erases them, and an answer that
+// shows them is kept before it is looked for.
+func queueShown(q *pgx.Batch, tenant tenancy.ID, orders []int64) {
+	if len(orders) == 0 {
+		return
+	}
+	q.Queue(`
+		select from customers
+		 where tenant_id = $1 and id in (select customer_id from orders where tenant_id = $1 and id = any ($2))
+		 order by id for key share`, tenant, orders)
 }
 
 // newCustomers are those of sent that the database does not have like that, each

@@ -37,6 +37,9 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 			if err == nil && n < attempts {
 				continue
 			}
+			if err == nil { // they change faster than they are looked at
+				err = fmt.Errorf("%w: %w", tenancy.ErrBusy, unseen)
+			}
 		}
 		switch tenancy.SQLState(err) {
 		case "23505", "23503": // a number was taken, or a channel removed, since the look
@@ -208,6 +211,7 @@ func (b *batch) write(q *pgx.Batch, k *knowledge) error {
 		b.results[i] = Result{Number: b.orders[i].Number, Outcome: Failed, Err: faults.Err()}
 	}
 	w := newWriting(b.tenant, zone)
+	var again []int64
 	known := map[string]knownOrder{}
 	for _, o := range k.known {
 		known[o.Number] = o
@@ -216,6 +220,7 @@ func (b *batch) write(q *pgx.Batch, k *knowledge) error {
 		o := b.orders[i]
 		before, there := known[o.Number]
 		if there {
+			again = append(again, before.ID)
 			b.results[i] = sentAgain(o.Number, before, b.content[i])
 			continue
 		}
@@ -231,6 +236,7 @@ func (b *batch) write(q *pgx.Batch, k *knowledge) error {
 	}
 	w.customers = newCustomers(w.sent(b), k.customers)
 	w.channels = missing(w.channels, k.channels)
+	queueShown(q, b.tenant, again)
 	w.queue(q)
 	return nil
 }

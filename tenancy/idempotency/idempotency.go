@@ -80,7 +80,7 @@ func Begin(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, f
 			on conflict (tenant_id, key) do nothing returning key`, tenant, key, f[:])
 		tenancy.QueueRows(b, &stored, `
 			select fingerprint, status, header, body from idempotency_keys
-			 where tenant_id = $1 and key = $2 and status is not null`, tenant, key)
+			 where tenant_id = $1 and key = $2 and status is not null and created_at >= now() - interval '24 hours'`, tenant, key)
 	})
 	if err != nil {
 		if tenancy.SQLState(err) == "55P03" { // lock_timeout: the twin holds the row
@@ -93,7 +93,7 @@ func Begin(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, f
 	}
 	work.Rollback(ctx)
 	switch {
-	case len(stored) == 0: // removed between the two looks
+	case len(stored) == 0: // removed between the two looks, or back from a removal that was undone
 		return ctx, nil, nil, ErrInProgress
 	case Fingerprint(stored[0].Fingerprint) != f:
 		return ctx, nil, nil, ErrReused

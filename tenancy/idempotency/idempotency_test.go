@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -159,5 +160,57 @@ func TestADayLaterTheKeyIsFree(t *testing.T) {
 	n, err := tenancy.One[struct{ Count int64 }](t.Context(), d.DB, tenant, `select count(*) from idempotency_keys where tenant_id = $1`, tenant)
 	if err != nil || n.Count != 81 {
 		t.Errorf("%d keys, %v, want 80 old ones and the new one: each claim removes twenty", n.Count, err)
+	}
+}
+
+// A claim that fails leaves the expired keys that it meant to remove: whoever waited
+// for one of them must not take its answer for an answer of today.
+func TestAnExpiredAnswerIsNeverReplayed(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{"a claim of the same key failed": "k", "a claim of another key failed": "other"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := tenancytest.New(t)
+			tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+			if _, err := super.Exec(t.Context(), `
+				insert into idempotency_keys (tenant_id, key, fingerprint, created_at, status, header, body)
+				values ($1, 'k', $2, now() - interval '25 hours', 200, '{}', 'old')`, tenant, make([]byte, 32)); err != nil {
+				t.Fatal(err)
+			}
+			_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, first, idempotency.Fingerprint{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			type begun struct {
+				answer *idempotency.Answer
+				err    error
+			}
+			second := make(chan begun, 1)
+			go func() {
+				_, c, answer, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+				if c != nil {
+					c.Rollback(t.Context())
+				}
+				second <- begun{answer, err}
+			}()
+			for waiting, deadline := 0, time.Now().Add(10*time.Second); waiting == 0; {
+				if err := super.QueryRow(t.Context(), `
+					select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+					t.Fatal(err)
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the second claim does not wait")
+				}
+			}
+			claim.Rollback(t.Context())
+			if got := <-second; got.answer != nil || !errors.Is(got.err, idempotency.ErrInProgress) {
+				t.Errorf("the second Begin = %+v, %v, want ErrInProgress", got.answer, got.err)
+			}
+			_, claim, _, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{1})
+			if err != nil || claim == nil {
+				t.Fatalf("sent again, Begin = %v, %v, want a claim", claim, err)
+			}
+			claim.Rollback(t.Context())
+		})
 	}
 }

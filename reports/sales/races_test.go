@@ -1,0 +1,142 @@
+package sales_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/idempotency"
+)
+
+// A product that somebody renames after every look is never sold as it is.
+func TestAnOrderThatIsNeverStoredIsNotToldToBe(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
+		create function rename() returns trigger language plpgsql as
+		    $$ begin update products set name = name || '!' where tenant_id = new.tenant_id and id = new.product_id; return null; end $$;
+		create trigger rename after insert on sold_products for each row execute function rename()`); err != nil {
+		t.Fatal(err)
+	}
+	results, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{{Order: order("A")}})
+	if !errors.Is(err, tenancy.ErrBusy) {
+		t.Errorf("Ingest = %v, %v, want ErrBusy", results, err)
+	}
+}
+
+// Who answers with a name while the name is erased keeps no answer that shows it.
+func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
+	t.Parallel()
+	for name, work := range map[string]func(context.Context, *sales.Store, tenancy.ID, sales.Order) error{
+		"to a new order": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
+			o.Number = "B"
+			_, err := s.Ingest(ctx, tenant, []sales.Row{{Order: o}})
+			return err
+		},
+		"to an order sent again": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
+			_, err := s.Ingest(ctx, tenant, []sales.Row{{Order: o}})
+			return err
+		},
+		"to a cancellation": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
+			_, err := s.Cancel(ctx, tenant, o.Number, nil)
+			return err
+		},
+		"to a cancellation sent again": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
+			if _, err := s.Cancel(context.WithoutCancel(ctx), tenant, o.Number, nil); err != nil {
+				return err
+			}
+			_, err := s.Cancel(ctx, tenant, o.Number, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := mustShop(t)
+			o := order("A")
+			o.Customer = &sales.Customer{ID: "7", Name: new("Ann")}
+			s.mustIngest(t, o)
+			ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "k", idempotency.Fingerprint{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer claim.Rollback(t.Context())
+			if err := work(ctx, s.store, s.tenant, o); err != nil {
+				t.Fatal(err)
+			}
+			sale, err := s.store.Sale(ctx, s.tenant, "A")
+			if err != nil {
+				t.Fatal(err)
+			}
+			erased := make(chan error, 1)
+			go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
+			s.awaitLock(t, func() bool { return len(erased) > 0 })
+			body := []byte(`{"customer":{"id":"7","name":"` + *sale.CustomerName + `"}}`)
+			if err := claim.Commit(t.Context(), idempotency.Answer{Status: 200, Body: body}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-erased; err != nil {
+				t.Fatal(err)
+			}
+			var kept []byte
+			if err := s.MustSuper(t).QueryRow(t.Context(), `select coalesce(string_agg(body, ''), '') from idempotency_keys`).Scan(&kept); err != nil || bytes.Contains(kept, []byte("Ann")) {
+				t.Errorf("after the erasure %s is kept, %v", kept, err)
+			}
+		})
+	}
+}
+
+// Who removes expired answers holds them, and may want to sell to the customer next.
+func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	o := order("A")
+	o.Customer = &sales.Customer{ID: "7", Name: new("Ann")}
+	s.mustIngest(t, o)
+	super := s.MustSuper(t)
+	if _, err := super.Exec(t.Context(), `
+		insert into idempotency_keys (tenant_id, key, fingerprint, created_at, status, header, body)
+		values ($1, 'old', sha256(''), now() - interval '25 hours', 200, '{}', '{"customer":{"id":"7","name":"Ann"}}')`, s.tenant); err != nil {
+		t.Fatal(err)
+	}
+	ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "k", idempotency.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Rollback(t.Context())
+	erased := make(chan error, 1)
+	go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
+	s.awaitLock(t, func() bool { return len(erased) > 0 })
+	var gone bool
+	if err := super.QueryRow(t.Context(), `select name is null from customers`).Scan(&gone); err != nil || !gone {
+		t.Errorf("while the erasure waits for an answer the name is gone: %t, %v", gone, err)
+	}
+	o.Number = "B"
+	if _, err := s.store.Ingest(ctx, s.tenant, []sales.Row{{Order: o}}); err != nil {
+		t.Errorf("Ingest = %v", err)
+	}
+	if err := claim.Commit(t.Context(), idempotency.Answer{Status: 200}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-erased; err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitLock waits until somebody waits for a lock, or done.
+func (s *shop) awaitLock(t testing.TB, done func() bool) {
+	t.Helper()
+	conn, deadline := s.MustSuper(t), time.Now().Add(10*time.Second)
+	for waiting := 0; waiting == 0 && !done(); {
+		if err := conn.QueryRow(t.Context(), `
+			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits for a lock")
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Each of these pairs meets in the middle: one has done its work and not yet
+// committed when the other comes.
+
+func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
+	t.Parallel()
+	const after = "another horse battery"
+	t.Run("whoever signs in first", func(t *testing.T) {
+		t.Parallel()
+		s := mustStreet(t)
+		mine, late := s.mustSignIn(t, "amy@example.com", password), newToken()
+		tx := s.mustBegin(t)
+		var begun bool
+		if err := tx.QueryRow(t.Context(), `select begin_session($1, $2, (select password_hash from users where id = $2))`, late.hash(), s.amy.UserID).Scan(&begun); err != nil || !begun {
+			t.Fatalf("begin_session = %t, %v", begun, err)
+		}
+		changed := s.meanwhile(t, func(ctx context.Context) error {
+			_, err := s.ChangePassword(ctx, mine, "amy@example.com", password, after, "")
+			return err
+		})
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-changed; err != nil {
+			t.Fatal(err)
+		}
+		if s.alive(t, late) {
+			t.Error("a session of the old password is alive")
+		}
+	})
+	t.Run("whoever changes it first", func(t *testing.T) {
+		t.Parallel()
+		s := mustStreet(t)
+		mine := s.mustSignIn(t, "amy@example.com", password)
+		tx := s.mustBegin(t)
+		var changed bool
+		if err := tx.QueryRow(t.Context(), `select change_password($1, $2, (select password_hash from users where id = $3), $4, '')`,
+			mine.hash(), newToken().hash(), s.amy.UserID, tenancy.HashPassword(after)).Scan(&changed); err != nil || !changed {
+			t.Fatalf("change_password = %t, %v", changed, err)
+		}
+		signedIn := s.meanwhile(t, func(ctx context.Context) error {
+			_, err := s.SignIn(ctx, "amy@example.com", password)
+			return err
+		})
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-signedIn; !errors.Is(err, ErrWrong) {
+			t.Errorf("SignIn by the old password = %v, want ErrWrong", err)
+		}
+	})
+}
+
+func TestOneLinkIsLeftOfTwoMadeAtOnce(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	tx := s.mustBegin(t)
+	invite := func(ctx context.Context, by By, store *Store) error {
+		_, err := store.Invite(ctx, s.a.ID, by, "", "new@example.com", tenancy.Viewer)
+		return err
+	}
+	if _, err := tx.Exec(t.Context(), `
+		select set_config('app.tenant_id', $1::bigint::text, true), store_link(sha256('x'), 'invitation', 'new@example.com', 'owner', null, null)`, s.a.ID); err != nil {
+		t.Fatal(err)
+	}
+	made := s.meanwhile(t, func(ctx context.Context) error { return invite(ctx, Operator, s.operator()) })
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	links, err := s.operator().Links(t.Context(), s.a.ID, "")
+	if err != nil || len(links) != 1 || *links[0].Role != tenancy.Viewer {
+		t.Errorf("Links = %+v, %v, want the later invitation alone", links, err)
+	}
+}
+
+// mustBegin begins a transaction that is behind the policies.
+func (s *street) mustBegin(t testing.TB) pgx.Tx {
+	t.Helper()
+	tx, err := s.MustSuper(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tx.Rollback(context.Background()) })
+	return tx
+}
+
+// meanwhile starts f and returns when it waits for a lock or has ended.
+func (s *street) meanwhile(t testing.TB, f func(context.Context) error) <-chan error {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- f(t.Context()) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for waiting := 0; waiting == 0 && len(ended) == 0; {
+		if err := s.super.QueryRow(t.Context(), `
+			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it neither ends nor waits for a lock")
+		}
+	}
+	return ended
+}
