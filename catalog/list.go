@@ -273,8 +273,11 @@ func (q *query) ids(o Order) string {
 		return fmt.Sprintf(`select p.product_id from product_tags p where p.tenant_id = $1 and p.tag = $2%[2]s order by p.created_at %[1]s, p.product_id %[1]s`,
 			o.direction(), q.behind("p.created_at", "p.product_id"))
 	}
-	return fmt.Sprintf(`select p.id from products p where %[1]s%[4]s order by p.%[2]s %[3]s, p.id %[3]s`,
-		strings.Join(q.sql, " and "), o.column(), o.direction(), q.behind("p."+o.column(), "p.id"))
+	by := "p." + o.column() + " " + o.direction()
+	if o.column() != "sku" { // no two are equal, and their index knows no id
+		by += ", p.id " + o.direction()
+	}
+	return fmt.Sprintf(`select p.id from products p where %s%s order by %s`, strings.Join(q.sql, " and "), q.behind("p."+o.column(), "p.id"), by)
 }
 
 // searchPatterns turns what a person typed into one LIKE pattern a word. A word of
