@@ -218,12 +218,20 @@ func (l *line) arrive(f *flight) {
 	}
 	l.air = slices.DeleteFunc(l.air, func(other *flight) bool { return other == f })
 	l.late.Store(slices.ContainsFunc(l.air, l.overdue))
+	known := slices.ContainsFunc(worst, func(c *call) bool { return failed(c.cmd.Err()) && !ranOut(c) })
 	for _, c := range worst {
+		if known && ranOut(c) {
+			continue // of time, which a node that is known to hang took
+		}
 		if l.nodes.holding(c.key()) == c.node { // else another took over meanwhile
 			l.judge(c.node, c.cmd.Err())
 		}
 	}
 }
+
+// ranOut tells whether a command failed because the time of its flight was over, and
+// not because of anything that its own node did.
+func ranOut(c *call) bool { return c.cmd.Err() == context.DeadlineExceeded }
 
 // judge draws the conclusion of a flight about a node: one that cannot be reached,
 // serves nobody, or did not answer within the time of a flight, is gone. One
