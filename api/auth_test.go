@@ -355,6 +355,18 @@ func TestTheLogNamesWhoAskedButNoSecret(t *testing.T) {
 	}
 }
 
+func TestAKeyInTheRequestIDIsNotLogged(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	got := a.send(t, call{path: "/api/me", header: http.Header{"X-Request-Id": {a.key}}})
+	if id := got.Header.Get("X-Request-Id"); got.StatusCode != 200 || id != a.key {
+		t.Errorf("GET = %d with the id %q, want the client's own", got.StatusCode, id)
+	}
+	if all := a.log.String(); strings.Contains(all, a.key) || !strings.Contains(all, `"request_id":"hidden"`) {
+		t.Errorf("the log holds the key, or no line: %s", all)
+	}
+}
+
 func TestRequestIDsAreKeptOrMade(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

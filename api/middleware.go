@@ -25,6 +25,15 @@ type exchange struct {
 	cut       bool  // the connection was cut in the middle of an answer
 }
 
+// loggable is the id as the log may hold it: a client's own may be anything, also the
+// key that it put into the wrong header.
+func (x *exchange) loggable() string {
+	if keys.Mentions(x.id) {
+		return "hidden"
+	}
+	return x.id
+}
+
 type exchangeKey struct{}
 
 func exchangeOf(r *http.Request) *exchange {
@@ -68,7 +77,7 @@ func (s *Server) log(r *http.Request, x *exchange, route string, status int, too
 		slog.String("route", route),
 		slog.Int("status", status),
 		slog.Duration("duration", took),
-		slog.String("request_id", x.id),
+		slog.String("request_id", x.loggable()),
 	}
 	if x.principal != nil {
 		attrs = append(attrs, slog.Int64("tenant_id", int64(x.principal.Tenant.ID)), slog.Int64("key_id", x.principal.KeyID))

@@ -47,6 +47,9 @@ func Generate() Secret {
 	}
 }
 
+// Mentions says whether a text may hold a key, whatever else is in it.
+func Mentions(text string) bool { return strings.Contains(text, livePrefix) }
+
 // Check returns ErrMalformed unless the text has a key's prefix, length, alphabet
 // and checksum. `sk_test_` is reserved, and refused.
 func Check(token string) error {
