@@ -392,17 +392,25 @@ type bucket struct {
 	refill ratelimit.Refill
 }
 
-// throttle takes a token of each bucket until one has none: what is refused by the
-// first takes nothing from those behind it.
+// throttle takes a token from each bucket. If one is empty, throttle returns the
+// tokens that it took before, and a waitError.
 func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
-	for _, b := range buckets {
+	for i, b := range buckets {
 		d := p.Limiter.TakeToken(r.Context(), b.name, b.refill)
 		if !d.Allowed {
+			p.release(r, buckets[:i])
 			return p.refused(r, d)
 		}
 		p.decided(r, d)
 	}
 	return nil
+}
+
+// release returns one token to each bucket.
+func (p *Pages) release(r *http.Request, buckets []bucket) {
+	for _, b := range buckets {
+		p.Limiter.ReturnToken(r.Context(), b.name, b.refill)
+	}
 }
 
 // refused is the error of a decision that says no.

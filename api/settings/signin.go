@@ -56,19 +56,19 @@ func (p *Pages) showSignIn(w http.ResponseWriter, r *http.Request, _ visit) erro
 	return p.show(w, http.StatusOK, "sign-in", visit{}, signInPage{Next: next(r), Lost: r.FormValue("lost") != ""})
 }
 
-// signIn begins a session under a token that the browser never had before.
+// signIn starts a session under a new token.
 func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 	email, password := strings.TrimSpace(r.PostFormValue("email")), r.PostFormValue("password")
 	account := people.Account(email)
-	if err := p.throttleSignIn(r, account); err != nil {
+	failure, err := p.throttleSignIn(r, account)
+	if err != nil {
 		return err
 	}
 	token, err := p.People.SignIn(r.Context(), email, password)
 	if errors.Is(err, people.ErrWrong) {
-		p.Limiter.TakeToken(r.Context(), "pn:"+p.Network(r), perNetwork)
-		p.Limiter.TakeToken(r.Context(), "pf:"+account, failures)
 		return p.show(w, http.StatusUnprocessableEntity, "sign-in", visit{}, signInPage{Email: email, Next: next(r), Fault: "E-mail or password is wrong."})
 	}
+	p.release(r, failure)
 	if err != nil {
 		return err
 	}
@@ -83,24 +83,32 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ visit) error {
 	return nil
 }
 
-// throttleSignIn slows down whoever tries passwords of an account, or of "" for what
-// no account can have. It tells nothing of whether there is such an account.
-func (p *Pages) throttleSignIn(r *http.Request, account string) error {
-	network := p.Network(r)
-	here := network + " " + account
-	// Only failures take of the network's bucket: a whole office may be behind one
-	// address, and come in.
-	if d := p.Limiter.PeekToken(r.Context(), "pn:"+network, perNetwork); !d.Allowed {
-		return p.refused(r, d)
+// throttleSignIn takes the tokens of one attempt before the password is checked, so
+// that parallel guesses cannot pass a limit. The caller releases the tokens in
+// failure unless the password was wrong: a whole office may sign in from one address.
+// The account is "" for an e-mail that no account can have.
+func (p *Pages) throttleSignIn(r *http.Request, account string) (failure []bucket, err error) {
+	network := bucket{"pn:" + p.Network(r), perNetwork}
+	if account == "" {
+		return []bucket{network}, p.throttle(r, network)
 	}
-	var buckets []bucket
-	if account != "" {
-		buckets = append(buckets, bucket{"ph:" + here, perAccountHere})
-		if !p.Limiter.PeekToken(r.Context(), "pf:"+account, failures).Allowed && p.Limiter.PeekToken(r.Context(), "pk:"+here, cameIn).Allowed {
-			buckets = append(buckets, bucket{"pu:" + here, underAttack})
-		}
+	here := p.Network(r) + " " + account
+	attempt := bucket{"ph:" + here, perAccountHere}
+	if err := p.throttle(r, attempt, network); err != nil {
+		return nil, err
 	}
-	return p.throttle(r, buckets...)
+	ofAccount := bucket{"pf:" + account, failures}
+	if p.Limiter.TakeToken(r.Context(), ofAccount.name, ofAccount.refill).Allowed {
+		return []bucket{network, ofAccount}, nil
+	}
+	if !p.Limiter.PeekToken(r.Context(), "pk:"+here, cameIn).Allowed {
+		return []bucket{network}, nil
+	}
+	if err := p.throttle(r, bucket{"pu:" + here, underAttack}); err != nil {
+		p.release(r, []bucket{network, attempt})
+		return nil, err
+	}
+	return []bucket{network}, nil
 }
 
 // throttleOwnPassword slows down whoever tries the password of the account that they

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -554,5 +555,78 @@ func FuzzNext(f *testing.F) {
 		if err != nil || u.Host != base.Host || u.Scheme != "https" || !strings.HasPrefix(u.Path, "/settings") || strings.ContainsFunc(location, unicode.IsControl) {
 			t.Errorf("next %q leads to %q: %v, %v", to, location, u, err)
 		}
+	})
+}
+
+// attempt is one sign-in of a test that sends many at the same time.
+type attempt struct{ name, network string }
+
+// signInTogether sends wrong passwords at the same time and counts the answers by status.
+func (s *site) signInTogether(t *testing.T, attempts []attempt) map[int]int {
+	t.Helper()
+	statuses := make(chan int, len(attempts))
+	start := make(chan struct{})
+	for _, a := range attempts {
+		form := s.credentials(a.name, "wrong").Encode()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/settings/sign-in", strings.NewReader(form))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.RemoteAddr = a.network
+		go func() {
+			<-start
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			statuses <- w.Code
+		}()
+	}
+	close(start)
+	counts := map[int]int{}
+	for range attempts {
+		counts[<-statuses]++
+	}
+	return counts
+}
+
+func TestParallelGuessesDoNotPassTheLimitOfANetwork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		const left, together = 5, 20
+		network := "network of " + name
+		guess := func(n int) attempt { return attempt{fmt.Sprint(name, ".", n), network} }
+		var before, attempts []attempt
+		for n := range perNetwork.Burst - left {
+			before = append(before, guess(n))
+		}
+		s.signInTogether(t, before)
+		for n := range together {
+			attempts = append(attempts, guess(100+n))
+		}
+		want := map[int]int{http.StatusUnprocessableEntity: left, http.StatusTooManyRequests: together - left}
+		if got := s.signInTogether(t, attempts); !maps.Equal(got, want) {
+			return fmt.Sprintf("%d guesses at the same time = %v, want %v", together, got, want)
+		}
+		return ""
+	})
+}
+
+func TestParallelGuessesDoNotPassTheLimitOfAnAccount(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		const left, networks, each = 2, 2, 8
+		var before, attempts []attempt
+		for n := range failures.Burst - left {
+			before = append(before, attempt{name, fmt.Sprint("network ", n, " of ", name)})
+		}
+		s.signInTogether(t, before)
+		for n := range networks * each {
+			attempts = append(attempts, attempt{name, fmt.Sprint("last network ", n%networks, " of ", name)})
+		}
+		checked := left + networks*underAttack.Burst
+		want := map[int]int{http.StatusUnprocessableEntity: checked, http.StatusTooManyRequests: networks*each - checked}
+		if got := s.signInTogether(t, attempts); !maps.Equal(got, want) {
+			return fmt.Sprintf("%d guesses at the same time = %v, want %v", len(attempts), got, want)
+		}
+		return ""
 	})
 }
