@@ -26,12 +26,15 @@ const (
 
 // Store reads the reports of all tenants. It is safe for concurrent use.
 type Store struct {
-	db    *tenancy.DB
-	facts bool // answers nothing from rollups: so can tests compare both
+	snapshot snapshot
+	facts    bool // answers nothing from rollups: so can tests compare both
 }
 
+// snapshot is tenancy.DB.Snapshot.
+type snapshot func(ctx context.Context, tenant tenancy.ID, within time.Duration, queue func(*pgx.Batch)) error
+
 // New returns the reports in db.
-func New(db *tenancy.DB) *Store { return &Store{db: db} }
+func New(db *tenancy.DB) *Store { return &Store{snapshot: db.Snapshot} }
 
 // flight is the queries of one report: they see one moment of one tenant's sales.
 type flight struct {
@@ -54,7 +57,7 @@ func (s *Store) fly(ctx context.Context, t tenancy.Tenant, within time.Duration,
 			return "", err
 		}
 		actual := guess
-		err = s.db.Snapshot(ctx, t.ID, within, func(b *pgx.Batch) {
+		err = s.snapshot(ctx, t.ID, within, func(b *pgx.Batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
 				if err := row.Scan(&actual); err != nil {
 					return err
