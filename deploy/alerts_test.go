@@ -106,7 +106,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 				t.Errorf("the runbook tells of %s under %s, which is no alert", found[1], anchor)
 			}
 		}
-		for _, part := range []string{"Alert", "**Means**", "**Users see**", "**First look**", "**Mend**"} {
+		for _, part := range []string{"Alert", "**Meaning**", "**Impact**", "**Check**", "**Fix**"} {
 			if !strings.Contains(body, part) {
 				t.Errorf("the runbook lacks %s under %s", part, anchor)
 			}
