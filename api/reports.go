@@ -128,9 +128,9 @@ func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) su
 	shape := summaryJSON{
 		Period: periodShape(q.Range), Currency: currency, Timezone: s.Zone,
 		Summary: summaryFiguresJSON{
-			TotalRevenue: t.Revenue, TotalOrders: t.Orders, AverageOrderValue: t.AverageOrderValue(), TotalItemsSold: t.Units,
+			TotalRevenue: t.Revenue, TotalOrders: t.Orders, AverageOrderValue: reports.AverageOrderValue(t), TotalItemsSold: t.Units,
 			TotalDiscounts: t.Discounts, TotalTax: t.Tax, GrossProfit: t.GrossProfit(),
-			GrossMarginPercent: hundredths(t.MarginPercent()), UnitsWithoutCost: t.UnitsWithoutCost,
+			GrossMarginPercent: hundredths(reports.MarginPercent(t)), UnitsWithoutCost: t.UnitsWithoutCost,
 		},
 		ByChannel: shapes(s.Channels, func(c reports.ChannelSums) channelFigureJSON {
 			return channelFigureJSON{c.Channel, c.Revenue, c.Orders}
@@ -185,7 +185,7 @@ type productRowJSON struct {
 }
 
 func productRowShape(p reports.ProductSums) productRowJSON {
-	return productRowJSON{p.ProductID, p.SKU, p.Name, p.Units, p.Revenue, p.Cost, p.GrossProfit(), hundredths(p.MarginPercent()), p.UnitsWithoutCost}
+	return productRowJSON{p.ProductID, p.SKU, p.Name, p.Units, p.Revenue, p.Cost, p.GrossProfit(), hundredths(reports.MarginPercent(p.Sums)), p.UnitsWithoutCost}
 }
 
 // productReport answers GET /api/reports/products.
@@ -215,7 +215,7 @@ type channelRowJSON struct {
 }
 
 func channelRowShape(c reports.ChannelSums) channelRowJSON {
-	return channelRowJSON{c.Channel, c.Label, c.Revenue, c.Orders, c.AverageOrderValue(), hundredths(c.PercentOfTotal)}
+	return channelRowJSON{c.Channel, c.Label, c.Revenue, c.Orders, reports.AverageOrderValue(c.Sums), hundredths(c.PercentOfTotal)}
 }
 
 // channelReport answers GET /api/reports/channels.
@@ -267,7 +267,7 @@ func customersShape(c reports.Customers, period reports.Range, named bool) custo
 		},
 		Customers: shapes(c.Rows, func(c reports.CustomerSums) customerRowJSON {
 			shape := customerRowJSON{
-				CustomerID: c.CustomerID, Orders: c.Orders, Revenue: c.Revenue, AverageOrderValue: c.AverageOrderValue(),
+				CustomerID: c.CustomerID, Orders: c.Orders, Revenue: c.Revenue, AverageOrderValue: reports.AverageOrderValue(c.Sums),
 				Refunds: c.Refunds, FirstOrderAt: timestamp(c.FirstOrderAt), LastOrderAt: timestamp(c.LastOrderAt),
 			}
 			if named {

@@ -70,7 +70,7 @@ func (c Channels) explain(leftOut []LeftOut) *Explain {
 func channelRows(groups []answer) (rows []ChannelSums, total Sums) {
 	rows = []ChannelSums{}
 	for _, g := range groups {
-		if g.Channel == nil || g.empty() {
+		if g.Channel == nil || g.Empty() {
 			continue
 		}
 		rows = append(rows, ChannelSums{Channel: *g.Channel, Label: *g.Label, Sums: g.Sums})

@@ -104,7 +104,7 @@ func (q CustomQuery) rows(groups []answer, periods []period) []GroupSums {
 		switch {
 		case g.Period != nil:
 			rows[*g.Period-1].Sums = g.Sums
-		case g.empty():
+		case g.Empty():
 		case g.Channel != nil:
 			rows = append(rows, GroupSums{Key: *g.Channel, Label: *g.Label, Sums: g.Sums})
 		case *g.Key == 0:

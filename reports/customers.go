@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -106,7 +107,7 @@ func (s *Store) WalkCustomers(ctx context.Context, t tenancy.Tenant, q Customers
 func (f flight) customerGroups(q CustomersQuery, a *args) string {
 	return `
 		with g as materialized (
-		     select key, max(at) as last_order_at, ` + sumsOf + `
+		     select key, max(at) as last_order_at, ` + sums.Totals + `
 		       from (` + f.relation(question{Range: q.Range, key: customer, channels: one(q.Channel)}, a) + `) s
 		      group by key)`
 }
@@ -117,10 +118,10 @@ func customersPage(q CustomersQuery, a *args, begin time.Time) string {
 	return `
 		select * from (
 		       select case when key = 0 then 'guest' when orders = 0 then 'no_order' else 'people' end as part, count(*) as count,
-		              '' as number, null as name, null as email, 'epoch'::timestamptz as first_order_at, 'epoch'::timestamptz as last_order_at, ` + sumsOf + `
+		              '' as number, null as name, null as email, 'epoch'::timestamptz as first_order_at, 'epoch'::timestamptz as last_order_at, ` + sums.Totals + `
 		         from g group by 1
 		        union all
-		       select 'new', count(*), '', null, null, 'epoch', 'epoch', ` + sumsOf + `
+		       select 'new', count(*), '', null, null, 'epoch', 'epoch', ` + sums.Totals + `
 		         from g
 		        where key <> 0 and orders > 0 and not exists (
 		              select from orders o
@@ -133,8 +134,8 @@ func customersPage(q CustomersQuery, a *args, begin time.Time) string {
 		 order by part, ` + q.order()
 }
 
-const (
-	customerColumns = `g.number, g.name, g.email, first.placed_at as first_order_at, g.last_order_at, ` + sumColumns
+var (
+	customerColumns = `g.number, g.name, g.email, first.placed_at as first_order_at, g.last_order_at, ` + sums.List
 	people          = `
 		(select c.number, c.name, c.email, g.* from g join customers c on c.tenant_id = $1 and c.id = g.key where g.orders > 0)`
 	firstOrder = `
@@ -155,7 +156,7 @@ func eachCustomer(rows pgx.Rows, f func(c CustomerSums, part *string, count int6
 	var part *string
 	var count int64
 	var c CustomerSums
-	_, err := pgx.ForEachRow(rows, append([]any{&part, &count, &c.CustomerID, &c.Name, &c.Email, &c.FirstOrderAt, &c.LastOrderAt}, c.places()...), func() error {
+	_, err := pgx.ForEachRow(rows, append([]any{&part, &count, &c.CustomerID, &c.Name, &c.Email, &c.FirstOrderAt, &c.LastOrderAt}, c.Destinations()...), func() error {
 		c.FirstOrderAt, c.LastOrderAt = c.FirstOrderAt.UTC(), c.LastOrderAt.UTC()
 		return f(c, part, count)
 	})

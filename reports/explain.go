@@ -97,7 +97,8 @@ func (o outside) leftOut(q question, total Sums) []LeftOut {
 		all = append(all, LeftOut{"other_channel", out})
 	}
 	if len(q.categories) > 0 {
-		all = append(all, LeftOut{"other_category", in.less(total)})
+		in.Sub(total)
+		all = append(all, LeftOut{"other_category", in})
 	}
 	return all
 }

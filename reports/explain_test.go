@@ -135,9 +135,9 @@ func TestExplainExplainsEveryFigure(t *testing.T) {
 			total, before := got.Total, *got.Previous
 			figures := map[string]string{
 				"summary.total_revenue": total.Revenue.String(), "summary.total_orders": fmt.Sprint(total.Orders),
-				"summary.average_order_value": total.AverageOrderValue().String(), "summary.total_items_sold": fmt.Sprint(total.Units),
+				"summary.average_order_value": reports.AverageOrderValue(total).String(), "summary.total_items_sold": fmt.Sprint(total.Units),
 				"summary.total_discounts": total.Discounts.String(), "summary.total_tax": total.Tax.String(),
-				"summary.gross_profit": total.GrossProfit().String(), "summary.gross_margin_percent": total.MarginPercent().Text(reports.Percent),
+				"summary.gross_profit": total.GrossProfit().String(), "summary.gross_margin_percent": reports.MarginPercent(total).Text(reports.Percent),
 				"summary.units_without_cost":        fmt.Sprint(total.UnitsWithoutCost),
 				"comparison.total_revenue":          before.Revenue.String(),
 				"comparison.revenue_change_percent": changed(reports.Change(int64(total.Revenue), int64(before.Revenue))),
@@ -163,7 +163,7 @@ func TestExplainExplainsEveryFigure(t *testing.T) {
 		for i, c := range got.Rows {
 			row := fmt.Sprintf("rows[%d].", i)
 			figures[row+"revenue"], figures[row+"orders"] = c.Revenue.String(), fmt.Sprint(c.Orders)
-			figures[row+"average_order_value"], figures[row+"percent_of_total"] = c.AverageOrderValue().String(), c.PercentOfTotal.Text(reports.Percent)
+			figures[row+"average_order_value"], figures[row+"percent_of_total"] = reports.AverageOrderValue(c.Sums).String(), c.PercentOfTotal.Text(reports.Percent)
 		}
 		newCalculator(got.Explain).mustExplain(t, got.Explain, figures)
 	})
@@ -173,7 +173,7 @@ func TestExplainExplainsEveryFigure(t *testing.T) {
 		for i, p := range got.Rows {
 			row := fmt.Sprintf("rows[%d].", i)
 			figures[row+"units_sold"], figures[row+"revenue"], figures[row+"cost_total"] = fmt.Sprint(p.Units), p.Revenue.String(), p.Cost.String()
-			figures[row+"gross_profit"], figures[row+"margin_percent"] = p.GrossProfit().String(), p.MarginPercent().Text(reports.Percent)
+			figures[row+"gross_profit"], figures[row+"margin_percent"] = p.GrossProfit().String(), reports.MarginPercent(p.Sums).Text(reports.Percent)
 			figures[row+"units_without_cost"] = fmt.Sprint(p.UnitsWithoutCost)
 		}
 		newCalculator(got.Explain).mustExplain(t, got.Explain, figures)
@@ -188,7 +188,7 @@ func TestExplainExplainsEveryFigure(t *testing.T) {
 		for i, p := range got.Rows {
 			row := fmt.Sprintf("rows[%d].", i)
 			figures[row+"orders"], figures[row+"revenue"] = fmt.Sprint(p.Orders), p.Revenue.String()
-			figures[row+"average_order_value"], figures[row+"refunds"] = p.AverageOrderValue().String(), p.Refunds.String()
+			figures[row+"average_order_value"], figures[row+"refunds"] = reports.AverageOrderValue(p.Sums).String(), p.Refunds.String()
 		}
 		c := newCalculator(got.Explain)
 		c.counts["total_customers"], c.counts["new_customers"] = big.NewRat(got.Customers, 1), big.NewRat(got.New, 1)

@@ -8,62 +8,12 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Sums are what the figures of one group of sales are made of. Cancelled orders
-// are in none of them. Orders, items and what follows from them belong to the day
-// of placed_at, refunds to the day of refunded_at.
-type Sums struct {
-	Orders           int64
-	Items            int64 // lines
-	Units            int64 // pieces
-	UnitsWithoutCost int64
-	Revenue          money.Cents // quantity × unit price − discounts
-	Discounts        money.Cents
-	Tax              money.Cents
-	Cost             money.Cents
-	RefundCount      int64
-	Refunds          money.Cents
-}
-
-// Add adds what another group has. It panics where a sum would need more than 64
-// bits, as PostgreSQL fails there: a wrong figure is worse than none.
-func (s *Sums) Add(o Sums) {
-	s.Orders = added(s.Orders, o.Orders)
-	s.Items = added(s.Items, o.Items)
-	s.Units = added(s.Units, o.Units)
-	s.UnitsWithoutCost = added(s.UnitsWithoutCost, o.UnitsWithoutCost)
-	s.Revenue = added(s.Revenue, o.Revenue)
-	s.Discounts = added(s.Discounts, o.Discounts)
-	s.Tax = added(s.Tax, o.Tax)
-	s.Cost = added(s.Cost, o.Cost)
-	s.RefundCount = added(s.RefundCount, o.RefundCount)
-	s.Refunds = added(s.Refunds, o.Refunds)
-}
-
-func added[N ~int64](a, b N) N {
-	sum := a + b
-	if (sum < a) != (b < 0) {
-		panic("reports: a sum needs more than 64 bits")
-	}
-	return sum
-}
-
-// places are where a row's sumColumns are read to.
-func (s *Sums) places() []any {
-	return []any{
-		&s.Orders, &s.Items, &s.Units, &s.UnitsWithoutCost, &s.Revenue, &s.Discounts, &s.Tax, &s.Cost, &s.RefundCount, &s.Refunds,
-	}
-}
-
-func (s Sums) less(o Sums) Sums {
-	return Sums{
-		s.Orders - o.Orders, s.Items - o.Items, s.Units - o.Units, s.UnitsWithoutCost - o.UnitsWithoutCost,
-		s.Revenue - o.Revenue, s.Discounts - o.Discounts, s.Tax - o.Tax, s.Cost - o.Cost,
-		s.RefundCount - o.RefundCount, s.Refunds - o.Refunds,
-	}
-}
+// Sums are the sums of one group of sales.
+type Sums = sums.Sums
 
 // Metric is a figure that can be asked for, in one definition: how it is computed
 // is what Formula says. Formula is arithmetic over the names that explain shows.
@@ -94,7 +44,7 @@ var Metrics = []Metric{
 	{"orders", "orders", Number, func(s Sums) Figure { return Figure(s.Orders) }},
 	{"avg_order_value", "(gross - discounts) / orders", Money, func(s Sums) Figure { return ratio(int64(s.Revenue), s.Orders, 1) }},
 	{"gross_profit", "gross - discounts - cost", Money, func(s Sums) Figure { return Figure(s.GrossProfit()) }},
-	{"margin_percent", "100 * (gross - discounts - cost) / (gross - discounts)", Percent, func(s Sums) Figure { return s.MarginPercent() }},
+	{"margin_percent", "100 * (gross - discounts - cost) / (gross - discounts)", Percent, MarginPercent},
 	{"units_sold", "units", Number, func(s Sums) Figure { return Figure(s.Units) }},
 	{"discounts", "discounts", Money, func(s Sums) Figure { return Figure(s.Discounts) }},
 	{"tax", "tax", Money, func(s Sums) Figure { return Figure(s.Tax) }},
@@ -123,19 +73,11 @@ func (m Metric) formula() Formula {
 	return f
 }
 
-// Gross is what the items would have cost without discounts.
-func (s Sums) Gross() money.Cents { return s.Revenue + s.Discounts }
+// MarginPercent returns gross profit as a percentage of revenue.
+func MarginPercent(s Sums) Figure { return ratio(int64(s.GrossProfit()), int64(s.Revenue), 10_000) }
 
-// GrossProfit is revenue less cost.
-func (s Sums) GrossProfit() money.Cents { return s.Revenue - s.Cost }
-
-// MarginPercent is gross profit in percent of revenue.
-func (s Sums) MarginPercent() Figure { return ratio(int64(s.GrossProfit()), int64(s.Revenue), 10_000) }
-
-// AverageOrderValue is revenue by order.
-func (s Sums) AverageOrderValue() money.Cents {
-	return money.Cents(ratio(int64(s.Revenue), s.Orders, 1))
-}
+// AverageOrderValue returns revenue divided by orders.
+func AverageOrderValue(s Sums) money.Cents { return money.Cents(ratio(int64(s.Revenue), s.Orders, 1)) }
 
 // ratio is n × scale / d, rounded half away from zero; over zero it is zero. What
 // is beyond 64 bits, a loss of quadrillions on a revenue of cents, is the farthest

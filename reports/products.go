@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -105,7 +106,7 @@ func (q ProductsQuery) categories() []int64 {
 func (f flight) productGroups(asked question, a *args) string {
 	return `
 		with g as materialized (
-		     select p.product_id, case when p.product_id is null then p.sku end as stranger, ` + sumsOf + `
+		     select p.product_id, case when p.product_id is null then p.sku end as stranger, ` + sums.Totals + `
 		       from (` + f.relation(asked, a) + `) s
 		       join sold_products p on p.tenant_id = $1 and p.id = s.key
 		      group by 1, 2
@@ -116,7 +117,7 @@ func (f flight) productGroups(asked question, a *args) string {
 func productsPage(q ProductsQuery, a *args) string {
 	return `
 		select * from (
-		       select count(*) as count, null::bigint as product_id, null as stranger, '' as sku, '' as name, ` + sumsOf + ` from g
+		       select count(*) as count, null::bigint as product_id, null as stranger, '' as sku, '' as name, ` + sums.Totals + ` from g
 		        union all
 		       select null, ` + productColumns + `
 		         from (select * from g order by ` + q.order() + ` limit ` + a.add(q.PerPage) + ` offset ` + a.add(offset(q.Page, q.PerPage)) + `) g ` + latestProduct + `
@@ -124,8 +125,8 @@ func productsPage(q ProductsQuery, a *args) string {
 		 order by count, ` + q.order()
 }
 
-const (
-	productColumns = `g.product_id, g.stranger, coalesce(g.stranger, latest.sku) as sku, coalesce(g.stranger, latest.name) as name, ` + sumColumns
+var (
+	productColumns = `g.product_id, g.stranger, coalesce(g.stranger, latest.sku) as sku, coalesce(g.stranger, latest.name) as name, ` + sums.List
 	// latestProduct is what a product looked like when it was last sold.
 	latestProduct = `
 		  left join lateral (
@@ -161,7 +162,7 @@ func eachProduct(rows pgx.Rows, f func(p ProductSums, count *int64) error) error
 	var count *int64
 	var stranger *string
 	var p ProductSums
-	_, err := pgx.ForEachRow(rows, append([]any{&count, &p.ProductID, &stranger, &p.SKU, &p.Name}, p.places()...), func() error { return f(p, count) })
+	_, err := pgx.ForEachRow(rows, append([]any{&count, &p.ProductID, &stranger, &p.SKU, &p.Name}, p.Destinations()...), func() error { return f(p, count) })
 	return err
 }
 

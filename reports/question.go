@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -35,19 +36,19 @@ const (
 
 // dimension is what a key is the number of.
 type dimension struct {
-	kind int    // of the rollups that have it; 0 is none
-	of   string // of an order o, or of a line i or p
-	name string // of a group g; it may be long gone
+	kind sums.RollupKind // of the rollups that have it; 0 is none
+	of   string          // of an order o, or of a line i or p
+	name string          // of a group g; it may be long gone
 }
 
 var (
-	category = dimension{2, "coalesce(p.category_id, 0)", `
+	category = dimension{sums.ByCategory, "coalesce(p.category_id, 0)", `
 		coalesce((select c.name from categories c where c.tenant_id = $1 and c.id = g.key),
 		         (select p.category_name from sold_products p where p.tenant_id = $1 and p.category_id = g.key order by p.id desc limit 1), g.key::text)`}
-	seller = dimension{3, "coalesce(p.seller_id, 0)", `
+	seller = dimension{sums.BySeller, "coalesce(p.seller_id, 0)", `
 		coalesce((select s.name from sellers s where s.tenant_id = $1 and s.id = g.key),
 		         (select p.seller_name from sold_products p where p.tenant_id = $1 and p.seller_id = g.key order by p.id desc limit 1), g.key::text)`}
-	product  = dimension{kind: 4, of: "i.sold_id"}
+	product  = dimension{kind: sums.ByProduct, of: "i.sold_id"}
 	customer = dimension{of: "coalesce(o.customer_id, 0)"}
 )
 
@@ -60,21 +61,6 @@ type answer struct {
 	Label   *string
 	Sums
 }
-
-// empty says that nothing is in a group: what was, was cancelled.
-func (a answer) empty() bool { return a.Orders == 0 && a.Items == 0 && a.RefundCount == 0 }
-
-// sumColumns are the columns of Sums, which sales_rollups has too.
-const sumColumns = `orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds`
-
-// sumsOf adds up the columns of a relation.
-var sumsOf = func() string {
-	var sums []string
-	for column := range strings.SplitSeq(sumColumns, ", ") {
-		sums = append(sums, "coalesce(sum("+column+"), 0)::bigint as "+column)
-	}
-	return strings.Join(sums, ", ")
-}()
 
 // args are a query's arguments; the tenant is $1.
 type args []any
@@ -106,8 +92,8 @@ func (f flight) ask(q question, answers *[]answer) {
 		label = q.key.name
 	}
 	tenancy.QueueRows(f.Batch, answers, `
-		select period, channel, key, `+label+` as label, `+sumColumns+`
-		  from (select `+strings.Join(columns, ", ")+`, `+sumsOf+`
+		select period, channel, key, `+label+` as label, `+sums.List+`
+		  from (select `+strings.Join(columns, ", ")+`, `+sums.Totals+`
 		          from (`+f.relation(q, &a)+`) s
 		         group by grouping sets (`+strings.Join(sets, ", ")+`)) g`, a...)
 }
@@ -147,13 +133,13 @@ func (q question) sellersOfProducts() bool {
 func (f flight) sellersOfProducts(q question, a *args) string {
 	q.key = product
 	return `
-		select s.period, s.channel, coalesce(p.seller_id, 0) as key, ` + sumColumns + `
+		select s.period, s.channel, coalesce(p.seller_id, 0) as key, ` + sums.List + `
 		  from (` + f.relation(q, a) + `) s
 		  join sold_products p on p.tenant_id = $1 and p.id = s.key`
 }
 
 // kind is the kind of rollups that answer the question; 0 is none.
-func (q question) kind() int {
+func (q question) kind() sums.RollupKind {
 	switch {
 	case q.lines || q.cancelled:
 		return 0
@@ -167,7 +153,7 @@ func (q question) kind() int {
 		}
 		return q.key.kind
 	case len(q.categories) == 0:
-		return 1
+		return sums.ByDay
 	case len(q.categories) == 1 || q.additive:
 		return category.kind
 	}
@@ -175,14 +161,14 @@ func (q question) kind() int {
 }
 
 // rollups reads the sums that are kept.
-func (q question) rollups(kind int, a *args) string {
+func (q question) rollups(kind sums.RollupKind, a *args) string {
 	if kind == product.kind && len(q.categories) > 0 {
 		return q.productRollups(a)
 	}
 	sql := `
-		select ` + q.period("day", "date", a, func(day time.Time) time.Time { return day }) + ` as period, channel, key, ` + sumColumns + `
+		select ` + q.period("day", "date", a, func(day time.Time) time.Time { return day }) + ` as period, channel, key, ` + sums.List + `
 		  from sales_rollups
-		 where tenant_id = $1 and kind = ` + strconv.Itoa(kind) + ` and day >= ` + a.add(q.From) + ` and day <= ` + a.add(q.To)
+		 where tenant_id = $1 and kind = ` + kind.SQL() + ` and day >= ` + a.add(q.From) + ` and day <= ` + a.add(q.To)
 	if len(q.channels) > 0 {
 		sql += ` and channel = any (` + a.add(q.channels) + `)`
 	}
@@ -200,9 +186,9 @@ func (q question) productRollups(a *args) string {
 		months = append(months, month)
 	}
 	return `
-		select null::int as period, channel, key, ` + sumColumns + `
+		select null::int as period, channel, key, ` + sums.List + `
 		  from sales_rollups
-		 where tenant_id = $1 and kind = ` + strconv.Itoa(product.kind) + ` and channel = ''
+		 where tenant_id = $1 and kind = ` + sums.ByProduct.SQL() + ` and channel = ''
 		   and day = any (` + a.add(months) + `) and key = any (array(` + q.productsOf(a) + `))`
 }
 

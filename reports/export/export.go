@@ -24,13 +24,13 @@ func Days(s reports.Summary) Sheet {
 		{"date", 12, func(d reports.DaySums) cell { return dayOf(d.Day) }},
 		{"revenue", 16, func(d reports.DaySums) cell { return amountOf(d.Revenue) }},
 		{"orders", 10, func(d reports.DaySums) cell { return countOf(d.Orders) }},
-		{"average_order_value", 21, func(d reports.DaySums) cell { return amountOf(d.AverageOrderValue()) }},
+		{"average_order_value", 21, func(d reports.DaySums) cell { return amountOf(reports.AverageOrderValue(d.Sums)) }},
 		{"items_sold", 12, func(d reports.DaySums) cell { return countOf(d.Units) }},
 		{"discounts", 16, func(d reports.DaySums) cell { return amountOf(d.Discounts) }},
 		{"tax", 16, func(d reports.DaySums) cell { return amountOf(d.Tax) }},
 		{"refunds", 16, func(d reports.DaySums) cell { return amountOf(d.Refunds) }},
 		{"gross_profit", 16, func(d reports.DaySums) cell { return amountOf(d.GrossProfit()) }},
-		{"margin_percent", 16, func(d reports.DaySums) cell { return percentOf(d.MarginPercent()) }},
+		{"margin_percent", 16, func(d reports.DaySums) cell { return percentOf(reports.MarginPercent(d.Sums)) }},
 		{"units_without_cost", 20, func(d reports.DaySums) cell { return countOf(d.UnitsWithoutCost) }},
 	}, each(s.Days))
 }
@@ -45,12 +45,12 @@ func Summary(s reports.Summary, q reports.SummaryQuery, currency string) []Sheet
 			figure{"timezone", textOf(s.Zone)},
 			figure{"total_revenue", amountOf(t.Revenue)},
 			figure{"total_orders", countOf(t.Orders)},
-			figure{"average_order_value", amountOf(t.AverageOrderValue())},
+			figure{"average_order_value", amountOf(reports.AverageOrderValue(t))},
 			figure{"total_items_sold", countOf(t.Units)},
 			figure{"total_discounts", amountOf(t.Discounts)},
 			figure{"total_tax", amountOf(t.Tax)},
 			figure{"gross_profit", amountOf(t.GrossProfit())},
-			figure{"gross_margin_percent", percentOf(t.MarginPercent())},
+			figure{"gross_margin_percent", percentOf(reports.MarginPercent(t))},
 			figure{"units_without_cost", countOf(t.UnitsWithoutCost)})),
 		Days(s),
 		newSheet("Channels", []column[reports.ChannelSums]{
@@ -95,7 +95,7 @@ func Products(rows Rows[reports.ProductSums]) Sheet {
 		{"revenue", 16, func(p reports.ProductSums) cell { return amountOf(p.Revenue) }},
 		{"cost_total", 16, func(p reports.ProductSums) cell { return amountOf(p.Cost) }},
 		{"gross_profit", 16, func(p reports.ProductSums) cell { return amountOf(p.GrossProfit()) }},
-		{"margin_percent", 16, func(p reports.ProductSums) cell { return percentOf(p.MarginPercent()) }},
+		{"margin_percent", 16, func(p reports.ProductSums) cell { return percentOf(reports.MarginPercent(p.Sums)) }},
 		{"units_without_cost", 20, func(p reports.ProductSums) cell { return countOf(p.UnitsWithoutCost) }},
 	}, rows)
 }
@@ -107,7 +107,7 @@ func Channels(c reports.Channels) Sheet {
 		{"label", 30, func(c reports.ChannelSums) cell { return textOf(c.Label) }},
 		{"revenue", 16, func(c reports.ChannelSums) cell { return amountOf(c.Revenue) }},
 		{"orders", 10, func(c reports.ChannelSums) cell { return countOf(c.Orders) }},
-		{"average_order_value", 21, func(c reports.ChannelSums) cell { return amountOf(c.AverageOrderValue()) }},
+		{"average_order_value", 21, func(c reports.ChannelSums) cell { return amountOf(reports.AverageOrderValue(c.Sums)) }},
 		{"percent_of_total", 18, func(c reports.ChannelSums) cell { return percentOf(c.PercentOfTotal) }},
 	}, each(c.Rows))
 }
@@ -127,7 +127,7 @@ func Customers(rows Rows[reports.CustomerSums], named bool) Sheet {
 		{"email", 34, func(c reports.CustomerSums) cell { return known(c.Email) }},
 		{"orders", 10, func(c reports.CustomerSums) cell { return countOf(c.Orders) }},
 		{"revenue", 16, func(c reports.CustomerSums) cell { return amountOf(c.Revenue) }},
-		{"average_order_value", 21, func(c reports.CustomerSums) cell { return amountOf(c.AverageOrderValue()) }},
+		{"average_order_value", 21, func(c reports.CustomerSums) cell { return amountOf(reports.AverageOrderValue(c.Sums)) }},
 		{"refunds", 16, func(c reports.CustomerSums) cell { return amountOf(c.Refunds) }},
 		{"first_order_at", 20, func(c reports.CustomerSums) cell { return momentOf(c.FirstOrderAt) }},
 		{"last_order_at", 20, func(c reports.CustomerSums) cell { return momentOf(c.LastOrderAt) }},

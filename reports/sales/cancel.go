@@ -7,7 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // Cancel takes an order and its refunds out of every report, from the days where
@@ -58,7 +60,7 @@ func (k *orderKnowledge) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) e
 	for i, l := range k.lines {
 		parts[i], lines[l.Line] = l.sold(), l
 	}
-	rollups.count(-1, tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums{orders: 1}, parts)
+	rollups.count(-1, tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, parts)
 	for _, r := range k.refunds {
 		var given []part
 		for _, s := range k.shares {
@@ -66,7 +68,7 @@ func (k *orderKnowledge) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) e
 				given = append(given, lines[s.Line].part(s.Amount))
 			}
 		}
-		rollups.count(-1, tenancy.DayOf(r.RefundedAt, zone), o.Channel, sums{refundCount: 1}, given)
+		rollups.count(-1, tenancy.DayOf(r.RefundedAt, zone), o.Channel, sums.Sums{RefundCount: 1}, given)
 	}
 	q.Queue(`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at) values ($1, $2, $3, $4)`, tenant, o.ID, o.PlacedAt, at)
 	rollups.queue(q, tenant)
@@ -75,11 +77,12 @@ func (k *orderKnowledge) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) e
 
 // sold is what the line added to the rollups when it was sold.
 func (l storedLine) sold() part {
-	p := part{l.SoldID, id(l.CategoryID), id(l.SellerID), sums{
-		items: 1, units: l.Quantity, revenue: l.net(), discounts: l.Discount, tax: l.Tax, cost: l.Quantity * int64(or(l.UnitCost, 0)),
+	p := part{l.SoldID, id(l.CategoryID), id(l.SellerID), sums.Sums{
+		Items: 1, Units: l.Quantity, Revenue: money.Cents(l.net()), Discounts: money.Cents(l.Discount),
+		Tax: money.Cents(l.Tax), Cost: money.Cents(l.Quantity) * or(l.UnitCost, 0),
 	}}
 	if l.UnitCost == nil {
-		p.unitsWithoutCost = l.Quantity
+		p.UnitsWithoutCost = l.Quantity
 	}
 	return p
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -58,7 +59,7 @@ func (f Filter) count(tenant tenancy.ID) (string, []any) {
 		where, args := f.conditions(tenant)
 		return `select count(*) from orders o where ` + where, args
 	}
-	placed, cancelled, args := `select coalesce(sum(orders), 0) from sales_rollups where tenant_id = $1 and kind = 1`,
+	placed, cancelled, args := `select coalesce(sum(orders), 0) from sales_rollups where tenant_id = $1 and kind = `+sums.ByDay.SQL(),
 		`select count(*) from cancellations x where x.tenant_id = $1`, []any{tenant}
 	if f.Channel != "" {
 		placed += ` and channel = $2`

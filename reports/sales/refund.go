@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -162,7 +163,7 @@ const ordersOf = `
 
 // part is what a share of a refund adds to the rollups.
 func (l storedLine) part(amount int64) part {
-	return part{l.SoldID, id(l.CategoryID), id(l.SellerID), sums{refunds: amount}}
+	return part{l.SoldID, id(l.CategoryID), id(l.SellerID), sums.Sums{Refunds: money.Cents(amount)}}
 }
 
 func (l storedLine) net() int64 { return l.Quantity*l.UnitPrice - l.Discount }
@@ -262,7 +263,7 @@ func (w *refundWriting) add(id int64, o *storedOrder, r Refund, at time.Time, co
 		parts = append(parts, lines[i].part(share))
 	}
 	if o.CancelledAt == nil {
-		w.rollups.count(1, tenancy.DayOf(at, w.zone), o.Channel, sums{refundCount: 1}, parts)
+		w.rollups.count(1, tenancy.DayOf(at, w.zone), o.Channel, sums.Sums{RefundCount: 1}, parts)
 	}
 }
 

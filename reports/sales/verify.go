@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -20,19 +21,9 @@ type Difference struct {
 	Facts  string
 }
 
-// figures are the columns of sales_rollups that hold sums, and whether they are
-// money.
-var figures = []struct {
-	column string
-	money  bool
-}{
-	{"orders", false}, {"items", false}, {"units", false}, {"units_without_cost", false},
-	{"revenue", true}, {"discounts", true}, {"tax", true}, {"cost", true}, {"refund_count", false}, {"refunds", true},
-}
-
 // truth computes the rollups of the days $2, which begin at $3 and end at $4, from
 // the facts: the definition that deltas follow step by step, in one piece.
-const truth = `
+var truth = `
 	day as (
 		select * from unnest($2::date[], $3::timestamptz[], $4::timestamptz[]) d (day, begins, ends)
 	), sold as (
@@ -69,25 +60,24 @@ const truth = `
 		  ) both_sides
 		 group by kind, day, channel, key
 	), stored as (
-		select kind, day, channel, key, ` + rollupColumns + `
+		select kind, day, channel, key, ` + sums.List + `
 		  from sales_rollups
 		 where tenant_id = $1 and day between $5 and $6
 	), difference as (
-		select coalesce(t.kind, s.kind) as kind, coalesce(t.day, s.day) as day, coalesce(t.channel, s.channel) as channel, coalesce(t.key, s.key) as key,
-		       array[` + storedColumns + `] as stored, array[` + truthColumns + `] as facts
+		select kind, day, channel, key, array[` + storedColumns + `] as stored, array[` + truthColumns + `] as facts,
+		       ` + sums.Expand(`coalesce(t.{}, 0) - coalesce(s.{}, 0) as {}`) + `
 		  from truth t
 		  full join stored s using (kind, day, channel, key)
 		 where (` + storedColumns + `) is distinct from (` + truthColumns + `)
 	)`
 
-const (
+var (
 	// kinds are the rollups that a line reaches.
-	kinds = `values (1::smallint, s.day, s.channel, 0::bigint), (2, s.day, s.channel, s.category_id), (3, s.day, s.channel, s.seller_id),
-		(4, date_trunc('month', s.day::timestamp)::date, '', s.sold_id)`
-	storedColumns = `coalesce(s.orders, 0), coalesce(s.items, 0), coalesce(s.units, 0), coalesce(s.units_without_cost, 0), coalesce(s.revenue, 0),
-		coalesce(s.discounts, 0), coalesce(s.tax, 0), coalesce(s.cost, 0), coalesce(s.refund_count, 0), coalesce(s.refunds, 0)`
-	truthColumns = `coalesce(t.orders, 0), coalesce(t.items, 0), coalesce(t.units, 0), coalesce(t.units_without_cost, 0), coalesce(t.revenue, 0),
-		coalesce(t.discounts, 0), coalesce(t.tax, 0), coalesce(t.cost, 0), coalesce(t.refund_count, 0), coalesce(t.refunds, 0)`
+	kinds = `values (` + sums.ByDay.SQL() + `::smallint, s.day, s.channel, 0::bigint), (` + sums.ByCategory.SQL() + `, s.day, s.channel, s.category_id),
+		(` + sums.BySeller.SQL() + `, s.day, s.channel, s.seller_id),
+		(` + sums.ByProduct.SQL() + `, date_trunc('month', s.day::timestamp)::date, '', s.sold_id)`
+	storedColumns = sums.Expand(`coalesce(s.{}, 0)`)
+	truthColumns  = sums.Expand(`coalesce(t.{}, 0)`)
 )
 
 // months are those that have a sale, a refund or a rollup. No statement takes in
@@ -198,20 +188,20 @@ func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]Dif
 
 func verifyRollups(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, error) {
 	type row struct {
-		Kind          int16
+		Kind          sums.RollupKind
 		Day           time.Time
 		Channel       string
 		Key           int64
 		Stored, Facts []int64
 	}
-	rows, _ := tx.Query(ctx, `with `+truth+` select * from difference order by kind, day, channel, key`, args...) // CollectRows returns its error
+	rows, _ := tx.Query(ctx, `with `+truth+` select kind, day, channel, key, stored, facts from difference order by kind, day, channel, key`, args...) // CollectRows returns its error
 	differing, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	var found []Difference
 	for _, r := range differing {
 		what := rollup{r.Kind, r.Day, r.Channel, r.Key}.String()
-		for i, f := range figures {
+		for i, c := range sums.Columns() {
 			if r.Stored[i] != r.Facts[i] {
-				found = append(found, Difference{what, f.column, amount(r.Stored[i], f.money), amount(r.Facts[i], f.money)})
+				found = append(found, Difference{what, c.Name, amount(r.Stored[i], c.Money), amount(r.Facts[i], c.Money)})
 			}
 		}
 	}
@@ -221,11 +211,11 @@ func verifyRollups(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, er
 // String names the rollup to a person.
 func (r rollup) String() string {
 	switch day := r.day.Format(time.DateOnly); r.kind {
-	case byCategory:
+	case sums.ByCategory:
 		return fmt.Sprintf("rollup of day %s, channel %s, category %d", day, r.channel, r.key)
-	case bySeller:
+	case sums.BySeller:
 		return fmt.Sprintf("rollup of day %s, channel %s, seller %d", day, r.channel, r.key)
-	case byProduct:
+	case sums.ByProduct:
 		return fmt.Sprintf("rollup of month %s, sold product %d", r.day.Format("2006-01"), r.key)
 	default:
 		return fmt.Sprintf("rollup of day %s, channel %s", day, r.channel)
@@ -241,7 +231,7 @@ func amount(n int64, isMoney bool) string {
 
 // differing is a query for sums that are stored with a fact and do not agree with
 // its parts.
-func differing(ctx context.Context, tx pgx.Tx, what string, columns []int, sql string, args []any) ([]Difference, error) {
+func differing(ctx context.Context, tx pgx.Tx, what string, columns []string, sql string, args []any) ([]Difference, error) {
 	type row struct {
 		Number        string
 		Stored, Facts []int64
@@ -251,8 +241,9 @@ func differing(ctx context.Context, tx pgx.Tx, what string, columns []int, sql s
 	var found []Difference
 	for _, r := range all {
 		for i, c := range columns {
-			if f := figures[c]; r.Stored[i] != r.Facts[i] {
-				found = append(found, Difference{what + " " + r.Number, f.column, amount(r.Stored[i], f.money), amount(r.Facts[i], f.money)})
+			if r.Stored[i] != r.Facts[i] {
+				money := sums.IsMoney(c)
+				found = append(found, Difference{what + " " + r.Number, c, amount(r.Stored[i], money), amount(r.Facts[i], money)})
 			}
 		}
 	}
@@ -260,7 +251,7 @@ func differing(ctx context.Context, tx pgx.Tx, what string, columns []int, sql s
 }
 
 func verifyOrders(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, error) {
-	return differing(ctx, tx, "order", []int{1, 2, 3, 4, 5, 6, 7}, `
+	return differing(ctx, tx, "order", []string{"items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost"}, `
 		select o.number, array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost] as stored, i.facts
 		  from orders o
 		 cross join lateral (
@@ -288,7 +279,7 @@ func verifyCancellations(ctx context.Context, tx pgx.Tx, args []any) ([]Differen
 }
 
 func verifyRefunds(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, error) {
-	return differing(ctx, tx, "refund", []int{9}, `
+	return differing(ctx, tx, "refund", []string{"refunds"}, `
 		select r.id::text as number, array[r.amount] as stored, array[s.facts] as facts
 		  from refunds r
 		 cross join lateral (
@@ -339,8 +330,7 @@ func (s *Store) Mend(ctx context.Context, tenant tenancy.ID) (changed int64, err
 func mend(ctx context.Context, tx pgx.Tx, args []any) (int64, error) {
 	tag, err := tx.Exec(ctx, `
 		with `+truth+addRollups+`
-		select $1, kind, day, channel, key, facts[1] - stored[1], facts[2] - stored[2], facts[3] - stored[3], facts[4] - stored[4],
-		       facts[5] - stored[5], facts[6] - stored[6], facts[7] - stored[7], facts[8] - stored[8], facts[9] - stored[9], facts[10] - stored[10]
+		select $1, kind, day, channel, key, `+sums.List+`
 		  from difference
 		 order by kind, day, channel, key`+onRollup, args...)
 	return tag.RowsAffected(), err

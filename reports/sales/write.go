@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -50,11 +51,12 @@ func (o Order) lines(sold map[string]soldProduct) ([]line, tenancy.InvalidError)
 
 // part is what the line adds to the rollups.
 func (l line) part() part {
-	p := part{*l.SoldID, id(l.CategoryID), id(l.SellerID), sums{
-		items: 1, units: l.quantity, revenue: l.net, discounts: l.discount, tax: l.tax, cost: l.all,
+	p := part{*l.SoldID, id(l.CategoryID), id(l.SellerID), sums.Sums{
+		Items: 1, Units: l.quantity, Revenue: money.Cents(l.net), Discounts: money.Cents(l.discount),
+		Tax: money.Cents(l.tax), Cost: money.Cents(l.all),
 	}}
 	if l.unitCost == nil {
-		p.unitsWithoutCost = l.quantity
+		p.UnitsWithoutCost = l.quantity
 	}
 	return p
 }
@@ -98,27 +100,27 @@ func newWriting(tenant tenancy.ID, zone *time.Location) *writing {
 }
 
 func (w *writing) add(id int64, o Order, content []byte, lines []line) {
-	var total sums
+	var total sums.Sums
 	parts := make([]part, len(lines))
 	for i, l := range lines {
 		parts[i] = l.part()
-		total.add(parts[i].sums, 1)
+		total.Add(parts[i].Sums)
 		w.items.add(id, int32(i+1), o.PlacedAt, l)
 	}
 	w.orders.add(id, o, content, total)
 	w.channels = append(w.channels, o.Channel)
-	w.rollups.count(1, tenancy.DayOf(o.PlacedAt, w.zone), o.Channel, sums{orders: 1}, parts)
+	w.rollups.count(1, tenancy.DayOf(o.PlacedAt, w.zone), o.Channel, sums.Sums{Orders: 1}, parts)
 }
 
-func (c *orderColumns) add(id int64, o Order, content []byte, s sums) {
+func (c *orderColumns) add(id int64, o Order, content []byte, s sums.Sums) {
 	var customer *string
 	if o.Customer != nil {
 		customer = &o.Customer.ID
 	}
 	c.id, c.number, c.content = append(c.id, id), append(c.number, o.Number), append(c.content, content)
 	c.placedAt, c.channel, c.customer = append(c.placedAt, o.PlacedAt), append(c.channel, o.Channel), append(c.customer, customer)
-	c.items, c.units, c.unitsWithoutCost = append(c.items, int32(s.items)), append(c.units, s.units), append(c.unitsWithoutCost, s.unitsWithoutCost)
-	c.revenue, c.discounts, c.tax, c.cost = append(c.revenue, s.revenue), append(c.discounts, s.discounts), append(c.tax, s.tax), append(c.cost, s.cost)
+	c.items, c.units, c.unitsWithoutCost = append(c.items, int32(s.Items)), append(c.units, s.Units), append(c.unitsWithoutCost, s.UnitsWithoutCost)
+	c.revenue, c.discounts, c.tax, c.cost = append(c.revenue, int64(s.Revenue)), append(c.discounts, int64(s.Discounts)), append(c.tax, int64(s.Tax)), append(c.cost, int64(s.Cost))
 }
 
 func (c *itemColumns) add(order int64, n int32, placedAt time.Time, l line) {

@@ -1,0 +1,140 @@
+// Package sums defines the sums that the rollups store and that every report is
+// computed from.
+//
+// The columns are listed once, in columns. SQL lists, query arguments, scan
+// destinations and arithmetic are derived from that list. Add a sum as a field of
+// Sums and a line of columns.
+package sums
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// Sums are the sums of one group of sales. Cancelled orders are not included.
+// Orders, items and their amounts belong to the day of placed_at, refunds to the
+// day of refunded_at.
+type Sums struct {
+	Orders           int64
+	Items            int64 // lines
+	Units            int64 // pieces
+	UnitsWithoutCost int64
+	Revenue          money.Cents // quantity × unit price − discounts
+	Discounts        money.Cents
+	Tax              money.Cents
+	Cost             money.Cents
+	RefundCount      int64
+	Refunds          money.Cents
+}
+
+// Column is a sum as a column of sales_rollups.
+type Column struct {
+	Name  string
+	Money bool // in cents
+	field func(*Sums) *int64
+}
+
+var columns = []Column{
+	{"orders", false, func(s *Sums) *int64 { return &s.Orders }},
+	{"items", false, func(s *Sums) *int64 { return &s.Items }},
+	{"units", false, func(s *Sums) *int64 { return &s.Units }},
+	{"units_without_cost", false, func(s *Sums) *int64 { return &s.UnitsWithoutCost }},
+	{"revenue", true, func(s *Sums) *int64 { return (*int64)(&s.Revenue) }},
+	{"discounts", true, func(s *Sums) *int64 { return (*int64)(&s.Discounts) }},
+	{"tax", true, func(s *Sums) *int64 { return (*int64)(&s.Tax) }},
+	{"cost", true, func(s *Sums) *int64 { return (*int64)(&s.Cost) }},
+	{"refund_count", false, func(s *Sums) *int64 { return &s.RefundCount }},
+	{"refunds", true, func(s *Sums) *int64 { return (*int64)(&s.Refunds) }},
+}
+
+// Columns returns the columns in their fixed order.
+func Columns() []Column { return columns }
+
+// IsMoney reports whether a column holds cents.
+func IsMoney(column string) bool {
+	return slices.ContainsFunc(columns, func(c Column) bool { return c.Name == column && c.Money })
+}
+
+// List names the columns in SQL: orders, items, …
+var List = Expand(`{}`)
+
+// Totals adds up each column of a relation in SQL, under the column's name.
+var Totals = Expand(`coalesce(sum({}), 0)::bigint as {}`)
+
+// Expand repeats an SQL expression for each column, with the name of the column
+// for {}: Expand("t.{} - s.{}") is "t.orders - s.orders, t.items - s.items, …".
+func Expand(sql string) string {
+	expressions := make([]string, len(columns))
+	for i, c := range columns {
+		expressions[i] = strings.ReplaceAll(sql, "{}", c.Name)
+	}
+	return strings.Join(expressions, ", ")
+}
+
+// Parameters returns the SQL parameters for Arrays; the first is number first.
+func Parameters(first int) string {
+	parameters := make([]string, len(columns))
+	for i := range columns {
+		parameters[i] = "$" + strconv.Itoa(first+i) + "::bigint[]"
+	}
+	return strings.Join(parameters, ", ")
+}
+
+// Arrays returns an []int64 for each column, as arguments of unnest.
+func Arrays(rows []Sums) []any {
+	arrays := make([]any, len(columns))
+	for i, c := range columns {
+		array := make([]int64, len(rows))
+		for j := range rows {
+			array[j] = *c.field(&rows[j])
+		}
+		arrays[i] = array
+	}
+	return arrays
+}
+
+// Destinations returns the fields in the order of List, for Scan.
+func (s *Sums) Destinations() []any {
+	fields := make([]any, len(columns))
+	for i, c := range columns {
+		fields[i] = c.field(s)
+	}
+	return fields
+}
+
+// Add adds the sums of another group. It panics if a sum needs more than 64 bits:
+// an error is better than a wrong figure. PostgreSQL does the same.
+func (s *Sums) Add(o Sums) {
+	for _, c := range columns {
+		a, b := c.field(s), *c.field(&o)
+		sum := *a + b
+		if (sum < *a) != (b < 0) {
+			panic("sums: " + c.Name + " needs more than 64 bits")
+		}
+		*a = sum
+	}
+}
+
+// Sub subtracts the sums of another group. It panics like Add.
+func (s *Sums) Sub(o Sums) {
+	for _, c := range columns {
+		a, b := c.field(s), *c.field(&o)
+		difference := *a - b
+		if (difference > *a) != (b < 0) {
+			panic("sums: " + c.Name + " needs more than 64 bits")
+		}
+		*a = difference
+	}
+}
+
+// Empty reports whether the group has no orders, items and refunds.
+func (s Sums) Empty() bool { return s.Orders == 0 && s.Items == 0 && s.RefundCount == 0 }
+
+// Gross returns the value of the items before discounts.
+func (s Sums) Gross() money.Cents { return s.Revenue + s.Discounts }
+
+// GrossProfit returns revenue less cost.
+func (s Sums) GrossProfit() money.Cents { return s.Revenue - s.Cost }
