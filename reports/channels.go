@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // ChannelsQuery asks for the revenue by channel.
@@ -79,26 +79,18 @@ func channelRows(groups []answer) (rows []ChannelSums, total Sums) {
 	slices.SortFunc(rows, func(a, b ChannelSums) int {
 		return cmp.Or(cmp.Compare(b.Revenue, a.Revenue), cmp.Compare(a.Channel, b.Channel))
 	})
-	shareOut(rows, total)
+	setPercentages(rows)
 	return rows, total
 }
 
-// shareOut sets what each row has of the revenue, in hundredths of a percent. What
-// rounding down leaves goes to the largest remainders, of equal ones to the
-// earlier row.
-func shareOut(rows []ChannelSums, total Sums) {
-	if total.Revenue == 0 {
-		return
+// setPercentages sets PercentOfTotal of each row. The percentages add up to 100.00,
+// or are all zero if the revenue of all rows is.
+func setPercentages(rows []ChannelSums) {
+	revenues := make([]money.Cents, len(rows))
+	for i, row := range rows {
+		revenues[i] = row.Revenue
 	}
-	left, remainders, places := Figure(10_000), make([]uint64, len(rows)), make([]int, len(rows))
-	for i := range rows {
-		high, low := bits.Mul64(uint64(rows[i].Revenue), 10_000)
-		share, remainder := bits.Div64(high, low, uint64(total.Revenue))
-		rows[i].PercentOfTotal, remainders[i], places[i] = Figure(share), remainder, i
-		left -= rows[i].PercentOfTotal
-	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(remainders[b], remainders[a]) })
-	for _, i := range places[:left] {
-		rows[i].PercentOfTotal++
+	for i, share := range money.Allocate(Figure(100_00), revenues) {
+		rows[i].PercentOfTotal = share
 	}
 }

@@ -40,12 +40,10 @@ func TestARatioIsWithinHalfOfItsExactValue(t *testing.T) {
 func TestSharesOfEqualChannelsGoToTheEarlier(t *testing.T) {
 	t.Parallel()
 	rows := []ChannelSums{{Channel: "a"}, {Channel: "b"}, {Channel: "c"}}
-	var total Sums
 	for i := range rows {
 		rows[i].Revenue = 100
-		total.Add(rows[i].Sums)
 	}
-	shareOut(rows, total)
+	setPercentages(rows)
 	if rows[0].PercentOfTotal != 3334 || rows[1].PercentOfTotal != 3333 || rows[2].PercentOfTotal != 3333 {
 		t.Errorf("the shares are %v, want 33.34, 33.33 and 33.33", rows)
 	}

@@ -1,6 +1,7 @@
 package sales
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +48,15 @@ func (o Order) lines(sold map[string]soldProduct) ([]line, tenancy.InvalidError)
 		lines[i].tax = share
 	}
 	return lines, faults
+}
+
+// spread divides an amount of an order over its lines by their net values, or by
+// their quantities if all net values are zero.
+func spread(amount int64, nets, quantities []int64) []int64 {
+	if !slices.ContainsFunc(nets, func(net int64) bool { return net > 0 }) {
+		return money.Allocate(amount, quantities)
+	}
+	return money.Allocate(amount, nets)
 }
 
 // part is what the line adds to the rollups.
