@@ -1,16 +1,16 @@
 # Every target with a comment after ## is listed by `make help`.
 
-# Root's shell often lacks the folder that Go's own installer uses.
+# The directory that Go's installer uses is often missing from root's PATH.
 export PATH := $(PATH):/usr/local/go/bin
 
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GOBUILD := go build -trimpath -buildvcs=false
 
-# What the private servers need, less what the environment brings.
+# Packages for the private servers. A server named in the environment needs none.
 RUN_NEEDS  := $(if $(DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis)
 TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis) chromium
 
-# How long each fuzz target runs.
+# Duration of each fuzz target.
 FUZZTIME := 30s
 
 .DEFAULT_GOAL := help
@@ -19,20 +19,20 @@ FUZZTIME := 30s
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
 
-run: build ## start private servers, make the demo shop and serve it
+run: build ## start private servers, create the demo shop and serve it
 	@sh deploy/local/install.sh $(RUN_NEEDS)
 	@exec bin/storeroom dev
 
 build: go ## build bin/storeroom
 	$(GOBUILD) -ldflags '-X main.version=$(VERSION)' -o bin/storeroom ./cmd/storeroom
 
-# The limiter's tests come first and alone: they need a Redis that answers within
-# 50 ms, which it does not while the rest keeps every processor busy.
-test: test-servers ## run all tests against throw-away servers
+# The limiter's tests run first and alone, because they need Redis to answer within
+# 50 ms, which fails while other tests use all CPUs.
+test: test-servers ## run all tests against temporary servers
 	exec bin/with-servers sh -c 'go test ./ratelimit && exec go test ./...'
 
-# Each package alone: these tests measure time. What they measure is printed.
-test-ops: go ## run the heavy tests too: servers killed under load, a rolling restart, a cluster (10 minutes)
+# One package at a time, because these tests measure and print times.
+test-ops: go ## run the operational tests: servers killed under load, rolling restart, Redis Cluster (10 minutes)
 	@sh deploy/local/install.sh postgresql redis haproxy prometheus shellcheck systemd
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
 	exec bin/with-servers go test -tags ops -p 1 -count=1 -v -timeout 20m ./cmd/storeroom/ops ./ratelimit ./deploy/...
@@ -40,21 +40,21 @@ test-ops: go ## run the heavy tests too: servers killed under load, a rolling re
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
 
-screenshots: test-servers ## write pictures of every settings page to .local/screenshots
+screenshots: test-servers ## write screenshots of every settings page to .local/screenshots
 	@exec bin/with-servers go test -count=1 -run '^TestEveryPage$$' ./api/settings/browser -screenshots '$(CURDIR)/.local/screenshots'
 
-bench: build ## measure on a million products and two million orders (10 minutes; the first time 6 more): make bench BENCH='-run ^get -clients 8'
+bench: build ## run benchmarks on 1,000,000 products and 2,000,000 orders (10 minutes, 6 more the first time): make bench BENCH='-run ^get -clients 8'
 	@sh deploy/local/install.sh postgresql redis
 	@$(GOBUILD) -o bin/bench ./cmd/bench
 	@exec bin/bench $(BENCH)
 
-check: go ## gofmt, vet, staticcheck and the import arrows
+check: go ## gofmt, vet, staticcheck and the import rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	go vet -tags ops ./...
 	go tool staticcheck -tags ops ./...
 	go test -run '^TestImportArrows$$' ./cmd/storeroom
 
-vuln: go ## look for known vulnerabilities (needs the network)
+vuln: go ## check for known vulnerabilities (needs the network)
 	go tool govulncheck ./...
 
 fuzz: test-servers ## run each fuzz target for FUZZTIME (30s)
@@ -62,7 +62,7 @@ fuzz: test-servers ## run each fuzz target for FUZZTIME (30s)
 		bin/with-servers go test -tags fuzz -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
 	done
 
-# The program itself, not `go run`, which would not pass a signal on.
+# Not `go run`, which does not forward signals.
 test-servers: go
 	@sh deploy/local/install.sh $(TEST_NEEDS)
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run

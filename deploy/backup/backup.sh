@@ -1,15 +1,14 @@
 #!/bin/sh
 # Writes one dump of the database: backup.sh DIRECTORY
 #
-# Which database and as whom is libpq's own to say: PGHOST, PGPORT, PGDATABASE,
-# PGUSER, PGPASSFILE, PGSSLMODE, PGSERVICE. So no password is ever an argument,
-# where other users of the machine could read it. The role is storeroom_backup of
-# README.md beside this file.
+# The connection is set by libpq variables: PGHOST, PGPORT, PGDATABASE, PGUSER,
+# PGPASSFILE, PGSSLMODE, PGSERVICE. Passwords are never arguments, because other users of
+# the machine can read those. The role is storeroom_backup (see README.md).
 #
-#   BACKUP_KEEP    how many dumps stay (default 14)
-#   TEXTFILE_DIR   where node_exporter reads textfiles; empty: no metric is written
+#   BACKUP_KEEP    number of dumps to keep (default 14)
+#   TEXTFILE_DIR   directory of node_exporter's textfile collector; empty: no metric
 #
-# A dump that did not end well leaves nothing behind and deletes nothing.
+# A failed dump leaves no file behind and deletes no older dump.
 set -eu
 umask 077
 
@@ -39,9 +38,9 @@ partial=$directory/.$name.partial
 trap 'rm -f "$partial" "$partial.sha256"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# pg_dump asks for row_security = off: a role that the policies hold gets an error
-# here and never a dump without rows. A lock that is not to be had soon is a
-# migration: another time is better than everybody waiting behind us.
+# pg_dump sets row_security = off, so a role that is subject to the policies gets an error
+# instead of a dump without rows. The lock timeout prevents requests from waiting for us
+# while a migration holds a lock.
 pg_dump --format=custom --lock-wait-timeout=30s --file="$partial"
 pg_restore --list "$partial" >/dev/null # what was written can be read
 (cd "$directory" && sha256sum ".$name.partial" | sed "s/ .*/  $name/") >"$partial.sha256"
@@ -60,10 +59,10 @@ done
 if [ -n "${TEXTFILE_DIR:-}" ]; then
     metric=$TEXTFILE_DIR/storeroom_backup.prom
     cat >"$metric.$$" <<END
-# HELP storeroom_backup_last_success_timestamp_seconds When the last dump was written.
+# HELP storeroom_backup_last_success_timestamp_seconds Time of the last dump.
 # TYPE storeroom_backup_last_success_timestamp_seconds gauge
 storeroom_backup_last_success_timestamp_seconds $(date +%s)
-# HELP storeroom_backup_size_bytes How large the last dump is.
+# HELP storeroom_backup_size_bytes Size of the last dump.
 # TYPE storeroom_backup_size_bytes gauge
 storeroom_backup_size_bytes $(wc -c <"$directory/$name" | tr -d ' ')
 END

@@ -1,18 +1,16 @@
 #!/bin/sh
-# Brings a dump back into an empty database and proves it: restore.sh DUMP
+# Restores a dump into an empty database and verifies it: restore.sh DUMP
 #
-# Where to is libpq's own to say, as for backup.sh: PGHOST, PGPORT, PGDATABASE,
-# PGUSER, PGPASSFILE, PGSSLMODE. The role is storeroom_migrator; nobody has to be a
-# superuser. The roles and the empty database are there already, made by the SQL of
-# `storeroom migrate --print-roles`.
+# The connection is set by libpq variables, as for backup.sh: PGHOST, PGPORT, PGDATABASE,
+# PGUSER, PGPASSFILE, PGSSLMODE. The role is storeroom_migrator; no superuser is needed. The
+# SQL of `storeroom migrate --print-roles` creates the roles and the empty database.
 #
-#   STOREROOM      the program (default: storeroom, of the PATH)
-#   RESTORE_JOBS   how many tables are loaded at once (default 2)
-#   TEXTFILE_DIR   where node_exporter reads textfiles; empty: no metric is written
+#   STOREROOM      the program (default: storeroom in the PATH)
+#   RESTORE_JOBS   number of tables loaded in parallel (default 2)
+#   TEXTFILE_DIR   directory of node_exporter's textfile collector; empty: no metric
 #
-# It ends with exit code 0 when the schema is of this program's version and
-# `storeroom verify` agrees for every tenant. After a failure drop the database, and
-# begin with an empty one.
+# It exits with 0 if the schema has this program's version and `storeroom verify` succeeds
+# for every tenant. After a failure drop the database and start with an empty one.
 set -eu
 umask 077
 
@@ -36,8 +34,8 @@ sql() {
     psql --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 --command="$1"
 }
 
-# The program takes the server from the same variables, so that what is verified is
-# what was restored, whatever URL the environment holds.
+# The program uses the same variables, so that it verifies the restored database and not
+# another one named by a URL in the environment.
 storeroom() {
     DATABASE_ADMIN_URL=postgres:// "$program" "$@"
 }
@@ -60,17 +58,17 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 started=$(date +%s)
 
-# Foreign keys are checked as the owner, whom the forced policies hold too. So
-# row-level security is switched on last, when every key stands.
+# PostgreSQL checks foreign keys as the owner, to whom forced policies apply. Therefore
+# row-level security is enabled last, after all keys exist.
 pg_restore --list "$dump" >"$work/all"
 grep ' ROW SECURITY ' "$work/all" >"$work/policed"
 grep -v ' ROW SECURITY ' "$work/all" >"$work/rest"
 
-# Only who may create in a schema can be given a function there.
+# A role must have create on the schema before it can own a function in it.
 sql 'set role storeroom_owner; grant create on schema public to storeroom_search'
 pg_restore --role=storeroom_owner --dbname="$PGDATABASE" --exit-on-error --jobs="$jobs" --use-list="$work/rest" "$dump"
 pg_restore --role=storeroom_owner --dbname="$PGDATABASE" --exit-on-error --use-list="$work/policed" "$dump"
-# A dump that the owner made (README.md) was made while the policies were not forced.
+# In a dump made by the owner (README.md) the policies are not forced.
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 <<'END'
 set role storeroom_owner;
 select format('alter table %s force row level security', oid::regclass) from pg_class
@@ -91,7 +89,7 @@ echo "verified $(wc -l <"$work/tenants" | tr -d ' ') tenants; $(($(date +%s) - s
 if [ -n "${TEXTFILE_DIR:-}" ]; then
     metric=$TEXTFILE_DIR/storeroom_restore_test.prom
     cat >"$metric.$$" <<END
-# HELP storeroom_restore_test_last_success_timestamp_seconds When a dump was last restored and verified.
+# HELP storeroom_restore_test_last_success_timestamp_seconds Time of the last verified restore.
 # TYPE storeroom_restore_test_last_success_timestamp_seconds gauge
 storeroom_restore_test_last_success_timestamp_seconds $(date +%s)
 END

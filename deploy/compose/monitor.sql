@@ -1,3 +1,3 @@
--- Whose figures Prometheus shows: pg_monitor reads statistics and no table. DEMO ONLY.
+-- The role of postgres_exporter: pg_monitor reads statistics, no tables. DEMO ONLY.
 create role storeroom_monitor login password 'demo-monitor';
 grant pg_monitor to storeroom_monitor;

@@ -1,5 +1,5 @@
 -- The roles and the database, as `storeroom migrate --print-roles` prints them, with
--- passwords that everybody knows. DEMO ONLY.
+-- public passwords. DEMO ONLY.
 do $$ begin
     if not exists (select from pg_roles where rolname = 'storeroom_owner') then
         create role storeroom_owner nologin nosuperuser nocreatedb nocreaterole nobypassrls;

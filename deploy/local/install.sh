@@ -1,16 +1,16 @@
 #!/bin/sh
-# Installs what private servers and tests need:
+# Installs packages for private servers and tests:
 # install.sh [postgresql] [redis] [chromium] [haproxy] [prometheus] [shellcheck] [systemd]
 #
-# Says nothing and changes nothing where it is all there. Otherwise it installs
-# the distribution's packages, as root and with apt-get, and leaves none of
-# their own servers running and no cluster of theirs behind.
+# Prints and changes nothing if everything is installed. Otherwise it installs the
+# distribution's packages, as root with apt-get, and prevents them from starting servers or
+# creating a database cluster.
 set -eu
 
 min_postgres=15
 
-# postgres_at DIR: PostgreSQL of a supported version is there, with the
-# extensions that the schema uses.
+# postgres_at DIR succeeds if DIR contains a supported PostgreSQL with the extensions that
+# the schema uses.
 postgres_at() {
     [ -x "$1/postgres" ] && [ -x "$1/initdb" ] || return 1
     version=$("$1/postgres" --version 2>/dev/null | sed -n 's/.*(PostgreSQL) \([0-9]*\).*/\1/p')
@@ -44,17 +44,17 @@ have_chromium() {
     command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
 }
 
-# Debian keeps it where only an administrator's PATH looks.
+# Debian installs it in a directory that is only in root's PATH.
 have_haproxy() {
     command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ]
 }
 
-# Of Prometheus only the program is wanted that tests rules.
+# Only promtool is needed of Prometheus.
 have_prometheus() {
     command -v promtool >/dev/null
 }
 
-# Of systemd only the program is wanted that checks units.
+# Only systemd-analyze is needed of systemd.
 have_systemd() {
     command -v systemd-analyze >/dev/null
 }
@@ -112,8 +112,8 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     exit 1
 fi
 
-# While packages are installed, policy-rc.d forbids their servers to start, and
-# createcluster.conf forbids a first cluster. Both are put back as they were.
+# During the installation policy-rc.d prevents servers from starting and createcluster.conf
+# prevents a first cluster. Both are restored afterwards.
 policy=/usr/sbin/policy-rc.d
 cluster=/etc/postgresql-common/createcluster.conf
 
@@ -127,7 +127,7 @@ restore() {
         mv -f "$cluster.before-storeroom" "$cluster"
     fi
 }
-restore # what an install that was killed left
+restore # after an installation that was killed
 log=$(mktemp)
 trap 'restore; rm -f "$log"' EXIT
 trap 'exit 130' INT
@@ -138,7 +138,7 @@ printf '#!/bin/sh\n# storeroom: no server starts while it installs packages\nexi
 chmod 755 "$policy"
 
 export DEBIAN_FRONTEND=noninteractive
-# quiet_apt ARGUMENT...: apt-get, heard only where it fails.
+# quiet_apt ARGUMENT... runs apt-get and prints its output only if it fails.
 quiet_apt() {
     if ! apt-get -qq -o DPkg::Lock::Timeout=120 "$@" </dev/null >"$log" 2>&1; then
         cat "$log" >&2
@@ -155,10 +155,10 @@ if [ $need_postgres = yes ]; then
     cp -p "$cluster" "$cluster.before-storeroom"
     sed -i 's/^#* *create_main_cluster.*/create_main_cluster = false/' "$cluster"
 fi
-# shellcheck disable=SC2086 # one word a package
+# shellcheck disable=SC2086 # one word per package
 quiet_apt install -y --no-install-recommends $packages
 
-# Packages also enable their servers for the next start of the machine.
+# Packages also enable their servers at boot; disable them again.
 if [ -d /run/systemd/system ]; then
     [ $need_redis = no ] || systemctl --quiet disable redis-server
     [ $need_haproxy = no ] || systemctl --quiet disable haproxy
