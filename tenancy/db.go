@@ -67,8 +67,8 @@ type DB struct {
 
 // Open parses a connection string and connects. Timeouts of the server side are
 // set unless the string sets them: 10 s a statement, 2 s for a lock, 10 s idle in
-// a transaction.
-func Open(ctx context.Context, url string) (*DB, error) {
+// a transaction. Each change is applied to the settings of a connection last.
+func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
@@ -102,6 +102,9 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	config.ConnConfig.DialFunc = (&net.Dialer{
 		Timeout: cmp.Or(config.ConnConfig.ConnectTimeout, dialWithin), KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}).DialContext
+	for _, f := range change {
+		f(config.ConnConfig)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)

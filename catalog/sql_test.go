@@ -1,0 +1,167 @@
+package catalog_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// The golden files in testdata/sql show the SQL of every list as it is sent, and its
+// plan on 5,000 products next to 20,000 of another tenant.
+func TestTheSQLOfLists(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.mustSeed(t)
+	var (
+		golden  = tenancytest.NewSQL(t, s.database, *update)
+		tenant  = s.by.Tenant
+		january = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+		page    = catalog.Pages{Page: 2, PerPage: 20}
+	)
+	for name, f := range map[string]catalog.Filter{
+		"list_all":                {Order: catalog.Order{Descending: true}},
+		"list_by_sku":             {Order: catalog.Order{By: "sku"}},
+		"list_by_price":           {Order: catalog.Order{By: "price"}},
+		"list_status":             {Status: "active", Order: catalog.Order{By: "name", Descending: true}},
+		"list_category":           {CategoryID: new(int64(3))},
+		"list_seller":             {SellerID: new(int64(3))},
+		"list_warehouse":          {WarehouseID: new(int64(3))},
+		"list_tag":                {Tag: "tag 3", Order: catalog.Order{Descending: true}},
+		"list_tag_by_name":        {Tag: "tag 3", Order: catalog.Order{By: "name"}},
+		"list_tag_of_status":      {Tag: "tag 3", Status: "active"},
+		"list_created":            {CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
+		"list_updated_since":      {UpdatedSince: january},
+		"list_every_filter":       {Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january},
+		"search":                  {Search: "blue lamp"},
+		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: catalog.Order{By: "price"}},
+		"walk":                    {Walking: true, Order: catalog.Order{Descending: true}},
+		"walk_after":              {Walking: true, After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after_by_sku":       {Walking: true, Order: catalog.Order{By: "sku"}, After: &catalog.Position{Value: "SKU-00700", ID: 700}},
+		"walk_after_tag":          {Walking: true, Tag: "tag 3", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after_in_category":  {Walking: true, CategoryID: new(int64(3)), After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after_of_a_search":  {Walking: true, Search: "lamp", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"list_updated_and_status": {UpdatedSince: january, Status: "active"},
+	} {
+		f.Pages = page
+		golden.Golden(t, name, func(db *tenancy.DB) error {
+			_, err := catalog.New(db).List(t.Context(), tenant, f)
+			return err
+		})
+	}
+	golden.Golden(t, "export", func(db *tenancy.DB) error {
+		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, func(catalog.Product) error { return nil })
+	})
+	golden.Golden(t, "categories", func(db *tenancy.DB) error {
+		_, err := catalog.New(db).References(t.Context(), tenant, catalog.Categories, "name", catalog.Order{By: "name"}, page)
+		return err
+	})
+	golden.Golden(t, "ledger", func(db *tenancy.DB) error {
+		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, catalog.LedgerFilter{Pages: page})
+		return err
+	})
+	golden.Golden(t, "ledger_every_filter", func(db *tenancy.DB) error {
+		f := catalog.LedgerFilter{Type: "set", WarehouseID: new(int64(3)), From: january, Before: january.AddDate(0, 0, 2), Pages: page}
+		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, f)
+		return err
+	})
+	golden.Golden(t, "inventory", func(db *tenancy.DB) error {
+		_, err := catalog.New(db).Inventory(t.Context(), tenant, 700)
+		return err
+	})
+}
+
+// The golden files show the SQL of every write of a product and of stock.
+func TestTheSQLOfWrites(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.mustSeed(t)
+	golden := tenancytest.NewSQL(t, s.database, *update)
+	for _, write := range []struct {
+		name string
+		call func(*catalog.Store) error
+	}{
+		{"create", func(store *catalog.Store) error {
+			_, err := store.Create(t.Context(), s.by, product("new"), tenancy.InvalidError{})
+			return err
+		}},
+		{"patch", func(store *catalog.Store) error {
+			changes := catalog.Changes{Quantity: catalog.Value(int64(9)), Tags: catalog.Value([]string{"other"})}
+			_, err := store.Patch(t.Context(), s.by, 700, nil, changes, tenancy.InvalidError{})
+			return err
+		}},
+		{"upsert", func(store *catalog.Store) error {
+			rows := []catalog.Row{{Changes: product("upserted")}, {Changes: product("SKU-00700")}}
+			_, err := store.Upsert(t.Context(), s.by, rows)
+			return err
+		}},
+		{"adjust_add", adjust(t, s, "add")},
+		{"adjust_remove", adjust(t, s, "remove")},
+		{"adjust_set", adjust(t, s, "set")},
+		{"delete", func(store *catalog.Store) error { return store.Delete(t.Context(), s.by, 701, nil) }},
+	} {
+		golden.Golden(t, write.name, func(db *tenancy.DB) error { return write.call(catalog.New(db)) })
+	}
+}
+
+func adjust(t *testing.T, s shop, kind string) func(*catalog.Store) error {
+	return func(store *catalog.Store) error {
+		request := catalog.AdjustRequest{Type: catalog.Value(kind), Quantity: catalog.Value(int64(3))}
+		_, _, err := store.Adjust(t.Context(), s.by, 700, request, tenancy.InvalidError{})
+		return err
+	}
+}
+
+// mustSeed inserts 5,000 products with their stock, ledger and tags, and 20,000
+// products of another tenant. The rows are the same in every run.
+func (s shop) mustSeed(t testing.TB) {
+	t.Helper()
+	super := s.database.MustSuper(t)
+	for _, tenant := range []struct {
+		id       tenancy.ID
+		products int
+	}{{s.by.Tenant, 5_000}, {s.database.MustTenant(t, "other").ID, 20_000}} {
+		for _, kind := range []string{"categories", "sellers", "warehouses"} {
+			statement := `insert into ` + kind + ` (tenant_id, name) select $1, 'Name ' || n from generate_series(1, 9) n`
+			if _, err := super.Exec(t.Context(), statement, tenant.id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := super.Exec(t.Context(), seedProducts, tenant.id, tenant.products); err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range seed {
+			if _, err := super.Exec(t.Context(), statement, tenant.id); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+	}
+}
+
+const seedProducts = `
+	insert into products (tenant_id, sku, name, price, status, condition, quantity, category_id, seller_id,
+	                      warehouse_id, tags, search, created_at, updated_at, changed_at)
+	select $1::bigint, sku, name, n % 500, (array['active', 'draft'])[1 + n % 2], 'new', 7, c.id, s.id,
+	       w.id, array['tag ' || n % 20], ' ' || lower(name || ' ' || sku), created, created, created
+	  from (select n, 'SKU-' || lpad(n::text, 5, '0') as sku,
+	               (array['Red', 'Green', 'Blue'])[1 + n % 3] || ' ' || (array['lamp', 'desk'])[1 + n % 2] || ' ' || n as name,
+	               timestamptz '2026-01-01Z' + n * interval '90 seconds' as created
+	          from generate_series(1, $2::int) n) p
+	  join (select id, row_number() over (order by id) from categories where tenant_id = $1) c (id, place) on c.place = 1 + n % 9
+	  join (select id, row_number() over (order by id) from sellers where tenant_id = $1) s (id, place) on s.place = 1 + n % 7
+	  join (select id, row_number() over (order by id) from warehouses where tenant_id = $1) w (id, place) on w.place = 1 + n % 5
+	 order by n`
+
+var seed = []string{`
+	insert into stock (tenant_id, product_id, warehouse_id, quantity)
+	select tenant_id, id, warehouse_id, quantity from products where tenant_id = $1`, `
+	insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, created_at)
+	select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, created_at from products where tenant_id = $1 order by id`, `
+	insert into product_tags (tenant_id, tag, created_at, product_id)
+	select tenant_id, unnest(tags), created_at, id from products where tenant_id = $1`,
+}
