@@ -170,11 +170,11 @@ func TestOrdersThatBreakARule(t *testing.T) {
 		`"items":[{"sku":"A","quantity":1,"unit_price":1},{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}]}`
 	const required, moment, early, text = `"is required"`, `"must be a time of RFC 3339, such as 2026-03-01T09:30:00Z"`, `"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
 	const decimal, fraction, amount, long = `"must be a decimal number"`, `"must not have more than two fraction digits"`, `"must be between 0 and 9999999999.99"`, `"must have at most 255 characters"`
-	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not hold control characters"`, `"must be one JSON object: it is another JSON value"`
+	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not contain control characters"`, `"must be one JSON object: it is another JSON value"`
 	calls := []call{}
 	for part, faults := range map[string]map[string]string{
 		`"number":"1",`: {``: `"number":[` + required, `"number":null,`: `"number":[` + required, `"number":1,`: `"number":[` + text, `"number":" ",`: `"number":["must not be empty"`, `"number":"..",`: `"number":["must not be . or .."`,
-			`"number":"a\nb",`: `"number":[` + control, `"number":"a\u0000b",`: `"number":["must not hold NUL`, `"number":"\ud800",`: `"number":["must not hold half`, `"number":"` + strings.Repeat("ü", 101) + `",`: `"number":["must have at most 100 characters"`},
+			`"number":"a\nb",`: `"number":[` + control, `"number":"a\u0000b",`: `"number":["must not contain NUL`, `"number":"\ud800",`: `"number":["must not contain half`, `"number":"` + strings.Repeat("ü", 101) + `",`: `"number":["must have at most 100 characters"`},
 		`"placed_at":"2026-03-01T09:30:00Z",`: {``: `"placed_at":[` + required, `"placed_at":null,`: `"placed_at":[` + required, `"placed_at":1772357400,`: `"placed_at":[` + moment},
 		`"2026-03-01T09:30:00Z"`: {`""`: `"placed_at":[` + moment, `"2026-03-01"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00"`: `"placed_at":[` + moment, `"2026-02-30T09:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01 09:30:00Z"`: `"placed_at":[` + moment,
 			`"2026-03-01T9:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00,5Z"`: `"placed_at":[` + moment, `"2026-03-01T24:00:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+0100"`: `"placed_at":[` + moment, `"Sun, 01 Mar 2026 09:30:00 GMT"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00Z "`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+24:00"`: `"placed_at":[` + moment,

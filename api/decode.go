@@ -362,7 +362,7 @@ func parseText(raw json.RawMessage) (string, string) {
 	case raw[0] != '"':
 		return "", "must be a string"
 	case loneSurrogate(raw):
-		return "", "must not hold half of a surrogate pair"
+		return "", "must not contain half of a surrogate pair"
 	}
 	text := unquote(raw)
 	return text, unstorable(text)
@@ -384,7 +384,7 @@ func unstorable(text string) string {
 	case !utf8.ValidString(text):
 		return "must be valid UTF-8"
 	case strings.ContainsRune(text, 0):
-		return "must not hold NUL characters"
+		return "must not contain NUL characters"
 	}
 	return ""
 }

@@ -105,7 +105,7 @@ func TestRefundsThatBreakARule(t *testing.T) {
 		`{"amount":1,"refunded_at":"9999-12-31T23:59:59Z"}`:           `"refunded_at":["must be between`,
 		`{"amount":1,"reference":""}`:                                 `"reference":["must not be empty"]`,
 		`{"amount":1,"reference":7}`:                                  `"reference":["must be a string"]`,
-		`{"amount":1,"reference":"a\u0000"}`:                          `"reference":["must not hold NUL characters"]`,
+		`{"amount":1,"reference":"a\u0000"}`:                          `"reference":["must not contain NUL characters"]`,
 		`{"amount":1,"reference":"` + strings.Repeat("x", 256) + `"}`: `"reference":["must have at most 255 characters"]`,
 		`{"amount":"x","refunded_at":1,"reference":[],"id":1}`:        `"details":{"amount":["must be a decimal number"],"id":["is not a known field"],"reference":["must be a string"],"refunded_at":["must be`,
 	} {

@@ -154,7 +154,7 @@ func TestAPersonMakesAKeyThatOpensTheAPI(t *testing.T) {
 	slug, email := fmt.Sprintf("till-%x", rand.Uint64()), fmt.Sprintf("ann@%x.example", rand.Uint64())
 	tenant := a.MustTenant(t, slug, withLimit(1000))
 	const password = "correct horse battery"
-	if _, err := tenancy.CreateUser(t.Context(), a.Admin, tenant.ID, email, tenancy.Owner, password); err != nil {
+	if _, err := people.New(a.Admin).CreateMember(t.Context(), tenant.ID, email, people.Owner, password); err != nil {
 		t.Fatal(err)
 	}
 	_, cookie := a.page(t, "POST", "/settings/sign-in", "", url.Values{"email": {email}, "password": {password}})

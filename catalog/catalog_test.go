@@ -160,7 +160,7 @@ func TestCreateNamesEveryFaultAtOnce(t *testing.T) {
 		"quantity": {"must be between 0 and 2147483647"}, "reorder_point": {"must be between 0 and 2147483647"},
 		"category_id": {"does not exist"}, "seller_id": {"does not exist"}, "warehouse_id": {"does not exist"},
 		"bin_location": {"must have at most 64 characters"}, "upc": {"must be 8 to 14 digits"},
-		"tags[1]": {"must not be empty"}, "tags[2]": {"must not hold control characters"}, "description": {"must not hold NUL characters"},
+		"tags[1]": {"must not be empty"}, "tags[2]": {"must not contain control characters"}, "description": {"must not contain NUL characters"},
 	}
 	got, _ := errors.AsType[tenancy.InvalidError](err)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -182,7 +182,7 @@ func TestFieldRules(t *testing.T) {
 		{"a SKU that is a dot", func(c *catalog.Changes) { c.SKU = catalog.Value(".") }, "sku must not be . or .."},
 		{"a SKU that is two dots", func(c *catalog.Changes) { c.SKU = catalog.Value(" .. ") }, "sku must not be . or .."},
 		{"a SKU of three dots", func(c *catalog.Changes) { c.SKU = catalog.Value("...") }, ""},
-		{"a SKU with a line break", func(c *catalog.Changes) { c.SKU = catalog.Value("a\nb") }, "sku must not hold control characters"},
+		{"a SKU with a line break", func(c *catalog.Changes) { c.SKU = catalog.Value("a\nb") }, "sku must not contain control characters"},
 		{"a SKU that is not UTF-8", func(c *catalog.Changes) { c.SKU = catalog.Value("a\xff") }, "sku must be valid UTF-8"},
 		{"a name of 255 characters", func(c *catalog.Changes) { c.Name = catalog.Value(strings.Repeat("界", 255)) }, ""},
 		{"a name of 256 characters", func(c *catalog.Changes) { c.Name = catalog.Value(strings.Repeat("x", 256)) }, "name must have at most 255 characters"},

@@ -44,7 +44,7 @@ func (f Filter) positionOf(p Product) Position {
 func (f Filter) argument(at Position) (any, error) {
 	switch f.By {
 	case "name", "sku":
-		if tenancy.Longest(at.Value, 255) != "" {
+		if tenancy.CheckText(at.Value, 255) != "" {
 			return nil, ErrCursor
 		}
 		return at.Value, nil

@@ -114,7 +114,7 @@ func missing(field string, faults tenancy.InvalidError) {
 func (c *Changes) apply(p *Product, faults tenancy.InvalidError) {
 	required(c.SKU, &p.SKU, "sku", faults, checkSKU)
 	required(c.Name, &p.Name, "name", faults, func(s string) (string, string) { return tenancy.Label(s, 255) })
-	nullable(c.Description, &p.Description, "description", faults, func(s string) (string, string) { return s, tenancy.Longest(s, 65_535) })
+	nullable(c.Description, &p.Description, "description", faults, func(s string) (string, string) { return s, tenancy.CheckText(s, 65_535) })
 	required(c.Price, &p.Price, "price", faults, checkMoney)
 	nullable(c.MSRP, &p.MSRP, "msrp", faults, checkMoney)
 	nullable(c.Cost, &p.Cost, "cost", faults, checkMoney)
@@ -124,7 +124,7 @@ func (c *Changes) apply(p *Product, faults tenancy.InvalidError) {
 	nullable(c.CategoryID, &p.CategoryID, "category_id", faults, asIs)
 	nullable(c.SellerID, &p.SellerID, "seller_id", faults, asIs)
 	required(c.WarehouseID, &p.WarehouseID, "warehouse_id", faults, asIs)
-	nullable(c.BinLocation, &p.BinLocation, "bin_location", faults, func(s string) (string, string) { return tenancy.Plain(s, 64) })
+	nullable(c.BinLocation, &p.BinLocation, "bin_location", faults, func(s string) (string, string) { return tenancy.SingleLine(s, 64) })
 	nullable(c.UPC, &p.UPC, "upc", faults, checkUPC)
 	required(c.Tags, &p.Tags, "tags", faults, func(tags []string) ([]string, string) { return checkTags(tags, faults) })
 	var pieces int32
@@ -186,7 +186,7 @@ func oneOf(values []string) func(string) (string, string) {
 	}
 }
 
-func checkSKU(s string) (string, string) { return tenancy.PathLabel(s, 100) }
+func checkSKU(s string) (string, string) { return tenancy.PathSegment(s, 100) }
 
 func checkUPC(s string) (string, string) {
 	if len(s) < 8 || len(s) > 14 || strings.Trim(s, "0123456789") != "" {

@@ -25,7 +25,7 @@ func TestReferencesOfEachKind(t *testing.T) {
 				t.Errorf("Reference = %+v, %v, want the trimmed name", r, err)
 			}
 			for name, want := range map[string]string{
-				"Größe 50%": "name is already taken", " ": "name must not be empty", "a\x00": "name must not hold control characters",
+				"Größe 50%": "name is already taken", " ": "name must not be empty", "a\x00": "name must not contain control characters",
 				strings.Repeat("x", 256): "name must have at most 255 characters", strings.Repeat("x", 255): "",
 			} {
 				_, err := s.CreateReference(t.Context(), s.by.Tenant, kind, catalog.Value(name), tenancy.InvalidError{})

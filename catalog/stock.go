@@ -61,7 +61,7 @@ func (r *AdjustRequest) validate(faults tenancy.InvalidError) (notes *string) {
 	}
 	var expected *int32
 	nullable(r.Expected, &expected, "expected_quantity", faults, checkPieces)
-	nullable(r.Notes, &notes, "notes", faults, func(s string) (string, string) { return s, tenancy.Longest(s, 1000) })
+	nullable(r.Notes, &notes, "notes", faults, func(s string) (string, string) { return s, tenancy.CheckText(s, 1000) })
 	return notes
 }
 

@@ -2,35 +2,44 @@ package tenancy
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Actor is who does something that the audit log tells.
+// ErrEnded reports that a session or a link has ended, does not exist, or no longer
+// gives the role that the action needs.
+var ErrEnded = errors.New("has ended")
+
+// Actor is the person or program that the audit log names as the one who acted.
 type Actor struct {
 	UserID  *int64 // nil for a command
-	Name    string // an e-mail, or operator
-	Address string // of the peer; "" for a command
+	Name    string // an e-mail address, or operator
+	Address string // of the client; "" for a command
+	// Session is the hash of the token of the person's session. PostgreSQL checks it
+	// and the person's role before it changes keys or members. It is nil for a
+	// command, which needs the migrator's connection instead.
+	Session []byte
 }
 
-// Operator is who runs the commands.
+// Operator is the actor of every command.
 var Operator = Actor{Name: "operator"}
 
-// Entry is one line of the audit log.
+// Entry is one entry of the audit log.
 type Entry struct {
 	Action  string // such as key.create
-	Target  string // what was acted on, as a person knows it
+	Target  string // the name of the thing that was changed
 	Details map[string]any
 }
 
-// QueueAudit adds an entry to a transaction of the tenant: what was done and that it
-// was done stand or fall together.
-func QueueAudit(b *pgx.Batch, tenant ID, by Actor, e Entry) {
-	b.Queue(insertAudit, auditArgs(tenant, by, e)...)
+// QueueAudit adds an entry to a batch. An entry belongs in the transaction of the
+// action that it records.
+func QueueAudit(batch *pgx.Batch, tenant ID, by Actor, e Entry) {
+	batch.Queue(insertAudit, auditArgs(tenant, by, e)...)
 }
 
-// Audit is QueueAudit for a transaction that is not a batch.
+// Audit adds an entry in a transaction.
 func Audit(ctx context.Context, tx pgx.Tx, tenant ID, by Actor, e Entry) error {
 	_, err := tx.Exec(ctx, insertAudit, auditArgs(tenant, by, e)...)
 	return err
@@ -47,7 +56,7 @@ func auditArgs(tenant ID, by Actor, e Entry) []any {
 	return []any{tenant, by.UserID, by.Name, by.Address, e.Action, e.Target, e.Details}
 }
 
-// Logged is an entry as it was written.
+// Logged is a stored entry.
 type Logged struct {
 	ID      int64
 	At      time.Time
@@ -56,17 +65,22 @@ type Logged struct {
 	Entry
 }
 
-// AuditLog returns a page of a tenant's log, the newest first, and how many entries
-// there are. action "" is all; one that ends with a dot, such as "key.", is all of
-// its kind.
+// AuditLog returns a page of a tenant's log, the newest entry first, and the total.
+// action is a prefix: "key." selects all actions on keys, "" selects everything.
 func AuditLog(ctx context.Context, db *DB, tenant ID, action string, page, perPage int) ([]Logged, int64, error) {
 	var found []Logged
 	var counts []struct{ Count int64 }
-	err := db.Run(ctx, tenant, func(b *pgx.Batch) {
-		const where = ` from audit_log where tenant_id = $1 and starts_with(action, $2)`
-		QueueRows(b, &counts, `select count(*)`+where, tenant, action)
-		QueueRows(b, &found, `select id, at, actor, address, action, target, details`+where+` order by id desc limit $3 offset $4`,
-			tenant, action, perPage, int64(page-1)*int64(perPage))
+	err := db.Run(ctx, tenant, func(batch *pgx.Batch) {
+		QueueRows(batch, &counts, `
+			select count(*)
+			  from audit_log
+			 where tenant_id = $1 and starts_with(action, $2)`, tenant, action)
+		QueueRows(batch, &found, `
+			select id, at, actor, address, action, target, details
+			  from audit_log
+			 where tenant_id = $1 and starts_with(action, $2)
+			 order by id desc
+			 limit $3 offset $4`, tenant, action, perPage, int64(page-1)*int64(perPage))
 	})
 	if err != nil {
 		return nil, 0, wrap("read the audit log", err)

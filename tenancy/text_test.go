@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -35,28 +36,28 @@ func TestNameRefusesWhatNobodySees(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                     "must not be empty",
 		" \t ":                 "must not be empty",
-		"a\nb":                 "must not hold control characters",
+		"a\nb":                 "must not contain control characters",
 		"a\xff":                "must be valid UTF-8",
 		strings.Repeat("ä", 9): "must have at most 8 characters",
-		"\u200b":               "must not hold the invisible character U+200B",
-		"Ti\u200bll":           "must not hold the invisible character U+200B",
-		"Ti\u200dll":           "must not hold the invisible character U+200D",
-		"Till\u200c":           "must not hold the invisible character U+200C",
-		"\u200dن":              "must not hold the invisible character U+200D",
-		"☕\u200d":              "must not hold the invisible character U+200D",
-		"☕\u200dx":             "must not hold the invisible character U+200D",
-		"llit\u202e":           "must not hold the invisible character U+202E",
-		"\u2066a\u2069":        "must not hold the invisible character U+2066",
-		"a\u061c":              "must not hold the invisible character U+061C",
-		"\ufeffTill":           "must not hold the invisible character U+FEFF",
-		"Ti\u00adll":           "must not hold the invisible character U+00AD",
-		"a\u2028b":             "must not hold the invisible character U+2028",
-		"Ti\ufe0fll":           "must not hold the invisible character U+FE0F",
-		"a\ufe00":              "must not hold the invisible character U+FE00",
-		"a\U000e0041":          "must not hold the invisible character U+E0041",
-		"a\u3164":              "must not hold the invisible character U+3164",
-		"a\u2800":              "must not hold the invisible character U+2800",
-		"a\ue000":              "must not hold the invisible character U+E000",
+		"\u200b":               "must not contain the invisible character U+200B",
+		"Ti\u200bll":           "must not contain the invisible character U+200B",
+		"Ti\u200dll":           "must not contain the invisible character U+200D",
+		"Till\u200c":           "must not contain the invisible character U+200C",
+		"\u200dن":              "must not contain the invisible character U+200D",
+		"☕\u200d":              "must not contain the invisible character U+200D",
+		"☕\u200dx":             "must not contain the invisible character U+200D",
+		"llit\u202e":           "must not contain the invisible character U+202E",
+		"\u2066a\u2069":        "must not contain the invisible character U+2066",
+		"a\u061c":              "must not contain the invisible character U+061C",
+		"\ufeffTill":           "must not contain the invisible character U+FEFF",
+		"Ti\u00adll":           "must not contain the invisible character U+00AD",
+		"a\u2028b":             "must not contain the invisible character U+2028",
+		"Ti\ufe0fll":           "must not contain the invisible character U+FE0F",
+		"a\ufe00":              "must not contain the invisible character U+FE00",
+		"a\U000e0041":          "must not contain the invisible character U+E0041",
+		"a\u3164":              "must not contain the invisible character U+3164",
+		"a\u2800":              "must not contain the invisible character U+2800",
+		"a\ue000":              "must not contain the invisible character U+E000",
 	} {
 		if got, fault := tenancy.Name(text, 8); got != "" && fault == "" || fault != want {
 			t.Errorf("Name(%+q) = %+q, %q, want %q", text, got, fault, want)
@@ -67,7 +68,7 @@ func TestNameRefusesWhatNobodySees(t *testing.T) {
 			t.Errorf("Label(%+q) = %+q, %q: what a shop sells may be called anything", text, got, fault)
 		}
 	}
-	if fault := tenancy.CheckEmail("an\u200bn@shop.example"); fault != "must not hold the invisible character U+200B" {
+	if fault := people.CheckEmail("an\u200bn@shop.example"); fault != "must not contain the invisible character U+200B" {
 		t.Errorf("CheckEmail of an invisible character = %q", fault)
 	}
 }

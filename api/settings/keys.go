@@ -68,7 +68,7 @@ func (p *Pages) keyRows(r *http.Request, v visit) ([]keyRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := p.People.Members(r.Context(), v.Tenant.ID, v.token)
+	members, err := p.People.Members(r.Context(), v.Tenant.ID, p.by(r, v))
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (p *Pages) createKey(w http.ResponseWriter, r *http.Request, v visit) error
 	if err := p.throttle(r, bucket{"k:" + v.Tenant.Slug, keyCreation}); err != nil {
 		return err
 	}
-	key, secret, err := p.Keys.Create(r.Context(), v.Tenant.ID, v.Actor(p.Address(r)), wanted)
+	key, secret, err := p.Keys.Create(r.Context(), v.Tenant.ID, p.by(r, v), wanted)
 	if errors.Is(err, keys.ErrRepeated) {
 		return p.show(w, http.StatusConflict, "key-again", v, nil)
 	}
@@ -290,7 +290,7 @@ func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
 	if err != nil {
 		hours = -1 // no choice of ours
 	}
-	successor, secret, err := p.Keys.Roll(r.Context(), v.Tenant.ID, v.Actor(p.Address(r)), key.ID, time.Duration(hours)*time.Hour)
+	successor, secret, err := p.Keys.Roll(r.Context(), v.Tenant.ID, p.by(r, v), key.ID, time.Duration(hours)*time.Hour)
 	_, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, keys.ErrEnded):
@@ -343,7 +343,7 @@ func (p *Pages) revokeKey(w http.ResponseWriter, r *http.Request, v visit) error
 	if err != nil {
 		return err
 	}
-	if err := p.Keys.Revoke(r.Context(), v.Tenant.ID, v.Actor(p.Address(r)), key.ID); err != nil {
+	if err := p.Keys.Revoke(r.Context(), v.Tenant.ID, p.by(r, v), key.ID); err != nil {
 		return err
 	}
 	http.Redirect(w, r, "/settings/t/"+v.Tenant.Slug+"/keys", http.StatusSeeOther)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 var (
@@ -42,7 +43,7 @@ func (s *site) mustForm(t testing.TB, cookie, name string) url.Values {
 func TestANameAloneMakesAKeyThatIsSeenOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	form := s.mustForm(t, admin, "Till")
 	c := call{path: s.path("/keys"), cookie: admin, form: form, from: "192.0.2.1"}
 	made := s.try(t, c, http.StatusOK, "Till", "curl -sS", "https://shop.example.com/api/products")
@@ -94,7 +95,7 @@ func TestEachChoiceOfTheFormIsOneOfTheStore(t *testing.T) {
 
 // keySender returns what sends the form of a new key after a change.
 func (s *site) keySender(t *testing.T) func(change func(url.Values), status int, parts ...string) {
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	return func(change func(url.Values), status int, parts ...string) {
 		t.Helper()
 		form := url.Values{"name": {"k"}, "preset": {"full"}, "lifetime": {"90"}, "request": {rand.Text()}}
@@ -116,9 +117,9 @@ func TestTheFormOfANewKeyNamesItsFaults(t *testing.T) {
 	}{
 		"no name":              {func(f url.Values) { f.Set("name", "  ") }, "The name must not be empty."},
 		"a long name":          {func(f url.Values) { f.Set("name", strings.Repeat("ä", 101)) }, "The name must have at most 100 characters."},
-		"a name with a NUL":    {func(f url.Values) { f.Set("name", "a\x00") }, "The name must not hold control characters."},
+		"a name with a NUL":    {func(f url.Values) { f.Set("name", "a\x00") }, "The name must not contain control characters."},
 		"a name of no UTF-8":   {func(f url.Values) { f.Set("name", "a\xff") }, "The name must be valid UTF-8."},
-		"a name that deceives": {func(f url.Values) { f.Set("name", "llit\u202e") }, "The name must not hold the invisible character U"},
+		"a name that deceives": {func(f url.Values) { f.Set("name", "llit\u202e") }, "The name must not contain the invisible character U"},
 		"no permission":        {func(f url.Values) { f.Set("preset", "") }, "Tick at least one permission."},
 		"an unknown one":       {func(f url.Values) { f["permission"] = []string{"root"} }, "Choose among these permissions."},
 		"an unknown preset":    {func(f url.Values) { f.Set("preset", "root") }, "Choose among these permissions."},
@@ -141,11 +142,11 @@ func TestTheFormOfANewKeyNamesItsFaults(t *testing.T) {
 func TestEveryFaultIsTiedToItsField(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner := s.mustPerson(t, "owner", s.a, tenancy.Owner)
+	owner := s.mustPerson(t, "owner", s.a, people.Owner)
 	old, recent := s.mustSession(t, owner), s.mustSession(t, owner)
 	s.alter(t, `update sessions set confirmed_at = now() - interval '11 minutes' where token_hash = $1`, sum(old))
 	roll := s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "Till").ID))
-	member := s.path(fmt.Sprintf("/members/%d", s.mustPerson(t, "member", s.a, tenancy.Viewer)))
+	member := s.path(fmt.Sprintf("/members/%d", s.mustPerson(t, "member", s.a, people.Viewer)))
 	for _, test := range []struct {
 		call
 		fields []string
@@ -201,7 +202,7 @@ func TestEveryFaultIsTiedToItsField(t *testing.T) {
 func TestAKeyThatHasEndedIsNotOffered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	revoked, expired, rolled := s.mustKey(t, "Revoked"), s.mustKey(t, "Expired"), s.mustKey(t, "Rolled")
 	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
@@ -228,7 +229,7 @@ func TestAKeyThatHasEndedIsNotOffered(t *testing.T) {
 func TestRollAndRevoke(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	key := s.mustKey(t, "Till")
 	roll := call{path: s.path(fmt.Sprintf("/keys/%d/roll", key.ID)), cookie: admin, form: url.Values{"overlap": {"1"}}}
 	got := s.try(t, roll, http.StatusOK, "1 hour")
@@ -261,7 +262,7 @@ func TestRollAndRevoke(t *testing.T) {
 func TestADoubleClickRollsOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	for n := range 10 {
 		first, second, met := s.clickTwice(t, admin, fmt.Sprint("Till ", n))
 		if !met || first.Code == http.StatusServiceUnavailable || second.Code == http.StatusServiceUnavailable {
@@ -331,7 +332,7 @@ func TestTheNameOfAKeyIsNoCommand(t *testing.T) {
 func TestKeysAreMadeAtABoundedRate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	refused, local := 0, s.Limiter.Stats().Local
 	for range keyCreation.Burst + 5 {
 		got := s.do(t, call{path: s.path("/keys"), cookie: admin, form: url.Values{"name": {"k"}, "preset": {"full"}, "lifetime": {"0"}, "request": {rand.Text()}}})

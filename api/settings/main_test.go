@@ -84,7 +84,7 @@ func (s *site) email(name string) string { return name + "@" + s.mark + ".exampl
 
 // mustPerson makes an account with the password, a member of the tenant if it has a
 // role.
-func (s *site) mustPerson(t testing.TB, name string, tenant tenancy.Tenant, role tenancy.Role) (id int64) {
+func (s *site) mustPerson(t testing.TB, name string, tenant tenancy.Tenant, role people.Role) (id int64) {
 	t.Helper()
 	err := s.super.QueryRow(t.Context(), `insert into users (email, password_hash) values ($1, $2) returning id`, s.email(name), passwordHash()).Scan(&id)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *site) mustSession(t testing.TB, person int64) (cookie string) {
 }
 
 // mustVisitor makes a member of A and signs them in.
-func (s *site) mustVisitor(t testing.TB, name string, role tenancy.Role) (cookie string) {
+func (s *site) mustVisitor(t testing.TB, name string, role people.Role) (cookie string) {
 	t.Helper()
 	return s.mustSession(t, s.mustPerson(t, name, s.a, role))
 }

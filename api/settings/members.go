@@ -41,11 +41,11 @@ func (p *Pages) listMembers(w http.ResponseWriter, r *http.Request, v visit) err
 }
 
 func (p *Pages) showMembers(w http.ResponseWriter, r *http.Request, v visit, status int, page membersPage) (err error) {
-	if page.Members, err = p.People.Members(r.Context(), v.Tenant.ID, v.token); err != nil {
+	if page.Members, err = p.People.Members(r.Context(), v.Tenant.ID, p.by(r, v)); err != nil {
 		return err
 	}
 	if v.may(owner) {
-		if page.Links, err = p.People.Links(r.Context(), v.Tenant.ID, v.token); err != nil {
+		if page.Links, err = p.People.Links(r.Context(), v.Tenant.ID, p.by(r, v)); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (p *Pages) inviteMember(w http.ResponseWriter, r *http.Request, v visit) er
 	if err := p.throttleLinks(r, v); err != nil {
 		return err
 	}
-	token, err := p.People.Invite(r.Context(), v.Tenant.ID, p.by(r, v), page.Request, page.Email, tenancy.Role(page.Role))
+	token, err := p.People.Invite(r.Context(), v.Tenant.ID, p.by(r, v), page.Request, page.Email, people.Role(page.Role))
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, people.ErrRepeated):
@@ -130,7 +130,7 @@ func (p *Pages) member(r *http.Request, v visit) (people.Member, error) {
 	if err != nil {
 		return people.Member{}, tenancy.ErrNotFound
 	}
-	members, err := p.People.Members(r.Context(), v.Tenant.ID, v.token)
+	members, err := p.People.Members(r.Context(), v.Tenant.ID, p.by(r, v))
 	if err != nil {
 		return people.Member{}, err
 	}
@@ -167,20 +167,20 @@ func (p *Pages) confirmIn(w http.ResponseWriter, r *http.Request, v *visit, page
 }
 
 func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, v visit) error {
-	return p.changeMember(w, r, v, "role", func(m people.Member, by people.By) error {
-		return p.People.ChangeRole(r.Context(), v.Tenant.ID, by, m.UserID, tenancy.Role(r.PostFormValue("role")))
+	return p.changeMember(w, r, v, "role", func(m people.Member, by tenancy.Actor) error {
+		return p.People.ChangeRole(r.Context(), v.Tenant.ID, by, m.UserID, people.Role(r.PostFormValue("role")))
 	})
 }
 
 func (p *Pages) removeMember(w http.ResponseWriter, r *http.Request, v visit) error {
-	return p.changeMember(w, r, v, "remove", func(m people.Member, by people.By) error {
+	return p.changeMember(w, r, v, "remove", func(m people.Member, by tenancy.Actor) error {
 		return p.People.Remove(r.Context(), v.Tenant.ID, by, m.UserID)
 	})
 }
 
 // changeMember does something to the member of the address and goes back to the
 // list, or says on the member's page why not.
-func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, v visit, form string, change func(people.Member, people.By) error) error {
+func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, v visit, form string, change func(people.Member, tenancy.Actor) error) error {
 	m, err := p.member(r, v)
 	if err != nil {
 		return err

@@ -22,8 +22,8 @@ func (s *site) invitation(name string) url.Values {
 func TestAFormMakesOneLink(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner := s.mustVisitor(t, "owner", tenancy.Owner)
-	member := s.mustPerson(t, "member", s.a, tenancy.Viewer)
+	owner := s.mustVisitor(t, "owner", people.Owner)
+	member := s.mustPerson(t, "member", s.a, people.Viewer)
 	page := s.try(t, call{path: s.path("/members"), cookie: owner}, http.StatusOK)
 	request := hiddenRequest.FindStringSubmatch(page.body)
 	if request == nil {
@@ -54,7 +54,7 @@ func TestAFormMakesOneLink(t *testing.T) {
 func TestAnOwnerRevokesALink(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner, viewer := s.mustVisitor(t, "owner", tenancy.Owner), s.mustVisitor(t, "viewer", tenancy.Viewer)
+	owner, viewer := s.mustVisitor(t, "owner", people.Owner), s.mustVisitor(t, "viewer", people.Viewer)
 	if got := s.try(t, call{path: s.path("/members"), cookie: owner}, http.StatusOK); strings.Contains(got.body, "Pending links") {
 		t.Error("links are pending before any was made")
 	}
@@ -76,7 +76,7 @@ func TestAnOwnerRevokesALink(t *testing.T) {
 	if got := s.try(t, call{path: s.path("/members"), cookie: viewer}, http.StatusOK); strings.Contains(got.body, "Pending links") || strings.Contains(got.body, s.email("new")) {
 		t.Error("a viewer sees what links are pending")
 	}
-	stranger := s.mustSession(t, s.mustPerson(t, "stranger", s.b, tenancy.Owner))
+	stranger := s.mustSession(t, s.mustPerson(t, "stranger", s.b, people.Owner))
 	elsewhere := strings.Replace(revoke(page.body), s.a.Slug, s.b.Slug, 1)
 	s.try(t, call{path: elsewhere, cookie: stranger, form: url.Values{}}, http.StatusNotFound)
 	s.try(t, call{path: link}, http.StatusOK)
@@ -93,7 +93,7 @@ func TestLinksAreMadeAtABoundedRate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	s.throttled(t, func(name string) string {
-		owner := s.mustVisitor(t, name, tenancy.Owner)
+		owner := s.mustVisitor(t, name, people.Owner)
 		refused := 0
 		for n := range linkCreation.Burst + 3 {
 			got := s.do(t, call{path: s.path("/members"), cookie: owner, form: s.invitation(fmt.Sprintf("%s.new%d", name, n))})
@@ -112,8 +112,8 @@ func TestLinksAreMadeAtABoundedRate(t *testing.T) {
 func TestARoleThatIsLostMeanwhileOpensNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	s.mustPerson(t, "first", s.a, tenancy.Owner)
-	second := s.mustPerson(t, "second", s.a, tenancy.Owner)
+	s.mustPerson(t, "first", s.a, people.Owner)
+	second := s.mustPerson(t, "second", s.a, people.Owner)
 	token := people.Token(s.mustSession(t, second))
 	session, err := s.People.Session(t.Context(), token, s.a.Slug)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestARoleThatIsLostMeanwhileOpensNothing(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "POST", s.path("/members"), strings.NewReader(s.invitation("new").Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
-	if err := New(s.Options).inviteMember(w, r, visit{session, token}); !errors.Is(err, people.ErrEnded) || w.Body.Len() > 0 {
+	if err := New(s.Options).inviteMember(w, r, visit{session, token}); !errors.Is(err, tenancy.ErrEnded) || w.Body.Len() > 0 {
 		t.Errorf("inviteMember = %v, %s, want ErrEnded", err, w.Body)
 	}
 	if s.stored(t) != before {

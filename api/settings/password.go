@@ -29,7 +29,7 @@ func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, v visit) 
 	}
 	before, after := r.PostFormValue("before"), r.PostFormValue("after")
 	page := passwordPage{Faults: faults{}}
-	if fault := tenancy.CheckPassword(after); fault != "" {
+	if fault := people.CheckPassword(after); fault != "" {
 		page.Faults["after"] = "The new password " + fault + "."
 	}
 	if after != r.PostFormValue("again") {
@@ -115,7 +115,7 @@ type linkPage struct {
 // programs and chats open links, too.
 func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ visit) error {
 	link, err := p.People.Open(r.Context(), people.Token(chi.URLParam(r, "token")))
-	if errors.Is(err, people.ErrEnded) {
+	if errors.Is(err, tenancy.ErrEnded) {
 		return p.show(w, http.StatusNotFound, "link-ended", visit{}, nil)
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ visit) error {
 	}
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
-	case errors.Is(err, people.ErrEnded):
+	case errors.Is(err, tenancy.ErrEnded):
 		return p.show(w, http.StatusNotFound, "link-ended", visit{}, nil)
 	case isInvalid:
 		return p.show(w, http.StatusUnprocessableEntity, "link", visit{}, linkPage{link, "The password " + invalid["password"][0] + "."})

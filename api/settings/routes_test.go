@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // doors says who may open each route, apart from the table that the pages are
@@ -53,8 +54,8 @@ func TestDoors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
 	everybody := map[string]int64{
-		"viewer": s.mustPerson(t, "viewer", s.a, tenancy.Viewer), "admin": s.mustPerson(t, "admin", s.a, tenancy.Admin),
-		"owner": s.mustPerson(t, "owner", s.a, tenancy.Owner), "stranger": s.mustPerson(t, "stranger", s.b, tenancy.Owner),
+		"viewer": s.mustPerson(t, "viewer", s.a, people.Viewer), "admin": s.mustPerson(t, "admin", s.a, people.Admin),
+		"owner": s.mustPerson(t, "owner", s.a, people.Owner), "stranger": s.mustPerson(t, "stranger", s.b, people.Owner),
 		"nobody": s.mustPerson(t, "nobody", s.b, ""),
 	}
 	opened := map[string]bool{}
@@ -97,15 +98,15 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	case strings.Contains(pattern, "/keys/{id}"):
 		id = s.mustKey(t, "for a door").ID
 	case strings.Contains(pattern, "/links/{id}"):
-		id = s.mustLink(t, "new", tenancy.Viewer)
+		id = s.mustLink(t, "new", people.Viewer)
 	case strings.Contains(pattern, "/members/{id}"):
-		id = s.mustPerson(t, strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name)), s.a, tenancy.Viewer)
+		id = s.mustPerson(t, strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name)), s.a, people.Viewer)
 	}
 	return strings.NewReplacer("{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{token}", freshToken(), "*", "icon.svg").Replace(pattern)
 }
 
 // mustLink makes a pending invitation into A and returns its id.
-func (s *site) mustLink(t testing.TB, name string, role tenancy.Role) (id int64) {
+func (s *site) mustLink(t testing.TB, name string, role people.Role) (id int64) {
 	t.Helper()
 	err := s.super.QueryRow(t.Context(), `
 		insert into one_time_links (token_hash, tenant_id, purpose, email, role) values ($1, $2, 'invitation', $3, $4) returning id`,
@@ -158,8 +159,8 @@ func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
 func TestAddressesThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	owner := s.mustVisitor(t, "owner", tenancy.Owner)
-	other := s.mustPerson(t, "other", s.b, tenancy.Owner)
+	owner := s.mustVisitor(t, "owner", people.Owner)
+	other := s.mustPerson(t, "other", s.b, people.Owner)
 	key := s.mustKey(t, "Till")
 	s.alter(t, `delete from api_keys where id = $1`, key.ID)
 	for _, c := range []call{
@@ -185,7 +186,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 func TestAWrongMethodNamesTheRightOnes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	owner := s.mustVisitor(t, "owner", people.Owner)
 	for _, test := range []struct{ method, path, allow string }{
 		{"PUT", s.path("/keys"), "GET, HEAD, POST"}, {"DELETE", s.path("/keys"), "GET, HEAD, POST"}, {"BREW", s.path("/keys"), "GET, HEAD, POST"},
 		{"POST", s.path("/audit"), "GET, HEAD"}, {"PATCH", s.path("/keys/1/revoke"), "GET, HEAD, POST"}, {"GET", s.path("/members/1/remove"), "POST"},
@@ -208,8 +209,8 @@ func TestAWrongMethodNamesTheRightOnes(t *testing.T) {
 func TestErrorsKeepTheNavigation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	viewer, stranger := s.mustVisitor(t, "viewer", tenancy.Viewer), s.mustSession(t, s.mustPerson(t, "stranger", s.b, tenancy.Owner))
-	admin := s.mustVisitor(t, "admin", tenancy.Admin)
+	viewer, stranger := s.mustVisitor(t, "viewer", people.Viewer), s.mustSession(t, s.mustPerson(t, "stranger", s.b, people.Owner))
+	admin := s.mustVisitor(t, "admin", people.Admin)
 	revoked := s.mustKey(t, "Till")
 	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
@@ -254,7 +255,7 @@ func TestErrorsKeepTheNavigation(t *testing.T) {
 func TestASuspendedTenantIsToldSo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	owner, key := s.mustVisitor(t, "owner", tenancy.Owner), s.mustKey(t, "Till")
+	owner, key := s.mustVisitor(t, "owner", people.Owner), s.mustKey(t, "Till")
 	const banner = "is suspended.</strong>"
 	for _, path := range []string{"/keys", "/start", "/members", "/audit", "/account"} {
 		if got := s.try(t, call{path: s.path(path), cookie: owner}, http.StatusOK); strings.Contains(got.body, banner) {
@@ -284,7 +285,7 @@ func TestASuspendedTenantIsToldSo(t *testing.T) {
 func TestHomeLeadsToTheTenantOrLetsChoose(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	one, both, none := s.mustPerson(t, "one", s.a, tenancy.Viewer), s.mustPerson(t, "both", s.a, tenancy.Viewer), s.mustPerson(t, "none", s.a, "")
+	one, both, none := s.mustPerson(t, "one", s.a, people.Viewer), s.mustPerson(t, "both", s.a, people.Viewer), s.mustPerson(t, "none", s.a, "")
 	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, both)
 	if got := s.try(t, call{path: "/settings", cookie: s.mustSession(t, one)}, http.StatusSeeOther); got.Header.Get("Location") != s.path("/keys") {
 		t.Errorf("who has one tenant is sent to %q", got.Header.Get("Location"))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -19,9 +20,9 @@ func (p *Pages) token(r *http.Request) (people.Token, bool) {
 	return people.Token(c.Value), true
 }
 
-// by is the person as they act on the members of the tenant.
-func (p *Pages) by(r *http.Request, v visit) people.By {
-	return people.By{Token: v.token, Actor: v.Actor(p.Address(r))}
+// by returns the signed-in person as an actor.
+func (p *Pages) by(r *http.Request, v visit) tenancy.Actor {
+	return v.Actor(v.token, p.Address(r))
 }
 
 // remember gives the browser a session. It ends with the browser, or earlier when

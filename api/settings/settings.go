@@ -174,7 +174,7 @@ type visit struct {
 
 // may says whether the visit's role has at least that access.
 func (v visit) may(a access) bool {
-	rank := map[tenancy.Role]access{tenancy.Viewer: viewer, tenancy.Admin: admin, tenancy.Owner: owner}[v.Role]
+	rank := map[people.Role]access{people.Viewer: viewer, people.Admin: admin, people.Owner: owner}[v.Role]
 	return a <= person || v.Tenant != nil && rank >= a
 }
 
@@ -192,7 +192,7 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		}
 		v, err := p.visitor(r, chi.URLParam(r, "slug"))
 		switch {
-		case errors.Is(err, people.ErrEnded):
+		case errors.Is(err, tenancy.ErrEnded):
 			// The cookie stays: another tab may have renewed the session meanwhile.
 			return p.askToSignIn(w, r)
 		case err != nil:
@@ -204,7 +204,7 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		default:
 			err = route.handle(w, r, v)
 		}
-		if errors.Is(err, people.ErrEnded) {
+		if errors.Is(err, tenancy.ErrEnded) {
 			return p.askToSignIn(w, r) // meanwhile
 		}
 		if err != nil {
@@ -215,11 +215,11 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 }
 
 // visitor is who asks, as a member of the tenant with that slug if they are one. It
-// returns people.ErrEnded for who is not signed in.
+// returns tenancy.ErrEnded for who is not signed in.
 func (p *Pages) visitor(r *http.Request, slug string) (visit, error) {
 	token, held := p.token(r)
 	if !held {
-		return visit{}, people.ErrEnded
+		return visit{}, tenancy.ErrEnded
 	}
 	if !utf8.ValidString(slug) || strings.ContainsRune(slug, 0) {
 		return visit{}, tenancy.ErrNotFound // PostgreSQL takes no such text
@@ -242,7 +242,7 @@ func (p *Pages) findNothing(w http.ResponseWriter, r *http.Request, _ visit) err
 	rest, _ := strings.CutPrefix(r.URL.Path, "/settings/t/")
 	slug, _, _ := strings.Cut(rest, "/")
 	v, err := p.visitor(r, slug)
-	if err != nil && !errors.Is(err, people.ErrEnded) {
+	if err != nil && !errors.Is(err, tenancy.ErrEnded) {
 		return err
 	}
 	p.fail(w, r, v, none)

@@ -38,7 +38,7 @@ func TestTheCookie(t *testing.T) {
 		t.Run(test.base, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, test.base)
-			s.mustPerson(t, "ann", s.a, tenancy.Owner)
+			s.mustPerson(t, "ann", s.a, people.Owner)
 			got := s.try(t, call{path: "/settings/sign-in", form: s.credentials("ann", password)}, http.StatusSeeOther)
 			if len(got.Cookies()) != 1 || len(got.session()) != 43 {
 				t.Fatalf("cookies = %v, want one token", got.Cookies())
@@ -84,8 +84,8 @@ func TestCheckBaseURL(t *testing.T) {
 func TestSigningInGivesAnotherSession(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	ann := s.mustPerson(t, "ann", s.a, tenancy.Owner)
-	mallory := s.mustSession(t, s.mustPerson(t, "mallory", s.b, tenancy.Owner))
+	ann := s.mustPerson(t, "ann", s.a, people.Owner)
+	mallory := s.mustSession(t, s.mustPerson(t, "mallory", s.b, people.Owner))
 	for name, planted := range map[string]string{"that nobody has": freshToken(), "that somebody else has": mallory, "of her own": s.mustSession(t, ann)} {
 		t.Run("than one "+name, func(t *testing.T) {
 			got := s.try(t, call{path: "/settings/sign-in", cookie: planted, form: s.credentials("ann", password), from: name}, http.StatusSeeOther)
@@ -101,7 +101,7 @@ func TestSigningInGivesAnotherSession(t *testing.T) {
 func TestSigningInTellsNothingOfWhoExists(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	s.mustPerson(t, "ann", s.a, tenancy.Owner)
+	s.mustPerson(t, "ann", s.a, people.Owner)
 	page := func(name string) string {
 		got := s.try(t, call{path: "/settings/sign-in", form: s.credentials(name, "wrong"), from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.", `id="password-fault"`)
 		if n := strings.Count(got.body, ` aria-invalid="true" aria-describedby="password-fault"`); n != 2 {
@@ -123,7 +123,7 @@ func TestSigningInTellsNothingOfWhoExists(t *testing.T) {
 func TestAnotherSiteCannotSendForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	owner := s.mustVisitor(t, "owner", people.Owner)
 	key := s.mustKey(t, "Till")
 	revoke := call{path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), cookie: owner, form: url.Values{}}
 	before := s.stored(t)
@@ -177,7 +177,7 @@ func TestWhoTriesPasswordsMustWait(t *testing.T) {
 // what is wrong with the answers.
 func (s *site) tryPasswords(t *testing.T, name string) string {
 	t.Helper()
-	s.mustPerson(t, name, s.a, tenancy.Owner)
+	s.mustPerson(t, name, s.a, people.Owner)
 	attacker, home := "attacker of "+name, name+" at home"
 	try := func(from, password string) reply {
 		return s.do(t, call{path: "/settings/sign-in", form: s.credentials(name, password), from: from})
@@ -214,24 +214,24 @@ func TestANetworkPaysForFailuresAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	s.throttled(t, func(name string) string {
-		const people = 4
+		const persons = 4
 		try := func(n int, password string) int {
 			return s.do(t, call{path: "/settings/sign-in", form: s.credentials(fmt.Sprint(name, n), password), from: "office of " + name}).StatusCode
 		}
-		for n := range people {
-			s.mustPerson(t, fmt.Sprint(name, n), s.a, tenancy.Owner)
+		for n := range persons {
+			s.mustPerson(t, fmt.Sprint(name, n), s.a, people.Owner)
 		}
-		for n := range perNetwork.Burst + people {
-			if got := try(n%people, password); got != http.StatusSeeOther {
+		for n := range perNetwork.Burst + persons {
+			if got := try(n%persons, password); got != http.StatusSeeOther {
 				return fmt.Sprintf("sign-in %d = %d, want 303", n, got)
 			}
 		}
 		for n := range perNetwork.Burst {
-			if got := try(people+n, "wrong"); got != http.StatusUnprocessableEntity {
+			if got := try(persons+n, "wrong"); got != http.StatusUnprocessableEntity {
 				return fmt.Sprintf("failure %d = %d, want 422", n, got)
 			}
 		}
-		if got := try(2*people+perNetwork.Burst, "wrong"); got != http.StatusTooManyRequests {
+		if got := try(2*persons+perNetwork.Burst, "wrong"); got != http.StatusTooManyRequests {
 			return fmt.Sprintf("one failure more = %d, want 429", got)
 		}
 		return ""
@@ -256,7 +256,7 @@ func TestWhoCameInLatelyIsNotSlowedDownByOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	s.throttled(t, func(name string) string {
-		s.mustPerson(t, name, s.a, tenancy.Owner)
+		s.mustPerson(t, name, s.a, people.Owner)
 		try := func(from, password string) int {
 			return s.do(t, call{path: "/settings/sign-in", form: s.credentials(name, password), from: from + " of " + name}).StatusCode
 		}
@@ -284,7 +284,7 @@ func TestManyNetworksLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	s.throttled(t, func(name string) string {
-		ann := s.mustPerson(t, name, s.a, tenancy.Owner)
+		ann := s.mustPerson(t, name, s.a, people.Owner)
 		try := func(from, password string) int {
 			return s.do(t, call{path: "/settings/sign-in", form: s.credentials(name, password), from: from + " against " + name}).StatusCode
 		}
@@ -311,7 +311,7 @@ func TestManyNetworksLockNobodyOut(t *testing.T) {
 		for n := range 2 * perLinkHere.Burst { // their own network may be the attacker's
 			try("home", fmt.Sprint("wrong ", n))
 		}
-		invitation, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, people.Operator, "", s.email(name), tenancy.Viewer)
+		invitation, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, tenancy.Operator, "", s.email(name), people.Viewer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,11 +340,11 @@ func TestWhoTriesPasswordsByALinkMustWait(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	s.throttled(t, func(name string) string {
-		s.mustPerson(t, name, s.a, tenancy.Owner)
+		s.mustPerson(t, name, s.a, people.Owner)
 		refused := 0
 		for range perLinkHere.Burst + 3 {
 			// Another link is no way around it.
-			token, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, people.Operator, "", s.email(name), tenancy.Viewer)
+			token, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, tenancy.Operator, "", s.email(name), people.Viewer)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,7 +365,7 @@ func TestWhoTriesPasswordsByALinkMustWait(t *testing.T) {
 func TestFormsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	owner := s.mustVisitor(t, "owner", people.Owner)
 	// request is what the form of a new key holds.
 	const request = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	fits := url.Values{"request": {request}, "name": {strings.Repeat("a", maxForm-len("name=&request="+request))}}
@@ -386,7 +386,7 @@ func TestFormsAreBounded(t *testing.T) {
 func TestARecentPasswordIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	key, member := s.mustKey(t, "Till"), s.mustPerson(t, "member", s.a, tenancy.Viewer)
+	key, member := s.mustKey(t, "Till"), s.mustPerson(t, "member", s.a, people.Viewer)
 	cookie := ""
 	for n, test := range []struct {
 		path   string
@@ -400,7 +400,7 @@ func TestARecentPasswordIsAskedFor(t *testing.T) {
 		{fmt.Sprintf("/members/%d/reset", member), url.Values{"request": {rand.Text()}}, http.StatusOK},
 		{fmt.Sprintf("/members/%d/remove", member), url.Values{}, http.StatusSeeOther},
 	} {
-		cookie = s.mustSession(t, s.mustPerson(t, fmt.Sprintf("owner%d", n), s.a, tenancy.Owner))
+		cookie = s.mustSession(t, s.mustPerson(t, fmt.Sprintf("owner%d", n), s.a, people.Owner))
 		s.alter(t, `update sessions set confirmed_at = now() - interval '10 minutes 1 second' where token_hash = $1`, sum(cookie))
 		before := s.stored(t)
 		for given, fault := range map[string]string{"": "Give your password once more.", "wrong": "This is not your password."} {
@@ -443,7 +443,7 @@ func TestOurFaultsAreNotedAndTellNothing(t *testing.T) {
 			return test.passing
 		}
 		s.Handler = New(o)
-		cookie := s.mustVisitor(t, "owner", tenancy.Owner)
+		cookie := s.mustVisitor(t, "owner", people.Owner)
 		s.alter(t, `alter table audit_log rename to lost`)
 		got := s.try(t, call{path: s.path("/audit"), cookie: cookie}, test.status, test.want)
 		if strings.Contains(got.body, "audit_log") || tenancy.SQLState(noted) != "42P01" || (got.Header.Get("Retry-After") != "") != test.passing {
@@ -451,7 +451,7 @@ func TestOurFaultsAreNotedAndTellNothing(t *testing.T) {
 		}
 	}
 	s := newSite(t, "https://shop.example.com")
-	cookie := s.mustVisitor(t, "owner", tenancy.Owner)
+	cookie := s.mustVisitor(t, "owner", people.Owner)
 	var noted error
 	o := s.Options
 	o.Failed = func(_ *http.Request, err error) bool {
@@ -471,7 +471,7 @@ func TestOurFaultsAreNotedAndTellNothing(t *testing.T) {
 func TestALinkIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	owner := s.mustVisitor(t, "owner", tenancy.Owner)
+	owner := s.mustVisitor(t, "owner", people.Owner)
 	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {" " + strings.ToUpper(s.email("new"))}, "role": {"viewer"}, "request": {rand.Text()}}}, http.StatusOK, "A link for "+s.email("new"))
 	_, rest, found := strings.Cut(made.body, "https://shop.example.com/settings/link/")
 	if !found {
@@ -491,7 +491,7 @@ func TestALinkIsPassedOn(t *testing.T) {
 func TestSigningInLeadsBackToThePage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
-	s.mustPerson(t, "ann", s.a, tenancy.Owner)
+	s.mustPerson(t, "ann", s.a, people.Owner)
 	for _, page := range []string{s.path("/keys"), s.path("/audit?act=key.&page=2"), s.path("/start?key=7"), "/settings/password", s.path("/audit?act=" + url.QueryEscape("a b&c=/\\#?"))} {
 		asked := s.try(t, call{path: page}, http.StatusSeeOther)
 		to := asked.Header.Get("Location")

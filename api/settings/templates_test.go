@@ -21,7 +21,7 @@ const hostile = `"><script>alert(1)</script>'{{.}}`
 // samples are the data of every page, empty and full.
 func samples() map[string][]any {
 	now, by, limit := time.Now(), int64(1), "1,000"
-	role := tenancy.Admin
+	role := people.Admin
 	key := keys.Key{
 		ID: 7, Name: hostile, Permissions: keys.Permissions{keys.ProductsRead, keys.OrdersWrite}, Prefix: "sk_live_abcd", Last4: "wxyz",
 		CreatedBy: &by, CreatedAt: now, ExpiresAt: &now, RevokedAt: &now, ReplacedBy: &by, LastUsedAt: &now,
@@ -33,13 +33,13 @@ func samples() map[string][]any {
 	wrong := faults{"": hostile, "name": hostile, "permissions": hostile, "lifetime": hostile, "overlap": hostile, "email": hostile, "role": hostile,
 		"before": hostile, "after": hostile, "again": hostile, "password": hostile}
 	asked := again{Needed: true, Fault: hostile}
-	member := people.Member{UserID: 1, Email: hostile, Role: tenancy.Owner, CreatedAt: now}
+	member := people.Member{UserID: 1, Email: hostile, Role: people.Owner, CreatedAt: now}
 	pending := []people.PendingLink{{ID: 1, Purpose: "invitation", Email: hostile, Role: &role, MadeBy: hostile, CreatedAt: now, ExpiresAt: now}, {Purpose: "reset", Email: hostile}}
 	entry := tenancy.Logged{ID: 1, At: now, Actor: hostile, Address: &limit, Entry: tenancy.Entry{
 		Action: "key.create", Target: hostile,
 		Details: map[string]any{"n": 1_000_000.0, "list": []any{hostile, 1.5}, "change": map[string]any{"from": 1_000_000.0, "to": nil}, "none": nil},
 	}}
-	link := func(purpose string, role *tenancy.Role) people.Link {
+	link := func(purpose string, role *people.Role) people.Link {
 		return people.Link{Purpose: purpose, Email: hostile, Role: role, TenantName: hostile, ExpiresAt: now}
 	}
 	return map[string][]any{
@@ -62,7 +62,7 @@ func samples() map[string][]any {
 		"password":   {passwordPage{}, passwordPage{Faults: wrong}, passwordPage{Done: true}},
 		"sign-in":    {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile, true}},
 		"start":      {startPage{}, startPage{BaseURL: "https://shop.example.com", Keys: rows, Name: hostile}},
-		"tenants":    {[]people.Membership(nil), []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: tenancy.Owner}}},
+		"tenants":    {[]people.Membership(nil), []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: people.Owner}}},
 	}
 }
 
@@ -71,7 +71,7 @@ func TestEveryPageRendersEmptyAndFull(t *testing.T) {
 	p := &Pages{templates: parseTemplates()}
 	limit := int32(900)
 	visits := map[string]visit{"nobody": {}}
-	for _, role := range []tenancy.Role{tenancy.Viewer, tenancy.Admin, tenancy.Owner} {
+	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
 		visits[string(role)] = visit{Session: people.Session{UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(), Tenant: &tenancy.Tenant{
 			ID: 1, Slug: "a", Name: hostile, Plan: tenancy.Enterprise, RateLimit: &limit, Timezone: "Europe/Rome", Currency: "EUR", Suspended: true,
 		}}}

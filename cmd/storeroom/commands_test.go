@@ -107,7 +107,7 @@ func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
 	if err := p.MustSuper(t).QueryRow(t.Context(), `select password_hash from users`).Scan(&hash); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(hash, "$argon2id$") || !tenancy.PasswordMatches(hash, "correct horse battery") {
+	if !strings.HasPrefix(hash, "$argon2id$") || !people.PasswordMatches(hash, "correct horse battery") {
 		t.Errorf("the stored hash %.12s… is not of the password", hash)
 	}
 	if o := p.runWith(t, "another password\n", create...); o.code != 1 || !strings.Contains(o.stderr, "--email: ada@example.com is a member of tenant acme already") {

@@ -249,7 +249,7 @@ func (s *shop) findOwner(ctx context.Context, store *people.Store, admin *tenanc
 	if s.password == "" {
 		s.password = strings.ToLower(rand.Text()[:16])
 	}
-	_, err := tenancy.CreateUser(ctx, admin, s.tenant.ID, demoEmail, tenancy.Owner, s.password)
+	_, err := people.New(admin).CreateMember(ctx, s.tenant.ID, demoEmail, people.Owner, s.password)
 	if err != nil && !errors.Is(err, tenancy.ErrConflict) {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestCommandsRefuseNamesThatDeceive(t *testing.T) {
 		{"tenant", "create", "--slug", "bolt", "--name", "llit\u202e"},
 		{"tenant", "set", "--slug", "acme", "--name", "llit\u202e"},
 	} {
-		if o := p.run(t, args...); o.code != 1 || !strings.Contains(o.stderr, "--name must not hold the invisible character U+202E") {
+		if o := p.run(t, args...); o.code != 1 || !strings.Contains(o.stderr, "--name must not contain the invisible character U+202E") {
 			t.Errorf("%v = %+v, want to be told of the character", args[:2], o)
 		}
 	}

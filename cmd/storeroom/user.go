@@ -76,7 +76,7 @@ func (c console) createUser(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	member, err := tenancy.CreateUser(ctx, db, tenant.ID, cmd.String("email"), tenancy.Role(cmd.String("role")), password)
+	member, err := people.New(db).CreateMember(ctx, tenant.ID, cmd.String("email"), people.Role(cmd.String("role")), password)
 	if errors.Is(err, tenancy.ErrConflict) {
 		return fmt.Errorf("--email: %s is a member of tenant %s already", member.Email, tenant.Slug)
 	}
@@ -86,13 +86,13 @@ func (c console) createUser(ctx context.Context, cmd *cli.Command) error {
 	return c.tellMember(cmd, tenant, member)
 }
 
-func (c console) tellMember(cmd *cli.Command, tenant tenancy.Tenant, m tenancy.Member) error {
+func (c console) tellMember(cmd *cli.Command, tenant tenancy.Tenant, m people.Member) error {
 	answer := struct {
-		UserID     int64        `json:"user_id"`
-		Email      string       `json:"email"`
-		Tenant     string       `json:"tenant"`
-		Role       tenancy.Role `json:"role"`
-		NewAccount bool         `json:"new_account"`
+		UserID     int64       `json:"user_id"`
+		Email      string      `json:"email"`
+		Tenant     string      `json:"tenant"`
+		Role       people.Role `json:"role"`
+		NewAccount bool        `json:"new_account"`
 	}{m.UserID, m.Email, tenant.Slug, m.Role, m.NewAccount}
 	return c.answer(cmd, answer, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is %s of tenant %s now\n", m.Email, m.Role, tenant.Slug)
@@ -108,7 +108,7 @@ func (c console) inviteUser(ctx context.Context, cmd *cli.Command) error {
 	}
 	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config) error {
 		return c.tellLink(cmd, cfg, t.Slug, "become a member of "+t.Slug, func() (people.Token, error) {
-			return store.Invite(ctx, t.ID, people.Operator, "", cmd.String("email"), tenancy.Role(cmd.String("role")))
+			return store.Invite(ctx, t.ID, tenancy.Operator, "", cmd.String("email"), people.Role(cmd.String("role")))
 		})
 	})
 }
@@ -197,20 +197,20 @@ func (c console) tellRevoked(cmd *cli.Command, tenant, email string, err error) 
 
 // memberJSON is a member as scripts read it.
 type memberJSON struct {
-	UserID    int64        `json:"user_id"`
-	Email     string       `json:"email"`
-	Role      tenancy.Role `json:"role"`
-	CreatedAt time.Time    `json:"created_at"`
+	UserID    int64       `json:"user_id"`
+	Email     string      `json:"email"`
+	Role      people.Role `json:"role"`
+	CreatedAt time.Time   `json:"created_at"`
 }
 
 // linkJSON is a pending link as scripts read it.
 type linkJSON struct {
-	Purpose   string        `json:"purpose"` // invitation or reset
-	Email     string        `json:"email"`
-	Role      *tenancy.Role `json:"role,omitempty"` // of an invitation
-	MadeBy    string        `json:"made_by"`        // an e-mail, or operator
-	CreatedAt time.Time     `json:"created_at"`
-	ExpiresAt time.Time     `json:"expires_at"`
+	Purpose   string       `json:"purpose"` // invitation or reset
+	Email     string       `json:"email"`
+	Role      *people.Role `json:"role,omitempty"` // of an invitation
+	MadeBy    string       `json:"made_by"`        // an e-mail, or operator
+	CreatedAt time.Time    `json:"created_at"`
+	ExpiresAt time.Time    `json:"expires_at"`
 }
 
 // usersJSON is who may come into a tenant.
@@ -224,11 +224,11 @@ func (c console) listUsers(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
-		members, err := store.Members(ctx, t.ID, people.Operator.Token)
+		members, err := store.Members(ctx, t.ID, tenancy.Operator)
 		if err != nil {
 			return err
 		}
-		links, err := store.Links(ctx, t.ID, people.Operator.Token)
+		links, err := store.Links(ctx, t.ID, tenancy.Operator)
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func (c console) changeRole(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return c.changeUser(ctx, cmd, "is "+cmd.String("role")+" of", func(store *people.Store, t tenancy.ID, user int64) error {
-		return store.ChangeRole(ctx, t, people.Operator, user, tenancy.Role(cmd.String("role")))
+		return store.ChangeRole(ctx, t, tenancy.Operator, user, people.Role(cmd.String("role")))
 	})
 }
 
@@ -276,14 +276,14 @@ func (c console) removeUser(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return c.changeUser(ctx, cmd, "is no member of", func(store *people.Store, t tenancy.ID, user int64) error {
-		return store.Remove(ctx, t, people.Operator, user)
+		return store.Remove(ctx, t, tenancy.Operator, user)
 	})
 }
 
 // changeUser does something to the member of the e-mail and tells what has become.
 func (c console) changeUser(ctx context.Context, cmd *cli.Command, become string, change func(*people.Store, tenancy.ID, int64) error) error {
 	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
-		members, err := store.Members(ctx, t.ID, people.Operator.Token)
+		members, err := store.Members(ctx, t.ID, tenancy.Operator)
 		if err != nil {
 			return err
 		}

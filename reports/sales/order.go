@@ -33,7 +33,7 @@ func CheckIdentifier(s string) string {
 // what the caller found.
 func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
 	o, faults := r.Order, r.Faults.Clone()
-	label(&o.Number, "number", faults, tenancy.PathLabel, 100)
+	label(&o.Number, "number", faults, tenancy.PathSegment, 100)
 	o.PlacedAt = checkTime(o.PlacedAt, "placed_at", now, faults)
 	if len(faults["channel"]) == 0 {
 		if fault := CheckIdentifier(o.Channel); fault != "" {
@@ -131,7 +131,7 @@ func checkItems(items []Item, faults tenancy.InvalidError) []Item {
 }
 
 func checkItem(item Item, path string, faults tenancy.InvalidError) Item {
-	label(&item.SKU, path+"sku", faults, tenancy.PathLabel, 100)
+	label(&item.SKU, path+"sku", faults, tenancy.PathSegment, 100)
 	sound := len(faults[path+"quantity"])+len(faults[path+"unit_price"]) == 0
 	if sound && (item.Quantity < 1 || item.Quantity > maxQuantity) {
 		faults.Add(path+"quantity", "must be between 1 and %d", maxQuantity)

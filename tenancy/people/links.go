@@ -11,61 +11,72 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Invite makes a link by which somebody becomes a member, good for 24 hours; an
-// earlier one of the same person ends. request is of the form that asks, "" for
-// none: it makes one link. Invite returns tenancy.ErrConflict where they are a
-// member, ErrRepeated, an InvalidError (email, role), or ErrEnded where by is no
-// owner any more.
-func (s *Store) Invite(ctx context.Context, tenant tenancy.ID, by By, request, email string, role tenancy.Role) (Token, error) {
+// Purposes of a link.
+const (
+	invitation = "invitation"
+	reset      = "reset"
+)
+
+// Invite creates a link that makes a person a member of the tenant. It is valid for
+// 24 hours and replaces an earlier invitation of the same person. request identifies
+// the form, which creates one link however often it is sent; "" disables the check.
+// Invite returns tenancy.ErrConflict for a member, ErrRepeated, an InvalidError
+// (email, role), or tenancy.ErrEnded if the actor is no longer an owner.
+func (s *Store) Invite(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, request, email string, role Role,
+) (Token, error) {
 	email = strings.ToLower(strings.TrimSpace(email))
-	faults := tenancy.InvalidError{}
-	if fault := tenancy.CheckEmail(email); fault != "" {
-		faults.Add("email", "%s", fault)
+	invalid := tenancy.InvalidError{}
+	if problem := CheckEmail(email); problem != "" {
+		invalid.Add("email", "%s", problem)
 	}
 	if !role.Valid() {
-		faults.Add("role", "must be owner, admin or viewer")
+		invalid.Add("role", roleProblem)
 	}
-	if err := faults.Err(); err != nil {
+	if err := invalid.Err(); err != nil {
 		return "", err
 	}
-	return s.makeLink(ctx, tenant, by, request, "invitation", email, &role)
+	return s.createLink(ctx, tenant, by, request, invitation, email, &role)
 }
 
-// Reset makes a link by which a member chooses another password, good for 24 hours.
-// It returns tenancy.ErrNotFound where nobody here has that e-mail, ErrElsewhere,
-// ErrRepeated, or ErrEnded where by is no owner any more.
-func (s *Store) Reset(ctx context.Context, tenant tenancy.ID, by By, request, email string) (Token, error) {
-	return s.makeLink(ctx, tenant, by, request, "reset", Account(email), nil)
+// Reset creates a link by which a member chooses a new password, valid for 24 hours.
+// It returns tenancy.ErrNotFound if the tenant has no member with that address,
+// ErrElsewhere, ErrRepeated, or tenancy.ErrEnded if the actor is no longer an owner.
+func (s *Store) Reset(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, request, email string) (Token, error) {
+	return s.createLink(ctx, tenant, by, request, reset, Account(email), nil)
 }
 
-// ResetAnywhere is Reset for an operator: of any account, whatever it opens and if it
-// opens nothing. The audit log of each of its tenants tells of it. It needs the
-// migrator's connection and returns tenancy.ErrNotFound.
+// ResetAnywhere creates a password reset for any account, whether or not it is a
+// member of a tenant, and writes to the audit log of each of its tenants. It needs
+// the migrator's connection and returns tenancy.ErrNotFound.
 func (s *Store) ResetAnywhere(ctx context.Context, email string) (Token, error) {
 	token := newToken()
-	made, err := one[bool](ctx, s.db, `select store_reset($1, $2) as value`, token.hash(), Account(email))
-	if err == nil && !made {
+	created, err := callValue[bool](ctx, s.db, `select store_reset($1, $2) as value`, token.hash(), Account(email))
+	if err == nil && !created {
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
-		return "", fmt.Errorf("make a link: %w", err)
+		return "", fmt.Errorf("create a link: %w", err)
 	}
 	return token, nil
 }
 
-func (s *Store) makeLink(ctx context.Context, tenant tenancy.ID, by By, request, purpose, email string, role *tenancy.Role) (Token, error) {
+func (s *Store) createLink(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, request, purpose, email string, role *Role,
+) (Token, error) {
 	token := newToken()
-	sql, args := `select make_link($6, $1, $2, $3, $4, nullif($5, '')) as outcome`, []any{token.hash(), purpose, email, role, request, by.Token.hash()}
-	if by.Token == "" {
+	sql := `select make_link($6, $1, $2, $3, $4, nullif($5, '')) as outcome`
+	args := []any{token.hash(), purpose, email, role, request, by.Session}
+	if by.Session == nil {
 		sql, args = `select store_link($1, $2, $3, $4, nullif($5, ''), null) as outcome`, args[:5]
 	}
 	var outcomes []struct{ Outcome string }
-	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &outcomes, sql, args...)
-	}, func(q *pgx.Batch) error {
+	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
+		tenancy.QueueRows(batch, &outcomes, sql, args...)
+	}, func(batch *pgx.Batch) error {
 		switch outcomes[0].Outcome {
 		case "refused":
-			return ErrEnded
+			return tenancy.ErrEnded
 		case "repeated":
 			return ErrRepeated
 		case "member":
@@ -79,39 +90,43 @@ func (s *Store) makeLink(ctx context.Context, tenant tenancy.ID, by By, request,
 		if role != nil {
 			entry = tenancy.Entry{Action: "member.invite", Target: email, Details: map[string]any{"role": *role}}
 		}
-		tenancy.QueueAudit(q, tenant, by.Actor, entry)
+		tenancy.QueueAudit(batch, tenant, by, entry)
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("make a link: %w", err)
+		return "", fmt.Errorf("create a link: %w", err)
 	}
 	return token, nil
 }
 
-// PendingLink is an invitation or a reset that can still be used, as those see it
-// who may end it.
+// PendingLink is a link that can still be used, as shown to those who may revoke it.
 type PendingLink struct {
 	ID        int64
 	Purpose   string // invitation or reset
 	Email     string
-	Role      *tenancy.Role // of an invitation
-	MadeBy    string        // an e-mail, or operator
+	Role      *Role  // nil for a reset
+	MadeBy    string // an e-mail address, or operator
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }
 
-// Links lists what links into a tenant are pending, the oldest first, for an owner's
-// session; for anybody else none. Without a token it is for the operator, and
-// lists the operator's own resets of the tenant's members besides.
-func (s *Store) Links(ctx context.Context, tenant tenancy.ID, token Token) ([]PendingLink, error) {
-	sql, args := `select * from tenant_links($1)`, []any{token.hash()}
-	if token == "" {
+// Links returns the pending links of a tenant, the oldest first, to an owner. The
+// operator also sees the operator's own resets of members. Any other actor gets no
+// rows.
+func (s *Store) Links(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) ([]PendingLink, error) {
+	sql, args := `select * from tenant_links($1)`, []any{by.Session}
+	if by.Session == nil {
 		sql, args = `
 			select l.id, l.purpose, l.email, l.role, coalesce(u.email, 'operator') as made_by, l.created_at, l.expires_at
 			  from one_time_links l
 			  left join users u on u.id = l.made_by
-			 where usable(l) and (l.tenant_id = $1 or l.tenant_id is null and exists (
-			           select from memberships m join users o on o.id = m.user_id where m.tenant_id = $1 and o.email = l.email))
+			 where usable(l)
+			   and (l.tenant_id = $1
+			        or l.tenant_id is null and exists (
+			           select
+			             from memberships m
+			             join users o on o.id = m.user_id
+			            where m.tenant_id = $1 and o.email = l.email))
 			 order by l.id`, []any{tenant}
 	}
 	found, err := tenancy.All[PendingLink](ctx, s.db, tenant, sql, args...)
@@ -121,71 +136,72 @@ func (s *Store) Links(ctx context.Context, tenant tenancy.ID, token Token) ([]Pe
 	return found, nil
 }
 
-// EndLink ends one pending link into a tenant. It returns tenancy.ErrNotFound where
-// there is none, or by is no owner any more.
-func (s *Store) EndLink(ctx context.Context, tenant tenancy.ID, by By, id int64) error {
-	return s.endLinks(ctx, tenant, by.Actor, `select * from end_link($1, $2)`, by.Token.hash(), id)
+// EndLink revokes one pending link of a tenant. It returns tenancy.ErrNotFound, also
+// if the actor is no longer an owner.
+func (s *Store) EndLink(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	return s.endLinks(ctx, tenant, by, `select * from end_link($1, $2)`, by.Session, id)
 }
 
-// EndLinksOf ends every pending link of an e-mail into a tenant, for the operator; it
-// needs the migrator's connection. It returns tenancy.ErrNotFound where there is
-// none.
+// EndLinksOf revokes every pending link of a tenant to an e-mail address. It needs
+// the migrator's connection and returns tenancy.ErrNotFound if there are none.
 func (s *Store) EndLinksOf(ctx context.Context, tenant tenancy.ID, email string) error {
 	return s.endLinks(ctx, tenant, tenancy.Operator, `
-		update one_time_links l set expires_at = 'epoch'
+		update one_time_links l
+		   set expires_at = 'epoch'
 		 where l.tenant_id = $1 and l.email = $2 and l.expires_at > now()
 		returning l.purpose, l.email`, tenant, Account(email))
 }
 
+var revokeActions = map[string]string{invitation: "member.invite_revoke", reset: "password.reset_link_revoke"}
+
 func (s *Store) endLinks(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, sql string, args ...any) error {
 	var ended []struct{ Purpose, Email string }
-	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &ended, sql, args...)
-	}, func(q *pgx.Batch) error {
+	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
+		tenancy.QueueRows(batch, &ended, sql, args...)
+	}, func(batch *pgx.Batch) error {
 		if len(ended) == 0 {
 			return tenancy.ErrNotFound
 		}
-		for _, l := range ended {
-			action := map[string]string{"invitation": "member.invite_revoke", "reset": "password.reset_link_revoke"}[l.Purpose]
-			tenancy.QueueAudit(q, tenant, by, tenancy.Entry{Action: action, Target: l.Email})
+		for _, link := range ended {
+			entry := tenancy.Entry{Action: revokeActions[link.Purpose], Target: link.Email}
+			tenancy.QueueAudit(batch, tenant, by, entry)
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("end a link: %w", err)
+		return fmt.Errorf("revoke a link: %w", err)
 	}
 	return nil
 }
 
-// EndResetAnywhere ends what ResetAnywhere made and nobody has used. It needs the
+// EndResetAnywhere revokes the pending link that ResetAnywhere created. It needs the
 // migrator's connection and returns tenancy.ErrNotFound.
 func (s *Store) EndResetAnywhere(ctx context.Context, email string) error {
-	ended, err := one[bool](ctx, s.db, `select end_reset($1) as value`, Account(email))
+	ended, err := callValue[bool](ctx, s.db, `select end_reset($1) as value`, Account(email))
 	if err == nil && !ended {
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("end a link: %w", err)
+		return fmt.Errorf("revoke a link: %w", err)
 	}
 	return nil
 }
 
-// Link is an invitation or a reset that was not used yet, as those see it who have
-// it.
+// Link is an unused invitation or reset, as shown to the person who received it.
 type Link struct {
 	Purpose    string // invitation or reset
 	Email      string
-	Role       *tenancy.Role // of an invitation
-	TenantID   tenancy.ID    // 0 and no name of an operator's reset
+	Role       *Role      // nil for a reset
+	TenantID   tenancy.ID // 0 for an operator's reset, which has no tenant name
 	TenantName string
 	ExpiresAt  time.Time
 }
 
-// Open reads a link without using it up. It returns ErrEnded.
+// Open reads a link without using it up. It returns tenancy.ErrEnded.
 func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
 	found, err := tenancy.Call[Link](ctx, s.db, `select * from open_link($1)`, token.hash())
 	if err == nil && len(found) == 0 {
-		err = ErrEnded
+		err = tenancy.ErrEnded
 	}
 	if err != nil {
 		return Link{}, fmt.Errorf("open a link: %w", err)
@@ -193,11 +209,10 @@ func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
 	return found[0], nil
 }
 
-// Use uses a link up and begins a session, both or neither: an invitation makes the
-// membership, and the account with this password where the e-mail has none; of an
-// account that is there it must be the password. A reset replaces the password and
-// ends every other session. It returns ErrEnded, ErrWrong, an InvalidError
-// (password) or tenancy.ErrBusy.
+// Use uses a link up and begins a session. An invitation creates the membership, and
+// the account if the e-mail address has none; otherwise password must be that of the
+// account. A reset replaces the password and ends every other session. Use returns
+// tenancy.ErrEnded, ErrWrong, an InvalidError (password) or tenancy.ErrBusy.
 func (s *Store) Use(ctx context.Context, token Token, password, address string) (Token, error) {
 	link, err := s.Open(ctx, token)
 	if err != nil {
@@ -208,13 +223,14 @@ func (s *Store) Use(ctx context.Context, token Token, password, address string) 
 		return "", err
 	}
 	session := newToken()
-	if link.Purpose == "invitation" {
+	if link.Purpose == invitation {
 		err = s.join(ctx, link, token, hash, session, address)
 	} else {
 		var done bool
-		done, err = one[bool](ctx, s.db, `select use_reset($1, $2, $3, $4) as value`, token.hash(), hash, session.hash(), address)
+		done, err = callValue[bool](ctx, s.db, `select use_reset($1, $2, $3, $4) as value`,
+			token.hash(), hash, session.hash(), address)
 		if err == nil && !done {
-			err = ErrEnded
+			err = tenancy.ErrEnded
 		}
 	}
 	if err != nil {
@@ -224,33 +240,37 @@ func (s *Store) Use(ctx context.Context, token Token, password, address string) 
 }
 
 func (s *Store) join(ctx context.Context, link Link, token Token, hash string, session Token, address string) error {
-	var done []struct{ UserID *int64 }
-	return s.db.Update(ctx, link.TenantID, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &done, `select accept_invitation($1, $2, $3) as user_id`, token.hash(), hash, session.hash())
-	}, func(q *pgx.Batch) error {
-		if done[0].UserID == nil {
-			return ErrEnded
+	var joined []struct{ UserID *int64 }
+	return s.db.Update(ctx, link.TenantID, func(batch *pgx.Batch) {
+		tenancy.QueueRows(batch, &joined, `select accept_invitation($1, $2, $3) as user_id`,
+			token.hash(), hash, session.hash())
+	}, func(batch *pgx.Batch) error {
+		if joined[0].UserID == nil {
+			return tenancy.ErrEnded
 		}
-		tenancy.QueueAudit(q, link.TenantID, tenancy.Actor{UserID: done[0].UserID, Name: link.Email, Address: address},
-			tenancy.Entry{Action: "member.join", Target: link.Email, Details: map[string]any{"role": *link.Role}})
+		person := tenancy.Actor{UserID: joined[0].UserID, Name: link.Email, Address: address}
+		details := map[string]any{"role": *link.Role}
+		tenancy.QueueAudit(batch, link.TenantID, person,
+			tenancy.Entry{Action: "member.join", Target: link.Email, Details: details})
 		return nil
 	})
 }
 
-// linkHash is the hash that the link's account is to have, or has.
+// linkHash returns the hash of an existing account that the link invites, after it
+// has checked the password, or a new hash of the password.
 func (s *Store) linkHash(ctx context.Context, link Link, password string) (string, error) {
-	if link.Purpose == "invitation" {
-		found, err := tenancy.Call[person](ctx, s.db, `select user_id, password_hash from person_by_email($1)`, link.Email)
+	if link.Purpose == invitation {
+		found, err := s.findPerson(ctx, link.Email)
 		if err != nil {
-			return "", fmt.Errorf("find a person: %w", err)
+			return "", err
 		}
 		if len(found) > 0 {
-			p, err := s.check(ctx, link.Email, password)
+			p, err := s.authenticate(ctx, link.Email, password)
 			return p.PasswordHash, err
 		}
 	}
-	if fault := tenancy.CheckPassword(password); fault != "" {
-		return "", tenancy.InvalidError{"password": {fault}}
+	if problem := CheckPassword(password); problem != "" {
+		return "", tenancy.InvalidError{"password": {problem}}
 	}
 	return s.hash(ctx, password)
 }

@@ -23,9 +23,9 @@ func TestAnInvitation(t *testing.T) {
 		return err
 	}
 	t.Run("makes an account and a member", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", " New@Example.com", tenancy.Admin))
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", " New@Example.com", Admin))
 		got, err := s.Open(ctx, token)
-		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != tenancy.Admin || got.TenantName != "A" {
+		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != Admin || got.TenantName != "A" {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 		if left := time.Until(got.ExpiresAt); left < 23*time.Hour || left > 24*time.Hour {
@@ -39,25 +39,25 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Use with a short password = %v, want a fault of it", err)
 		}
 		session := must(t)(s.Use(ctx, token, "brand new horse", "192.0.2.7"))
-		if got, err := s.Session(ctx, session, "a"); err != nil || got.Email != "new@example.com" || got.Role != tenancy.Admin {
+		if got, err := s.Session(ctx, session, "a"); err != nil || got.Email != "new@example.com" || got.Role != Admin {
 			t.Errorf("Use began the session %+v, %v, want that of an admin of a", got, err)
 		}
 		want := tenancy.Entry{Action: "member.join", Target: "new@example.com", Details: map[string]any{"role": "admin"}}
 		if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "new@example.com" || *got.Address != "192.0.2.7" {
 			t.Errorf("logged = %+v, want %+v", got, want)
 		}
-		if got, err := s.Session(ctx, s.mustSignIn(t, "new@example.com", "brand new horse"), "a"); err != nil || got.Role != tenancy.Admin {
+		if got, err := s.Session(ctx, s.mustSignIn(t, "new@example.com", "brand new horse"), "a"); err != nil || got.Role != Admin {
 			t.Errorf("Session = %+v, %v, want an admin of a", got, err)
 		}
 		if err := join(t, token, "brand new horse"); !isEnded(err) {
-			t.Errorf("Use again = %v, want ErrEnded", err)
+			t.Errorf("Use again = %v, want tenancy.ErrEnded", err)
 		}
 		if _, err := s.Open(ctx, token); !isEnded(err) {
-			t.Errorf("Open after its use = %v, want ErrEnded", err)
+			t.Errorf("Open after its use = %v, want tenancy.ErrEnded", err)
 		}
 	})
 	t.Run("to an account wants its password", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", tenancy.Viewer))
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", Viewer))
 		if err := join(t, token, "not the password"); !errors.Is(err, ErrWrong) {
 			t.Errorf("Use with another password = %v, want ErrWrong", err)
 		}
@@ -69,28 +69,28 @@ func TestAnInvitation(t *testing.T) {
 		}
 	})
 	t.Run("ends after a day", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "late@example.com", tenancy.Viewer))
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "late@example.com", Viewer))
 		s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, token.hash())
 		if _, err := s.Open(ctx, token); !isEnded(err) {
-			t.Errorf("Open = %v, want ErrEnded", err)
+			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
 		if err := join(t, token, password); !isEnded(err) {
-			t.Errorf("Use = %v, want ErrEnded", err)
+			t.Errorf("Use = %v, want tenancy.ErrEnded", err)
 		}
 	})
 	t.Run("is replaced by the next of the same person and tenant", func(t *testing.T) {
-		first := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "twice@example.com", tenancy.Owner))
-		elsewhere := must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "twice@example.com", tenancy.Viewer))
-		next := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "TWICE@example.com", tenancy.Viewer))
+		first := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "twice@example.com", Owner))
+		elsewhere := must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "twice@example.com", Viewer))
+		next := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "TWICE@example.com", Viewer))
 		if err := join(t, first, password); !isEnded(err) {
-			t.Errorf("Use of the first = %v, want ErrEnded", err)
+			t.Errorf("Use of the first = %v, want tenancy.ErrEnded", err)
 		}
 		if err := errors.Join(join(t, next, password), join(t, elsewhere, password)); err != nil {
 			t.Errorf("Use of the others = %v", err)
 		}
 	})
 	t.Run("works once, also for two at a time", func(t *testing.T) {
-		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "pair@example.com", tenancy.Viewer))
+		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "pair@example.com", Viewer))
 		errs := make([]error, 4)
 		var all sync.WaitGroup
 		for i := range errs {
@@ -103,7 +103,7 @@ func TestAnInvitation(t *testing.T) {
 				joined++
 				s.mustSignIn(t, "pair@example.com", fmt.Sprintf("password number %d", i))
 			} else if !isEnded(err) && !errors.Is(err, ErrWrong) {
-				t.Errorf("Use = %v, want ErrEnded or ErrWrong", err)
+				t.Errorf("Use = %v, want tenancy.ErrEnded or ErrWrong", err)
 			}
 		}
 		if joined != 1 {
@@ -113,7 +113,7 @@ func TestAnInvitation(t *testing.T) {
 	t.Run("that is asked for twice by one form is made once", func(t *testing.T) {
 		by := s.by(t)
 		form := func(request string) (Token, error) {
-			return s.Invite(ctx, s.a.ID, by, request, "form@example.com", tenancy.Viewer)
+			return s.Invite(ctx, s.a.ID, by, request, "form@example.com", Viewer)
 		}
 		first := must(t)(form("one form"))
 		if _, err := form("one form"); !errors.Is(err, ErrRepeated) {
@@ -122,7 +122,7 @@ func TestAnInvitation(t *testing.T) {
 		if _, err := s.Open(ctx, first); err != nil {
 			t.Errorf("Open of what the form made = %v", err)
 		}
-		must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "one form", "form@example.com", tenancy.Viewer)) // elsewhere it is another
+		must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "one form", "form@example.com", Viewer)) // elsewhere it is another
 		second := must(t)(form("another form"))
 		if err := join(t, second, password); err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestAnInvitation(t *testing.T) {
 		}
 	})
 	t.Run("is refused where it makes no sense", func(t *testing.T) {
-		if _, err := s.Invite(ctx, s.a.ID, s.by(t), "", "AMY@example.com", tenancy.Viewer); !errors.Is(err, tenancy.ErrConflict) {
+		if _, err := s.Invite(ctx, s.a.ID, s.by(t), "", "AMY@example.com", Viewer); !errors.Is(err, tenancy.ErrConflict) {
 			t.Errorf("Invite of a member = %v, want ErrConflict", err)
 		}
 		_, err := s.Invite(ctx, s.a.ID, s.by(t), "", "nobody", "king")
@@ -145,7 +145,7 @@ func TestAnInvitation(t *testing.T) {
 	t.Run("that nobody made opens nothing", func(t *testing.T) {
 		for _, token := range []Token{"", newToken(), Token(strings.Repeat("a", 1<<16)), "\x00\xff"} {
 			if err := join(t, token, password); !isEnded(err) {
-				t.Errorf("Use = %v, want ErrEnded", err)
+				t.Errorf("Use = %v, want tenancy.ErrEnded", err)
 			}
 		}
 	})
@@ -175,7 +175,7 @@ func TestAReset(t *testing.T) {
 		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
 	}
 	if _, err := s.Use(ctx, token, next, ""); !isEnded(err) {
-		t.Errorf("Use again = %v, want ErrEnded", err)
+		t.Errorf("Use again = %v, want tenancy.ErrEnded", err)
 	}
 	t.Run("of a member of another tenant is the operator's", func(t *testing.T) {
 		if _, err := s.Reset(ctx, s.a.ID, s.by(t), "", "eve@example.com"); !errors.Is(err, ErrElsewhere) {
@@ -201,12 +201,12 @@ func TestAReset(t *testing.T) {
 	// Somebody may have made the account of an e-mail that is not theirs, by an
 	// invitation that reached them.
 	t.Run("by the operator gives an account that opens nothing to its person", func(t *testing.T) {
-		squatter := s.mustMember(t, s.b, "carl@example.com", tenancy.Viewer)
+		squatter := s.mustMember(t, s.b, "carl@example.com", Viewer)
 		if err := s.Remove(ctx, s.b.ID, s.as(t, s.bea), squatter.UserID); err != nil {
 			t.Fatal(err)
 		}
 		theirs := s.mustSignIn(t, "carl@example.com", password)
-		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "carl@example.com", tenancy.Admin))
+		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "carl@example.com", Admin))
 		if _, err := s.Use(ctx, invitation, next, ""); !errors.Is(err, ErrWrong) {
 			t.Errorf("Use of the invitation without the squatter's password = %v, want ErrWrong", err)
 		}
@@ -216,42 +216,42 @@ func TestAReset(t *testing.T) {
 		}
 		must(t)(s.Use(ctx, reset, next, ""))
 		joined, err := s.Session(ctx, must(t)(s.Use(ctx, invitation, next, "")), "a")
-		if err != nil || joined.Role != tenancy.Admin || s.alive(t, theirs) {
+		if err != nil || joined.Role != Admin || s.alive(t, theirs) {
 			t.Errorf("Session = %+v, %v, the squatter's alive: %v", joined, err, s.alive(t, theirs))
 		}
 	})
 	t.Run("ends with the membership, and with a change of the password", func(t *testing.T) {
-		m := s.mustMember(t, s.a, "leaver@example.com", tenancy.Viewer)
+		m := s.mustMember(t, s.a, "leaver@example.com", Viewer)
 		link := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email))
 		session := s.mustSignIn(t, m.Email, password)
 		if _, err := s.ChangePassword(ctx, session, m.Email, password, next, ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
-			t.Errorf("Use after a change of the password = %v, want ErrEnded", err)
+			t.Errorf("Use after a change of the password = %v, want tenancy.ErrEnded", err)
 		}
 		link = must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email))
 		if err := s.Remove(ctx, s.a.ID, s.by(t), m.UserID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Use(ctx, link, next, ""); !isEnded(err) {
-			t.Errorf("Use after the removal = %v, want ErrEnded", err)
+			t.Errorf("Use after the removal = %v, want tenancy.ErrEnded", err)
 		}
 	})
 	t.Run("and an invitation end with the owner who made them, and no other", func(t *testing.T) {
-		s.mustMember(t, s.a, "victim@example.com", tenancy.Viewer)
+		s.mustMember(t, s.a, "victim@example.com", Viewer)
 		for what, end := range map[string]func(rogue int64) error{
 			"removed": func(rogue int64) error { return s.Remove(ctx, s.a.ID, s.by(t), rogue) },
-			"demoted": func(rogue int64) error { return s.ChangeRole(ctx, s.a.ID, s.by(t), rogue, tenancy.Viewer) },
+			"demoted": func(rogue int64) error { return s.ChangeRole(ctx, s.a.ID, s.by(t), rogue, Viewer) },
 		} {
-			rogue := s.mustMember(t, s.a, what+"@example.com", tenancy.Owner)
+			rogue := s.mustMember(t, s.a, what+"@example.com", Owner)
 			theirs := []Token{
 				must(t)(s.Reset(ctx, s.a.ID, s.as(t, rogue), "", "victim@example.com")),
-				must(t)(s.Invite(ctx, s.a.ID, s.as(t, rogue), "", "rogue2@example.com", tenancy.Owner)),
+				must(t)(s.Invite(ctx, s.a.ID, s.as(t, rogue), "", "rogue2@example.com", Owner)),
 			}
 			others := []Token{
-				must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "friend@example.com", tenancy.Viewer)),
-				must(t)(s.operator().Invite(ctx, s.a.ID, Operator, "", "friend2@example.com", tenancy.Viewer)),
+				must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "friend@example.com", Viewer)),
+				must(t)(s.operator().Invite(ctx, s.a.ID, tenancy.Operator, "", "friend2@example.com", Viewer)),
 			}
 			if err := end(rogue.UserID); err != nil {
 				t.Fatal(err)
@@ -264,11 +264,11 @@ func TestAReset(t *testing.T) {
 		}
 	})
 	t.Run("by an owner ends when the account opens another tenant", func(t *testing.T) {
-		m := s.mustMember(t, s.a, "joiner@example.com", tenancy.Viewer)
+		m := s.mustMember(t, s.a, "joiner@example.com", Viewer)
 		link, anywhere := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email)), Token("")
-		s.mustMember(t, s.b, m.Email, tenancy.Owner)
+		s.mustMember(t, s.b, m.Email, Owner)
 		if _, err := s.Open(ctx, link); !isEnded(err) {
-			t.Errorf("Open = %v, want ErrEnded", err)
+			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
 		// Past the page, too.
 		if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, `select use_reset($1, 'x', sha256('x'), '') as done`, link.hash()); err != nil || found[0].Done {
@@ -281,7 +281,7 @@ func TestAReset(t *testing.T) {
 	})
 	t.Run("is no invitation, nor the other way round", func(t *testing.T) {
 		reset := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "amy@example.com"))
-		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", tenancy.Viewer))
+		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", Viewer))
 		before := s.state(t)
 		for sql, token := range map[string]Token{
 			`select accept_invitation($1, 'x', sha256('x')) is not null as done`: reset, `select use_reset($1, 'x', sha256('x'), '') as done`: invitation,
@@ -301,17 +301,17 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 	s := mustStreet(t)
 	ctx := t.Context()
 	by := s.by(t)
-	invitation := must(t)(s.Invite(ctx, s.a.ID, by, "", "new@example.com", tenancy.Admin))
+	invitation := must(t)(s.Invite(ctx, s.a.ID, by, "", "new@example.com", Admin))
 	reset := must(t)(s.Reset(ctx, s.a.ID, by, "", "amy@example.com"))
-	byOperator := must(t)(s.operator().Invite(ctx, s.a.ID, Operator, "", "other@example.com", tenancy.Viewer))
+	byOperator := must(t)(s.operator().Invite(ctx, s.a.ID, tenancy.Operator, "", "other@example.com", Viewer))
 	anywhere := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
-	must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "new@example.com", tenancy.Owner))
-	used := must(t)(s.Invite(ctx, s.a.ID, by, "", "used@example.com", tenancy.Viewer))
+	must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "new@example.com", Owner))
+	used := must(t)(s.Invite(ctx, s.a.ID, by, "", "used@example.com", Viewer))
 	must(t)(s.Use(ctx, used, password, ""))
-	late := must(t)(s.Invite(ctx, s.a.ID, by, "", "late@example.com", tenancy.Viewer))
+	late := must(t)(s.Invite(ctx, s.a.ID, by, "", "late@example.com", Viewer))
 	s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, late.hash())
 	must(t)(s.Reset(ctx, s.a.ID, by, "", "used@example.com"))
-	s.mustMember(t, s.b, "used@example.com", tenancy.Viewer) // which ends the reset
+	s.mustMember(t, s.b, "used@example.com", Viewer) // which ends the reset
 	told := func(links []PendingLink, err error) (all []string) {
 		t.Helper()
 		if err != nil {
@@ -330,13 +330,13 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 		return all
 	}
 	want := []string{"invitation new@example.com admin ann@example.com", "reset amy@example.com - ann@example.com", "invitation other@example.com viewer operator"}
-	if diff := cmp.Diff(want, told(s.Links(ctx, s.a.ID, by.Token))); diff != "" {
+	if diff := cmp.Diff(want, told(s.Links(ctx, s.a.ID, by))); diff != "" {
 		t.Errorf("Links for Ann (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(append(want, "reset eve@example.com - operator"), told(s.operator().Links(ctx, s.a.ID, ""))); diff != "" {
+	if diff := cmp.Diff(append(want, "reset eve@example.com - operator"), told(s.operator().Links(ctx, s.a.ID, tenancy.Operator))); diff != "" {
 		t.Errorf("Links for the operator (-want +got):\n%s", diff)
 	}
-	pending, err := s.Links(ctx, s.a.ID, by.Token)
+	pending, err := s.Links(ctx, s.a.ID, by)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,10 +362,10 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 			t.Errorf("%s = %v", test.what, err)
 		}
 		if _, err := s.Open(ctx, test.token); !isEnded(err) {
-			t.Errorf("after %s Open = %v, want ErrEnded", test.what, err)
+			t.Errorf("after %s Open = %v, want tenancy.ErrEnded", test.what, err)
 		}
 		if _, err := s.Use(ctx, test.token, password, ""); !isEnded(err) {
-			t.Errorf("after %s Use = %v, want ErrEnded", test.what, err)
+			t.Errorf("after %s Use = %v, want tenancy.ErrEnded", test.what, err)
 		}
 		if got := s.logged(t, s.a); got.Action != test.action || got.Actor != test.actor {
 			t.Errorf("%s is logged as %+v, want %s by %s", test.what, got, test.action, test.actor)
@@ -374,7 +374,7 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 			t.Errorf("%s again = %v, want ErrNotFound", test.what, err)
 		}
 	}
-	if got := told(s.operator().Links(ctx, s.a.ID, "")); len(got) != 0 {
+	if got := told(s.operator().Links(ctx, s.a.ID, tenancy.Operator)); len(got) != 0 {
 		t.Errorf("Links = %q, want none", got)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// street is two tenants and their people. Ann owns a, Amy views it; Bea owns b; Eve
+// street is two tenants and their  Ann owns a, Amy views it; Bea owns b; Eve
 // is an admin of both.
 type street struct {
 	*tenancytest.Database
 	*Store
 	super              *pgx.Conn
 	a, b               tenancy.Tenant
-	ann, amy, bea, eve tenancy.Member
+	ann, amy, bea, eve Member
 }
 
 const password = "correct horse battery"
@@ -25,17 +25,17 @@ func mustStreet(t testing.TB) *street {
 	t.Helper()
 	d := tenancytest.New(t)
 	s := &street{Database: d, Store: New(d.DB), super: d.MustSuper(t), a: d.MustTenant(t, "a"), b: d.MustTenant(t, "b")}
-	s.ann = s.mustMember(t, s.a, "ann@example.com", tenancy.Owner)
-	s.amy = s.mustMember(t, s.a, "amy@example.com", tenancy.Viewer)
-	s.bea = s.mustMember(t, s.b, "bea@example.com", tenancy.Owner)
-	s.eve = s.mustMember(t, s.a, "eve@example.com", tenancy.Admin)
-	s.mustMember(t, s.b, "eve@example.com", tenancy.Admin)
+	s.ann = s.mustMember(t, s.a, "ann@example.com", Owner)
+	s.amy = s.mustMember(t, s.a, "amy@example.com", Viewer)
+	s.bea = s.mustMember(t, s.b, "bea@example.com", Owner)
+	s.eve = s.mustMember(t, s.a, "eve@example.com", Admin)
+	s.mustMember(t, s.b, "eve@example.com", Admin)
 	return s
 }
 
-func (s *street) mustMember(t testing.TB, tenant tenancy.Tenant, email string, role tenancy.Role) tenancy.Member {
+func (s *street) mustMember(t testing.TB, tenant tenancy.Tenant, email string, role Role) Member {
 	t.Helper()
-	m, err := tenancy.CreateUser(t.Context(), s.Admin, tenant.ID, email, role, password)
+	m, err := New(s.Admin).CreateMember(t.Context(), tenant.ID, email, role, password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,19 +107,32 @@ func (s *street) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
 	return found[0]
 }
 
-// by is Ann, as she acts from an address, by a session that is hers alone to end.
-func (s *street) by(t testing.TB) By {
+// by returns Ann as an actor, with a new session.
+func (s *street) by(t testing.TB) tenancy.Actor {
 	t.Helper()
 	return s.as(t, s.ann)
 }
 
-// as is somebody, as they act from an address.
-func (s *street) as(t testing.TB, m tenancy.Member) By {
+// as returns a member as an actor, with a new session.
+func (s *street) as(t testing.TB, m Member) tenancy.Actor {
 	t.Helper()
 	token := newToken()
 	s.alter(t, `insert into sessions (token_hash, user_id) values ($1, $2)`, token.hash(), m.UserID)
-	return By{token, tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "192.0.2.1"}}
+	return tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "192.0.2.1", Session: token.hash()}
 }
 
 // operator is the people as the commands have them.
 func (s *street) operator() *Store { return New(s.Admin) }
+
+func mustRows[T any](t testing.TB, conn *pgx.Conn, sql string, args ...any) []T {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -2,7 +2,9 @@ package people
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,33 +12,100 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Member is a person in a tenant.
+// Role decides what a member may do in a tenant.
+type Role string
+
+// The roles, from most to fewest rights.
+const (
+	Owner  Role = "owner"
+	Admin  Role = "admin"
+	Viewer Role = "viewer"
+)
+
+const roleProblem = "must be owner, admin or viewer"
+
+// Valid reports whether r is one of the roles.
+func (r Role) Valid() bool { return r == Owner || r == Admin || r == Viewer }
+
+// Member is a person with a role in a tenant.
 type Member struct {
 	UserID    int64
 	Email     string
-	Role      tenancy.Role
+	Role      Role
 	CreatedAt time.Time
+	// NewAccount is set by CreateMember when it created the account. An existing
+	// account keeps its password.
+	NewAccount bool `db:"-"`
 }
 
-// By is who acts on the members of a tenant.
-type By struct {
-	// Token is of the person's session; none is the operator's, whose road is the
-	// migrator's connection.
-	Token Token
-	tenancy.Actor
+// CreateMember adds a member to the tenant and creates the account unless the
+// e-mail address has one. It needs the migrator's connection. It returns
+// tenancy.ErrConflict if the person is already a member, or an InvalidError.
+func (s *Store) CreateMember(
+	ctx context.Context, tenant tenancy.ID, email string, role Role, password string,
+) (Member, error) {
+	m := Member{Email: strings.ToLower(strings.TrimSpace(email)), Role: role}
+	if err := validateMember(m, password); err != nil {
+		return m, err
+	}
+	hash := HashPassword(password)
+	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `
+			insert into users (email, password_hash)
+			values ($1, $2)
+			on conflict (email) do nothing
+			returning id`, m.Email, hash).Scan(&m.UserID)
+		m.NewAccount = err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = tx.QueryRow(ctx, `select id from users where email = $1`, m.Email).Scan(&m.UserID)
+		}
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, `
+			insert into memberships (tenant_id, user_id, role)
+			values ($1, $2, $3)
+			returning created_at`, tenant, m.UserID, m.Role).Scan(&m.CreatedAt)
+		if err != nil {
+			return err
+		}
+		entry := tenancy.Entry{Action: "member.create", Target: m.Email, Details: map[string]any{"role": m.Role}}
+		return tenancy.Audit(ctx, tx, tenant, tenancy.Operator, entry)
+	})
+	if tenancy.SQLState(err) == "23505" {
+		return m, fmt.Errorf("member %q: %w", m.Email, tenancy.ErrConflict)
+	}
+	if err != nil {
+		return m, fmt.Errorf("create member: %w", err)
+	}
+	return m, nil
 }
 
-// Operator is who runs the commands.
-var Operator = By{Actor: tenancy.Operator}
+func validateMember(m Member, password string) error {
+	invalid := tenancy.InvalidError{}
+	if problem := CheckEmail(m.Email); problem != "" {
+		invalid.Add("email", "%s", problem)
+	}
+	if !m.Role.Valid() {
+		invalid.Add("role", roleProblem)
+	}
+	if problem := CheckPassword(password); problem != "" {
+		invalid.Add("password", "%s", problem)
+	}
+	return invalid.Err()
+}
 
-// Members lists the people of a tenant by e-mail, for a member's session or, without
-// a token, for the operator; for anybody else nobody.
-func (s *Store) Members(ctx context.Context, tenant tenancy.ID, token Token) ([]Member, error) {
-	sql, args := `select * from tenant_members($1)`, []any{token.hash()}
-	if token == "" {
+// Members returns the members of a tenant by e-mail address, to a member or the
+// operator. Any other actor gets no rows.
+func (s *Store) Members(ctx context.Context, tenant tenancy.ID, by tenancy.Actor) ([]Member, error) {
+	sql, args := `select * from tenant_members($1)`, []any{by.Session}
+	if by.Session == nil {
 		sql, args = `
 			select m.user_id, u.email, m.role, m.created_at
-			  from memberships m join users u on u.id = m.user_id where m.tenant_id = $1 order by u.email`, []any{tenant}
+			  from memberships m
+			  join users u on u.id = m.user_id
+			 where m.tenant_id = $1
+			 order by u.email`, []any{tenant}
 	}
 	found, err := tenancy.All[Member](ctx, s.db, tenant, sql, args...)
 	if err != nil {
@@ -46,37 +115,40 @@ func (s *Store) Members(ctx context.Context, tenant tenancy.ID, token Token) ([]
 }
 
 // ChangeRole gives a member another role and ends their sessions. It returns
-// tenancy.ErrNotFound, ErrLastOwner, an InvalidError (role), or ErrEnded where by is
-// no owner any more.
-func (s *Store) ChangeRole(ctx context.Context, tenant tenancy.ID, by By, user int64, role tenancy.Role) error {
+// tenancy.ErrNotFound, ErrLastOwner, an InvalidError (role), or tenancy.ErrEnded
+// if the actor is no longer an owner.
+func (s *Store) ChangeRole(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64, role Role) error {
 	if !role.Valid() {
-		return tenancy.InvalidError{"role": {"must be owner, admin or viewer"}}
+		return tenancy.InvalidError{"role": {roleProblem}}
 	}
 	return s.changeMember(ctx, tenant, by, user, &role)
 }
 
-// Remove takes a member out of the tenant and ends their sessions. It returns
-// tenancy.ErrNotFound, ErrLastOwner, or ErrEnded where by is no owner any more.
-func (s *Store) Remove(ctx context.Context, tenant tenancy.ID, by By, user int64) error {
+// Remove removes a member from the tenant and ends their sessions. It returns
+// tenancy.ErrNotFound, ErrLastOwner, or tenancy.ErrEnded if the actor is no longer
+// an owner.
+func (s *Store) Remove(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64) error {
 	return s.changeMember(ctx, tenant, by, user, nil)
 }
 
-func (s *Store) changeMember(ctx context.Context, tenant tenancy.ID, by By, user int64, role *tenancy.Role) error {
+func (s *Store) changeMember(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, user int64, role *Role,
+) error {
 	type change struct {
 		Email, Before *string
 		Outcome       string
 	}
-	sql, args := `select * from change_member($3, $1, $2)`, []any{user, role, by.Token.hash()}
-	if by.Token == "" {
+	sql, args := `select * from change_member($3, $1, $2)`, []any{user, role, by.Session}
+	if by.Session == nil {
 		sql, args = `select * from set_member($1, $2)`, args[:2]
 	}
-	var done []change
-	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &done, sql, args...)
-	}, func(q *pgx.Batch) error {
-		switch done[0].Outcome {
+	var changes []change
+	err := s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
+		tenancy.QueueRows(batch, &changes, sql, args...)
+	}, func(batch *pgx.Batch) error {
+		switch changes[0].Outcome {
 		case "refused":
-			return ErrEnded
+			return tenancy.ErrEnded
 		case "absent":
 			return tenancy.ErrNotFound
 		case "last_owner":
@@ -84,11 +156,12 @@ func (s *Store) changeMember(ctx context.Context, tenant tenancy.ID, by By, user
 		case "same":
 			return nil
 		}
-		entry := tenancy.Entry{Action: "member.remove", Target: *done[0].Email, Details: map[string]any{"role": *done[0].Before}}
+		email, before := *changes[0].Email, *changes[0].Before
+		entry := tenancy.Entry{Action: "member.remove", Target: email, Details: map[string]any{"role": before}}
 		if role != nil {
-			entry.Action, entry.Details = "member.role", map[string]any{"from": *done[0].Before, "to": *role}
+			entry.Action, entry.Details = "member.role", map[string]any{"from": before, "to": *role}
 		}
-		tenancy.QueueAudit(q, tenant, by.Actor, entry)
+		tenancy.QueueAudit(batch, tenant, by, entry)
 		return nil
 	})
 	if err != nil {

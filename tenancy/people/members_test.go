@@ -17,32 +17,32 @@ import (
 func TestMembersAreTheTenantsOwn(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
-	amy := s.mustSignIn(t, "amy@example.com", password)
+	amy := s.as(t, s.amy)
 	byAmy, err := s.Members(t.Context(), s.a.ID, amy)
 	if err != nil || len(byAmy) != 3 || byAmy[0].Email != "amy@example.com" || byAmy[1].Email != "ann@example.com" || byAmy[2].Email != "eve@example.com" {
 		t.Fatalf("Members = %+v, %v, want Amy, Ann and Eve", byAmy, err)
 	}
-	if m := byAmy[0]; m.UserID != s.amy.UserID || m.Role != tenancy.Viewer || time.Since(m.CreatedAt) > time.Hour {
+	if m := byAmy[0]; m.UserID != s.amy.UserID || m.Role != Viewer || time.Since(m.CreatedAt) > time.Hour {
 		t.Errorf("Members = %+v, want Amy, a viewer since just now", m)
 	}
-	byOperator, err := s.operator().Members(t.Context(), s.a.ID, "")
+	byOperator, err := s.operator().Members(t.Context(), s.a.ID, tenancy.Operator)
 	if diff := cmp.Diff(byAmy, byOperator); diff != "" || err != nil {
 		t.Errorf("Members for the operator (-Amy +operator): %v\n%s", err, diff)
 	}
 	for what, test := range map[string]struct {
 		tenant tenancy.ID
-		token  Token
+		by     tenancy.Actor
 	}{
-		"of no tenant":              {0, amy},
-		"of another tenant":         {s.b.ID, amy},
-		"for somebody from another": {s.a.ID, s.mustSignIn(t, "bea@example.com", password)},
-		"for nobody":                {s.a.ID, newToken()},
+		"of no tenant":                   {0, amy},
+		"of another tenant":              {s.b.ID, amy},
+		"for a member of another tenant": {s.a.ID, s.as(t, s.bea)},
+		"for an unknown session":         {s.a.ID, tenancy.Actor{Session: newToken().hash()}},
 	} {
-		if got, err := s.Members(t.Context(), test.tenant, test.token); err != nil || len(got) != 0 {
+		if got, err := s.Members(t.Context(), test.tenant, test.by); err != nil || len(got) != 0 {
 			t.Errorf("Members %s = %v, %v, want none", what, got, err)
 		}
 	}
-	if _, err := s.Members(t.Context(), s.a.ID, ""); tenancy.SQLState(err) != "42501" {
+	if _, err := s.Members(t.Context(), s.a.ID, tenancy.Operator); tenancy.SQLState(err) != "42501" {
 		t.Errorf("Members for the operator as the role that serves = %v, want SQLSTATE 42501", err)
 	}
 }
@@ -53,33 +53,34 @@ func TestOnlyAnOwnerActs(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
-	must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", tenancy.Viewer))
-	pending, err := s.Links(ctx, s.a.ID, s.by(t).Token)
+	must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", Viewer))
+	pending, err := s.Links(ctx, s.a.ID, s.by(t))
 	if err != nil || len(pending) != 1 {
 		t.Fatalf("Links = %+v, %v, want one", pending, err)
 	}
 	idle, old := s.by(t), s.by(t)
-	s.alter(t, `update sessions set seen_at = now() - interval '30 minutes 1 second' where token_hash = $1`, idle.Token.hash())
-	s.alter(t, `update sessions set created_at = now() - interval '12 hours 1 second' where token_hash = $1`, old.Token.hash())
-	for who, by := range map[string]By{
+	s.alter(t, `update sessions set seen_at = now() - interval '30 minutes 1 second' where token_hash = $1`, idle.Session)
+	s.alter(t, `update sessions set created_at = now() - interval '12 hours 1 second' where token_hash = $1`, old.Session)
+	for who, by := range map[string]tenancy.Actor{
 		"a viewer": s.as(t, s.amy), "an admin": s.as(t, s.eve), "an owner of another tenant": s.as(t, s.bea),
-		"an idle session": idle, "an old session": old, "nobody": {newToken(), s.by(t).Actor},
+		"an idle session": idle, "an old session": old,
+		"an unknown session": {UserID: &s.ann.UserID, Name: "ann@example.com", Session: newToken().hash()},
 	} {
 		before := s.state(t)
 		for what, err := range map[string]error{
-			"ChangeRole": s.ChangeRole(ctx, s.a.ID, by, s.amy.UserID, tenancy.Owner),
+			"ChangeRole": s.ChangeRole(ctx, s.a.ID, by, s.amy.UserID, Owner),
 			"Remove":     s.Remove(ctx, s.a.ID, by, s.amy.UserID),
-			"Invite":     second(s.Invite(ctx, s.a.ID, by, "", "friend@example.com", tenancy.Owner)),
+			"Invite":     second(s.Invite(ctx, s.a.ID, by, "", "friend@example.com", Owner)),
 			"Reset":      second(s.Reset(ctx, s.a.ID, by, "", "amy@example.com")),
 		} {
-			if !errors.Is(err, ErrEnded) {
+			if !errors.Is(err, tenancy.ErrEnded) {
 				t.Errorf("%s by %s = %v, want ErrEnded", what, who, err)
 			}
 		}
 		if err := s.EndLink(ctx, s.a.ID, by, pending[0].ID); !errors.Is(err, tenancy.ErrNotFound) {
 			t.Errorf("EndLink by %s = %v, want ErrNotFound", who, err)
 		}
-		if got, err := s.Links(ctx, s.a.ID, by.Token); err != nil || len(got) != 0 {
+		if got, err := s.Links(ctx, s.a.ID, by); err != nil || len(got) != 0 {
 			t.Errorf("Links for %s = %+v, %v, want none", who, got, err)
 		}
 		if diff := cmp.Diff(before, s.state(t)); diff != "" {
@@ -87,12 +88,12 @@ func TestOnlyAnOwnerActs(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"ChangeRole":       s.ChangeRole(ctx, s.a.ID, Operator, s.amy.UserID, tenancy.Owner),
-		"Remove":           s.Remove(ctx, s.a.ID, Operator, s.amy.UserID),
-		"Invite":           second(s.Invite(ctx, s.a.ID, Operator, "", "friend@example.com", tenancy.Owner)),
-		"Reset":            second(s.Reset(ctx, s.a.ID, Operator, "", "amy@example.com")),
+		"ChangeRole":       s.ChangeRole(ctx, s.a.ID, tenancy.Operator, s.amy.UserID, Owner),
+		"Remove":           s.Remove(ctx, s.a.ID, tenancy.Operator, s.amy.UserID),
+		"Invite":           second(s.Invite(ctx, s.a.ID, tenancy.Operator, "", "friend@example.com", Owner)),
+		"Reset":            second(s.Reset(ctx, s.a.ID, tenancy.Operator, "", "amy@example.com")),
 		"ResetAnywhere":    second(s.ResetAnywhere(ctx, "amy@example.com")),
-		"Links":            second(s.Links(ctx, s.a.ID, "")),
+		"Links":            second(s.Links(ctx, s.a.ID, tenancy.Operator)),
 		"EndLinksOf":       s.EndLinksOf(ctx, s.a.ID, "new@example.com"),
 		"EndResetAnywhere": s.EndResetAnywhere(ctx, "new@example.com"),
 	} {
@@ -107,7 +108,7 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	s := mustStreet(t)
 	ctx := t.Context()
 	amy, ann, eve := s.mustSignIn(t, "amy@example.com", password), s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "eve@example.com", password)
-	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.amy.UserID, tenancy.Admin); err != nil {
+	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.amy.UserID, Admin); err != nil {
 		t.Fatal(err)
 	}
 	if s.alive(t, amy) || !s.alive(t, ann) {
@@ -117,7 +118,7 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "ann@example.com" || *got.Address != "192.0.2.1" {
 		t.Errorf("logged = %+v, want %+v by Ann from 192.0.2.1", got, want)
 	}
-	if got, err := s.Session(ctx, s.mustSignIn(t, "amy@example.com", password), "a"); err != nil || got.Role != tenancy.Admin {
+	if got, err := s.Session(ctx, s.mustSignIn(t, "amy@example.com", password), "a"); err != nil || got.Role != Admin {
 		t.Errorf("Session = %+v, %v, want an admin", got, err)
 	}
 	if err := s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID); err != nil || s.alive(t, eve) {
@@ -133,7 +134,7 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"a member that was removed": s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID),
-		"somebody elsewhere":        s.ChangeRole(ctx, s.a.ID, s.by(t), s.bea.UserID, tenancy.Viewer),
+		"somebody elsewhere":        s.ChangeRole(ctx, s.a.ID, s.by(t), s.bea.UserID, Viewer),
 		"nobody":                    s.Remove(ctx, s.a.ID, s.by(t), 1<<40),
 	} {
 		if !errors.Is(err, tenancy.ErrNotFound) {
@@ -153,8 +154,8 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 	token := s.mustSignIn(t, "ann@example.com", password)
 	for what, err := range map[string]error{
 		"removing":              s.Remove(ctx, s.a.ID, s.by(t), s.ann.UserID),
-		"making an admin of":    s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, tenancy.Admin),
-		"an operator, removing": s.operator().Remove(ctx, s.a.ID, Operator, s.ann.UserID),
+		"making an admin of":    s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, Admin),
+		"an operator, removing": s.operator().Remove(ctx, s.a.ID, tenancy.Operator, s.ann.UserID),
 	} {
 		if !errors.Is(err, ErrLastOwner) {
 			t.Errorf("%s the last owner = %v, want ErrLastOwner", what, err)
@@ -163,10 +164,10 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 	if !s.alive(t, token) {
 		t.Error("what was refused ended a session")
 	}
-	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, tenancy.Owner); err != nil {
+	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, Owner); err != nil {
 		t.Errorf("making an owner of the last owner = %v", err)
 	}
-	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.eve.UserID, tenancy.Owner); err != nil {
+	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.eve.UserID, Owner); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(ctx, s.a.ID, s.by(t), s.ann.UserID); err != nil {
@@ -179,10 +180,10 @@ func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 	s := mustStreet(t)
 	for round := range 6 {
 		tenant := s.MustTenant(t, fmt.Sprintf("round-%d", round))
-		pair := []tenancy.Member{s.mustMember(t, tenant, "ann@example.com", tenancy.Owner), s.mustMember(t, tenant, "amy@example.com", tenancy.Owner)}
-		store, by, want := s.Store, []By{s.as(t, pair[1]), s.as(t, pair[0])}, ErrEnded // who comes second is no owner any more
+		pair := []Member{s.mustMember(t, tenant, "ann@example.com", Owner), s.mustMember(t, tenant, "amy@example.com", Owner)}
+		store, by, want := s.Store, []tenancy.Actor{s.as(t, pair[1]), s.as(t, pair[0])}, tenancy.ErrEnded // who comes second is no owner any more
 		if round%2 > 0 {
-			store, by, want = s.operator(), []By{Operator, Operator}, ErrLastOwner
+			store, by, want = s.operator(), []tenancy.Actor{tenancy.Operator, tenancy.Operator}, ErrLastOwner
 		}
 		errs := make([]error, 2)
 		var both sync.WaitGroup
@@ -190,7 +191,7 @@ func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 			both.Go(func() { errs[i] = store.Remove(t.Context(), tenant.ID, by[i], m.UserID) })
 		}
 		both.Wait()
-		members, err := s.operator().Members(t.Context(), tenant.ID, "")
+		members, err := s.operator().Members(t.Context(), tenant.ID, tenancy.Operator)
 		if err != nil || len(members) != 1 || !errors.Is(errors.Join(errs...), want) || errs[0] != nil && errs[1] != nil {
 			t.Errorf("both were removed: %v; %d are left, %v", errs, len(members), err)
 		}
@@ -202,21 +203,21 @@ func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
-	invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", tenancy.Viewer))
+	invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", Viewer))
 	reset := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "amy@example.com"))
 	amy, by := s.mustSignIn(t, "amy@example.com", password), s.by(t)
 	anywhere := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
-	pending, err := s.Links(ctx, s.a.ID, by.Token)
+	pending, err := s.Links(ctx, s.a.ID, by)
 	if err != nil || len(pending) != 2 {
 		t.Fatalf("Links = %+v, %v, want two", pending, err)
 	}
 	s.alter(t, `alter table audit_log add constraint full_log check (false) not valid`)
 	before := s.state(t)
 	for what, err := range map[string]error{
-		"Invite":             second(s.Invite(ctx, s.a.ID, by, "", "other@example.com", tenancy.Viewer)),
+		"Invite":             second(s.Invite(ctx, s.a.ID, by, "", "other@example.com", Viewer)),
 		"Reset":              second(s.Reset(ctx, s.a.ID, by, "", "amy@example.com")),
 		"ResetAnywhere":      second(s.operator().ResetAnywhere(ctx, "amy@example.com")),
-		"ChangeRole":         s.ChangeRole(ctx, s.a.ID, by, s.amy.UserID, tenancy.Admin),
+		"ChangeRole":         s.ChangeRole(ctx, s.a.ID, by, s.amy.UserID, Admin),
 		"Remove":             s.Remove(ctx, s.a.ID, by, s.amy.UserID),
 		"Use, to join":       second(s.Use(ctx, invitation, password, "")),
 		"Use, to reset":      second(s.Use(ctx, reset, password, "")),
@@ -226,7 +227,7 @@ func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 		"EndResetAnywhere":   s.operator().EndResetAnywhere(ctx, "eve@example.com"),
 		"ChangePassword":     second(s.ChangePassword(ctx, amy, "amy@example.com", password, "another horse battery", "")),
 		"CreateTenant":       second(tenancy.CreateTenant(ctx, s.Admin, tenancy.Tenant{Slug: "c", Name: "C"})),
-		"CreateUser":         second(tenancy.CreateUser(ctx, s.Admin, s.a.ID, "other@example.com", tenancy.Viewer, password)),
+		"CreateMember":       second(New(s.Admin).CreateMember(ctx, s.a.ID, "other@example.com", Viewer, password)),
 		"ChangeTenant":       second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "Another" })),
 		"a change of plans":  second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Plan = tenancy.Professional })),
 	} {
@@ -246,16 +247,16 @@ func TestAnActThatFailsIsNotLogged(t *testing.T) {
 	by := s.by(t)
 	before := s.state(t)
 	for what, err := range map[string]error{
-		"Invite":        second(s.Invite(ctx, s.a.ID, by, "", "amy@example.com", tenancy.Viewer)),
+		"Invite":        second(s.Invite(ctx, s.a.ID, by, "", "amy@example.com", Viewer)),
 		"Reset":         second(s.Reset(ctx, s.a.ID, by, "", "bea@example.com")),
 		"ResetAnywhere": second(s.operator().ResetAnywhere(ctx, "nobody@example.com")),
-		"ChangeRole":    s.ChangeRole(ctx, s.a.ID, by, s.ann.UserID, tenancy.Admin),
+		"ChangeRole":    s.ChangeRole(ctx, s.a.ID, by, s.ann.UserID, Admin),
 		"Remove":        s.Remove(ctx, s.a.ID, by, s.bea.UserID),
 		"Use":           second(s.Use(ctx, newToken(), password, "")),
 		"EndLink":       s.EndLink(ctx, s.a.ID, by, 1<<40),
 		"EndLinksOf":    s.operator().EndLinksOf(ctx, s.a.ID, "amy@example.com"),
 		"EndReset":      s.operator().EndResetAnywhere(ctx, "amy@example.com"),
-		"CreateUser":    second(tenancy.CreateUser(ctx, s.Admin, s.a.ID, "amy@example.com", tenancy.Viewer, password)),
+		"CreateMember":  second(New(s.Admin).CreateMember(ctx, s.a.ID, "amy@example.com", Viewer, password)),
 		"ChangeTenant":  second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "" })),
 	} {
 		if err == nil {
@@ -278,7 +279,7 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
-	tenant, by := s.MustTenant(t, "logged"), s.by(t).Actor
+	tenant, by := s.MustTenant(t, "logged"), s.by(t)
 	if err := s.DB.Run(ctx, tenant.ID, func(q *pgx.Batch) {
 		for n := range 7 {
 			tenancy.QueueAudit(q, tenant.ID, by, tenancy.Entry{Action: []string{"key.create", "member.role"}[n%2], Target: fmt.Sprint(n)})

@@ -15,7 +15,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func isEnded(err error) bool { return errors.Is(err, ErrEnded) }
+func isEnded(err error) bool { return errors.Is(err, tenancy.ErrEnded) }
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
@@ -27,7 +27,7 @@ func TestSignIn(t *testing.T) {
 		t.Run("opens to an e-mail "+test.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := s.Session(t.Context(), s.mustSignIn(t, test.email, test.password), "a")
-			if err != nil || got.UserID != s.ann.UserID || got.Email != "ann@example.com" || got.Role != tenancy.Owner || time.Since(got.ConfirmedAt) > time.Minute {
+			if err != nil || got.UserID != s.ann.UserID || got.Email != "ann@example.com" || got.Role != Owner || time.Since(got.ConfirmedAt) > time.Minute {
 				t.Errorf("Session = %+v, %v, want Ann, who owns a", got, err)
 			}
 			if diff := cmp.Diff(&s.a, got.Tenant); diff != "" {
@@ -60,17 +60,17 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// What an unknown e-mail costs is what an account costs: its password is checked
-// against a hash of the same parameters.
+// An unknown e-mail address costs as much time as an account: a hash with the same
+// parameters is checked.
 func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 	t.Parallel()
 	parameters := func(phc string) string { return phc[:strings.LastIndex(phc[:strings.LastIndex(phc, "$")], "$")] }
-	if got, want := parameters(nobody), parameters(tenancy.HashPassword("x")); got != want || len(nobody) != len(tenancy.HashPassword("x")) {
-		t.Errorf("nobody has the hash %s, want one like %s", nobody, want)
+	if got, want := parameters(unknownHash), parameters(HashPassword("x")); got != want || len(unknownHash) != len(HashPassword("x")) {
+		t.Errorf("nobody has the hash %s, want one like %s", unknownHash, want)
 	}
 	s := mustStreet(t)
-	for range atOnce {
-		s.hashes <- struct{}{}
+	for range maxHashing {
+		s.hashing <- struct{}{}
 	}
 	for _, email := range []string{"ann@example.com", "nobody@example.com", "no e-mail", ""} {
 		if _, err := s.SignIn(t.Context(), email, password); !errors.Is(err, tenancy.ErrBusy) {
@@ -82,12 +82,12 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Store{hashes: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce+1)}
+		s := &Store{hashing: make(chan struct{}, maxHashing), queue: make(chan struct{}, maxHashing+1)}
 		release := make(chan struct{})
 		running, most := 0, 0
 		var mu sync.Mutex
 		hash := func() error {
-			return s.hashing(t.Context(), func() {
+			return s.limitHashing(t.Context(), func() {
 				mu.Lock()
 				running++
 				most = max(most, running)
@@ -98,8 +98,8 @@ func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
 				mu.Unlock()
 			})
 		}
-		results := make(chan error, atOnce+1)
-		for range atOnce {
+		results := make(chan error, maxHashing+1)
+		for range maxHashing {
 			go func() { results <- hash() }()
 		}
 		synctest.Wait()
@@ -114,13 +114,13 @@ func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
 			t.Errorf("one more than may wait = %v after %v, want ErrBusy at once", err, time.Since(begun))
 		}
 		close(release)
-		for range atOnce + 1 {
+		for range maxHashing + 1 {
 			if err := <-results; err != nil {
 				t.Errorf("hashing = %v, want a place once there is one", err)
 			}
 		}
-		if most != atOnce {
-			t.Errorf("%d were hashed at once, want %d", most, atOnce)
+		if most != maxHashing {
+			t.Errorf("%d were hashed at once, want %d", most, maxHashing)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestAccountIsOneSpellingOfAnEmail(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		got := Account(rapid.OneOf(rapid.String(), rapid.StringMatching(`[ \x00-\x7fA-Zé]{0,5}[a-zA-Z.]{1,9}@[a-zA-Z.]{1,9}[ \xff]{0,2}`)).Draw(t, "email"))
-		if got != "" && (tenancy.CheckEmail(got) != "" || Account(got) != got || strings.ContainsRune(got, 0)) {
+		if got != "" && (CheckEmail(got) != "" || Account(got) != got || strings.ContainsRune(got, 0)) {
 			t.Errorf("Account = %q, which is none", got)
 		}
 	})
@@ -204,7 +204,7 @@ func TestTokensAreStoredAsHashesAndHideThemselves(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	session := s.mustSignIn(t, "ann@example.com", password)
-	link := must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", "new@example.com", tenancy.Viewer))
+	link := must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", "new@example.com", Viewer))
 	for _, token := range []Token{session, link} {
 		if strings.Contains(s.state(t), token.Reveal()) {
 			t.Error("the database holds a token")
@@ -312,12 +312,12 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		}
 	}
 	tenants, err := s.Tenants(ctx, bea)
-	if diff := cmp.Diff([]Membership{{s.b.ID, "b", "B", tenancy.Owner}}, tenants); diff != "" || err != nil {
+	if diff := cmp.Diff([]Membership{{s.b.ID, "b", "B", Owner}}, tenants); diff != "" || err != nil {
 		t.Errorf("Tenants (-want +got): %v\n%s", err, diff)
 	}
 	before := s.state(t)
 	for what, err := range map[string]error{
-		"ChangeRole": s.ChangeRole(ctx, s.b.ID, by, s.amy.UserID, tenancy.Owner),
+		"ChangeRole": s.ChangeRole(ctx, s.b.ID, by, s.amy.UserID, Owner),
 		"Remove":     s.Remove(ctx, s.b.ID, by, s.ann.UserID),
 		"Reset":      second(s.Reset(ctx, s.b.ID, by, "", "amy@example.com")),
 	} {
@@ -331,19 +331,19 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	if diff := cmp.Diff(before, s.state(t)); diff != "" {
 		t.Errorf("something changed (-before +after):\n%s", diff)
 	}
-	link := must(t)(s.Invite(ctx, s.b.ID, by, "", "amy@example.com", tenancy.Owner))
+	link := must(t)(s.Invite(ctx, s.b.ID, by, "", "amy@example.com", Owner))
 	if got, err := s.Open(ctx, link); err != nil || got.TenantID != s.b.ID || got.TenantName != "B" {
 		t.Errorf("Open = %+v, %v, want a link into B", got, err)
 	}
 	if err := s.Remove(ctx, s.b.ID, by, s.eve.UserID); err != nil {
 		t.Fatal(err)
 	}
-	members, err := s.operator().Members(ctx, s.a.ID, "")
-	roles := map[string]tenancy.Role{}
+	members, err := s.operator().Members(ctx, s.a.ID, tenancy.Operator)
+	roles := map[string]Role{}
 	for _, m := range members {
 		roles[m.Email] = m.Role
 	}
-	if diff := cmp.Diff(map[string]tenancy.Role{"ann@example.com": "owner", "amy@example.com": "viewer", "eve@example.com": "admin"}, roles); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]Role{"ann@example.com": "owner", "amy@example.com": "viewer", "eve@example.com": "admin"}, roles); diff != "" || err != nil {
 		t.Errorf("Members of A (-want +got): %v\n%s", err, diff)
 	}
 	if !s.alive(t, amy) {

@@ -47,7 +47,7 @@ func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
 		tx := s.mustBegin(t)
 		var changed bool
 		if err := tx.QueryRow(t.Context(), `select change_password($1, $2, (select password_hash from users where id = $3), $4, '')`,
-			mine.hash(), newToken().hash(), s.amy.UserID, tenancy.HashPassword(after)).Scan(&changed); err != nil || !changed {
+			mine.hash(), newToken().hash(), s.amy.UserID, HashPassword(after)).Scan(&changed); err != nil || !changed {
 			t.Fatalf("change_password = %t, %v", changed, err)
 		}
 		signedIn := s.meanwhile(t, func(ctx context.Context) error {
@@ -67,23 +67,23 @@ func TestOneLinkIsLeftOfTwoMadeAtOnce(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	tx := s.mustBegin(t)
-	invite := func(ctx context.Context, by By, store *Store) error {
-		_, err := store.Invite(ctx, s.a.ID, by, "", "new@example.com", tenancy.Viewer)
+	invite := func(ctx context.Context, by tenancy.Actor, store *Store) error {
+		_, err := store.Invite(ctx, s.a.ID, by, "", "new@example.com", Viewer)
 		return err
 	}
 	if _, err := tx.Exec(t.Context(), `
 		select set_config('app.tenant_id', $1::bigint::text, true), store_link(sha256('x'), 'invitation', 'new@example.com', 'owner', null, null)`, s.a.ID); err != nil {
 		t.Fatal(err)
 	}
-	made := s.meanwhile(t, func(ctx context.Context) error { return invite(ctx, Operator, s.operator()) })
+	made := s.meanwhile(t, func(ctx context.Context) error { return invite(ctx, tenancy.Operator, s.operator()) })
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-made; err != nil {
 		t.Fatal(err)
 	}
-	links, err := s.operator().Links(t.Context(), s.a.ID, "")
-	if err != nil || len(links) != 1 || *links[0].Role != tenancy.Viewer {
+	links, err := s.operator().Links(t.Context(), s.a.ID, tenancy.Operator)
+	if err != nil || len(links) != 1 || *links[0].Role != Viewer {
 		t.Errorf("Links = %+v, %v, want the later invitation alone", links, err)
 	}
 }

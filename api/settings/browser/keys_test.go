@@ -11,11 +11,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/storeroom/storeroom/keys"
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // signedIn is a tab of a new member of the tenant.
-func (s *site) signedIn(t testing.TB, role tenancy.Role) *tab {
+func (s *site) signedIn(t testing.TB, role people.Role) *tab {
 	t.Helper()
 	b := s.newTab(t)
 	b.signIn(s.mustPerson(t, "anna", role))
@@ -41,7 +41,7 @@ func (b *tab) makeKey(name string) string {
 func TestAKeyIsMadeAndWorks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Admin)
+	b := s.signedIn(t, people.Admin)
 	key := b.makeKey("Till in the shop")
 	b.wantText("Copy the key now", "products:read")
 
@@ -61,7 +61,7 @@ func TestAKeyIsMadeAndWorks(t *testing.T) {
 func TestCopyButtons(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Admin)
+	b := s.signedIn(t, people.Admin)
 	b.allowClipboard()
 	for name, without := range map[string]bool{"with the clipboard": false, "without the clipboard": true} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCopyButtons(t *testing.T) {
 func TestAKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Admin)
+	b := s.signedIn(t, people.Admin)
 
 	gone := func(where, key string) {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestAKeyIsShownOnce(t *testing.T) {
 func TestRoll(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Admin)
+	b := s.signedIn(t, people.Admin)
 	for _, overlap := range []string{"24", "0"} {
 		_, old := s.mustKey(t, "till "+overlap)
 		b.mustOpen(s.page("keys"))
@@ -165,7 +165,7 @@ func (b *tab) wantRefused(key string) {
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Admin)
+	b := s.signedIn(t, people.Admin)
 	_, key := s.mustKey(t, "till")
 	if status, _ := s.callAPI(t, "/api/me", key); status != 200 {
 		t.Fatalf("the key: %d, want 200", status)
@@ -187,7 +187,7 @@ func TestRevoke(t *testing.T) {
 func TestAnOldPasswordIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Owner)
+	b := s.signedIn(t, people.Owner)
 	s.exec(t, `update sessions set confirmed_at = now() - interval '11 minutes'`)
 	b.mustOpen(s.page("keys/new"))
 	b.fill("Name", "Till")
@@ -211,7 +211,7 @@ func TestAViewerMayOnlyLook(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	key, _ := s.mustKey(t, "till")
-	b := s.signedIn(t, tenancy.Viewer)
+	b := s.signedIn(t, people.Viewer)
 	b.mustOpen(s.page("keys"))
 	b.wantText("till")
 	for _, word := range []string{"Generate", "Revoke", "Roll", "Audit log"} {
@@ -233,7 +233,7 @@ func TestAnotherTenantIsNotThere(t *testing.T) {
 	key, _ := s.mustKey(t, "till")
 	theirs := s.tenant
 	s.tenant = s.MustTenant(t, "other-"+s.mark)
-	b := s.signedIn(t, tenancy.Owner)
+	b := s.signedIn(t, people.Owner)
 	b.mustOpen(s.page("keys"))
 	s.tenant = theirs
 	for _, name := range []string{"", "keys", "keys/new", fmt.Sprintf("keys/%d/revoke", key.ID), "members", "audit", "account", "start"} {

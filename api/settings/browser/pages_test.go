@@ -163,24 +163,24 @@ func TestEveryPageHoldsLongNames(t *testing.T) {
 // audit log. It returns an owner's e-mail, a live key's and a viewer's id.
 func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer int64) {
 	t.Helper()
-	owner = s.mustPerson(t, "anna.larch", tenancy.Owner)
-	s.mustPerson(t, "theo.loam", tenancy.Admin)
-	s.mustPerson(t, "ben.steiner", tenancy.Viewer)
-	members, err := people.New(s.Admin).Members(t.Context(), s.tenant.ID, "")
+	owner = s.mustPerson(t, "anna.larch", people.Owner)
+	s.mustPerson(t, "theo.loam", people.Admin)
+	s.mustPerson(t, "ben.steiner", people.Viewer)
+	members, err := people.New(s.Admin).Members(t.Context(), s.tenant.ID, tenancy.Operator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := map[tenancy.Role]tenancy.Actor{}
+	by := map[people.Role]tenancy.Actor{}
 	for _, m := range members {
 		by[m.Role] = tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "198.51.100.23"}
-		if m.Role == tenancy.Viewer {
+		if m.Role == people.Viewer {
 			viewer = m.UserID
 		}
 	}
 	presets := []string{"full", "catalog", "products:read,inventory:write", "reporting", "read-only", "read-only"}
 	var ids []int64
 	for i, name := range names {
-		actor := by[[]tenancy.Role{tenancy.Owner, tenancy.Admin}[i%2]]
+		actor := by[[]people.Role{people.Owner, people.Admin}[i%2]]
 		permissions, err := keys.ParsePermissions(presets[i])
 		if err != nil {
 			t.Fatal(err)
@@ -191,10 +191,10 @@ func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer 
 		}
 		ids = append(ids, made.ID)
 	}
-	if _, _, err := s.keys.Roll(t.Context(), s.tenant.ID, by[tenancy.Owner], ids[1], 24*time.Hour); err != nil {
+	if _, _, err := s.keys.Roll(t.Context(), s.tenant.ID, by[people.Owner], ids[1], 24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.keys.Revoke(t.Context(), s.tenant.ID, by[tenancy.Admin], ids[4]); err != nil {
+	if err := s.keys.Revoke(t.Context(), s.tenant.ID, by[people.Admin], ids[4]); err != nil {
 		t.Fatal(err)
 	}
 	s.exec(t, `update api_keys set expires_at = now() - interval '3 days' where id = $1`, ids[5])
@@ -267,7 +267,7 @@ func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
 	full := s.tenant
 	s.tenant = empty
 	defer func() { s.tenant = full }()
-	s.join(t, owner, tenancy.Owner)
+	s.join(t, owner, people.Owner)
 	for _, name := range []string{"keys", "start"} {
 		b.mustOpen(s.page(name))
 		b.look(name + "-empty")
@@ -277,9 +277,9 @@ func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
 }
 
 // join makes somebody who has an account a member of the tenant.
-func (s *site) join(t *testing.T, email string, role tenancy.Role) {
+func (s *site) join(t *testing.T, email string, role people.Role) {
 	t.Helper()
-	if _, err := tenancy.CreateUser(t.Context(), s.Admin, s.tenant.ID, email, role, password); err != nil {
+	if _, err := people.New(s.Admin).CreateMember(t.Context(), s.tenant.ID, email, role, password); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -345,7 +345,7 @@ func (s *site) lookAtStrangersPages(t *testing.T) {
 	b.mustOpen("/settings/sign-in?lost=form")
 	b.look("sign-in-lost")
 	operator := people.New(s.Admin)
-	invitation, err := operator.Invite(t.Context(), s.tenant.ID, people.Operator, "", s.email("carla.weiss"), tenancy.Admin)
+	invitation, err := operator.Invite(t.Context(), s.tenant.ID, tenancy.Operator, "", s.email("carla.weiss"), people.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +370,7 @@ func (s *site) lookAtStrangersPages(t *testing.T) {
 func TestFaultsLeadToTheirFields(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := s.signedIn(t, tenancy.Admin)
+	b := s.signedIn(t, people.Admin)
 	b.mustOpen(s.page("keys/new"))
 	b.fill("Name", " ")
 	b.choose("Only what is ticked below")
@@ -411,7 +411,7 @@ func (b *tab) waitFor(script string) {
 func TestTheKeyboardAloneSuffices(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	email, b := s.mustPerson(t, "anna", tenancy.Owner), s.newTab(t)
+	email, b := s.mustPerson(t, "anna", people.Owner), s.newTab(t)
 	b.allowClipboard()
 	b.mustOpen("/settings")
 	b.keys(email + kb.Tab + password)

@@ -10,13 +10,13 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	email, b := s.mustPerson(t, "anna", tenancy.Owner), s.newTab(t)
+	email, b := s.mustPerson(t, "anna", people.Owner), s.newTab(t)
 
 	b.mustOpen(s.page("members"))
 	b.wantText("Sign in") // and then back to the page that was asked for
@@ -44,7 +44,7 @@ func TestSignIn(t *testing.T) {
 func TestASessionFixedBeforeSignInIsWorthless(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	anna, mallory := s.mustPerson(t, "anna", tenancy.Owner), s.mustPerson(t, "mallory", tenancy.Viewer)
+	anna, mallory := s.mustPerson(t, "anna", people.Owner), s.mustPerson(t, "mallory", people.Viewer)
 	planted, err := s.people.SignIn(t.Context(), mallory, password)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestASessionFixedBeforeSignInIsWorthless(t *testing.T) {
 func TestSignOutEverywhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	email := s.mustPerson(t, "anna", tenancy.Viewer)
+	email := s.mustPerson(t, "anna", people.Viewer)
 	here, there := s.newTab(t), s.newTab(t)
 	here.signIn(email)
 	there.signIn(email)
@@ -87,7 +87,7 @@ func TestSignOutEverywhere(t *testing.T) {
 func TestChangingAPasswordSignsOutElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	email := s.mustPerson(t, "anna", tenancy.Viewer)
+	email := s.mustPerson(t, "anna", people.Viewer)
 	here, there := s.newTab(t), s.newTab(t)
 	here.signIn(email)
 	there.signIn(email)
@@ -114,7 +114,7 @@ func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.newTab(t)
-	b.signIn(s.mustPerson(t, "anna", tenancy.Owner))
+	b.signIn(s.mustPerson(t, "anna", people.Owner))
 	for _, path := range []string{s.page("keys"), "/settings/sign-out", "/settings/sign-in"} {
 		evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -136,7 +136,7 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	owner, guest := s.newTab(t), s.newTab(t)
-	owner.signIn(s.mustPerson(t, "anna", tenancy.Owner))
+	owner.signIn(s.mustPerson(t, "anna", people.Owner))
 	owner.mustOpen(s.page("members"))
 	owner.fill("E-mail", s.email("ben"))
 	owner.choose("Admin")
@@ -168,10 +168,10 @@ func TestInvitation(t *testing.T) {
 func TestReset(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	ben := s.mustPerson(t, "ben", tenancy.Viewer)
+	ben := s.mustPerson(t, "ben", people.Viewer)
 	owner, guest := s.newTab(t), s.newTab(t)
 	guest.signIn(ben)
-	owner.signIn(s.mustPerson(t, "anna", tenancy.Owner))
+	owner.signIn(s.mustPerson(t, "anna", people.Owner))
 	owner.mustOpen(s.page("members"))
 	owner.press("Change " + ben)
 	owner.press("Make a link")
@@ -190,7 +190,7 @@ func TestReset(t *testing.T) {
 func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	email, b := s.mustPerson(t, "anna", tenancy.Owner), s.newTab(t)
+	email, b := s.mustPerson(t, "anna", people.Owner), s.newTab(t)
 	b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	b.mustOpen("/settings")
 	b.fill("E-mail", email)

@@ -111,9 +111,9 @@ func (s *site) exec(t testing.TB, sql string, args ...any) {
 func (s *site) email(name string) string { return name + "@" + s.mark + ".example" }
 
 // mustPerson makes a member of the tenant and returns the e-mail.
-func (s *site) mustPerson(t testing.TB, name string, role tenancy.Role) string {
+func (s *site) mustPerson(t testing.TB, name string, role people.Role) string {
 	t.Helper()
-	m, err := tenancy.CreateUser(t.Context(), s.Admin, s.tenant.ID, s.email(name), role, password)
+	m, err := people.New(s.Admin).CreateMember(t.Context(), s.tenant.ID, s.email(name), role, password)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -313,7 +313,7 @@ func TestOddFilesAreReadRowByRow(t *testing.T) {
 		{"text that is not UTF-8", "sku,name,price\nA,A\xffe,1\n\xff,Bow,2\nC,Cup,3\n", 1, []string{
 			"products.csv:2 A name must be valid UTF-8", "products.csv:3 \uFFFD sku must be valid UTF-8"}},
 		{"NUL and other control characters", "sku,name,price,description\nA,A\x00e,1,\nB,Bow,2,a\x00b\nC,Cup,3,\n", 1, []string{
-			"products.csv:2 A name must not hold control characters", "products.csv:3 B description must not hold NUL characters"}},
+			"products.csv:2 A name must not contain control characters", "products.csv:3 B description must not contain NUL characters"}},
 		{"numbers of every bad kind", "sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\nB,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
 			"products.csv:2 A price must be between 0 and 9999999999.99", "products.csv:2 A quantity must be a whole number between 0 and 2147483647",
 			"products.csv:3 B price must not have more than two fraction digits", "products.csv:3 B quantity must be a whole number between 0 and 2147483647",

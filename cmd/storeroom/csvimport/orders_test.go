@@ -89,7 +89,7 @@ func TestFaultsOfSalesAreToldByLineAndColumn(t *testing.T) {
 		{"cells of orders", orders("1,,,,x,-1\n2,2026-03-01,Web,a\x00,,\n,2026-03-01T09:30:00Z,web,,,\n3,2126-03-01T09:30:00Z,web,,,\n", "1,A,1,1,,\n2,A,1,1,,\n3,A,1,1,,\n"), []string{
 			"orders.csv:2 1 channel is required", "orders.csv:2 1 discount_total must be a decimal number", "orders.csv:2 1 placed_at is required",
 			"orders.csv:2 1 tax_total must be between 0 and 9999999999.99",
-			"orders.csv:3 2 channel must be 1 to 50 lower-case letters, digits, dashes and underscores", "orders.csv:3 2 customer must not hold control characters",
+			"orders.csv:3 2 channel must be 1 to 50 lower-case letters, digits, dashes and underscores", "orders.csv:3 2 customer must not contain control characters",
 			"orders.csv:3 2 placed_at must be a time of RFC 3339 such as 2026-03-01T09:30:00Z",
 			"orders.csv:4  items are missing in order_items.csv", "orders.csv:4  number is required",
 			"orders.csv:5 3 placed_at must be between 1970-01-01T00:00:00Z and one day from now"}},

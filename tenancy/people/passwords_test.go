@@ -1,19 +1,20 @@
-package tenancy_test
+package people
 
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
-
-const passphrase = "correct horse battery"
 
 // account is what is stored of a person.
 type account struct{ Email, PasswordHash string }
@@ -24,23 +25,23 @@ func TestAnEmailIsOneAccountInAllTenants(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a, b := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
-	first, err := tenancy.CreateUser(t.Context(), d.Admin, a, "ann@example.com", tenancy.Owner, passphrase)
+	first, err := New(d.Admin).CreateMember(t.Context(), a, "ann@example.com", Owner, password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := tenancy.CreateUser(t.Context(), d.Admin, b, "  Ann@Example.COM ", tenancy.Viewer, "another password")
+	second, err := New(d.Admin).CreateMember(t.Context(), b, "  Ann@Example.COM ", Viewer, "another password")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []tenancy.Member{
-		{UserID: first.UserID, Email: "ann@example.com", Role: tenancy.Owner, NewAccount: true},
-		{UserID: first.UserID, Email: "ann@example.com", Role: tenancy.Viewer},
+	want := []Member{
+		{UserID: first.UserID, Email: "ann@example.com", Role: Owner, NewAccount: true},
+		{UserID: first.UserID, Email: "ann@example.com", Role: Viewer},
 	}
-	if diff := cmp.Diff(want, []tenancy.Member{first, second}); diff != "" {
-		t.Errorf("CreateUser in two tenants (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, []Member{first, second}, cmpopts.IgnoreFields(Member{}, "CreatedAt")); diff != "" {
+		t.Errorf("CreateMember in two tenants (-want +got):\n%s", diff)
 	}
 	stored := mustRows[account](t, d.MustSuper(t), accounts)
-	if len(stored) != 1 || !tenancy.PasswordMatches(stored[0].PasswordHash, passphrase) || tenancy.PasswordMatches(stored[0].PasswordHash, "another password") {
+	if len(stored) != 1 || !PasswordMatches(stored[0].PasswordHash, password) || PasswordMatches(stored[0].PasswordHash, "another password") {
 		t.Errorf("users = %v, want one that keeps its first password", stored)
 	}
 	type membership struct{ Role string }
@@ -55,12 +56,12 @@ func TestAnEmailIsOneAccountInAllTenants(t *testing.T) {
 func TestAnEmailThatComesTwiceAtOnceIsOneAccount(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
-	members := make([]tenancy.Member, 4)
+	members := make([]Member, 4)
 	var group errgroup.Group
 	for i := range members {
 		tenant := d.MustTenant(t, fmt.Sprintf("t%d", i)).ID
 		group.Go(func() (err error) {
-			members[i], err = tenancy.CreateUser(t.Context(), d.Admin, tenant, "ann@example.com", tenancy.Admin, passphrase)
+			members[i], err = New(d.Admin).CreateMember(t.Context(), tenant, "ann@example.com", Admin, password)
 			return err
 		})
 	}
@@ -81,53 +82,56 @@ func TestAnEmailThatComesTwiceAtOnceIsOneAccount(t *testing.T) {
 	}
 }
 
-func TestCreateUserRefusesAMemberOfTheTenant(t *testing.T) {
+func TestCreateMemberRefusesAMemberOfTheTenant(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
 	for i, email := range []string{"ann@example.com", "ANN@example.com"} {
-		_, err := tenancy.CreateUser(t.Context(), d.Admin, a, email, tenancy.Admin, passphrase)
+		_, err := New(d.Admin).CreateMember(t.Context(), a, email, Admin, password)
 		if i > 0 && !errors.Is(err, tenancy.ErrConflict) || i == 0 && err != nil {
-			t.Errorf("CreateUser(%s) as number %d = %v, want ErrConflict from the second on", email, i+1, err)
+			t.Errorf("CreateMember(%s) as number %d = %v, want ErrConflict from the second on", email, i+1, err)
 		}
 	}
 }
 
-func TestCreateUserOfAnAbsentTenantLeavesNoAccount(t *testing.T) {
+func TestCreateMemberOfAnAbsentTenantLeavesNoAccount(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
-	if _, err := tenancy.CreateUser(t.Context(), d.Admin, 404, "ann@example.com", tenancy.Owner, passphrase); err == nil {
-		t.Error("CreateUser in no tenant = nil, want an error")
+	if _, err := New(d.Admin).CreateMember(t.Context(), 404, "ann@example.com", Owner, password); err == nil {
+		t.Error("CreateMember in no tenant = nil, want an error")
 	}
 	if stored := mustRows[account](t, d.MustSuper(t), accounts); len(stored) > 0 {
 		t.Errorf("users = %v, want none", stored)
 	}
 }
 
-func TestCreateUserNamesEveryFaultAtOnce(t *testing.T) {
+func TestCreateMemberNamesEveryFaultAtOnce(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
 	for _, test := range []struct {
 		name, email string
-		role        tenancy.Role
+		role        Role
 		password    string
 		fields      []string
 	}{
 		{"nothing is right", "ann", "king", "short", []string{"email", "role", "password"}},
 		{"nothing is given", "", "", "", []string{"email", "role", "password"}},
-		{"an e-mail with a name", "Ann <ann@example.com>", tenancy.Owner, passphrase, []string{"email"}},
-		{"an e-mail with NUL", "an\x00n@example.com", tenancy.Owner, passphrase, []string{"email"}},
-		{"an e-mail that is not UTF-8", "an\xffn@example.com", tenancy.Owner, passphrase, []string{"email"}},
-		{"an e-mail with a header", "ann@example.com\r\nBcc: eve@example.com", tenancy.Owner, passphrase, []string{"email"}},
-		{"an e-mail of 255 characters", strings.Repeat("a", 243) + "@example.com", tenancy.Owner, passphrase, []string{"email"}},
-		{"a role in capitals", "ann@example.com", "OWNER", passphrase, []string{"role"}},
-		{"a password of 11 characters", "ann@example.com", tenancy.Owner, "ååååååååååå", []string{"password"}},
-		{"a password of 129 characters", "ann@example.com", tenancy.Owner, strings.Repeat("x", 129), []string{"password"}},
+		{"an e-mail with a name", "Ann <ann@example.com>", Owner, password, []string{"email"}},
+		{"an e-mail with NUL", "an\x00n@example.com", Owner, password, []string{"email"}},
+		{"an e-mail that is not UTF-8", "an\xffn@example.com", Owner, password, []string{"email"}},
+		{"an e-mail with a header", "ann@example.com\r\nBcc: eve@example.com", Owner, password, []string{"email"}},
+		{"an e-mail of 255 characters", strings.Repeat("a", 243) + "@example.com", Owner, password, []string{"email"}},
+		{"a role in capitals", "ann@example.com", "OWNER", password, []string{"role"}},
+		{"a password of 11 characters", "ann@example.com", Owner, "ååååååååååå", []string{"password"}},
+		{"a password of 129 characters", "ann@example.com", Owner, strings.Repeat("x", 129), []string{"password"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := tenancy.CreateUser(t.Context(), d.Admin, a, test.email, test.role, test.password)
-			mustBeInvalid(t, err, test.fields...)
+			_, err := New(d.Admin).CreateMember(t.Context(), a, test.email, test.role, test.password)
+			invalid, _ := errors.AsType[tenancy.InvalidError](err)
+			if diff := cmp.Diff(slices.Sorted(slices.Values(test.fields)), slices.Sorted(maps.Keys(invalid))); diff != "" {
+				t.Errorf("CreateMember names the fields (-want +got):\n%s", diff)
+			}
 		})
 	}
 	if stored := mustRows[account](t, d.MustSuper(t), accounts); len(stored) > 0 {
@@ -137,18 +141,18 @@ func TestCreateUserNamesEveryFaultAtOnce(t *testing.T) {
 
 func TestAPasswordMatchesItsOwnHashOnly(t *testing.T) {
 	t.Parallel()
-	hash := tenancy.HashPassword(passphrase)
-	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || strings.Contains(hash, passphrase) {
+	hash := HashPassword(password)
+	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || strings.Contains(hash, password) {
 		t.Errorf("HashPassword = %q, want a PHC string of argon2id", hash)
 	}
-	if hash == tenancy.HashPassword(passphrase) {
+	if hash == HashPassword(password) {
 		t.Error("two hashes of a password are equal: the salt is not fresh")
 	}
-	if !tenancy.PasswordMatches(hash, passphrase) {
+	if !PasswordMatches(hash, password) {
 		t.Error("PasswordMatches(own) = false")
 	}
-	for _, wrong := range []string{"", passphrase + " ", strings.ToUpper(passphrase), "correct horse"} {
-		if tenancy.PasswordMatches(hash, wrong) {
+	for _, wrong := range []string{"", password + " ", strings.ToUpper(password), "correct horse"} {
+		if PasswordMatches(hash, wrong) {
 			t.Errorf("PasswordMatches(%q) = true", wrong)
 		}
 	}
@@ -158,7 +162,7 @@ func TestAPasswordMatchesAHashOfAnotherCost(t *testing.T) {
 	t.Parallel()
 	// A vector of argon2's reference implementation.
 	const cheap = "$argon2id$v=19$m=64,t=2,p=2$c29tZXNhbHQ$NQrDciL0Nsy1wJcvHr079rlYvyBxhBNi"
-	if !tenancy.PasswordMatches(cheap, "password") || tenancy.PasswordMatches(cheap, "Password") {
+	if !PasswordMatches(cheap, "password") || PasswordMatches(cheap, "Password") {
 		t.Errorf("PasswordMatches(%q) does not tell password from Password", cheap)
 	}
 }
@@ -172,7 +176,7 @@ const (
 // passes, and gives an empty sum to whoever asks for one.
 func TestNoPasswordMatchesAMalformedHash(t *testing.T) {
 	t.Parallel()
-	valid := tenancy.HashPassword("")
+	valid := HashPassword("")
 	for _, phc := range []string{
 		"", "$", "$$$$$", "x", "plain text",
 		strings.TrimPrefix(valid, "$"), valid + "$", valid + "=", "$" + valid, valid[:len(valid)-1] + "!",
@@ -195,7 +199,7 @@ func TestNoPasswordMatchesAMalformedHash(t *testing.T) {
 		"$argon2id$v=19$m=19456,t=2,p=1$" + aSalt + "$" + strings.Repeat("A", 1<<20),
 		"$argon2id$v=19$m=19456,t=2,p=1$?$" + aSum,
 	} {
-		if tenancy.PasswordMatches(phc, "") {
+		if PasswordMatches(phc, "") {
 			t.Errorf("PasswordMatches(%.80q) = true", phc)
 		}
 	}
@@ -205,7 +209,7 @@ func FuzzPasswordMatches(f *testing.F) {
 	f.Add("$argon2id$v=19$m=8,t=1,p=1$" + aSalt + "$" + aSum)
 	f.Add("$argon2id$v=19$m=8,t=0,p=0$$")
 	f.Fuzz(func(t *testing.T, phc string) {
-		if tenancy.PasswordMatches(phc, passphrase) {
+		if PasswordMatches(phc, password) {
 			t.Errorf("PasswordMatches(%q) = true", phc)
 		}
 	})

@@ -1,0 +1,153 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Session is a signed-in person, and the tenant that the person works in.
+type Session struct {
+	UserID      int64
+	Email       string
+	ConfirmedAt time.Time // when the person last entered the password
+	// Tenant is nil if none was asked for or the person is not a member of it.
+	Tenant *tenancy.Tenant
+	Role   Role
+}
+
+// Actor returns the person as an actor: token is the session's current one, address
+// that of the client.
+func (s Session) Actor(token Token, address string) tenancy.Actor {
+	return tenancy.Actor{UserID: &s.UserID, Name: s.Email, Address: address, Session: token.hash()}
+}
+
+// SignIn checks a password and begins a session. It returns ErrWrong, after the same
+// time for an unknown address as for a known one, or tenancy.ErrBusy.
+func (s *Store) SignIn(ctx context.Context, email, password string) (Token, error) {
+	p, err := s.authenticate(ctx, email, password)
+	if err != nil {
+		return "", err
+	}
+	token := newToken()
+	begun, err := callValue[bool](ctx, s.db, `select begin_session($1, $2, $3) as value`,
+		token.hash(), p.UserID, p.PasswordHash)
+	if err == nil && !begun {
+		err = ErrWrong // the password has changed since
+	}
+	if err != nil {
+		return "", fmt.Errorf("sign in: %w", err)
+	}
+	return token, nil
+}
+
+// Session returns the session of a token and extends it. slug is the tenant that the
+// person wants to work in, or "". It returns tenancy.ErrEnded after 30 minutes
+// without a call, and after 12 hours in any case.
+func (s *Store) Session(ctx context.Context, token Token, slug string) (Session, error) {
+	type row struct {
+		UserID                                           int64
+		Email                                            string
+		ConfirmedAt                                      time.Time
+		Role, Slug, TenantName, Plan, Timezone, Currency *string
+		TenantID                                         *tenancy.ID
+		RateLimit                                        *int32
+		Suspended                                        *bool
+	}
+	found, err := tenancy.Call[row](ctx, s.db, `select * from use_session($1, $2)`, token.hash(), slug)
+	if err == nil && len(found) == 0 {
+		err = tenancy.ErrEnded
+	}
+	if err != nil {
+		return Session{}, fmt.Errorf("session: %w", err)
+	}
+	r := found[0]
+	session := Session{UserID: r.UserID, Email: r.Email, ConfirmedAt: r.ConfirmedAt}
+	if r.TenantID != nil {
+		session.Role = Role(*r.Role)
+		session.Tenant = &tenancy.Tenant{
+			ID: *r.TenantID, Slug: *r.Slug, Name: *r.TenantName,
+			Plan: tenancy.Plan(*r.Plan), RateLimit: r.RateLimit,
+			Timezone: *r.Timezone, Currency: *r.Currency, Suspended: *r.Suspended,
+		}
+	}
+	return session, nil
+}
+
+// Membership is a tenant that a person is a member of.
+type Membership struct {
+	TenantID tenancy.ID
+	Slug     string
+	Name     string
+	Role     Role
+}
+
+// Tenants returns the memberships of a session's person.
+func (s *Store) Tenants(ctx context.Context, token Token) ([]Membership, error) {
+	found, err := tenancy.Call[Membership](ctx, s.db, `select * from session_tenants($1)`, token.hash())
+	if err != nil {
+		return nil, fmt.Errorf("tenants of a session: %w", err)
+	}
+	return found, nil
+}
+
+// Confirm checks the password of a session's person again and returns a new token,
+// which replaces the old one. It returns ErrWrong or tenancy.ErrBusy.
+func (s *Store) Confirm(ctx context.Context, token Token, email, password string) (Token, error) {
+	p, err := s.authenticate(ctx, email, password)
+	if err != nil {
+		return "", err
+	}
+	successor := newToken()
+	confirmed, err := callValue[bool](ctx, s.db, `select confirm_session($1, $2, $3) as value`,
+		token.hash(), successor.hash(), p.PasswordHash)
+	if err == nil && !confirmed {
+		err = ErrWrong
+	}
+	if err != nil {
+		return "", fmt.Errorf("confirm a session: %w", err)
+	}
+	return successor, nil
+}
+
+// ChangePassword replaces the password of a session's person and returns a new token,
+// which replaces the old one. It ends the person's other sessions and the pending
+// links that the person created, and writes to the audit log of each of their
+// tenants. It returns ErrWrong, an InvalidError (password) or tenancy.ErrBusy.
+func (s *Store) ChangePassword(
+	ctx context.Context, token Token, email, before, after, address string,
+) (Token, error) {
+	if problem := CheckPassword(after); problem != "" {
+		return "", tenancy.InvalidError{"password": {problem}}
+	}
+	p, err := s.authenticate(ctx, email, before)
+	if err != nil {
+		return "", err
+	}
+	hash, err := s.hash(ctx, after)
+	if err != nil {
+		return "", err
+	}
+	successor := newToken()
+	changed, err := callValue[bool](ctx, s.db, `select change_password($1, $2, $3, $4, $5) as value`,
+		token.hash(), successor.hash(), p.PasswordHash, hash, address)
+	if err == nil && !changed {
+		err = ErrWrong
+	}
+	if err != nil {
+		return "", fmt.Errorf("change a password: %w", err)
+	}
+	return successor, nil
+}
+
+// SignOut ends a session; with everywhere it ends all sessions of the person, unless
+// this one has already ended.
+func (s *Store) SignOut(ctx context.Context, token Token, everywhere bool) error {
+	_, err := tenancy.Call[struct{}](ctx, s.db, `select from end_session($1, $2)`, token.hash(), everywhere)
+	if err != nil {
+		return fmt.Errorf("sign out: %w", err)
+	}
+	return nil
+}
