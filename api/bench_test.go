@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 const benchBody = `{"sku":"KET-SA-0001042","name":"Brushed kettle, sage","description":"<p>Boils, whistles, stays.</p>",
@@ -70,21 +71,21 @@ func BenchmarkDecodeOrders(b *testing.B) {
 func BenchmarkReadFilter(b *testing.B) {
 	for b.Loop() {
 		q := readQuery(httptest.NewRequest("GET", "/api/products?page=3&per_page=100&sort=price&direction=desc&status=active&category_id=17", nil))
-		q.pages()
+		q.page()
 		q.order(catalog.ProductOrders)
 	}
 }
 
 func BenchmarkEncode(b *testing.B) {
 	for _, n := range []int{1, 25, 100} {
-		page := catalog.Page[catalog.Product]{Total: 1_000_000, Items: make([]catalog.Product, n)}
+		page := paging.List[catalog.Product]{Total: 1_000_000, Items: make([]catalog.Product, n)}
 		for i := range page.Items {
 			page.Items[i] = benchProduct()
 		}
 		b.Run(fmt.Sprint(n, " products"), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := writePage(discard{http.Header{}}, catalog.Pages{Page: 1, PerPage: n}, page, productShape); err != nil {
+				if err := writePage(discard{http.Header{}}, paging.Page{Number: 1, PerPage: n}, page, productShape); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 )
 
@@ -22,15 +21,15 @@ func channelShape(c sales.Channel) channelJSON {
 // listChannels answers GET /api/channels.
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
-	pages := q.pages()
+	page := q.page()
 	if err := q.err(); err != nil {
 		return err
 	}
-	channels, total, err := s.sales.Channels(r.Context(), tenant(r), pages.Page, pages.PerPage)
+	channels, err := s.sales.Channels(r.Context(), tenant(r), page)
 	if err != nil {
 		return err
 	}
-	return writePage(w, pages, catalog.Page[sales.Channel]{Items: channels, Total: total}, channelShape)
+	return writePage(w, page, channels, channelShape)
 }
 
 // showChannel answers GET /api/channels/{identifier}.

@@ -163,7 +163,7 @@ func FuzzQuery(f *testing.F) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.URL.RawQuery = raw
 		q := readQuery(r)
-		pages, order := q.pages(), q.order(catalog.ProductOrders)
+		pages, order := q.page(), q.order(catalog.ProductOrders)
 		search, day := q.text("search"), q.day("from")
 		if q.err() != nil {
 			return

@@ -19,7 +19,7 @@ func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
 	f := catalog.LedgerFilter{
 		Type:        q.oneOf("type", catalog.AdjustmentTypes...),
 		WarehouseID: q.id("warehouse_id"),
-		Pages:       q.pages(),
+		Page:        q.page(),
 	}
 	var err error
 	if f.From, f.Before, err = q.days(r); err != nil {
@@ -32,7 +32,7 @@ func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, f.Pages, page, adjustmentShape)
+	return writePage(w, f.Page, page, adjustmentShape)
 }
 
 type inventoryJSON struct {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -117,10 +116,9 @@ func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.Sale
 // listOrders answers GET /api/orders. Days are the tenant's.
 func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
-	order, pages := q.order(sales.Orders), q.pages()
 	f := sales.Filter{
 		Channel: q.channel(), Customer: q.nonEmpty("customer_id"), Status: q.oneOf("status", "placed", "cancelled"),
-		By: order.By, Descending: order.Descending, Page: pages.Page, PerPage: pages.PerPage,
+		Order: q.order(sales.Orders), Page: q.page(),
 	}
 	var err error
 	if f.From, f.Before, err = q.days(r); err != nil {
@@ -129,11 +127,11 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	orders, total, err := s.sales.List(r.Context(), tenant(r), f)
+	orders, err := s.sales.List(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}
-	return writePage(w, pages, catalog.Page[sales.Sale]{Items: orders, Total: total}, func(o sales.Sale) listedOrderJSON {
+	return writePage(w, f.Page, orders, func(o sales.Sale) listedOrderJSON {
 		return listedOrderJSON{orderShape(r, o), o.ItemCount}
 	})
 }

@@ -75,9 +75,9 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !f.Walking {
-		return writePage(w, f.Pages, page, productShape)
+		return writePage(w, f.Page, page.List, productShape)
 	}
-	meta := walkMeta{PerPage: f.PerPage, Total: page.Total}
+	meta := walkMeta{PerPage: f.Page.PerPage, Total: page.Total}
 	if page.Next != nil {
 		meta.NextCursor = new(f.Cursor(tenant(r), *page.Next))
 	}
@@ -96,7 +96,7 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 	if _, both := q.values["page"]; walking && both {
 		q.faults.Add("page", "must not be given together with cursor")
 	}
-	f.Walking, f.Pages = walking, q.pages()
+	f.Walking, f.Page = walking, q.page()
 	if cursor != "" {
 		at, err := f.ParseCursor(tenant(r), cursor)
 		if err != nil {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 const (
@@ -230,16 +230,16 @@ func parseInstant(text string) (at time.Time, valid bool) {
 	return at, err == nil && rfc3339.MatchString(text)
 }
 
-// pages takes page and per_page. A page is never silently shorter than asked for.
-func (q *query) pages() catalog.Pages {
-	return catalog.Pages{Page: q.within("page", 1, maxPage, 1), PerPage: q.within("per_page", 1, maxPerPage, defaultPerPage)}
+// page takes page and per_page. A page is never silently shorter than asked for.
+func (q *query) page() paging.Page {
+	return paging.Page{Number: q.within("page", 1, maxPage, 1), PerPage: q.within("per_page", 1, maxPerPage, defaultPerPage)}
 }
 
 // order takes sort and direction: without sort the newest come first, sort alone
 // is ascending.
-func (q *query) order(columns []string) catalog.Order {
+func (q *query) order(columns []string) paging.Order {
 	by, direction := q.oneOf("sort", columns...), q.oneOf("direction", "asc", "desc")
-	return catalog.Order{By: by, Descending: direction == "desc" || direction == "" && by == ""}
+	return paging.Order{By: by, Descending: direction == "desc" || direction == "" && by == ""}
 }
 
 // err names every parameter that is wrong or that nobody took.

@@ -34,15 +34,15 @@ func (s references) shape(r catalog.Reference) referenceJSON {
 // list answers GET on the collection.
 func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
-	search, order, pages := q.search(), q.order(catalog.ReferenceOrders), q.pages()
+	search, order, page := q.search(), q.order(catalog.ReferenceOrders), q.page()
 	if err := q.err(); err != nil {
 		return err
 	}
-	page, err := s.catalog.References(r.Context(), tenant(r), s.kind, search, order, pages)
+	references, err := s.catalog.References(r.Context(), tenant(r), s.kind, search, order, page)
 	if err != nil {
 		return err
 	}
-	return writePage(w, pages, page, s.shape)
+	return writePage(w, page, references, s.shape)
 }
 
 // show answers GET on one.

@@ -195,11 +195,11 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	pages := q.pages()
-	asked.Page, asked.PerPage, asked.Explain = pages.Page, pages.PerPage, q.flag("explain")
+	page := q.page()
+	asked.Page, asked.PerPage, asked.Explain = page.Number, page.PerPage, q.flag("explain")
 	return runReport(s, r, q.err(), s.reports.Products, asked, func(got reports.Products) error {
 		return writeJSON(w, http.StatusOK, reportAnswer{
-			Success: true, Data: shapes(got.Rows, productRowShape), Meta: metaOf(pages, got.Count),
+			Success: true, Data: shapes(got.Rows, productRowShape), Meta: metaOf(page, got.Count),
 			Explain: explainShape(got.Explain, places{"rows": "data"}),
 		})
 	})
@@ -288,11 +288,11 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	pages := q.pages()
-	asked.Page, asked.PerPage, asked.Explain = pages.Page, pages.PerPage, q.flag("explain")
+	page := q.page()
+	asked.Page, asked.PerPage, asked.Explain = page.Number, page.PerPage, q.flag("explain")
 	return runReport(s, r, q.err(), s.reports.Customers, asked, func(got reports.Customers) error {
 		return writeJSON(w, http.StatusOK, reportAnswer{
-			Success: true, Data: customersShape(got, asked.Range, mayName(r)), Meta: metaOf(pages, got.Customers),
+			Success: true, Data: customersShape(got, asked.Range, mayName(r)), Meta: metaOf(page, got.Customers),
 			Explain: explainShape(got.Explain, places{"summary": "data.summary", "rows": "data.customers"}),
 		})
 	})

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // success is the envelope of data.
@@ -46,17 +46,17 @@ type walkMeta struct {
 }
 
 // writePage answers with one page of a list, each item in its JSON shape.
-func writePage[T, J any](w http.ResponseWriter, asked catalog.Pages, page catalog.Page[T], shape func(T) J) error {
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(page.Items, shape), Meta: metaOf(asked, page.Total)})
+func writePage[T, J any](w http.ResponseWriter, asked paging.Page, list paging.List[T], shape func(T) J) error {
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(list.Items, shape), Meta: metaOf(asked, list.Total)})
 }
 
 // metaOf tells where in a list of total rows a page stands.
-func metaOf(asked catalog.Pages, total int64) pageMeta {
+func metaOf(asked paging.Page, total int64) pageMeta {
 	perPage := int64(asked.PerPage)
 	pages := (total + perPage - 1) / perPage
 	return pageMeta{
-		Page: asked.Page, PerPage: asked.PerPage, Total: total, TotalPages: pages,
-		HasNext: int64(asked.Page) < pages, HasPrev: asked.Page > 1,
+		Page: asked.Number, PerPage: asked.PerPage, Total: total, TotalPages: pages,
+		HasNext: int64(asked.Number) < pages, HasPrev: asked.Number > 1,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // ErrCursor says that a cursor was not made by this list: for another tenant,
@@ -28,7 +29,7 @@ type Position struct {
 
 // positionOf is the place after p.
 func (f Filter) positionOf(p Product) Position {
-	switch f.By {
+	switch f.Order.By {
 	case "name":
 		return Position{p.Name, p.ID}
 	case "sku":
@@ -42,7 +43,7 @@ func (f Filter) positionOf(p Product) Position {
 
 // argument is the value as the sort column has it.
 func (f Filter) argument(at Position) (any, error) {
-	switch f.By {
+	switch f.Order.By {
 	case "name", "sku":
 		if tenancy.CheckText(at.Value, 255) != "" {
 			return nil, ErrCursor
@@ -89,7 +90,7 @@ func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
 	h := sha256.New()
 	list := []any{
 		tenant, f.Search, f.Status, f.CategoryID, f.SellerID, f.WarehouseID, f.Tag,
-		f.CreatedFrom.UnixMicro(), f.CreatedBefore.UnixMicro(), f.UpdatedSince.UnixMicro(), f.By, f.Descending,
+		f.CreatedFrom.UnixMicro(), f.CreatedBefore.UnixMicro(), f.UpdatedSince.UnixMicro(), f.Order.By, f.Order.Descending,
 	}
 	if err := json.NewEncoder(h).Encode(list); err != nil {
 		panic(err) // numbers and strings
@@ -105,7 +106,7 @@ const exportPage = 1000
 // Walk calls f with every product of a list in its order, page by page.
 func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(Product) error) error {
 	list.Walking, list.After = true, nil
-	list.Pages = Pages{PerPage: exportPage}
+	list.Page = paging.Page{Number: 1, PerPage: exportPage}
 	list.uncounted = true
 	for {
 		page, err := s.List(ctx, tenant, list)

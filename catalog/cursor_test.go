@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // A walk sees every row that was there from beginning to end exactly once, in
@@ -34,8 +35,8 @@ func TestAWalkNeitherRepeatsNorLosesARow(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		f := catalog.Filter{
-			Order: catalog.Order{By: rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"), Descending: rapid.Bool().Draw(t, "descending")},
-			Pages: catalog.Pages{PerPage: rapid.IntRange(1, 7).Draw(t, "per page")}, Walking: true,
+			Order: paging.Order{By: rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"), Descending: rapid.Bool().Draw(t, "descending")},
+			Page:  paging.Page{PerPage: rapid.IntRange(1, 7).Draw(t, "per page")}, Walking: true,
 		}
 		var keep []string
 		for range rapid.IntRange(0, 12).Draw(t, "products") {
@@ -96,7 +97,7 @@ func count(all []string, one string) (n int) {
 
 func TestACursorGoesWithItsListOnly(t *testing.T) {
 	t.Parallel()
-	f := catalog.Filter{Status: "active", Order: catalog.Order{By: "price"}}
+	f := catalog.Filter{Status: "active", Order: paging.Order{By: "price"}}
 	cursor := f.Cursor(1, catalog.Position{Value: "100", ID: 7})
 	if got, err := f.ParseCursor(1, cursor); err != nil || got != (catalog.Position{Value: "100", ID: 7}) {
 		t.Fatalf("ParseCursor = %v, %v", got, err)
@@ -104,11 +105,11 @@ func TestACursorGoesWithItsListOnly(t *testing.T) {
 	for name, parse := range map[string]func() (catalog.Position, error){
 		"another tenant": func() (catalog.Position, error) { return f.ParseCursor(2, cursor) },
 		"another filter": func() (catalog.Position, error) {
-			return catalog.Filter{Order: catalog.Order{By: "price"}}.ParseCursor(1, cursor)
+			return catalog.Filter{Order: paging.Order{By: "price"}}.ParseCursor(1, cursor)
 		},
 		"another sort": func() (catalog.Position, error) { return catalog.Filter{Status: "active"}.ParseCursor(1, cursor) },
 		"another direction": func() (catalog.Position, error) {
-			return catalog.Filter{Status: "active", Order: catalog.Order{By: "price", Descending: true}}.ParseCursor(1, cursor)
+			return catalog.Filter{Status: "active", Order: paging.Order{By: "price", Descending: true}}.ParseCursor(1, cursor)
 		},
 		"made up":       func() (catalog.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
 		"cut":           func() (catalog.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
@@ -123,7 +124,7 @@ func TestACursorGoesWithItsListOnly(t *testing.T) {
 }
 
 func FuzzParseCursor(f *testing.F) {
-	list := catalog.Filter{Order: catalog.Order{By: "name"}}
+	list := catalog.Filter{Order: paging.Order{By: "name"}}
 	f.Add(list.Cursor(1, catalog.Position{Value: "Lamp", ID: 7}))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, cursor string) {
@@ -144,7 +145,7 @@ func TestWalkReadsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	err = s.Walk(t.Context(), s.by.Tenant, catalog.Filter{Order: catalog.Order{By: "sku"}}, func(p catalog.Product) error {
+	err = s.Walk(t.Context(), s.by.Tenant, catalog.Filter{Order: paging.Order{By: "sku"}}, func(p catalog.Product) error {
 		n++
 		if want := fmt.Sprintf("S%05d", n); p.SKU != want {
 			t.Errorf("row %d is %s, want %s", n, p.SKU, want)
@@ -198,7 +199,7 @@ func TestUpdatedSinceSeesEveryKindOfChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := s.mustList(t, catalog.Filter{UpdatedSince: since, Order: catalog.Order{By: "sku"}})
+	page := s.mustList(t, catalog.Filter{UpdatedSince: since, Order: paging.Order{By: "sku"}})
 	if diff := cmp.Diff([]string{"adjusted", "created", "patched", "upserted"}, skus(page)); diff != "" || page.Total != 4 {
 		t.Errorf("updated_since differs, total %d (-want +got):\n%s", page.Total, diff)
 	}
@@ -225,7 +226,7 @@ func TestLedgerAndInventory(t *testing.T) {
 		"in the future":  {catalog.LedgerFilter{From: time.Now().Add(time.Hour)}, nil},
 		"before the day": {catalog.LedgerFilter{Before: time.Now().Add(-time.Hour)}, nil},
 	} {
-		test.f.Pages = catalog.Pages{Page: 1, PerPage: 100}
+		test.f.Page = paging.Page{Number: 1, PerPage: 100}
 		page, err := s.Adjustments(t.Context(), s.by.Tenant, p.ID, test.f)
 		var got []int32
 		for _, a := range page.Items {
@@ -235,7 +236,7 @@ func TestLedgerAndInventory(t *testing.T) {
 			t.Errorf("%s: total %d, %v (-want +got):\n%s", name, page.Total, err, diff)
 		}
 	}
-	page, err := s.Adjustments(t.Context(), s.by.Tenant, p.ID, catalog.LedgerFilter{Pages: catalog.Pages{Page: 2, PerPage: 3}})
+	page, err := s.Adjustments(t.Context(), s.by.Tenant, p.ID, catalog.LedgerFilter{Page: paging.Page{Number: 2, PerPage: 3}})
 	if err != nil || page.Total != 4 || len(page.Items) != 1 || page.Items[0].QuantityAfter != 10 {
 		t.Errorf("page 2 = %+v, %v, want the first row alone", page, err)
 	}
@@ -245,7 +246,7 @@ func TestLedgerAndInventory(t *testing.T) {
 		t.Errorf("Inventory differs: %v (-want +got):\n%s", err, diff)
 	}
 	other := s.database.MustTenant(t, "other").ID
-	if _, err := s.Adjustments(t.Context(), other, p.ID, catalog.LedgerFilter{Pages: catalog.Pages{Page: 1, PerPage: 1}}); !errors.Is(err, tenancy.ErrNotFound) {
+	if _, err := s.Adjustments(t.Context(), other, p.ID, catalog.LedgerFilter{Page: paging.Page{Number: 1, PerPage: 1}}); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("another tenant's ledger = %v, want ErrNotFound", err)
 	}
 	if _, err := s.Inventory(t.Context(), other, p.ID); !errors.Is(err, tenancy.ErrNotFound) {

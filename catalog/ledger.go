@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // LedgerFilter says which rows of a product's ledger Adjustments returns. The zero
@@ -18,12 +19,12 @@ type LedgerFilter struct {
 	WarehouseID *int64
 	From        time.Time
 	Before      time.Time
-	Pages
+	Page        paging.Page
 }
 
 // Adjustments returns a page of a product's ledger, newest first. It returns
 // ErrNotFound if there is no such product.
-func (s *Store) Adjustments(ctx context.Context, tenant tenancy.ID, id int64, f LedgerFilter) (Page[Adjustment], error) {
+func (s *Store) Adjustments(ctx context.Context, tenant tenancy.ID, id int64, f LedgerFilter) (paging.List[Adjustment], error) {
 	where, args := []string{"a.tenant_id = $1", "a.product_id = $2"}, []any{tenant, id}
 	add := func(condition string, arg any) {
 		args = append(args, arg)
@@ -44,7 +45,7 @@ func (s *Store) Adjustments(ctx context.Context, tenant tenancy.ID, id int64, f 
 	conditions := strings.Join(where, " and ")
 	var product []found
 	var counts []counted
-	var page Page[Adjustment]
+	var page paging.List[Adjustment]
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &product, `select id from products where tenant_id = $1 and id = $2`, tenant, id)
 		tenancy.QueueRows(b, &counts, `select count(*) from inventory_adjustments a where `+conditions, args...)
@@ -55,7 +56,7 @@ func (s *Store) Adjustments(ctx context.Context, tenant tenancy.ID, id int64, f 
 			  from inventory_adjustments a
 			  left join api_keys k on k.tenant_id = a.tenant_id and k.id = a.api_key_id
 			 where `+conditions+`
-			 order by a.id desc limit $`+strconv.Itoa(n+1)+` offset $`+strconv.Itoa(n+2), append(args, f.PerPage, f.offset())...)
+			 order by a.id desc limit $`+strconv.Itoa(n+1)+` offset $`+strconv.Itoa(n+2), append(args, f.Page.PerPage, f.Page.Offset())...)
 	})
 	if err == nil && len(product) == 0 {
 		err = tenancy.ErrNotFound

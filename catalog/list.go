@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // Filter says which products List returns and in which order. The zero value of
@@ -27,55 +28,33 @@ type Filter struct {
 	CreatedFrom   time.Time
 	CreatedBefore time.Time
 	UpdatedSince  time.Time // anything of the product, its stock included
-	Order
-	Pages
-	Walking   bool      // by position instead of by page: Page is ignored, After and Next count
-	After     *Position // nil begins
-	uncounted bool      // the caller does not want the total
+	Order         paging.Order
+	Page          paging.Page
+	Walking       bool      // by position instead of by page: Page is ignored, After and Next count
+	After         *Position // nil begins
+	uncounted     bool      // the caller does not want the total
 }
 
-// Order is what a list is sorted by; the id breaks every tie in the same
-// direction.
-type Order struct {
-	By         string // a column out of the list's own set; "" is created_at
-	Descending bool
+// Products is a page of products.
+type Products struct {
+	paging.List[Product]
+	Next *Position // continues a list that is walked; nil at its end
 }
 
-func (o Order) column() string { return cmp.Or(o.By, "created_at") }
-
-func (o Order) direction() string {
-	if o.Descending {
-		return "desc"
-	}
-	return "asc"
-}
-
-// Pages is the part of a list that is asked for.
-type Pages struct {
-	Page    int // from 1
-	PerPage int
-}
-
-func (p Pages) offset() int64 { return int64(p.Page-1) * int64(p.PerPage) }
-
-// Page is one page of a list and the number of rows on all of them.
-type Page[T any] struct {
-	Items []T
-	Total int64
-	Next  *Position // of a list that is walked: where it goes on, nil at its end
-}
+// column returns the column that a list is sorted by.
+func column(o paging.Order) string { return cmp.Or(o.By, "created_at") }
 
 // ProductOrders are the columns that products can be sorted by.
 var ProductOrders = []string{"name", "sku", "price", "created_at"}
 
 // List returns a page of products. The total is exact: without a filter, or by
 // status alone, it is the sum of a few counter rows.
-func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Page[Product], error) {
-	limit, offset := f.PerPage, f.offset()
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products, error) {
+	limit, offset := f.Page.PerPage, f.Page.Offset()
 	if f.Walking {
-		limit, offset = f.PerPage+1, 0 // one row more tells whether it goes on
+		limit, offset = f.Page.PerPage+1, 0 // one row more tells whether it goes on
 	}
-	var page Page[Product]
+	var page Products
 	var err error
 	if patterns := searchPatterns(f.Search); len(patterns) > 0 {
 		page, err = s.search(ctx, tenant, f, patterns, limit, offset)
@@ -85,9 +64,9 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Page[Pro
 	if err != nil {
 		return page, fmt.Errorf("list products: %w", err)
 	}
-	if f.Walking && len(page.Items) > f.PerPage {
-		page.Items = page.Items[:f.PerPage]
-		page.Next = new(f.positionOf(page.Items[f.PerPage-1]))
+	if f.Walking && len(page.Items) > f.Page.PerPage {
+		page.Items = page.Items[:f.Page.PerPage]
+		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
 	}
 	return page, nil
 }
@@ -104,7 +83,7 @@ type (
 // limits it would. Such a plan is as good as any where an index gives the order,
 // and then it need not be made anew for each request, which takes longer than
 // running it.
-func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Page[Product], error) {
+func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Products, error) {
 	q := f.conditions(tenant)
 	total, totalArgs, plan := q.count(), q.args, tenancy.CustomPlan
 	if q.indexed {
@@ -116,7 +95,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	if f.After != nil {
 		value, err := f.argument(*f.After)
 		if err != nil {
-			return Page[Product]{}, err
+			return Products{}, err
 		}
 		q.continueAt(f.Order, value, f.After.ID)
 	}
@@ -124,7 +103,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	args := append(slices.Clone(q.args), limit, offset)
 	n := len(args)
 	var counts []counted
-	var page Page[Product]
+	var page Products
 	err := s.db.RunPlanned(ctx, tenant, plan, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, total, totalArgs...)
 		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, fmt.Sprintf("array(%s limit $%d offset $%d)", ids, n-1, n)), args...)
@@ -144,7 +123,7 @@ const rowsOf = `
 
 // search leaves sorting, cutting and counting to the function that may use the
 // trigram index.
-func (s *Store) search(ctx context.Context, tenant tenancy.ID, f Filter, patterns []string, limit int, offset int64) (Page[Product], error) {
+func (s *Store) search(ctx context.Context, tenant tenancy.ID, f Filter, patterns []string, limit int, offset int64) (Products, error) {
 	narrow := map[string]any{}
 	for name, value := range map[string]string{"status": f.Status, "tag": f.Tag} {
 		if value != "" {
@@ -168,10 +147,10 @@ func (s *Store) search(ctx context.Context, tenant tenancy.ID, f Filter, pattern
 		IDs   []int64
 		Total int64
 	}
-	var page Page[Product]
+	var page Products
 	err := s.db.Update(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &hits, `select ids, total from search_products($1, $2, $3, $4, $5, $6)`,
-			patterns, narrow, f.column(), f.Descending, limit, offset)
+			patterns, narrow, column(f.Order), f.Order.Descending, limit, offset)
 	}, func(b *pgx.Batch) error {
 		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, "$2::bigint[]"), tenant, hits[0].IDs)
 		return nil
@@ -233,12 +212,12 @@ func (f Filter) conditions(tenant tenancy.ID) *query {
 	}
 	q.counter = len(q.sql) == before
 	q.tag = f.Tag != "" && len(q.sql) == 2 && f.Status == ""
-	q.indexed = q.counter || q.tag && f.column() == "created_at"
+	q.indexed = q.counter || q.tag && column(f.Order) == "created_at"
 	return q
 }
 
 // continueAt lets a walk go on behind a row. It narrows the page, not the total.
-func (q *query) continueAt(o Order, value any, id int64) {
+func (q *query) continueAt(o paging.Order, value any, id int64) {
 	beyond := ">"
 	if o.Descending {
 		beyond = "<"
@@ -268,16 +247,16 @@ func (q *query) count() string {
 }
 
 // ids returns the query of the sorted ids.
-func (q *query) ids(o Order) string {
-	if q.tag && o.column() == "created_at" {
+func (q *query) ids(o paging.Order) string {
+	if q.tag && column(o) == "created_at" {
 		return fmt.Sprintf(`select p.product_id from product_tags p where p.tenant_id = $1 and p.tag = $2%[2]s order by p.created_at %[1]s, p.product_id %[1]s`,
-			o.direction(), q.behind("p.created_at", "p.product_id"))
+			o.Direction(), q.behind("p.created_at", "p.product_id"))
 	}
-	by := "p." + o.column() + " " + o.direction()
-	if o.column() != "sku" { // no two are equal, and their index knows no id
-		by += ", p.id " + o.direction()
+	by := "p." + column(o) + " " + o.Direction()
+	if column(o) != "sku" { // no two are equal, and their index knows no id
+		by += ", p.id " + o.Direction()
 	}
-	return fmt.Sprintf(`select p.id from products p where %s%s order by %s`, strings.Join(q.sql, " and "), q.behind("p."+o.column(), "p.id"), by)
+	return fmt.Sprintf(`select p.id from products p where %s%s order by %s`, strings.Join(q.sql, " and "), q.behind("p."+column(o), "p.id"), by)
 }
 
 // searchPatterns turns what a person typed into one LIKE pattern a word. A word of

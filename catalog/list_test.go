@@ -13,11 +13,12 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-func (s shop) mustList(t testing.TB, f catalog.Filter) catalog.Page[catalog.Product] {
+func (s shop) mustList(t testing.TB, f catalog.Filter) catalog.Products {
 	t.Helper()
-	f.Page, f.PerPage = max(f.Page, 1), cmp.Or(f.PerPage, 100)
+	f.Page = paging.Page{Number: max(f.Page.Number, 1), PerPage: cmp.Or(f.Page.PerPage, 100)}
 	page, err := s.List(t.Context(), s.by.Tenant, f)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +26,7 @@ func (s shop) mustList(t testing.TB, f catalog.Filter) catalog.Page[catalog.Prod
 	return page
 }
 
-func skus(page catalog.Page[catalog.Product]) []string {
+func skus(page catalog.Products) []string {
 	all := []string{}
 	for _, p := range page.Items {
 		all = append(all, p.SKU)
@@ -73,7 +74,7 @@ func TestSearch(t *testing.T) {
 		"":              {"50X", "A\\B", "LMP-100", "TBL_50%"},
 		"   ":           {"50X", "A\\B", "LMP-100", "TBL_50%"},
 	} {
-		page := s.mustList(t, catalog.Filter{Search: search, Order: catalog.Order{By: "sku"}})
+		page := s.mustList(t, catalog.Filter{Search: search, Order: paging.Order{By: "sku"}})
 		if diff := gocmp.Diff(want, skus(page)); diff != "" || page.Total != int64(len(want)) {
 			t.Errorf("search %q: total %d, differs (-want +got):\n%s", search, page.Total, diff)
 		}
@@ -91,11 +92,11 @@ func TestACommonTermIsSortedAsARareOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := s.mustList(t, catalog.Filter{Search: "common", Order: catalog.Order{By: "price"}, Pages: catalog.Pages{PerPage: 3}})
+	page := s.mustList(t, catalog.Filter{Search: "common", Order: paging.Order{By: "price"}, Page: paging.Page{PerPage: 3}})
 	if got := skus(page); page.Total != 10002 || !slices.Equal(got, []string{"S10001", "S10000", "S9999"}) {
 		t.Errorf("List = %v of %d, want the cheapest three of 10002", got, page.Total)
 	}
-	page = s.mustList(t, catalog.Filter{Search: "common", Status: "active", Order: catalog.Order{By: "price"}, Pages: catalog.Pages{PerPage: 2, Page: 2}})
+	page = s.mustList(t, catalog.Filter{Search: "common", Status: "active", Order: paging.Order{By: "price"}, Page: paging.Page{Number: 2, PerPage: 2}})
 	if got := skus(page); page.Total != 5001 || !slices.Equal(got, []string{"S9996", "S9994"}) {
 		t.Errorf("List of active ones = %v of %d, want page 2 of 5001", got, page.Total)
 	}
@@ -128,11 +129,11 @@ func TestListAgreesWithAModel(t *testing.T) {
 			Search: rapid.SampledFrom([]string{"", "apple", "s0", "S1 ze"}).Draw(t, "search"),
 			Status: rapid.SampledFrom([]string{"", "active", "draft"}).Draw(t, "status"),
 			Tag:    rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "tag"),
-			Order: catalog.Order{
+			Order: paging.Order{
 				By:         rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"),
 				Descending: rapid.Bool().Draw(t, "descending"),
 			},
-			Pages: catalog.Pages{Page: rapid.IntRange(1, 8).Draw(t, "page"), PerPage: rapid.IntRange(1, 100).Draw(t, "per page")},
+			Page: paging.Page{Number: rapid.IntRange(1, 8).Draw(t, "page"), PerPage: rapid.IntRange(1, 100).Draw(t, "per page")},
 		}
 		if rapid.Bool().Draw(t, "by category") {
 			f.CategoryID = new(rapid.SampledFrom(append(categories, 0)).Draw(t, "category"))
@@ -154,8 +155,8 @@ func TestListAgreesWithAModel(t *testing.T) {
 		if page.Total != int64(len(want)) {
 			t.Fatalf("total = %d, want %d", page.Total, len(want))
 		}
-		from := min((f.Page-1)*f.PerPage, len(want))
-		want = want[from:min(from+f.PerPage, len(want))]
+		from := min(int(f.Page.Offset()), len(want))
+		want = want[from:min(from+f.Page.PerPage, len(want))]
 		if diff := gocmp.Diff(want, append([]catalog.Product{}, page.Items...)); diff != "" {
 			t.Fatalf("page differs (-want +got):\n%s", diff)
 		}
@@ -183,7 +184,7 @@ func model(all []catalog.Product, f catalog.Filter) []catalog.Product {
 	}
 	slices.SortFunc(kept, func(a, b catalog.Product) int {
 		order := 0
-		switch f.By {
+		switch f.Order.By {
 		case "name":
 			order = cmp.Compare(a.Name, b.Name)
 		case "sku":
@@ -193,7 +194,7 @@ func model(all []catalog.Product, f catalog.Filter) []catalog.Product {
 		default:
 			order = a.CreatedAt.Compare(b.CreatedAt)
 		}
-		if order = cmp.Or(order, cmp.Compare(a.ID, b.ID)); f.Descending {
+		if order = cmp.Or(order, cmp.Compare(a.ID, b.ID)); f.Order.Descending {
 			return -order
 		}
 		return order

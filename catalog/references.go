@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // Kind is one of the lists that products refer to: its value is the table's name.
@@ -42,15 +43,8 @@ func (k Kind) columns() string {
 
 // References returns a page of one kind; search filters by a substring of the
 // name, in any case.
-func (s *Store) References(ctx context.Context, tenant tenancy.ID, kind Kind, search string, o Order, p Pages) (Page[Reference], error) {
-	column, direction := "created_at", "asc"
-	if o.By != "" {
-		column = o.By
-	}
-	if o.Descending {
-		direction = "desc"
-	}
-	var page Page[Reference]
+func (s *Store) References(ctx context.Context, tenant tenancy.ID, kind Kind, search string, o paging.Order, p paging.Page) (paging.List[Reference], error) {
+	var page paging.List[Reference]
 	var counts []counted
 	// position, not like: wild cards are ordinary characters. The collation folds
 	// case the same on every machine.
@@ -58,7 +52,7 @@ func (s *Store) References(ctx context.Context, tenant tenancy.ID, kind Kind, se
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, `select count(*) from `+string(kind)+where, tenant, search)
 		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(`select %s from %s`+where+` order by %s %[4]s, id %[4]s limit $3 offset $4`,
-			kind.columns(), kind, column, direction), tenant, search, p.PerPage, p.offset())
+			kind.columns(), kind, column(o), o.Direction()), tenant, search, p.PerPage, p.Offset())
 	})
 	if err != nil {
 		return page, fmt.Errorf("list %s: %w", kind, err)

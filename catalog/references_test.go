@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 var kinds = []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses}
@@ -34,7 +35,7 @@ func TestReferencesOfEachKind(t *testing.T) {
 				}
 			}
 			for search, want := range map[string]int64{"GRÖSSE": 0, "GRÖ": 1, "0%": 1, "%": 1, "_": 0, "": 2} {
-				page, err := s.References(t.Context(), s.by.Tenant, kind, search, catalog.Order{By: "name"}, catalog.Pages{Page: 1, PerPage: 1})
+				page, err := s.References(t.Context(), s.by.Tenant, kind, search, paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: 1})
 				if kind == catalog.Warehouses && search == "" {
 					want++ // the default one
 				}
@@ -77,7 +78,7 @@ func TestWhatIsInUseStays(t *testing.T) {
 	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 1, elsewhere), tenancy.InvalidError{}); err != nil {
 		t.Fatal(err)
 	}
-	defaults, err := s.References(t.Context(), s.by.Tenant, catalog.Warehouses, "main", catalog.Order{}, catalog.Pages{Page: 1, PerPage: 9})
+	defaults, err := s.References(t.Context(), s.by.Tenant, catalog.Warehouses, "main", paging.Order{}, paging.Page{Number: 1, PerPage: 9})
 	if err != nil {
 		t.Fatal(err)
 	}

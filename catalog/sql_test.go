@@ -7,6 +7,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -22,33 +23,33 @@ func TestTheSQLOfLists(t *testing.T) {
 		golden  = tenancytest.NewSQL(t, s.database, *update)
 		tenant  = s.by.Tenant
 		january = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-		page    = catalog.Pages{Page: 2, PerPage: 20}
+		page    = paging.Page{Number: 2, PerPage: 20}
 	)
 	for name, f := range map[string]catalog.Filter{
-		"list_all":                {Order: catalog.Order{Descending: true}},
-		"list_by_sku":             {Order: catalog.Order{By: "sku"}},
-		"list_by_price":           {Order: catalog.Order{By: "price"}},
-		"list_status":             {Status: "active", Order: catalog.Order{By: "name", Descending: true}},
+		"list_all":                {Order: paging.Order{Descending: true}},
+		"list_by_sku":             {Order: paging.Order{By: "sku"}},
+		"list_by_price":           {Order: paging.Order{By: "price"}},
+		"list_status":             {Status: "active", Order: paging.Order{By: "name", Descending: true}},
 		"list_category":           {CategoryID: new(int64(3))},
 		"list_seller":             {SellerID: new(int64(3))},
 		"list_warehouse":          {WarehouseID: new(int64(3))},
-		"list_tag":                {Tag: "tag 3", Order: catalog.Order{Descending: true}},
-		"list_tag_by_name":        {Tag: "tag 3", Order: catalog.Order{By: "name"}},
+		"list_tag":                {Tag: "tag 3", Order: paging.Order{Descending: true}},
+		"list_tag_by_name":        {Tag: "tag 3", Order: paging.Order{By: "name"}},
 		"list_tag_of_status":      {Tag: "tag 3", Status: "active"},
 		"list_created":            {CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
 		"list_updated_since":      {UpdatedSince: january},
 		"list_every_filter":       {Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january},
 		"search":                  {Search: "blue lamp"},
-		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: catalog.Order{By: "price"}},
-		"walk":                    {Walking: true, Order: catalog.Order{Descending: true}},
+		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: paging.Order{By: "price"}},
+		"walk":                    {Walking: true, Order: paging.Order{Descending: true}},
 		"walk_after":              {Walking: true, After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_by_sku":       {Walking: true, Order: catalog.Order{By: "sku"}, After: &catalog.Position{Value: "SKU-00700", ID: 700}},
+		"walk_after_by_sku":       {Walking: true, Order: paging.Order{By: "sku"}, After: &catalog.Position{Value: "SKU-00700", ID: 700}},
 		"walk_after_tag":          {Walking: true, Tag: "tag 3", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
 		"walk_after_in_category":  {Walking: true, CategoryID: new(int64(3)), After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
 		"walk_after_of_a_search":  {Walking: true, Search: "lamp", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
 		"list_updated_and_status": {UpdatedSince: january, Status: "active"},
 	} {
-		f.Pages = page
+		f.Page = page
 		golden.Golden(t, name, func(db *tenancy.DB) error {
 			_, err := catalog.New(db).List(t.Context(), tenant, f)
 			return err
@@ -58,15 +59,15 @@ func TestTheSQLOfLists(t *testing.T) {
 		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, func(catalog.Product) error { return nil })
 	})
 	golden.Golden(t, "categories", func(db *tenancy.DB) error {
-		_, err := catalog.New(db).References(t.Context(), tenant, catalog.Categories, "name", catalog.Order{By: "name"}, page)
+		_, err := catalog.New(db).References(t.Context(), tenant, catalog.Categories, "name", paging.Order{By: "name"}, page)
 		return err
 	})
 	golden.Golden(t, "ledger", func(db *tenancy.DB) error {
-		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, catalog.LedgerFilter{Pages: page})
+		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, catalog.LedgerFilter{Page: page})
 		return err
 	})
 	golden.Golden(t, "ledger_every_filter", func(db *tenancy.DB) error {
-		f := catalog.LedgerFilter{Type: "set", WarehouseID: new(int64(3)), From: january, Before: january.AddDate(0, 0, 2), Pages: page}
+		f := catalog.LedgerFilter{Type: "set", WarehouseID: new(int64(3)), From: january, Before: january.AddDate(0, 0, 2), Page: page}
 		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, f)
 		return err
 	})

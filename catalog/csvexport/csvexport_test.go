@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -57,7 +58,7 @@ func (s shop) mustExport(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := csvexport.New(&b)
-	if err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: catalog.Order{By: "sku"}}, w.Write); err != nil {
+	if err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: paging.Order{By: "sku"}}, w.Write); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -67,7 +68,7 @@ func (s shop) mustExport(t testing.TB) []byte {
 func (s shop) mustProducts(t testing.TB) []catalog.Product {
 	t.Helper()
 	var all []catalog.Product
-	err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: catalog.Order{By: "sku"}}, func(p catalog.Product) error {
+	err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: paging.Order{By: "sku"}}, func(p catalog.Product) error {
 		all = append(all, p)
 		return nil
 	})

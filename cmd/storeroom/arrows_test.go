@@ -18,21 +18,22 @@ const module = "github.com/storeroom/storeroom"
 // they may not. Any other package that does not stand here has no place yet.
 var arrows = map[string][]string{
 	"cmd/bench":            {"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/money"},
-	"cmd/storeroom/demo":   {"catalog", "reports/sales", "tenancy", "tenancy/money"},
-	"api":                  {"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money"},
+	"cmd/storeroom/demo":   {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
+	"api":                  {"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging"},
 	"api/settings":         {"keys", "ratelimit", "tenancy", "tenancy/people"},
 	"api/settings/browser": {}, // tests
-	"catalog":              {"tenancy", "tenancy/money"},
+	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
 	"catalog/csvexport":    {"catalog", "tenancy/csvcell", "tenancy/money"},
 	"keys":                 {"tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
 	"reports/export":       {"reports", "tenancy/csvcell", "tenancy/money"},
-	"reports/sales":        {"reports/sums", "tenancy", "tenancy/money"},
+	"reports/sales":        {"reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
 	"reports/sums":         {"tenancy/money"},
 	"tenancy":              {},
 	"tenancy/csvcell":      {},
 	"tenancy/idempotency":  {"tenancy"},
 	"tenancy/money":        {},
+	"tenancy/paging":       {},
 	"tenancy/people":       {"tenancy"},
 	"tenancy/tenancytest":  {"migrations", "tenancy"},
 	"ratelimit":            {},
@@ -43,7 +44,7 @@ var arrows = map[string][]string{
 }
 
 // domain packages know nothing of HTTP: REST, pages and commands all call them.
-var domain = []string{"catalog", "catalog/csvexport", "keys", "migrations", "ratelimit", "reports", "reports/export", "reports/sales", "reports/sums", "tenancy", "tenancy/csvcell", "tenancy/idempotency", "tenancy/money", "tenancy/people"}
+var domain = []string{"catalog", "catalog/csvexport", "keys", "migrations", "ratelimit", "reports", "reports/export", "reports/sales", "reports/sums", "tenancy", "tenancy/csvcell", "tenancy/idempotency", "tenancy/money", "tenancy/paging", "tenancy/people"}
 
 type goPackage struct {
 	ImportPath string

@@ -22,6 +22,7 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -273,7 +274,7 @@ func (s *shop) findOwner(ctx context.Context, store *people.Store, admin *tenanc
 // stock loads the demo products if there are none, and picks one to show.
 func (s *shop) stock(ctx context.Context, store *catalog.Store) error {
 	for range 2 {
-		page, err := store.List(ctx, s.tenant.ID, catalog.Filter{Pages: catalog.Pages{Page: 1, PerPage: 1}})
+		page, err := store.List(ctx, s.tenant.ID, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
 		if err != nil {
 			return err
 		}
@@ -291,12 +292,12 @@ func (s *shop) stock(ctx context.Context, store *catalog.Store) error {
 // sell brings the shop's orders up to now; where there are none yet it says what
 // takes so long.
 func (c console) sell(ctx context.Context, store *sales.Store, s *shop) error {
-	one := sales.Filter{Page: 1, PerPage: 1}
-	_, before, err := store.List(ctx, s.tenant.ID, one)
+	one := sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}}
+	list, err := store.List(ctx, s.tenant.ID, one)
 	if err != nil {
 		return err
 	}
-	if before == 0 {
+	if list.Total == 0 {
 		if _, err := fmt.Fprintf(c.stdout, "Making two years of orders of the demo shop …\n"); err != nil {
 			return err
 		}
@@ -304,7 +305,8 @@ func (c console) sell(ctx context.Context, store *sales.Store, s *shop) error {
 	if _, err := demo.LoadSales(ctx, store, s.tenant.ID, time.Now()); err != nil {
 		return err
 	}
-	_, s.orders, err = store.List(ctx, s.tenant.ID, one)
+	list, err = store.List(ctx, s.tenant.ID, one)
+	s.orders = list.Total
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // shownDifferences is how many differences of each kind verify looks for.
@@ -93,12 +94,13 @@ func newVerification(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (ver
 	for _, d := range inCatalog {
 		v.Differences = append(v.Differences, differenceJSON(d))
 	}
-	page, err := products.List(ctx, t.ID, catalog.Filter{Pages: catalog.Pages{Page: 1, PerPage: 1}})
+	page, err := products.List(ctx, t.ID, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
 	if err != nil {
 		return v, err
 	}
 	v.Products = page.Total
-	_, v.Orders, err = sold.List(ctx, t.ID, sales.Filter{Page: 1, PerPage: 1})
+	orders, err := sold.List(ctx, t.ID, sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+	v.Orders = orders.Total
 	return v, err
 }
 

@@ -9,24 +9,26 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 const channelColumns = `identifier, label, created_at, updated_at`
 
-// Channels returns a page of the channels, by identifier, and how many there are.
-func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, page, perPage int) ([]Channel, int64, error) {
-	var channels []Channel
+// Channels returns a page of the channels, sorted by identifier.
+func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Channel], error) {
+	var channels paging.List[Channel]
 	var counts []counted
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
 		tenancy.QueueRows(q, &counts, `select count(*) from channels where tenant_id = $1`, tenant)
-		tenancy.QueueRows(q, &channels, `
+		tenancy.QueueRows(q, &channels.Items, `
 			select `+channelColumns+` from channels where tenant_id = $1 order by identifier limit $2 offset $3`,
-			tenant, perPage, int64(page-1)*int64(perPage))
+			tenant, p.PerPage, p.Offset())
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("list channels: %w", err)
+		return channels, fmt.Errorf("list channels: %w", err)
 	}
-	return channels, counts[0].Count, nil
+	channels.Total = counts[0].Count
+	return channels, nil
 }
 
 // Channel returns one. It returns ErrNotFound.

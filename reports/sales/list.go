@@ -1,6 +1,7 @@
 package sales
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // Orders are the columns that List can sort by.
@@ -22,34 +24,28 @@ const saleColumns = `
 
 type counted struct{ Count int64 }
 
-// List returns a page of orders, without lines and refunds, and how many there are.
-func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) ([]Sale, int64, error) {
+// List returns a page of orders without their lines and refunds.
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.List[Sale], error) {
 	where, args := f.conditions(tenant)
-	column, direction := "placed_at", "asc"
-	if f.By == "number" {
-		column = "number"
-	}
-	if f.Descending {
-		direction = "desc"
-	}
-	var found []Sale
+	var page paging.List[Sale]
 	var counts []counted
 	err := s.db.RunPlanned(ctx, tenant, tenancy.CustomPlan, func(q *pgx.Batch) {
 		count, countArgs := f.count(tenant)
 		tenancy.QueueRows(q, &counts, count, countArgs...)
 		n := len(args)
-		tenancy.QueueRows(q, &found, fmt.Sprintf(`
+		tenancy.QueueRows(q, &page.Items, fmt.Sprintf(`
 			select`+saleColumns+`
 			  from unnest(array(select o.id from orders o where %[1]s order by o.%[2]s %[3]s, o.id %[3]s limit $%[4]d offset $%[5]d)) with ordinality page (id, place)
 			 cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
 			  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
-			 order by page.place`, where, column, direction, n+1, n+2),
-			append(args, f.PerPage, int64(f.Page-1)*int64(f.PerPage))...)
+			 order by page.place`, where, cmp.Or(f.Order.By, "placed_at"), f.Order.Direction(), n+1, n+2),
+			append(args, f.Page.PerPage, f.Page.Offset())...)
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("list orders: %w", err)
+		return page, fmt.Errorf("list orders: %w", err)
 	}
-	return found, counts[0].Count, nil
+	page.Total = counts[0].Count
+	return page, nil
 }
 
 // count is the query for how many orders there are. Without days or a customer the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 func TestListCountsWhatItLists(t *testing.T) {
@@ -29,18 +30,18 @@ func TestListCountsWhatItLists(t *testing.T) {
 		for _, status := range []string{"", "placed", "cancelled"} {
 			for _, customer := range []string{"", "7", "8"} {
 				for _, from := range []time.Time{{}, noon.AddDate(0, 0, 5)} {
-					f := sales.Filter{Channel: channel, Status: status, Customer: customer, From: from, Page: 1, PerPage: 100}
-					listed, total, err := s.store.List(t.Context(), s.tenant, f)
-					if err != nil || int64(len(listed)) != total {
-						t.Errorf("List(%+v) has %d orders and counts %d, %v", f, len(listed), total, err)
+					f := sales.Filter{Channel: channel, Status: status, Customer: customer, From: from, Page: paging.Page{Number: 1, PerPage: 100}}
+					listed, err := s.store.List(t.Context(), s.tenant, f)
+					if err != nil || int64(len(listed.Items)) != listed.Total {
+						t.Errorf("List(%+v) has %d orders and counts %d, %v", f, len(listed.Items), listed.Total, err)
 					}
 				}
 			}
 		}
 	}
-	f := sales.Filter{By: "number", Descending: true, Page: 2, PerPage: 5}
-	listed, total, err := s.store.List(t.Context(), s.tenant, f)
-	if err != nil || total != 12 || len(listed) != 5 || listed[0].Number != "4" {
-		t.Errorf("page 2 by number = %+v of %d, %v, want 5 from number 4 on", listed, total, err)
+	f := sales.Filter{Order: paging.Order{By: "number", Descending: true}, Page: paging.Page{Number: 2, PerPage: 5}}
+	listed, err := s.store.List(t.Context(), s.tenant, f)
+	if err != nil || listed.Total != 12 || len(listed.Items) != 5 || listed.Items[0].Number != "4" {
+		t.Errorf("page 2 by number = %+v of %d, %v, want 5 from number 4 on", listed.Items, listed.Total, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // ErrInUse says that a channel has orders, or is the one that every tenant has.
@@ -165,15 +166,13 @@ type GivenBack struct {
 
 // Filter says which sales List returns. The zero value of a field does not filter.
 type Filter struct {
-	Channel    string
-	Customer   string // the sender's id
-	Status     string // placed or cancelled
-	From       time.Time
-	Before     time.Time
-	By         string // placed_at (default) or number; the id breaks ties
-	Descending bool
-	Page       int
-	PerPage    int
+	Channel  string
+	Customer string // the sender's id
+	Status   string // placed or cancelled
+	From     time.Time
+	Before   time.Time
+	Order    paging.Order
+	Page     paging.Page
 }
 
 // Channel is where sales come from.

@@ -20,6 +20,7 @@ import (
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -401,7 +402,7 @@ func TestAnInterruptedImportKeepsWholeBatches(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped after line 501 of products.csv") {
 		t.Errorf("Import = %v, want that it stopped after line 501", err)
 	}
-	page, err := s.store.List(t.Context(), s.tenant, catalog.Filter{Pages: catalog.Pages{Page: 1, PerPage: 1}})
+	page, err := s.store.List(t.Context(), s.tenant, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

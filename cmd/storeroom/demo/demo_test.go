@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -83,7 +84,7 @@ func TestLoadTwiceChangesNothing(t *testing.T) {
 	list := func() []catalog.Product {
 		var all []catalog.Product
 		for page := 1; page <= 4; page++ {
-			p, err := store.List(t.Context(), tenant.ID, catalog.Filter{Order: catalog.Order{By: "sku"}, Pages: catalog.Pages{Page: page, PerPage: 100}})
+			p, err := store.List(t.Context(), tenant.ID, catalog.Filter{Order: paging.Order{By: "sku"}, Page: paging.Page{Number: page, PerPage: 100}})
 			if err != nil {
 				t.Fatal(err)
 			}

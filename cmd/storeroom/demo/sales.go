@@ -10,6 +10,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // orderPrefix begins the number of each order that the shop sells, and a count
@@ -57,8 +58,8 @@ func openingDay(ctx context.Context, store *sales.Store, tenant tenancy.ID, now 
 	if !errors.Is(err, tenancy.ErrNotFound) {
 		return time.Time{}, err
 	}
-	_, others, err := store.List(ctx, tenant, sales.Filter{Page: 1, PerPage: 1})
-	if err != nil || others > 0 {
+	orders, err := store.List(ctx, tenant, sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+	if err != nil || orders.Total > 0 {
 		return time.Time{}, err
 	}
 	return tenancy.DayOf(now, time.UTC).AddDate(-2, 0, 0), nil

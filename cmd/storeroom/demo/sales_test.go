@@ -14,6 +14,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -179,12 +180,12 @@ func checkSales(t *testing.T, store *sales.Store, tenant tenancy.ID, all []sold,
 	got := map[string]int{"refunds": 0}
 	for _, status := range []string{"placed", "cancelled"} {
 		for page := 1; ; page++ {
-			list, total, err := store.List(t.Context(), tenant, sales.Filter{Status: status, Page: page, PerPage: 1000})
+			list, err := store.List(t.Context(), tenant, sales.Filter{Status: status, Page: paging.Page{Number: page, PerPage: 1000}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got[status] = int(total)
-			for _, s := range list {
+			got[status] = int(list.Total)
+			for _, s := range list.Items {
 				if s.Refunded > 0 {
 					got["refunds"]++
 				}
@@ -192,7 +193,7 @@ func checkSales(t *testing.T, store *sales.Store, tenant tenancy.ID, all []sold,
 					t.Errorf("order %s has units without cost", s.Number)
 				}
 			}
-			if page*1000 >= int(total) {
+			if page*1000 >= int(list.Total) {
 				break
 			}
 		}
@@ -220,8 +221,9 @@ func TestLoadSalesLeavesOrdersOfTheTenantsOwnAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustLoad(t, store, tenant, now, 0)
-	if _, total, err := store.List(t.Context(), tenant, sales.Filter{Page: 1, PerPage: 1}); err != nil || total != 1 {
-		t.Errorf("the tenant has %d orders, %v, want its own one", total, err)
+	list, err := store.List(t.Context(), tenant, sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+	if err != nil || list.Total != 1 {
+		t.Errorf("the tenant has %d orders, %v, want its own one", list.Total, err)
 	}
 }
 
