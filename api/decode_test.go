@@ -172,7 +172,7 @@ func FuzzQuery(f *testing.F) {
 		if err != nil && !strings.Contains(raw, ";") {
 			t.Fatalf("readQuery took %q: %v", raw, err)
 		}
-		if pages.Page < 1 || pages.PerPage < 1 || pages.PerPage > maxPerPage {
+		if pages.Number < 1 || pages.PerPage < 1 || pages.PerPage > maxPerPage {
 			t.Errorf("pages(%q) = %v", raw, pages)
 		}
 		if order.By != "" && want.Get("sort") != order.By && err == nil {
