@@ -43,7 +43,7 @@ func load(t *testing.T, name string, v any) {
 func variables(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}
-	for _, found := range regexp.MustCompile("`env:\"([A-Z_]+)\"").FindAllStringSubmatch(read(t, "../cmd/storeroom/config.go"), -1) {
+	for _, found := range regexp.MustCompile("`env:\"([A-Z_]+)\"").FindAllStringSubmatch(read(t, "../cmd/storeroom/config/config.go"), -1) {
 		known[found[1]] = true
 	}
 	if len(known) < 12 {

@@ -45,8 +45,9 @@ func TestTenantCommands(t *testing.T) {
 		t.Errorf("tenant list = %+v, want acme and bolt", all)
 	}
 	p.mustRun(t, &struct{}{}, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
-	if o := p.run(t, "tenant", "list"); o.code != 0 || strings.Contains(o.stdout, "acme") || !strings.Contains(o.stdout, "bolt") {
-		t.Errorf("tenant list after the deletion = %+v, want bolt alone", o)
+	row := fmt.Sprintf("\n%d bolt Bolt standard 120 UTC USD active", all[1].ID)
+	if o := p.run(t, "tenant", "list"); o.code != 0 || strings.Contains(o.stdout, "acme") || !strings.Contains(squeezed(o.stdout), row) {
+		t.Errorf("tenant list after the deletion = %+v, want only bolt, with its id", o)
 	}
 }
 

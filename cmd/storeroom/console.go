@@ -14,8 +14,30 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
 )
+
+// connectTimeout bounds how long a command waits for PostgreSQL to accept its connection.
+const connectTimeout = 15 * time.Second
+
+// variables returns the environment, completed by .local/env.
+func (c console) variables() (map[string]string, error) {
+	file, err := config.ReadFile(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	return config.Merge(file, config.Environment(c.environ)), nil
+}
+
+// config returns the configuration. Its error names every problem, including required variables that are missing.
+func (c console) config(required ...string) (config.Config, error) {
+	variables, err := c.variables()
+	if err != nil {
+		return config.Config{}, err
+	}
+	return config.Parse(variables, required...)
+}
 
 // errRefused is the outcome of an import that loaded what it could.
 type errRefused int
@@ -105,7 +127,7 @@ func stringFlag(name, usage string) cli.Flag {
 
 // answer prints value as JSON if that was asked for, else what people print. Cells
 // that people separates by tabs become columns.
-func (c console) answer(cmd *cli.Command, value any, people func(io.Writer)) error {
+func (c console) print(cmd *cli.Command, value any, people func(io.Writer)) error {
 	if cmd.Bool("json") {
 		encoder := json.NewEncoder(c.stdout)
 		encoder.SetEscapeHTML(false)
@@ -126,12 +148,12 @@ func date(t *time.Time) string {
 }
 
 // openAdmin opens the migrator's connections, for the operator's commands.
-func (c console) openAdmin(ctx context.Context, needs ...string) (*tenancy.DB, config, error) {
+func (c console) openAdmin(ctx context.Context, needs ...string) (*tenancy.DB, config.Config, error) {
 	cfg, err := c.config(append(needs, "DATABASE_ADMIN_URL")...)
 	if err != nil {
 		return nil, cfg, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	db, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
@@ -148,7 +170,7 @@ func findTenant(ctx context.Context, db *tenancy.DB, flag, slug string) (tenancy
 
 // withTenant opens what the commands about one tenant's rows need, and finds the
 // tenant.
-func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenancy.DB, tenancy.Tenant, config) error, flags ...string) error {
+func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenancy.DB, tenancy.Tenant, config.Config) error, flags ...string) error {
 	if err := require(cmd, append([]string{"tenant"}, flags...)...); err != nil {
 		return err
 	}

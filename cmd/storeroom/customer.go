@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -25,7 +26,7 @@ func (c console) customerCommand() *cli.Command {
 }
 
 func (c console) eraseCustomer(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
 		id := cmd.String("id")
 		err := sales.New(db).EraseCustomer(ctx, t.ID, id)
 		if errors.Is(err, tenancy.ErrNotFound) {
@@ -39,7 +40,7 @@ func (c console) eraseCustomer(ctx context.Context, cmd *cli.Command) error {
 			ID     string `json:"id"`
 			Erased bool   `json:"erased"`
 		}{t.Slug, id, true}
-		return c.answer(cmd, answer, func(w io.Writer) {
+		return c.print(cmd, answer, func(w io.Writer) {
 			fmt.Fprintf(w, "erased name and e-mail of customer %q of tenant %s; orders and sums stay\n", id, t.Slug)
 		})
 	}, "id")

@@ -9,10 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 )
 
 // From an empty folder to a shop that answers, and back to nothing, twice.
@@ -45,17 +48,16 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	if second.selling || second.orders < first.orders || second.orders > first.orders+100 {
 		t.Errorf("the second start finds %d orders, makes two years of them: %v, want those of the first, %d", second.orders, second.selling, first.orders)
 	}
-	c := console{dir: dir}
-	saved, err := c.saved()
+	saved, err := config.ReadFile(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	saved["STOREROOM_DEMO_KEY"] = "lost"
 	delete(saved, "STOREROOM_DEMO_PASSWORD")
-	if err := c.save(saved); err != nil {
+	if err := config.WriteFile(dir, saved); err != nil {
 		t.Fatal(err)
 	}
-	if third, _ := useShop(t, dir, environ, "It is new: that of the last start is lost"); third.key == first.key || third.password == first.password {
+	if third, _ := useShop(t, dir, environ, "This is a new key: the key of the last start is lost"); third.key == first.key || third.password == first.password {
 		t.Error("the third start has the lost key or password")
 	}
 }
@@ -82,8 +84,8 @@ var (
 func useShop(t *testing.T, dir string, environ []string, news string) (visit, []string) {
 	t.Helper()
 	p := start(t, dir, environ, "dev")
-	said := p.readUntil(t, "Ctrl-C stops everything.")
-	if strings.Contains(said, "It is new") != (news != "") || !strings.Contains(said, news) {
+	said := p.readUntil(t, "Press Ctrl-C to stop.")
+	if strings.Contains(said, "This is a new key") != (news != "") || !strings.Contains(said, news) {
 		t.Errorf("dev says %q, want news %q", said, news)
 	}
 	key, sale := printedKey.FindStringSubmatch(said), printedSale.FindStringSubmatch(said)
@@ -96,7 +98,7 @@ func useShop(t *testing.T, dir string, environ []string, news string) (visit, []
 		t.Fatalf("dev prints nobody to sign in as:\n%s", said)
 	}
 	v := visit{
-		key: key[1], password: person[2], orders: mustInt(t, sale[1]), selling: strings.Contains(said, "Making two years of orders"),
+		key: key[1], password: person[2], orders: mustInt(t, sale[1]), selling: strings.Contains(said, "Creating two years of orders"),
 	}
 	signIn(t, person[1], v.password)
 	for _, curl := range curls {
@@ -104,7 +106,7 @@ func useShop(t *testing.T, dir string, environ []string, news string) (visit, []
 			v.quantity = mustInt(t, oneQuantity.FindStringSubmatch(answer)[1]) - 5
 		}
 	}
-	saved, err := console{dir: dir}.saved()
+	saved, err := config.ReadFile(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,24 +180,31 @@ func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	server := start(t, p.dir, p.environ, "dev")
-	said := server.readUntil(t, "Ctrl-C stops everything.")
+	said := server.readUntil(t, "Press Ctrl-C to stop.")
 	if !strings.Contains(said, `orders of the demo shop "Larch & Loam"`) {
 		t.Errorf("dev says %s", said)
+	}
+	var settings []config.Setting
+	offline := program{dir: p.dir}
+	offline.mustRun(t, &settings, "config")
+	address := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Name == "STOREROOM_ADDR" })
+	if got := settings[address].Value; !strings.Contains(said, "address   http://"+got+"\n") {
+		t.Errorf("config shows the address %s, but dev says %s", got, said)
 	}
 	server.stop(t)
 	if _, err := os.Stat(filepath.Join(p.dir, ".local", "servers.json")); err == nil {
 		t.Error("dev started servers of its own beside those it was given")
 	}
-	saved, err := console{dir: p.dir}.saved()
-	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_ADDR"] != "" || !strings.HasPrefix(saved["STOREROOM_BASE_URL"], "http://127.0.0.1:") || saved["PATH"] != "" {
-		t.Errorf("saved = %v, %v, want the given URL and neither address nor path", saved, err)
+	saved, err := config.ReadFile(p.dir)
+	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_BASE_URL"] != "http://"+saved["STOREROOM_ADDR"] || saved["PATH"] != "" {
+		t.Errorf("saved = %v, %v, want the given URL, the address and no path", saved, err)
 	}
 }
 
 func TestDevWantsBothDatabaseURLs(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir(), environ: []string{"DATABASE_URL=postgres://x"}}
-	if o := p.run(t, "dev"); o.code != 1 || !strings.Contains(o.stderr, "DATABASE_ADMIN_URL (the migrator) together") {
+	if o := p.run(t, "dev"); o.code != 1 || !strings.Contains(o.stderr, "set both DATABASE_URL (the runtime role) and DATABASE_ADMIN_URL (the migrator)") {
 		t.Errorf("dev = %d, %q, want 1 and the missing variable", o.code, o.stderr)
 	}
 }

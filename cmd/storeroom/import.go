@@ -89,7 +89,7 @@ func (c console) tellImport(cmd *cli.Command, report csvimport.Report, whole boo
 	default:
 		fmt.Fprintf(c.stderr, "%d orders are refunded above what was paid\n", n)
 	}
-	err := c.answer(cmd, newImportJSON(report), func(w io.Writer) {
+	err := c.print(cmd, newImportJSON(report), func(w io.Writer) {
 		fmt.Fprintln(w, "FILE\tCREATED\tUPDATED\tUNCHANGED\tREFUSED")
 		for _, f := range report.Files {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", f.File, f.Created, f.Updated, f.Unchanged, f.Refused)

@@ -136,7 +136,7 @@ func (c console) listKeys(ctx context.Context, cmd *cli.Command) error {
 		for i, k := range found {
 			all[i] = newKeyJSON(t.Slug, k)
 		}
-		return c.answer(cmd, all, func(w io.Writer) {
+		return c.print(cmd, all, func(w io.Writer) {
 			fmt.Fprintln(w, "ID\tKEY\tNAME\tPERMISSIONS\tCREATED\tLAST USED\tSTATE")
 			for _, k := range found {
 				fmt.Fprintf(w, "%d\t%s…%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Last4, k.Name, k.Permissions, date(&k.CreatedAt), date(k.LastUsedAt), keyState(k))
@@ -172,7 +172,7 @@ func (c console) revokeKey(ctx context.Context, cmd *cli.Command) error {
 			Tenant  string `json:"tenant"`
 			Revoked bool   `json:"revoked"`
 		}{id, t.Slug, true}
-		return c.answer(cmd, answer, func(w io.Writer) {
+		return c.print(cmd, answer, func(w io.Writer) {
 			fmt.Fprintf(w, "revoked key %d of tenant %s: every instance refuses it within two seconds\n", id, t.Slug)
 		})
 	})
@@ -199,7 +199,7 @@ func (c console) rollKey(ctx context.Context, cmd *cli.Command) error {
 func (c console) tellSecret(cmd *cli.Command, t tenancy.Tenant, k keys.Key, secret keys.Secret) error {
 	answer := newKeyJSON(t.Slug, k)
 	answer.Key = secret.Reveal()
-	return c.answer(cmd, answer, func(w io.Writer) {
+	return c.print(cmd, answer, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\n\n", answer.Key)
 		fmt.Fprintf(w, "Key %d of tenant %s, %q, may %s; %s.\n", k.ID, t.Slug, k.Name, k.Permissions, keyState(k))
 		fmt.Fprintln(w, "It cannot be shown again: keep it now.")

@@ -47,7 +47,7 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 	for _, m := range ran {
 		answer.Applied = append(answer.Applied, m.Name)
 	}
-	return c.answer(cmd, answer, func(w io.Writer) {
+	return c.print(cmd, answer, func(w io.Writer) {
 		for _, name := range answer.Applied {
 			fmt.Fprintln(w, "applied", name)
 		}
@@ -62,13 +62,13 @@ func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer leave(ctx, conn)
+	defer disconnect(ctx, conn)
 	return migrations.Apply(ctx, conn)
 }
 
 // connect opens one connection; variable says where its URL is from.
 func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -77,11 +77,11 @@ func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// leave says good-bye to PostgreSQL, although ctx may be over.
-func leave(ctx context.Context, conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectWithin)
+// disconnect closes the connection, also if ctx is done.
+func disconnect(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 	defer cancel()
-	_ = conn.Close(ctx) // nothing is lost with it
+	_ = conn.Close(ctx) // there is no unsaved data
 }
 
 // printRoles writes a script for psql, with fresh passwords.

@@ -100,65 +100,6 @@ func TestTheOperationsPortIsThereBeforeTheDatabase(t *testing.T) {
 	server.stop(t)
 }
 
-// Both ports tell a balancer to stay away; only the operations port tells why, and
-// neither tells a secret.
-func TestReadinessNamesWhatFails(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0")
-	server := start(t, p.dir, p.environ, "serve")
-	public, ops := server.address(t), "http://"+server.said(t, "operations port")
-	become := func(status int, parts ...string) {
-		t.Helper()
-		for range poll(t, 10*time.Second) {
-			if got, _ := body(t, ops+"/readyz"); got == status {
-				break
-			}
-		}
-		wantBody(t, ops+"/readyz", status, parts...)
-		wantBody(t, public+"/readyz", status)
-		wantBody(t, ops+"/livez", 200)
-		wantBody(t, public+"/healthz", 200)
-		if _, said := body(t, ops+"/readyz"); strings.Contains(said, "storeroom_runtime") || strings.Contains(said, "127.0.0.1") || strings.Contains(said, "storeroom-test") {
-			t.Errorf("/readyz tells too much: %s", said)
-		}
-	}
-	become(200)
-	exec := func(sql string) {
-		t.Helper()
-		if _, err := p.MustSuper(t).Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	exec(`create table kept as select * from schema_migrations; delete from schema_migrations where version = (select max(version) from schema_migrations)`)
-	become(503, `"check":"schema"`, "this program needs")
-	exec(`insert into schema_migrations select * from kept on conflict do nothing`)
-	become(200)
-	p.mustShutOut(t)
-	become(503, `"check":"postgresql"`)
-	p.mustLetIn(t)
-	become(200)
-	server.stop(t)
-}
-
-// However many ask at a time, PostgreSQL is asked once a second.
-func TestProbesAreNoLoad(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	i, _ := p.mustServe(t, patient)
-	p.mustShutOut(t)
-	i.looked.Store(time.Now().UnixNano()) // the last look was good
-	for range 100 {
-		if err := i.ready(t.Context()); err != nil {
-			t.Fatalf("ready = %v: PostgreSQL was asked", err)
-		}
-	}
-	i.looked.Store(time.Now().Add(-lookEvery).UnixNano())
-	if err := i.ready(t.Context()); err == nil {
-		t.Error("ready = nil a second later: PostgreSQL was not asked")
-	}
-	p.mustLetIn(t)
-}
-
 func TestAnOperationsPortInUseIsNamed(t *testing.T) {
 	t.Parallel()
 	taken := mustListen(t).Addr().String()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -25,7 +26,7 @@ func (c console) rebuildCommand() *cli.Command {
 }
 
 func (c console) rebuild(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
 		begin := time.Now()
 		anew, changed, err := countDays(ctx, db, t)
 		if err == nil && !anew {
@@ -42,7 +43,7 @@ func (c console) rebuild(ctx context.Context, cmd *cli.Command) error {
 			Changed     int64   `json:"changed"`
 			TookSeconds float64 `json:"took_seconds"`
 		}{t.Slug, t.Timezone, anew, changed, took.Seconds()}
-		return c.answer(cmd, answer, func(w io.Writer) {
+		return c.print(cmd, answer, func(w io.Writer) {
 			fmt.Fprintf(w, "changed %d rollups of tenant %s in %v\n", changed, t.Slug, took)
 			if anew {
 				fmt.Fprintln(w, daysIn(t))

@@ -72,33 +72,6 @@ func TestStandardVariablesDecideWhatIsExported(t *testing.T) {
 	}
 }
 
-func TestBadStandardVariablesAreNamedAtStart(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	server := start(t, p.dir, p.with(
-		"OTEL_EXPORTER_OTLP_PROTOCOL=pigeon", "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=http/json", "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=/v1",
-		"OTEL_EXPORTER_OTLP_HEADERS=Bearer not-to-be-shown", "OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_SAMPLER=sometimes", "OTEL_TRACES_SAMPLER_ARG=1.5",
-		"OTEL_EXPORTER_OTLP_TIMEOUT=abc", "OTEL_EXPORTER_OTLP_LOGS_COMPRESSION=zip", "OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere", "OTEL_RESOURCE_ATTRIBUTES=not-to-be-shown,foo", "OTEL_METRIC_EXPORT_INTERVAL=y", "OTEL_BSP_MAX_QUEUE_SIZE=0",
-	).environ, "serve")
-	if err := <-server.exited; err == nil {
-		t.Error("the program ended well")
-	}
-	for _, want := range []string{
-		"OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or grpc", "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL must be", "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://collector:4318",
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT must be", "OTEL_EXPORTER_OTLP_HEADERS must be pairs such as name=value", "OTEL_METRICS_EXPORTER must be otlp or none",
-		"OTEL_TRACES_SAMPLER must be one of always_on,", "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1",
-		"OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds", "OTEL_EXPORTER_OTLP_LOGS_COMPRESSION must be gzip or none", "OTEL_EXPORTER_OTLP_CERTIFICATE must be a file",
-		"OTEL_RESOURCE_ATTRIBUTES must be pairs", "OTEL_METRIC_EXPORT_INTERVAL must be", "OTEL_BSP_MAX_QUEUE_SIZE must be a number from 1",
-	} {
-		if !strings.Contains(server.stderr.String(), want) {
-			t.Errorf("the program says %s, want %q", server.stderr.String(), want)
-		}
-	}
-	if strings.Contains(server.stderr.String(), "not-to-be-shown") {
-		t.Errorf("the program shows a header: %s", server.stderr.String())
-	}
-}
-
 // Without an endpoint and an operations port nothing of the SDK runs, so that nothing
 // is dialled, kept or computed.
 func TestWithoutAnEndpointNothingRuns(t *testing.T) {

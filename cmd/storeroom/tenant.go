@@ -90,14 +90,14 @@ func (c console) listTenants(ctx context.Context, cmd *cli.Command) error {
 	for i, t := range tenants {
 		all[i] = newTenantJSON(t)
 	}
-	return c.answer(cmd, all, func(w io.Writer) {
-		fmt.Fprintln(w, "SLUG\tNAME\tPLAN\tREQUESTS/MIN\tTIME ZONE\tCURRENCY\tSTATE")
+	return c.print(cmd, all, func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tSLUG\tNAME\tPLAN\tREQUESTS/MIN\tTIME ZONE\tCURRENCY\tSTATE")
 		for _, t := range all {
 			state := "active"
 			if t.Suspended {
 				state = "suspended"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, state)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, state)
 		}
 	})
 }
@@ -166,11 +166,11 @@ func (c console) deleteTenant(ctx context.Context, cmd *cli.Command) error {
 		Slug    string `json:"slug"`
 		Deleted bool   `json:"deleted"`
 	}{slug, true}
-	return c.answer(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "removed tenant %s\n", slug) })
+	return c.print(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "removed tenant %s\n", slug) })
 }
 
 func (c console) tellTenant(cmd *cli.Command, done string, t tenancy.Tenant, more ...string) error {
-	return c.answer(cmd, newTenantJSON(t), func(w io.Writer) {
+	return c.print(cmd, newTenantJSON(t), func(w io.Writer) {
 		fmt.Fprintf(w, "%s tenant %s (%s): plan %s, %d requests a minute, %s, %s\n", done, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency)
 		for _, line := range more {
 			fmt.Fprintln(w, line)

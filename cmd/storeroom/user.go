@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -44,8 +45,8 @@ func (c console) userCommand() *cli.Command {
 
 // withPeople opens what the user commands of a tenant need, finds the tenant and puts
 // what they refuse into words.
-func (c console) withPeople(ctx context.Context, cmd *cli.Command, f func(*people.Store, tenancy.Tenant, config) error) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, tenant tenancy.Tenant, cfg config) error {
+func (c console) withPeople(ctx context.Context, cmd *cli.Command, f func(*people.Store, tenancy.Tenant, config.Config) error) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, tenant tenancy.Tenant, cfg config.Config) error {
 		err := f(people.New(db), tenant, cfg)
 		switch email := cmd.String("email"); {
 		case errors.Is(err, tenancy.ErrNotFound):
@@ -94,7 +95,7 @@ func (c console) tellMember(cmd *cli.Command, tenant tenancy.Tenant, m people.Me
 		Role       people.Role `json:"role"`
 		NewAccount bool        `json:"new_account"`
 	}{m.UserID, m.Email, tenant.Slug, m.Role, m.NewAccount}
-	return c.answer(cmd, answer, func(w io.Writer) {
+	return c.print(cmd, answer, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is %s of tenant %s now\n", m.Email, m.Role, tenant.Slug)
 		if !m.NewAccount {
 			fmt.Fprintln(w, "The account was there already and keeps its password.")
@@ -106,7 +107,7 @@ func (c console) inviteUser(ctx context.Context, cmd *cli.Command) error {
 	if err := require(cmd, "tenant", "email", "role"); err != nil {
 		return err
 	}
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config) error {
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config.Config) error {
 		return c.tellLink(cmd, cfg, t.Slug, "become a member of "+t.Slug, func() (people.Token, error) {
 			return store.Invite(ctx, t.ID, tenancy.Operator, "", cmd.String("email"), people.Role(cmd.String("role")))
 		})
@@ -133,8 +134,8 @@ func (c console) resetUser(ctx context.Context, cmd *cli.Command) error {
 
 // tellLink prints a link: the one time that it can be seen. Where it cannot be
 // known what a browser would open, no link is made.
-func (c console) tellLink(cmd *cli.Command, cfg config, tenant, purpose string, link func() (people.Token, error)) error {
-	base, err := cfg.baseURLOr(cfg.Addr)
+func (c console) tellLink(cmd *cli.Command, cfg config.Config, tenant, purpose string, link func() (people.Token, error)) error {
+	base, err := cfg.PublicURL(cfg.Addr)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (c console) tellLink(cmd *cli.Command, cfg config, tenant, purpose string, 
 		Tenant string `json:"tenant,omitempty"` // of an invitation
 		Link   string `json:"link"`
 	}{people.Account(cmd.String("email")), tenant, settings.LinkURL(base, token)}
-	return c.answer(cmd, answer, func(w io.Writer) {
+	return c.print(cmd, answer, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\n\n", answer.Link)
 		fmt.Fprintf(w, "Pass it on to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n", answer.Email, purpose)
 	})
@@ -161,7 +162,7 @@ func (c console) revokeLink(ctx context.Context, cmd *cli.Command) error {
 	if !cmd.IsSet("tenant") {
 		return c.revokeReset(ctx, cmd, email)
 	}
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
 		err := people.New(db).EndLinksOf(ctx, t.ID, email)
 		if errors.Is(err, tenancy.ErrNotFound) {
 			return fmt.Errorf("--email: %s has no link into tenant %s", cmd.String("email"), t.Slug)
@@ -192,7 +193,7 @@ func (c console) tellRevoked(cmd *cli.Command, tenant, email string, err error) 
 		Tenant  string `json:"tenant,omitempty"`
 		Revoked bool   `json:"revoked"`
 	}{email, tenant, true}
-	return c.answer(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "the link of %s opens nothing any more\n", email) })
+	return c.print(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "the link of %s opens nothing any more\n", email) })
 }
 
 // memberJSON is a member as scripts read it.
@@ -223,7 +224,7 @@ func (c console) listUsers(ctx context.Context, cmd *cli.Command) error {
 	if err := require(cmd, "tenant"); err != nil {
 		return err
 	}
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config.Config) error {
 		members, err := store.Members(ctx, t.ID, tenancy.Operator)
 		if err != nil {
 			return err
@@ -239,7 +240,7 @@ func (c console) listUsers(ctx context.Context, cmd *cli.Command) error {
 		for i, l := range links {
 			all.Links[i] = linkJSON{l.Purpose, l.Email, l.Role, l.MadeBy, l.CreatedAt.UTC(), l.ExpiresAt.UTC()}
 		}
-		return c.answer(cmd, all, all.print)
+		return c.print(cmd, all, all.print)
 	})
 }
 
@@ -282,7 +283,7 @@ func (c console) removeUser(ctx context.Context, cmd *cli.Command) error {
 
 // changeUser does something to the member of the e-mail and tells what has become.
 func (c console) changeUser(ctx context.Context, cmd *cli.Command, become string, change func(*people.Store, tenancy.ID, int64) error) error {
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config) error {
+	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config.Config) error {
 		members, err := store.Members(ctx, t.ID, tenancy.Operator)
 		if err != nil {
 			return err
@@ -301,7 +302,7 @@ func (c console) changeUser(ctx context.Context, cmd *cli.Command, become string
 			Tenant string `json:"tenant"`
 			Role   string `json:"role,omitempty"` // of who is a member still
 		}{m.UserID, m.Email, t.Slug, cmd.String("role")}
-		return c.answer(cmd, answer, func(w io.Writer) {
+		return c.print(cmd, answer, func(w io.Writer) {
 			fmt.Fprintf(w, "%s %s tenant %s now; their sessions have ended\n", m.Email, become, t.Slug)
 		})
 	})

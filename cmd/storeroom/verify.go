@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -47,12 +48,12 @@ type differenceJSON struct {
 }
 
 func (c console) verify(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config) error {
+	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
 		v, err := newVerification(ctx, db, t)
 		if err != nil {
 			return err
 		}
-		err = c.answer(cmd, v, func(w io.Writer) {
+		err = c.print(cmd, v, func(w io.Writer) {
 			if len(v.Differences) == 0 {
 				fmt.Fprintf(w, "everything agrees: %d products, %d orders, days in %s\n", v.Products, v.Orders, v.Timezone)
 				return

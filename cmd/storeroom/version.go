@@ -22,7 +22,7 @@ func (c console) versionCommand() *cli.Command {
 				Schema  int    `json:"schema"`
 				Go      string `json:"go"`
 			}{version, migrations.Latest(), runtime.Version()}
-			return c.answer(cmd, answer, func(w io.Writer) {
+			return c.print(cmd, answer, func(w io.Writer) {
 				fmt.Fprintf(w, "storeroom %s, schema %d, %s\n", answer.Version, answer.Schema, answer.Go)
 			})
 		},

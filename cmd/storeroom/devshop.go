@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/cmd/storeroom/demo"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+// shop is the demo tenant.
+type shop struct {
+	tenant   tenancy.Tenant
+	created  bool // by this start
+	products int64
+	product  int64 // id of a product
+	orders   int64
+	key      string
+	newKey   bool   // the key of the last start is lost or invalid
+	password string // of the owner, demoEmail
+}
+
+const demoEmail = "demo@example.com"
+
+// openShop returns the demo tenant and creates what is missing: products, orders, owner and key. It changes nothing that
+// exists.
+func (c console) openShop(
+	ctx context.Context, db *tenancy.DB, resolver *keys.Resolver, cfg config.Config,
+) (shop, error) {
+	s := shop{key: cfg.DemoKey, password: cfg.DemoPassword}
+	admin, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
+	if err != nil {
+		return s, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
+	}
+	defer admin.Close()
+	s.tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		s.tenant, err = tenancy.CreateTenant(ctx, admin, tenancy.Tenant{Slug: demo.Slug, Name: demo.Name})
+		s.created = true
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := s.ensureProducts(ctx, catalog.New(db)); err != nil {
+		return s, err
+	}
+	if err := c.ensureOrders(ctx, sales.New(db), &s); err != nil {
+		return s, err
+	}
+	if err := s.ensureOwner(ctx, people.New(db), admin); err != nil {
+		return s, err
+	}
+	return s, s.ensureKey(ctx, resolver, keys.New(admin, cfg.KeyPeppers))
+}
+
+func (s *shop) ensureProducts(ctx context.Context, store *catalog.Store) error {
+	for range 2 {
+		page, err := store.List(ctx, s.tenant.ID, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+		if err != nil {
+			return err
+		}
+		if len(page.Items) > 0 {
+			s.products, s.product = page.Total, page.Items[0].ID
+			return nil
+		}
+		if _, err := demo.Load(ctx, store, s.tenant.ID); err != nil {
+			return err
+		}
+	}
+	return errors.New("the demo shop has no products")
+}
+
+// ensureOrders adds the orders up to now.
+func (c console) ensureOrders(ctx context.Context, store *sales.Store, s *shop) error {
+	one := sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}}
+	list, err := store.List(ctx, s.tenant.ID, one)
+	if err != nil {
+		return err
+	}
+	if list.Total == 0 {
+		if _, err := fmt.Fprintln(c.stdout, "Creating two years of orders for the demo shop …"); err != nil {
+			return err
+		}
+	}
+	if _, err := demo.LoadSales(ctx, store, s.tenant.ID, time.Now()); err != nil {
+		return err
+	}
+	list, err = store.List(ctx, s.tenant.ID, one)
+	s.orders = list.Total
+	return err
+}
+
+// ensureOwner makes sure that demoEmail can sign in with s.password. It sets the password if it does not match.
+func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tenancy.DB) error {
+	if s.password == "" {
+		s.password = strings.ToLower(rand.Text()[:16])
+	}
+	_, err := people.New(admin).CreateMember(ctx, s.tenant.ID, demoEmail, people.Owner, s.password)
+	if err != nil && !errors.Is(err, tenancy.ErrConflict) {
+		return err
+	}
+	session, err := store.SignIn(ctx, demoEmail, s.password)
+	if errors.Is(err, people.ErrWrong) {
+		var link people.Token
+		if link, err = people.New(admin).ResetAnywhere(ctx, demoEmail); err != nil {
+			return err
+		}
+		session, err = store.Use(ctx, link, s.password, "")
+	}
+	if err != nil {
+		return err
+	}
+	return store.SignOut(ctx, session, false)
+}
+
+// ensureKey keeps the key of the last start if it is still valid for the shop.
+func (s *shop) ensureKey(ctx context.Context, resolver *keys.Resolver, store *keys.Store) error {
+	if s.key != "" {
+		principal, err := resolver.Resolve(ctx, s.key)
+		if err == nil && principal.Tenant.ID == s.tenant.ID {
+			return nil
+		}
+		if err != nil && !errors.Is(err, keys.ErrUnknown) && !errors.Is(err, keys.ErrMalformed) {
+			return err
+		}
+	}
+	s.newKey = !s.created
+	permissions, err := keys.ParsePermissions("full")
+	if err != nil {
+		return err
+	}
+	newKey := keys.NewKey{Name: "Demo key", Permissions: permissions}
+	_, secret, err := store.Create(ctx, s.tenant.ID, tenancy.Operator, newKey)
+	s.key = secret.Reveal()
+	return err
+}
+
+var welcome = template.Must(template.New("welcome").Parse(`
+{{- $curl := print "curl -sS -H 'Authorization: Bearer " .Key "'" }}
+{{- $json := print $curl " -H 'Content-Type: application/json'" }}
+{{- $period := print "from=" .From "&to=" .To }}
+Storeroom is ready: {{.Products}} products and {{.Orders}} orders of the demo shop {{printf "%q" .Name}}, {{.Limit}} requests a minute.
+
+  address   {{.URL}}
+  docs      {{.URL}}/docs
+  settings  {{.URL}}/settings
+  sign in   {{.Email}} / {{.Password}}
+  demo key  {{.Key}}
+{{- if .NewKey}}
+            This is a new key: the key of the last start is lost or no longer valid.
+{{- end}}
+
+Products:
+
+  {{$curl}} '{{.URL}}/api/products?per_page=3&sort=price'
+  {{$curl}} '{{.URL}}/api/products?search=lantern'
+  {{$json}} -d '{"type":"add","quantity":5}' '{{.URL}}/api/products/{{.Product}}/inventory/adjust'
+
+Sales of the last 30 days, compared with the 30 days before; best products; channels; a spreadsheet:
+
+  {{$curl}} '{{.URL}}/api/reports/sales-summary?{{$period}}&compare=true'
+  {{$curl}} '{{.URL}}/api/reports/products?{{$period}}&per_page=5'
+  {{$json}} -d '{"from":"{{.From}}","to":"{{.To}}","metrics":["revenue","orders","margin_percent"],"group_by":"channel"}' '{{.URL}}/api/reports/custom'
+  {{$curl}} -OJ '{{.URL}}/api/reports/export/sales-summary?{{$period}}&format=xlsx'
+
+Press Ctrl-C to stop.
+`))
+
+func (c console) printWelcome(s shop, url string) error {
+	zone, err := s.tenant.Location()
+	if err != nil {
+		return err
+	}
+	today := tenancy.DayOf(time.Now(), zone)
+	return welcome.Execute(c.stdout, map[string]any{
+		"Name":     s.tenant.Name,
+		"Products": s.products,
+		"Orders":   s.orders,
+		"Limit":    s.tenant.Limit(),
+		"URL":      url,
+		"Email":    demoEmail,
+		"Password": s.password,
+		"Key":      s.key,
+		"NewKey":   s.newKey,
+		"Product":  s.product,
+		"From":     today.AddDate(0, 0, -29).Format(time.DateOnly),
+		"To":       today.Format(time.DateOnly),
+	})
+}

@@ -1,0 +1,241 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+const (
+	connectTimeout = 15 * time.Second
+	// abortTimeout is the time that requests get to return after their contexts are cancelled.
+	abortTimeout = time.Second
+	// closeTimeout bounds writing the data that is still in memory.
+	closeTimeout = 10 * time.Second
+)
+
+// instance is one server with its connections.
+type instance struct {
+	db      *tenancy.DB
+	keys    *keys.Resolver
+	limiter *ratelimit.Limiter
+	http    *http.Server
+	drain   time.Duration
+	grace   time.Duration
+	logger  *slog.Logger
+
+	draining atomic.Bool
+	running  atomic.Int64       // number of running requests
+	abort    context.CancelFunc // cancels the contexts of all requests
+
+	minSchema int // schema version that this program needs
+	checks    singleflight.Group
+	checked   atomic.Int64 // time of the last successful check of PostgreSQL, in Unix nanoseconds
+}
+
+// openInstance connects and checks the database. cfg.BaseURL must be set.
+func openInstance(
+	ctx context.Context, cfg config.Config, version string, logger *slog.Logger,
+) (_ *instance, err error) {
+	i := &instance{
+		drain:     time.Duration(cfg.Drain),
+		grace:     time.Duration(cfg.Grace),
+		logger:    logger,
+		minSchema: migrations.Latest(),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, i.close())
+		}
+	}()
+	if i.db, err = openDatabase(ctx, cfg.DatabaseURL); err != nil {
+		return nil, err
+	}
+	listenURL := cmp.Or(cfg.DatabaseDirectURL, cfg.DatabaseURL)
+	if i.keys, err = keys.Open(ctx, i.db, listenURL, cfg.KeyPeppers, logger); err != nil {
+		return nil, err
+	}
+	if i.limiter, err = ratelimit.Open(ctx, cfg.RedisURL, logger); err != nil {
+		return nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	handler := api.New(api.Options{
+		DB:      i.db,
+		Catalog: catalog.New(i.db),
+		Sales:   sales.New(i.db),
+		Reports: reports.New(i.db),
+		Keys:    i.keys,
+		Limiter: i.limiter,
+		Ready:   i.ready,
+		Settings: &settings.Options{
+			DB:      i.db,
+			People:  people.New(i.db),
+			Keys:    keys.New(i.db, cfg.KeyPeppers),
+			Limiter: i.limiter,
+			BaseURL: cfg.BaseURL,
+		},
+		TrustedProxies: cfg.TrustedProxies,
+		Logger:         logger,
+		Version:        version,
+	})
+	i.http = newHTTPServer(i.trackRequests(handler), logger)
+	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
+	i.abort = abort
+	i.http.BaseContext = func(net.Listener) context.Context { return requests }
+	return i, nil
+}
+
+// openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old
+// schema, and a schema that does not isolate tenants.
+func openDatabase(ctx context.Context, url string) (*tenancy.DB, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	db, err := tenancy.Open(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	if err := db.Conn(ctx, func(conn *pgx.Conn) error { return checkDatabase(ctx, conn) }); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+func checkDatabase(ctx context.Context, conn *pgx.Conn) error {
+	faults, err := migrations.RuntimeRole(ctx, conn)
+	if err == nil {
+		err = faultsError("DATABASE_URL names a role that may not serve", faults)
+	}
+	if err != nil {
+		return err
+	}
+	schema, err := migrations.Version(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if needed := migrations.Latest(); schema < needed {
+		return fmt.Errorf("the schema is at version %d and this program needs %d: run `storeroom migrate`", schema, needed)
+	}
+	faults, err = migrations.Lint(ctx, conn)
+	if err == nil {
+		err = faultsError("the schema does not keep tenants apart", faults)
+	}
+	return err
+}
+
+func faultsError(message string, faults []migrations.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	all := make([]string, len(faults))
+	for i, fault := range faults {
+		all[i] = fault.String()
+	}
+	return fmt.Errorf("%s: %s", message, strings.Join(all, "; "))
+}
+
+// trackRequests counts the running requests. During the drain time it sends "Connection: close", so that clients open
+// their next connection to another instance. Closing idle connections instead could break a request that was just sent.
+func (i *instance) trackRequests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i.running.Add(1)
+		defer i.running.Add(-1)
+		if i.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serve answers requests until ctx is done and then shuts down. It calls started when the instance is ready.
+func (i *instance) serve(ctx context.Context, listener net.Listener, started func() error) error {
+	serving, fail := context.WithCancelCause(ctx)
+	go func() { fail(fmt.Errorf("serve: %w", i.http.Serve(listener))) }()
+	err := awaitReady(serving, listener.Addr())
+	if err == nil {
+		err = started()
+	}
+	if err == nil {
+		<-serving.Done()
+	}
+	switch {
+	case serving.Err() != nil && ctx.Err() == nil: // Serve returned
+		err = context.Cause(serving)
+	case err == nil:
+		i.draining.Store(true)
+		i.logger.InfoContext(ctx, "shutting down", "cause", context.Cause(ctx), "drain", i.drain, "grace", i.grace)
+		time.Sleep(i.drain) // load balancers see that the instance is not ready
+	}
+	return errors.Join(err, i.shutdown(ctx))
+}
+
+// shutdown closes the port and waits for the running requests. It cancels those that exceed the grace time: they
+// return 503, or break off if the response has begun.
+func (i *instance) shutdown(ctx context.Context) error {
+	if i.shutdownWithin(ctx, i.grace) == nil {
+		return nil
+	}
+	late := i.running.Load()
+	i.abort()
+	err := i.shutdownWithin(ctx, abortTimeout)
+	if err != nil {
+		err = i.http.Close()
+	}
+	if late > 0 {
+		err = errors.Join(fmt.Errorf("requests aborted because they did not finish within %v: %d", i.grace, late), err)
+	}
+	return err
+}
+
+func (i *instance) shutdownWithin(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	return i.http.Shutdown(ctx)
+}
+
+// close writes the data that is still in memory and closes all connections. It gives up after closeTimeout.
+func (i *instance) close() error {
+	closed := make(chan error, 1)
+	go func() { closed <- i.closeAll() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(closeTimeout):
+		return fmt.Errorf("the last use of some keys may be lost: PostgreSQL did not answer within %v", closeTimeout)
+	}
+}
+
+func (i *instance) closeAll() error {
+	var errs []error
+	if i.keys != nil {
+		errs = append(errs, i.keys.Close())
+	}
+	if i.limiter != nil {
+		errs = append(errs, i.limiter.Close())
+	}
+	if i.db != nil {
+		i.db.Close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	startTimeout = 10 * time.Second // from listening to the first success of /readyz
+	checkTimeout = time.Second      // of one check of PostgreSQL
+	// checkInterval is the time for which a successful check is valid, so that probes cause no load.
+	checkInterval = time.Second
+)
+
+// notReady is the reason why an instance must not receive requests.
+type notReady struct {
+	check  string // start, drain, postgresql or schema
+	reason string // contains neither addresses nor secrets
+	cause  error  // for the log only
+}
+
+// Error returns the text for the log.
+func (n *notReady) Error() string {
+	text := n.check + ": " + n.reason
+	if n.cause != nil {
+		text += ": " + n.cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (n *notReady) Unwrap() error { return n.cause }
+
+// ready returns a *notReady unless PostgreSQL answers, its schema is new enough, and the instance is not shutting down.
+func (i *instance) ready(ctx context.Context) error {
+	if i.draining.Load() {
+		return &notReady{check: "drain", reason: "the instance is shutting down"}
+	}
+	if time.Now().UnixNano()-i.checked.Load() < int64(checkInterval) {
+		return nil
+	}
+	done := i.checks.DoChan("", func() (any, error) {
+		err := i.checkSchema(context.WithoutCancel(ctx))
+		if err == nil {
+			i.checked.Store(time.Now().UnixNano())
+		}
+		return nil, err
+	})
+	select {
+	case result := <-done:
+		return result.Err
+	case <-ctx.Done():
+		return i.checkFailed(ctx.Err())
+	}
+}
+
+// checkSchema reads the version of the schema from PostgreSQL.
+func (i *instance) checkSchema(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var schema int
+	err := i.db.Conn(ctx, func(conn *pgx.Conn) (err error) {
+		schema, err = migrations.Version(ctx, conn)
+		return err
+	})
+	switch code := tenancy.SQLState(err); {
+	case code != "":
+		return &notReady{"postgresql", "PostgreSQL returned SQLSTATE " + code, err}
+	case err != nil:
+		return i.checkFailed(err)
+	case schema < i.minSchema:
+		reason := fmt.Sprintf("the schema is at version %d and this program needs %d", schema, i.minSchema)
+		return &notReady{check: "schema", reason: reason}
+	}
+	return nil
+}
+
+// checkFailed returns nil if the instance is only busy: the pool has no free connection, but the key listener has just
+// received an answer from PostgreSQL. A busy instance refuses single requests. If it reported "not ready", its load
+// would move to the next instance.
+func (i *instance) checkFailed(err error) error {
+	timedOut := errors.Is(err, tenancy.ErrBusy) || errors.Is(err, context.DeadlineExceeded)
+	if timedOut && i.keys.Stats().Listening {
+		return nil
+	}
+	return &notReady{"postgresql", "PostgreSQL does not answer", err}
+}
+
+// awaitReady polls the instance's own /readyz until it succeeds.
+func awaitReady(ctx context.Context, addr net.Addr) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := getReady(ctx, LocalURL(addr)+"/readyz")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the server is ready: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func getReady(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Close = true
+	response, err := (&http.Client{Transport: &http.Transport{}}).Do(request) // without a proxy
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz returned %s", response.Status)
+	}
+	return nil
+}
+
+// LocalURL returns the URL by which this machine connects to a TCP listener on addr.
+func LocalURL(addr net.Addr) string {
+	tcp := *addr.(*net.TCPAddr)
+	if tcp.IP.IsUnspecified() {
+		tcp.IP = net.IPv4(127, 0, 0, 1)
+	}
+	return "http://" + tcp.String()
+}

@@ -1,0 +1,103 @@
+// Package server runs the HTTP service. Run opens the operations port first and closes it last, so that an operator can
+// observe the start and the shutdown. In between it connects to PostgreSQL and Redis, serves the API and the settings
+// pages, and shuts down gracefully when its context is done.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Options are the parameters of Run.
+type Options struct {
+	config.Config
+	Version string
+	Stderr  io.Writer // receives the log
+	// Listener is the public port. If it is nil, Run listens on Addr.
+	Listener net.Listener
+	// Prepare, if set, is called when the database is open, before requests are served.
+	Prepare func(ctx context.Context, db *tenancy.DB, resolver *keys.Resolver) error
+	// Started, if set, is called when the server is ready. Otherwise Run logs the address.
+	Started func() error
+}
+
+// Run serves until ctx is done and then shuts down. It returns an error if requests had to be aborted.
+func Run(ctx context.Context, o Options) (err error) {
+	stderr := newStderrHandler(o.Stderr, o.LogFormat, o.LogLevel)
+	ops := &opsPort{version: o.Version}
+	defer func() { err = errors.Join(err, ops.close()) }()
+	exports, err := openTelemetry(ctx, o.Version, o.OpsAddr != "", slog.New(redactHandler{stderr}))
+	if err != nil {
+		return err
+	}
+	defer exports.close()
+	logger := newLogger(stderr, exports.logs, o.LogLevel)
+	if o.OpsAddr != "" {
+		if err := ops.open(ctx, o.OpsAddr, exports.metrics, logger); err != nil {
+			return err
+		}
+	}
+	if o.Listener == nil {
+		if o.Listener, err = Listen(ctx, "STOREROOM_ADDR", o.Addr); err != nil {
+			return err
+		}
+	}
+	defer o.Listener.Close()
+	if o.BaseURL, err = o.PublicURL(o.Listener.Addr().String()); err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	i, err := openInstance(ctx, o.Config, o.Version, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.close()) }()
+	if o.Prepare != nil {
+		if err := o.Prepare(ctx, i.db, i.keys); err != nil {
+			return err
+		}
+	}
+	return i.serve(ctx, o.Listener, func() error {
+		ops.instance.Store(i)
+		if o.Started != nil {
+			return o.Started()
+		}
+		logger.InfoContext(ctx, "serving", "address", o.Listener.Addr().String(), "version", o.Version)
+		return nil
+	})
+}
+
+// Listen listens on addr, which the variable holds. Its error says if another program uses the port.
+func Listen(ctx context.Context, variable, addr string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s: %s is in use by another program: stop it, or set another address", variable, addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", variable, err)
+	}
+	return listener, nil
+}
+
+// newHTTPServer returns a server that bounds the time and the memory that a client can hold.
+func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second, // includes reading the body; routes with longer responses extend it
+		IdleTimeout:       75 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+const peppers = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+// mustOpen opens an instance on its own database. The parameters are added to DATABASE_URL.
+func mustOpen(t *testing.T, parameters string) (*instance, *tenancytest.Database) {
+	t.Helper()
+	db := tenancytest.New(t)
+	cfg, err := config.ParseServe(map[string]string{
+		"DATABASE_URL":          db.URL + parameters,
+		"REDIS_URL":             os.Getenv("REDIS_URL"),
+		"STOREROOM_KEY_PEPPERS": peppers,
+		"STOREROOM_DRAIN":       "0s",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.BaseURL = &url.URL{Scheme: "http", Host: "127.0.0.1:80"}
+	i, err := openInstance(t.Context(), cfg, "test", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return i, db
+}
+
+// mustServe serves until the test ends and returns the address. The timeouts are too long for a test to reach, except
+// those that change sets.
+func (i *instance) mustServe(t *testing.T, change func(*http.Server)) string {
+	t.Helper()
+	i.http.ReadHeaderTimeout, i.http.ReadTimeout = time.Minute, time.Minute
+	i.http.WriteTimeout, i.http.IdleTimeout = time.Minute, time.Minute
+	change(i.http)
+	listener := mustListen(t)
+	ctx, stop := context.WithCancel(context.Background())
+	started, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- i.serve(ctx, smallBuffer{listener}, func() error { close(started); return nil })
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-started:
+	case err := <-ended:
+		ended <- nil
+		t.Fatalf("serve: %v", err)
+	}
+	return listener.Addr().String()
+}
+
+func unchanged(*http.Server) {}
+
+// smallBuffer limits how much of a response the kernel holds for a client that does not read.
+type smallBuffer struct{ net.Listener }
+
+func (l smallBuffer) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	}
+	return conn, err
+}
+
+func mustListen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// mustDial opens a connection whose reads fail after 10 s.
+func mustDial(t *testing.T, address string) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn.(*net.TCPConn)
+}
+
+// mustKey creates a tenant and returns its id and a key with all permissions.
+func mustKey(t *testing.T, db *tenancytest.Database) (tenancy.ID, string) {
+	t.Helper()
+	tenant := db.MustTenant(t, "acme")
+	pepper, err := keys.ParsePeppers(peppers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	permissions, err := keys.ParsePermissions("full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newKey := keys.NewKey{Name: "Test", Permissions: permissions}
+	_, secret, err := keys.New(db.Admin, pepper).Create(t.Context(), tenant.ID, tenancy.Operator, newKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant.ID, secret.Reveal()
+}
+
+// waitUntil polls a condition every 10 ms for up to 10 s.
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func TestServeReturnsAnEarlyErrorOfTheListener(t *testing.T) {
+	t.Parallel()
+	i, _ := mustOpen(t, "")
+	listener := mustListen(t)
+	listener.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout/2)
+	defer cancel()
+	err := i.serve(ctx, listener, func() error { return nil })
+	if !errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
+		t.Errorf("serve = %v, want %v immediately", err, net.ErrClosed)
+	}
+}
+
+func TestServeReturnsALateErrorOfTheListener(t *testing.T) {
+	t.Parallel()
+	i, _ := mustOpen(t, "")
+	listener := mustListen(t)
+	if err := i.serve(t.Context(), listener, listener.Close); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("serve = %v, want %v", err, net.ErrClosed)
+	}
+}
+
+func TestListenNamesAPortInUse(t *testing.T) {
+	t.Parallel()
+	used := mustListen(t).Addr().String()
+	_, err := Listen(t.Context(), "STOREROOM_ADDR", used)
+	if want := "STOREROOM_ADDR: " + used + " is in use by another program"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Listen = %v, want %q", err, want)
+	}
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/bridges/otelslog"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+)
+
+// flushTimeout bounds how long the shutdown waits for a collector.
+const flushTimeout = 3 * time.Second
+
+// telemetry holds the OpenTelemetry providers. Each signal is exported over OTLP if an endpoint is set for it. The
+// operations port also serves the metrics. A signal without a destination uses OpenTelemetry's no-op implementation.
+type telemetry struct {
+	logs     slog.Handler // nil if logs are not exported
+	metrics  http.Handler // nil without an operations port
+	shutdown []func(context.Context) error
+}
+
+// openTelemetry reads the standard OTEL_* variables from the environment. opsMetrics enables the handler for the
+// operations port.
+func openTelemetry(
+	ctx context.Context, version string, opsMetrics bool, logger *slog.Logger,
+) (_ *telemetry, err error) {
+	t := &telemetry{}
+	defer func() {
+		if err != nil {
+			t.close()
+			err = fmt.Errorf("OTEL_*: %w", err)
+		}
+	}()
+	otel.SetErrorHandler(&exportErrors{logger: logger})
+	otel.SetLogger(logr.Discard()) // its messages quote variables, and errors go to the error handler
+	process, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName("storeroom"), semconv.ServiceVersion(version)),
+		resource.WithHost(),
+		resource.WithFromEnv(), // last, so that the environment overrides the others
+	)
+	if err != nil {
+		return nil, err
+	}
+	for _, open := range []func(context.Context, *resource.Resource) error{t.openTraces, t.openLogs} {
+		if err := open(ctx, process); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.openMetrics(ctx, process, opsMetrics)
+}
+
+func (t *telemetry) openTraces(ctx context.Context, process *resource.Resource) error {
+	if !exported("TRACES") {
+		return nil
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return err
+	}
+	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(process))
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	otel.SetTracerProvider(provider)
+	return nil
+}
+
+func (t *telemetry) openLogs(ctx context.Context, process *resource.Resource) error {
+	if !exported("LOGS") {
+		return nil
+	}
+	exporter, err := autoexport.NewLogExporter(ctx)
+	if err != nil {
+		return err
+	}
+	processor := sdklog.NewBatchProcessor(exporter)
+	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(processor), sdklog.WithResource(process))
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	t.logs = otelslog.NewHandler("github.com/storeroom/storeroom", otelslog.WithLoggerProvider(provider))
+	return nil
+}
+
+func (t *telemetry) openMetrics(ctx context.Context, process *resource.Resource, opsMetrics bool) error {
+	if !opsMetrics && !exported("METRICS") {
+		return nil
+	}
+	options := []metric.Option{metric.WithResource(process)}
+	if exported("METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return err
+		}
+		options = append(options, metric.WithReader(reader))
+	}
+	if opsMetrics {
+		registry := prometheus.NewRegistry()
+		process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
+		if err := registry.Register(process); err != nil {
+			return err
+		}
+		reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+		if err != nil {
+			return err
+		}
+		options = append(options, metric.WithReader(reader))
+		// OpenMetrics includes exemplars, which link a value to a trace.
+		t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	}
+	provider := metric.NewMeterProvider(options...)
+	t.shutdown = append(t.shutdown, provider.Shutdown)
+	otel.SetMeterProvider(provider)
+	return runtime.Start(runtime.WithMeterProvider(provider))
+}
+
+// exported reports whether an endpoint is set for a signal.
+func exported(signal string) bool {
+	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	return endpoint != "" &&
+		!strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") &&
+		os.Getenv("OTEL_"+signal+"_EXPORTER") != "none"
+}
+
+// close sends the data that is still in memory. It shuts down all signals in parallel, so that a collector that hangs
+// delays only its own signal. A failure is logged; it does not change the exit code.
+func (t *telemetry) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, shutdown := range t.shutdown {
+		all.Go(func() {
+			if err := shutdown(ctx); err != nil {
+				otel.Handle(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// exportErrors logs export failures to stderr only, at most once a minute.
+type exportErrors struct {
+	logger *slog.Logger
+	logged atomic.Int64 // Unix seconds
+}
+
+// Handle implements otel.ErrorHandler.
+func (e *exportErrors) Handle(err error) {
+	now := time.Now().Unix()
+	if logged := e.logged.Load(); now-logged >= 60 && e.logged.CompareAndSwap(logged, now) {
+		e.logger.Warn("telemetry is not delivered", "error", err)
+	}
+}
