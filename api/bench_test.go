@@ -60,8 +60,8 @@ func BenchmarkDecodeOrders(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, element := range body.rows("orders", maxBulk) {
-			if row, err := orderOf(element); err != nil || len(row.Faults) > 0 {
-				b.Fatal(row.Faults, err)
+			if row, err := orderOf(element); err != nil || len(row.Invalid) > 0 {
+				b.Fatal(row.Invalid, err)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func orderOf(raw json.RawMessage) (sales.Row, error) {
 // with a broken row is that, and not the fields that it lacks, too.
 func orderRowOf(i int, row sales.Row, result sales.Result, broken error) orderRow {
 	shown := orderRow{Index: i, Status: result.Outcome}
-	if broken == nil && len(row.Faults["number"]) == 0 {
+	if broken == nil && len(row.Invalid["number"]) == 0 {
 		shown.Number = &result.Number
 	}
 	if result.ID != 0 {

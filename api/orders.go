@@ -78,7 +78,7 @@ type refundJSON struct {
 }
 
 // orderShape shows people only to a key that may read customers.
-func orderShape(r *http.Request, o sales.Sale) orderJSON {
+func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 	shown := orderJSON{
 		ID: o.ID, Number: o.Number, Status: "placed", PlacedAt: timestamp(o.PlacedAt), CancelledAt: (*timestamp)(o.CancelledAt), Channel: o.Channel,
 		Revenue: o.Revenue, DiscountTotal: o.Discounts, TaxTotal: o.Tax, CostTotal: o.Cost, RefundedTotal: o.Refunded,
@@ -105,11 +105,11 @@ func itemShape(l sales.Line) itemJSON {
 	}
 }
 
-func refundShape(g sales.GivenBack) refundJSON {
+func refundShape(g sales.StoredRefund) refundJSON {
 	return refundJSON{g.ID, g.Amount, timestamp(g.RefundedAt), g.Reference, timestamp(g.CreatedAt)}
 }
 
-func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.Sale) error {
+func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.StoredOrder) error {
 	return writeData(w, status, wholeOrderJSON{orderShape(r, o), shapes(o.Lines, itemShape), shapes(o.Refunds, refundShape)})
 }
 
@@ -118,7 +118,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	f := sales.Filter{
 		Channel: q.channel(), Customer: q.nonEmpty("customer_id"), Status: q.oneOf("status", "placed", "cancelled"),
-		Order: q.order(sales.Orders), Page: q.page(),
+		Order: q.order(sales.SortColumns), Page: q.page(),
 	}
 	var err error
 	if f.From, f.Before, err = q.days(r); err != nil {
@@ -131,7 +131,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, f.Page, orders, func(o sales.Sale) listedOrderJSON {
+	return writePage(w, f.Page, orders, func(o sales.StoredOrder) listedOrderJSON {
 		return listedOrderJSON{orderShape(r, o), o.ItemCount}
 	})
 }
@@ -142,7 +142,7 @@ func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := s.sales.Sale(r.Context(), tenant(r), number)
+	o, err := s.sales.Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if err := results[0].Err; err != nil {
 		return err
 	}
-	o, err := s.sales.Sale(r.Context(), tenant(r), results[0].Number)
+	o, err := s.sales.Order(r.Context(), tenant(r), results[0].Number)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (o *object) order() sales.Row {
 		Items:         o.items(),
 	}
 	o.refuseRest()
-	return sales.Row{Order: sent, Faults: o.faults}
+	return sales.Row{Order: sent, Invalid: o.faults}
 }
 
 // customer takes who bought; nil is a guest.

@@ -31,7 +31,7 @@ func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request) error {
 	if err := results[0].Err; err != nil {
 		return err
 	}
-	o, err := s.sales.Sale(r.Context(), tenant(r), number)
+	o, err := s.sales.Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (o *object) refund(number string) sales.RefundRow {
 		Reference:   optional(o, "reference", parseText),
 	}
 	o.refuseRest()
-	return sales.RefundRow{Refund: sent, Faults: o.faults}
+	return sales.RefundRow{Refund: sent, Invalid: o.faults}
 }
 
 // writeRefund finds the refund in its order, which knows when it was made.
-func writeRefund(w http.ResponseWriter, o sales.Sale, result sales.RefundResult) error {
+func writeRefund(w http.ResponseWriter, o sales.StoredOrder, result sales.RefundResult) error {
 	shown := newRefundJSON{OrderNumber: o.Number, ExceedsPaid: result.ExceedsPaid}
 	for _, given := range o.Refunds {
 		if given.ID == result.ID {

@@ -307,7 +307,7 @@ func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, 
 
 // sale shows an order and those of its lines that are asked for.
 func (s *goldenShop) sale(t *testing.T, g goldenReport) ([]goldenRow, error) {
-	got, err := s.sales.Sale(t.Context(), s.tenant.ID, g.Number)
+	got, err := s.sales.Order(t.Context(), s.tenant.ID, g.Number)
 	if err != nil {
 		return nil, err
 	}

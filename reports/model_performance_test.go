@@ -223,8 +223,8 @@ func (p *performance) deliver(ctx context.Context, stage scriptStage) error {
 func (p *performance) meanwhile(ctx context.Context, stage scriptStage, broken bool) error {
 	switch {
 	case broken:
-		if changed, err := p.operator.Mend(ctx, p.tenant.ID); err != nil || changed == 0 {
-			return fmt.Errorf("Mend changed %d rows, error %v", changed, err)
+		if changed, err := p.operator.Repair(ctx, p.tenant.ID); err != nil || changed == 0 {
+			return fmt.Errorf("Repair changed %d rows, error %v", changed, err)
 		}
 	case stage.Trouble.Kind == "zone":
 		if _, err := p.operator.ChangeZone(ctx, p.tenant.ID, stage.Trouble.Zone); err != nil {

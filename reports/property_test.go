@@ -193,7 +193,7 @@ func (p *performance) compareOrders(ctx context.Context, _ scriptQuestions) erro
 		Lines                                   []line
 	}
 	for _, o := range p.model.orders {
-		sale, err := p.sales.Sale(ctx, p.tenant.ID, o.Number)
+		sale, err := p.sales.Order(ctx, p.tenant.ID, o.Number)
 		got := order{sale.CancelledAt != nil, sale.Revenue, sale.Discounts, sale.Tax, sale.Cost, sale.Refunded, nil}
 		for _, l := range sale.Lines {
 			cost := money.Cents(0)

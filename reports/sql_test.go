@@ -206,7 +206,7 @@ func mustSeed(t *testing.T, d *tenancytest.Database) tenancy.Tenant {
 				t.Fatalf("%s: %v", statement, err)
 			}
 		}
-		if _, err := operator.Mend(t.Context(), tenant.ID); err != nil {
+		if _, err := operator.Repair(t.Context(), tenant.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

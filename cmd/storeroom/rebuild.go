@@ -30,7 +30,7 @@ func (c console) rebuild(ctx context.Context, cmd *cli.Command) error {
 		begin := time.Now()
 		anew, changed, err := countDays(ctx, db, t)
 		if err == nil && !anew {
-			changed, err = sales.New(db).Mend(ctx, t.ID)
+			changed, err = sales.New(db).Repair(ctx, t.ID)
 		}
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 // Cancel takes an order and its refunds out of every report, from the days where
 // they stood; at nil is now. Again it changes nothing. It returns ErrNotFound or
 // an InvalidError (cancelled_at).
-func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (Sale, error) {
+func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (StoredOrder, error) {
 	now, faults := time.Now(), tenancy.InvalidError{}
 	if at == nil {
 		at = &now
@@ -44,9 +44,9 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 		return k.cancel(q, tenant, cancelledAt)
 	})
 	if err != nil {
-		return Sale{}, fmt.Errorf("cancel order: %w", err)
+		return StoredOrder{}, fmt.Errorf("cancel order: %w", err)
 	}
-	return s.Sale(ctx, tenant, number)
+	return s.Order(ctx, tenant, number)
 }
 
 // cancel queues the cancellation of the one order that is known.

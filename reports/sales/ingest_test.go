@@ -149,9 +149,9 @@ func TestFaultsOfAnOrder(t *testing.T) {
 			if name == "the product's cost beyond it" {
 				s.mustProduct(t, "DEAR", 1000)
 			}
-			row := sales.Row{Order: order(name), Faults: tenancy.InvalidError{}}
+			row := sales.Row{Order: order(name), Invalid: tenancy.InvalidError{}}
 			if test.change == nil {
-				row.Faults.Add(test.field, "is odd")
+				row.Invalid.Add(test.field, "is odd")
 			} else {
 				test.change(&row.Order)
 			}
@@ -193,7 +193,7 @@ func TestItemsKeepWhatTheyWereWhenTheProductChanges(t *testing.T) {
 		Cost    money.Cents
 	}
 	for number, want := range map[string]line{"cup": {"Name of CUP", true, 100}, "mug": {"Mug", true, 120}, "gone": {"CUP", false, 0}} {
-		sale, err := s.store.Sale(t.Context(), s.tenant, number)
+		sale, err := s.store.Order(t.Context(), s.tenant, number)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestASumBeyond64BitsIsRefusedAsAFault(t *testing.T) {
 	if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["items"]) != 1 {
 		t.Errorf("Ingest = %v, want a fault of items", err)
 	}
-	if _, err := s.store.Sale(t.Context(), s.tenant, "last"); !errors.Is(err, tenancy.ErrNotFound) {
+	if _, err := s.store.Order(t.Context(), s.tenant, "last"); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("the order is there all the same: %v", err)
 	}
 }

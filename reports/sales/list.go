@@ -13,8 +13,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// Orders are the columns that List can sort by.
-var Orders = []string{"placed_at", "number"}
+// SortColumns are the columns that List can sort by.
+var SortColumns = []string{"placed_at", "number"}
 
 const saleColumns = `
 	o.id, o.number, o.placed_at, o.channel, c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -25,9 +25,9 @@ const saleColumns = `
 type counted struct{ Count int64 }
 
 // List returns a page of orders without their lines and refunds.
-func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.List[Sale], error) {
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.List[StoredOrder], error) {
 	where, args := f.conditions(tenant)
-	var page paging.List[Sale]
+	var page paging.List[StoredOrder]
 	var counts []counted
 	err := s.db.RunPlanned(ctx, tenant, tenancy.CustomPlan, func(q *pgx.Batch) {
 		count, countArgs := f.count(tenant)
@@ -98,11 +98,11 @@ func (f Filter) conditions(tenant tenancy.ID) (string, []any) {
 	return where, args
 }
 
-// Sale returns one order with its lines and refunds. It returns ErrNotFound.
-func (s *Store) Sale(ctx context.Context, tenant tenancy.ID, number string) (Sale, error) {
-	var found []Sale
+// StoredOrder returns one order with its lines and refunds. It returns ErrNotFound.
+func (s *Store) Order(ctx context.Context, tenant tenancy.ID, number string) (StoredOrder, error) {
+	var found []StoredOrder
 	var lines []Line
-	var refunds []GivenBack
+	var refunds []StoredRefund
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
 		tenancy.QueueRows(q, &found, `
 			select`+saleColumns+`
@@ -129,7 +129,7 @@ func (s *Store) Sale(ctx context.Context, tenant tenancy.ID, number string) (Sal
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
-		return Sale{}, fmt.Errorf("order: %w", err)
+		return StoredOrder{}, fmt.Errorf("order: %w", err)
 	}
 	sale := found[0]
 	sale.Lines, sale.Refunds = lines, refunds

@@ -32,7 +32,7 @@ func CheckIdentifier(s string) string {
 // check returns the order with its texts trimmed, and what is wrong with it beside
 // what the caller found.
 func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
-	o, faults := r.Order, r.Faults.Clone()
+	o, faults := r.Order, r.Invalid.Clone()
 	label(&o.Number, "number", faults, tenancy.PathSegment, 100)
 	o.PlacedAt = checkTime(o.PlacedAt, "placed_at", now, faults)
 	if len(faults["channel"]) == 0 {

@@ -67,7 +67,7 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 			if err := work(ctx, s.store, s.tenant, o); err != nil {
 				t.Fatal(err)
 			}
-			sale, err := s.store.Sale(ctx, s.tenant, "A")
+			sale, err := s.store.Order(ctx, s.tenant, "A")
 			if err != nil {
 				t.Fatal(err)
 			}

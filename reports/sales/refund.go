@@ -38,7 +38,7 @@ func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow)
 // check returns the refund as it is stored, and what is wrong with it beside what
 // the caller found.
 func (r RefundRow) check(now time.Time) (Refund, tenancy.InvalidError) {
-	refund, faults := r.Refund, r.Faults.Clone()
+	refund, faults := r.Refund, r.Invalid.Clone()
 	if (refund.Amount < 1 || refund.Amount > money.Max) && len(faults["amount"]) == 0 {
 		faults.Add("amount", "must be between 0.01 and %s", money.Max)
 	}

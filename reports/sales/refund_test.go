@@ -49,7 +49,7 @@ func TestARefundIsSpreadByValueToTheCent(t *testing.T) {
 	if got := s.mustRefund(t, refundOf("A", 100, "r1"))[0]; got.Outcome != sales.Created || got.ExceedsPaid {
 		t.Fatalf("Refund = %+v, want it created within what was paid", got)
 	}
-	sale, err := s.store.Sale(t.Context(), s.tenant, "A")
+	sale, err := s.store.Order(t.Context(), s.tenant, "A")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@
 // Each write adds its part to the rollups in its own transaction, last and in
 // the order of their keys: locks are short, and two senders never wait for each
 // other in a circle. Verify computes every sum anew from the facts and tells
-// what differs; Mend puts that right while orders come in.
+// what differs; Repair puts that right while orders come in.
 package sales
 
 import (
@@ -79,7 +79,7 @@ const (
 // read the row; a field that has one is not looked at again.
 type Row struct {
 	Order
-	Faults tenancy.InvalidError
+	Invalid tenancy.InvalidError
 }
 
 // Result is what became of a Row, in its place. Err is an InvalidError where
@@ -102,7 +102,7 @@ type Refund struct {
 // RefundRow is one refund of a batch, like Row.
 type RefundRow struct {
 	Refund
-	Faults tenancy.InvalidError
+	Invalid tenancy.InvalidError
 }
 
 // RefundResult is what became of a RefundRow, in its place. Err is an
@@ -114,8 +114,8 @@ type RefundResult struct {
 	Err         error
 }
 
-// Sale is an order as it is stored.
-type Sale struct {
+// StoredOrder is an order as it is stored.
+type StoredOrder struct {
 	ID               int64
 	Number           string
 	PlacedAt         time.Time
@@ -133,8 +133,8 @@ type Sale struct {
 	Refunded         money.Cents
 	CancelledAt      *time.Time
 	CreatedAt        time.Time
-	Lines            []Line      `db:"-"` // of one sale, not of a list
-	Refunds          []GivenBack `db:"-"` // likewise
+	Lines            []Line         `db:"-"` // of one sale, not of a list
+	Refunds          []StoredRefund `db:"-"` // likewise
 }
 
 // Line is an item as it was sold.
@@ -155,8 +155,8 @@ type Line struct {
 	Refunded     money.Cents
 }
 
-// GivenBack is a refund as it is stored.
-type GivenBack struct {
+// StoredRefund is a refund as it is stored.
+type StoredRefund struct {
 	ID         int64
 	Amount     money.Cents
 	RefundedAt time.Time

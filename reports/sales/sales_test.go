@@ -82,7 +82,7 @@ func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
 	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Created || got.Err != nil {
 		t.Fatalf("Ingest = %+v, want it created", got)
 	}
-	got, err := s.store.Sale(t.Context(), s.tenant, "A-1")
+	got, err := s.store.Order(t.Context(), s.tenant, "A-1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -289,11 +289,11 @@ func verifyRefunds(ctx context.Context, tx pgx.Tx, args []any) ([]Difference, er
 		 order by r.id`, args)
 }
 
-// Mend adds to each rollup what it differs by from the facts, month by month, and
+// Repair adds to each rollup what it differs by from the facts, month by month, and
 // returns how many rows it changed. Orders come in meanwhile: what they add, they
 // add to rollups and facts alike, so the difference that one statement sees stays
 // right.
-func (s *Store) Mend(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
+func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
 	var all []time.Time
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		zone, err := beginWork(ctx, tx, tenant, sharing)

@@ -50,7 +50,7 @@ func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
 	}
 }
 
-func TestMendPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
+func TestRepairPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	for n := range 20 {
@@ -76,7 +76,7 @@ func TestMendPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
 	}
 	for range 2 {
 		at.Go(func() error {
-			_, err := s.store.Mend(t.Context(), s.tenant)
+			_, err := s.store.Repair(t.Context(), s.tenant)
 			return err
 		})
 	}
@@ -84,8 +84,8 @@ func TestMendPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustAgree(t)
-	if changed, err := s.store.Mend(t.Context(), s.tenant); changed != 0 || err != nil {
-		t.Errorf("Mend again changes %d rows, %v, want none", changed, err)
+	if changed, err := s.store.Repair(t.Context(), s.tenant); changed != 0 || err != nil {
+		t.Errorf("Repair again changes %d rows, %v, want none", changed, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestAnErasedCustomerStaysErased(t *testing.T) {
 		t.Errorf("EnsureCustomers = %+v, %v, want one created and one unchanged", count, err)
 	}
 	for _, number := range []string{"A", "B"} {
-		sale, err := s.store.Sale(t.Context(), s.tenant, number)
+		sale, err := s.store.Order(t.Context(), s.tenant, number)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,8 +178,8 @@ func (m *merge) batch() (batch []*order, done bool, err error) {
 		}
 		o := newOrder(w)
 		if first, known := m.sequence.find(w, "number"); known && first != m.row {
-			o.Faults.Add("number", "stands twice")
-			m.refuse(0, w, o.Faults)
+			o.Invalid.Add("number", "stands twice")
+			m.refuse(0, w, o.Invalid)
 			continue
 		}
 		if err := m.collect(o); err != nil {
@@ -191,18 +191,18 @@ func (m *merge) batch() (batch []*order, done bool, err error) {
 }
 
 func newOrder(w row) *order {
-	o := &order{row: w, Row: sales.Row{Faults: tenancy.InvalidError{}}}
+	o := &order{row: w, Row: sales.Row{Invalid: tenancy.InvalidError{}}}
 	for _, column := range orderColumns.names[:orderColumns.needed] {
-		required(w, column, o.Faults)
+		required(w, column, o.Invalid)
 	}
 	o.Number, o.Channel = number(w, "number"), number(w, "channel")
-	if at := instant(w, "placed_at", o.Faults); at != nil {
+	if at := instant(w, "placed_at", o.Invalid); at != nil {
 		o.PlacedAt = *at
 	}
 	if id := optional(w, "customer"); id != nil {
 		o.Customer = &sales.Customer{ID: *id}
 	}
-	o.DiscountTotal, o.TaxTotal = cents(w, "discount_total", o.Faults), cents(w, "tax_total", o.Faults)
+	o.DiscountTotal, o.TaxTotal = cents(w, "discount_total", o.Invalid), cents(w, "tax_total", o.Invalid)
 	return o
 }
 
@@ -222,9 +222,9 @@ func (m *merge) collect(o *order) error {
 		o.add(*w)
 	}
 	if broken = max(broken, m.broken); o.held == 0 {
-		o.Faults.Add("items", "are missing in %s", m.items.name)
+		o.Invalid.Add("items", "are missing in %s", m.items.name)
 	} else if broken > 0 {
-		o.Faults.Add("items", "may lack line %d of %s, which is refused", broken, m.items.name)
+		o.Invalid.Add("items", "may lack line %d of %s, which is refused", broken, m.items.name)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func (o *order) add(w row) {
 		}
 	}
 	for field, messages := range faults {
-		o.Faults["items["+strconv.Itoa(len(o.Items))+"]."+field] = messages
+		o.Invalid["items["+strconv.Itoa(len(o.Items))+"]."+field] = messages
 	}
 	o.Items, o.lines = append(o.Items, item), append(o.lines, w.line)
 }

@@ -22,9 +22,9 @@ const (
 	refundHeader = "order_number,refunded_at,amount\n"
 )
 
-func (s shop) mustSale(t *testing.T, number string) sales.Sale {
+func (s shop) mustSale(t *testing.T, number string) sales.StoredOrder {
 	t.Helper()
-	sale, err := s.sales.Sale(t.Context(), s.tenant, number)
+	sale, err := s.sales.Order(t.Context(), s.tenant, number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestOrdersAreStoredWholeOrNotAtAll(t *testing.T) {
 			}
 		}
 		for number, skus := range f.sound {
-			sale, err := s.sales.Sale(context.Background(), s.tenant, number)
+			sale, err := s.sales.Order(context.Background(), s.tenant, number)
 			if err != nil {
 				r.Fatalf("order %s: %v", number, err)
 			}

@@ -147,12 +147,12 @@ func (all refundRows) refund(w row) sales.RefundRow {
 		all.seen[same]++
 		refund.Reference = new(fmt.Sprintf("import:%s:%d", text, all.seen[same]))
 	}
-	return sales.RefundRow{Refund: refund, Faults: faults}
+	return sales.RefundRow{Refund: refund, Invalid: faults}
 }
 
 // refundFaults adds to the row's own faults what the sales found.
 func refundFaults(refund sales.RefundRow, err error) tenancy.InvalidError {
-	faults := refund.Faults.Clone()
+	faults := refund.Invalid.Clone()
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		return invalid
 	}

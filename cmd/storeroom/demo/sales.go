@@ -51,7 +51,7 @@ func LoadSales(ctx context.Context, store *sales.Store, tenant tenancy.ID, now t
 // openingDay is the day of the first order, where there is one, or two years ago.
 // It is zero where the tenant has orders, but none of ours.
 func openingDay(ctx context.Context, store *sales.Store, tenant tenancy.ID, now time.Time) (time.Time, error) {
-	first, err := store.Sale(ctx, tenant, number(0))
+	first, err := store.Order(ctx, tenant, number(0))
 	if err == nil {
 		return tenancy.DayOf(first.PlacedAt, time.UTC), nil
 	}
@@ -70,7 +70,7 @@ func openingDay(ctx context.Context, store *sales.Store, tenant tenancy.ID, now 
 func firstMissing(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []sold) (int, error) {
 	var failed error
 	n := sort.Search(len(all), func(i int) bool {
-		_, err := store.Sale(ctx, tenant, all[i].Number)
+		_, err := store.Order(ctx, tenant, all[i].Number)
 		if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
 			failed = err
 		}
@@ -120,8 +120,8 @@ func giveBack(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []
 	}
 	slices.SortStableFunc(rows, func(a, b sales.RefundRow) int { return a.RefundedAt.Compare(*b.RefundedAt) })
 	last := rows[len(rows)-1].Refund
-	order, err := store.Sale(ctx, tenant, last.OrderNumber)
-	if err != nil || slices.ContainsFunc(order.Refunds, func(r sales.GivenBack) bool { return r.Reference != nil && *r.Reference == *last.Reference }) {
+	order, err := store.Order(ctx, tenant, last.OrderNumber)
+	if err != nil || slices.ContainsFunc(order.Refunds, func(r sales.StoredRefund) bool { return r.Reference != nil && *r.Reference == *last.Reference }) {
 		return err
 	}
 	for part := range slices.Chunk(rows, batch) {
@@ -150,7 +150,7 @@ func cancel(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []so
 		return nil
 	}
 	slices.SortStableFunc(due, func(a, b sold) int { return a.cancelled.Compare(b.cancelled) })
-	last, err := store.Sale(ctx, tenant, due[len(due)-1].Number)
+	last, err := store.Order(ctx, tenant, due[len(due)-1].Number)
 	if err != nil || last.CancelledAt != nil {
 		return err
 	}
