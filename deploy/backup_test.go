@@ -160,7 +160,19 @@ func writeShop(t *testing.T) string {
 func (b backedUp) fill(t *testing.T, data string) string {
 	t.Helper()
 	environ := []string{"DATABASE_ADMIN_URL=" + b.AdminURL, "STOREROOM_KEY_PEPPERS=1:" + backupPepper}
-	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "shop", "--name", "Shop", "--timezone", "Europe/London")
+	mustCommand(
+		t,
+		environ,
+		b.program,
+		"tenant",
+		"create",
+		"--slug",
+		"shop",
+		"--name",
+		"Shop",
+		"--timezone",
+		"Europe/London",
+	)
 	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "empty", "--name", "Empty")
 	mustCommand(t, environ, b.program, "import", "--tenant", "shop", data)
 	var key struct{ Key string }
@@ -328,7 +340,10 @@ func fingerprints(t *testing.T, super string) map[string]string {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, _ := conn.Query(t.Context(), `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`)
+	rows, _ := conn.Query(
+		t.Context(),
+		`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
+	)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(tables) < 20 {
 		t.Fatalf("tables = %v, %v; want the whole schema", tables, err)
@@ -336,7 +351,9 @@ func fingerprints(t *testing.T, super string) map[string]string {
 	all := map[string]string{}
 	for _, table := range tables {
 		var found string
-		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) from " + pgx.Identifier{table}.Sanitize() + " r"
+		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) from " + pgx.Identifier{
+			table,
+		}.Sanitize() + " r"
 		if err := conn.QueryRow(t.Context(), query).Scan(&found); err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +406,14 @@ func command(environ []string, name string, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), environ...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("%s %s: %w: %s%s", name, strings.Join(args, " "), err, stdout.String(), stderr.String())
+		return stdout.String(), fmt.Errorf(
+			"%s %s: %w: %s%s",
+			name,
+			strings.Join(args, " "),
+			err,
+			stdout.String(),
+			stderr.String(),
+		)
 	}
 	return stdout.String(), nil
 }

@@ -48,14 +48,21 @@ func TestDashboards(t *testing.T) {
 	uids := map[string]bool{}
 	for name, d := range dashboards(t) {
 		if d.UID == "" || uids[d.UID] || d.Title == "" || d.SchemaVersion < 39 {
-			t.Errorf("%s: uid %q, title %q, schema %d, want a uid of its own, a title and 39 or later", name, d.UID, d.Title, d.SchemaVersion)
+			t.Errorf(
+				"%s: uid %q, title %q, schema %d, want a uid of its own, a title and 39 or later",
+				name,
+				d.UID,
+				d.Title,
+				d.SchemaVersion,
+			)
 		}
 		uids[d.UID] = true
 		variables := map[string]bool{"__rate_interval": true, "__range": true}
 		for _, v := range d.Templating.List {
 			variables[v.Name] = true
 		}
-		if list := d.Templating.List; len(list) == 0 || list[0].Name != "datasource" || list[0].Type != "datasource" || list[0].Query != "prometheus" {
+		if list := d.Templating.List; len(list) == 0 || list[0].Name != "datasource" || list[0].Type != "datasource" ||
+			list[0].Query != "prometheus" {
 			t.Errorf("%s does not let one choose the data source", name)
 		}
 		ids, taken := map[int]bool{}, map[[2]int]string{}

@@ -114,7 +114,10 @@ func TestImage(t *testing.T) {
 			last[instruction] = rest
 			continue
 		}
-		words := slices.DeleteFunc(strings.Fields(rest), func(word string) bool { return strings.HasPrefix(word, "--") })
+		words := slices.DeleteFunc(
+			strings.Fields(rest),
+			func(word string) bool { return strings.HasPrefix(word, "--") },
+		)
 		image := words[0]
 		for _, argument := range arguments {
 			image = strings.ReplaceAll(image, "${"+argument[1]+"}", argument[2])
@@ -281,7 +284,9 @@ func TestKubernetesPods(t *testing.T) {
 			load(t, file, &object)
 			pod := object.Spec.Template.Spec
 			if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
-				t.Error("enableServiceLinks is not false: Kubernetes would add STOREROOM_SERVICE_HOST, which the program refuses")
+				t.Error(
+					"enableServiceLinks is not false: Kubernetes would add STOREROOM_SERVICE_HOST, which the program refuses",
+				)
 			}
 			if pod.Automount == nil || *pod.Automount {
 				t.Error("the pod gets a token of Kubernetes")
@@ -293,10 +298,12 @@ func TestKubernetesPods(t *testing.T) {
 				t.Fatalf("%d containers, want one", len(pod.Containers))
 			}
 			container := pod.Containers[0]
-			if s := container.SecurityContext; s.Escalation == nil || *s.Escalation || !s.ReadOnly || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+			if s := container.SecurityContext; s.Escalation == nil || *s.Escalation || !s.ReadOnly ||
+				!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 				t.Errorf("the container's securityContext is %+v", s)
 			}
-			if r := container.Resources; r.Requests["cpu"] == "" || r.Requests["memory"] == "" || r.Limits["memory"] == "" {
+			if r := container.Resources; r.Requests["cpu"] == "" || r.Requests["memory"] == "" ||
+				r.Limits["memory"] == "" {
 				t.Errorf("the container's resources are %+v", r)
 			}
 			got := map[string]string{}
@@ -320,7 +327,13 @@ func TestKubernetesPods(t *testing.T) {
 				}
 			}
 			settings := read(t, "kubernetes/base/serve/kustomization.yaml")
-			checkPatience(t, file, strconv.Itoa(pod.Grace)+"s", literal(t, settings, "STOREROOM_DRAIN"), literal(t, settings, "STOREROOM_GRACE"))
+			checkPatience(
+				t,
+				file,
+				strconv.Itoa(pod.Grace)+"s",
+				literal(t, settings, "STOREROOM_DRAIN"),
+				literal(t, settings, "STOREROOM_GRACE"),
+			)
 		})
 	}
 }
@@ -355,7 +368,8 @@ func TestNoManifestHoldsASecret(t *testing.T) {
 		files++
 		var object struct{ Kind string }
 		load(t, path, &object)
-		if content := read(t, path); object.Kind == "Secret" || strings.Contains(content, "secretGenerator") || strings.Contains(content, "postgres://") {
+		if content := read(t, path); object.Kind == "Secret" || strings.Contains(content, "secretGenerator") ||
+			strings.Contains(content, "postgres://") {
 			t.Errorf("%s holds a secret rather than its name", path)
 		}
 		return nil
@@ -438,7 +452,11 @@ func TestCollectorKeepsNothingSecret(t *testing.T) {
 			t.Errorf("the processors of %s are %v, want memory_limiter first", signal, pipeline.Processors)
 		}
 		if signal != "metrics" && !slices.Contains(pipeline.Processors, "attributes/nothing-secret") {
-			t.Errorf("the processors of %s are %v, want attributes/nothing-secret among them", signal, pipeline.Processors)
+			t.Errorf(
+				"the processors of %s are %v, want attributes/nothing-secret among them",
+				signal,
+				pipeline.Processors,
+			)
 		}
 		for _, part := range []struct {
 			defined map[string]any
@@ -468,13 +486,16 @@ func secretPatterns(t *testing.T) map[string]*regexp.Regexp {
 		all[file] = regexp.MustCompile(found[1])
 	}
 	part := func(name string) string {
-		found := regexp.MustCompile(`(?m)^` + name + ` secret +(.+)$|^secret ` + name + ` +(.+)$`).FindStringSubmatch(read(t, "secret-scanning/README.md"))
+		found := regexp.MustCompile(`(?m)^` + name + ` secret +(.+)$|^secret ` + name + ` +(.+)$`).
+			FindStringSubmatch(read(t, "secret-scanning/README.md"))
 		if found == nil {
 			t.Fatalf("README.md has no line for %s", name)
 		}
 		return found[1] + found[2]
 	}
-	all["GitHub's three lines"] = regexp.MustCompile("(?:" + part("before") + ")(" + part("format") + ")(?:" + part("after") + ")")
+	all["GitHub's three lines"] = regexp.MustCompile(
+		"(?:" + part("before") + ")(" + part("format") + ")(?:" + part("after") + ")",
+	)
 	return all
 }
 

@@ -51,7 +51,10 @@ func TestPromtoolUnderstandsTheDashboards(t *testing.T) {
 	for _, d := range dashboards(t) {
 		for _, p := range d.Panels {
 			for _, target := range p.Targets {
-				group.Rules = append(group.Rules, recording{"panel:" + strconv.Itoa(len(group.Rules)), filled.Replace(target.Expr)})
+				group.Rules = append(
+					group.Rules,
+					recording{"panel:" + strconv.Itoa(len(group.Rules)), filled.Replace(target.Expr)},
+				)
 			}
 		}
 	}

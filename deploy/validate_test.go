@@ -53,7 +53,12 @@ func TestKubernetesManifestsConform(t *testing.T) {
 		})
 	}
 	t.Run("a field that is misspelt is found", func(t *testing.T) {
-		misspelt := strings.Replace(manifests["kubernetes/base/serve"], "terminationGracePeriodSeconds", "terminationGracePeriod", 1)
+		misspelt := strings.Replace(
+			manifests["kubernetes/base/serve"],
+			"terminationGracePeriodSeconds",
+			"terminationGracePeriod",
+			1,
+		)
 		if printed, err := conform(t, schemas, misspelt); err == nil {
 			t.Errorf("kubeconform finds nothing wrong: %s", printed)
 		}
@@ -67,7 +72,17 @@ func conform(t *testing.T, schemas, manifest string) (string, error) {
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return command(nil, "go", "run", kubeconform, "-strict", "-summary", "-schema-location", schemas+"/{{ .ResourceKind }}{{ .KindSuffix }}.json", file)
+	return command(
+		nil,
+		"go",
+		"run",
+		kubeconform,
+		"-strict",
+		"-summary",
+		"-schema-location",
+		schemas+"/{{ .ResourceKind }}{{ .KindSuffix }}.json",
+		file,
+	)
 }
 
 // kustomizations are the folders that kubectl can be pointed at.
@@ -241,7 +256,8 @@ func TestUnitsAreHardened(t *testing.T) {
 		}
 		copies = append(copies, copied)
 	}
-	if printed, err := command(nil, "systemd-analyze", append([]string{"verify", "--man=no"}, copies...)...); err != nil || printed != "" {
+	if printed, err := command(nil, "systemd-analyze", append([]string{"verify", "--man=no"}, copies...)...); err != nil ||
+		printed != "" {
 		t.Errorf("systemd-analyze verify = %s, %v", printed, err)
 	}
 	for _, unit := range copies {
@@ -272,13 +288,18 @@ func TestImageBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	flags := regexp.MustCompile(`go build (.*) -ldflags "-X main.version=\$VERSION" -o \S+ (\S+)`).FindStringSubmatch(read(t, "Dockerfile"))
+	flags := regexp.MustCompile(`go build (.*) -ldflags "-X main.version=\$VERSION" -o \S+ (\S+)`).
+		FindStringSubmatch(read(t, "Dockerfile"))
 	if flags == nil {
 		t.Fatal("the Dockerfile has no go build")
 	}
 	program := filepath.Join(t.TempDir(), "storeroom")
 	args := append([]string{"-C", dir, "build"}, strings.Fields(flags[1])...)
-	mustCommand(t, []string{"CGO_ENABLED=0"}, "go", append(args, "-ldflags", "-X main.version=v1.2.3", "-o", program, flags[2])...)
+	mustCommand(
+		t,
+		[]string{"CGO_ENABLED=0"},
+		"go",
+		append(args, "-ldflags", "-X main.version=v1.2.3", "-o", program, flags[2])...)
 	if printed := mustCommand(t, nil, program, "version"); !strings.Contains(printed, "v1.2.3") {
 		t.Errorf("storeroom version = %q, want v1.2.3", printed)
 	}
@@ -320,12 +341,30 @@ func TestGitleaksFindsKeys(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := keys.Generate().Reveal()
-	content := "STRIPE=sk_live_" + strings.Repeat("aB3", 20) + "\nnot = \"sk_live_" + strings.Repeat("z", 38) + "\"\ntoken: " + key + "\n"
+	content := "STRIPE=sk_live_" + strings.Repeat(
+		"aB3",
+		20,
+	) + "\nnot = \"sk_live_" + strings.Repeat(
+		"z",
+		38,
+	) + "\"\ntoken: " + key + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	report := filepath.Join(t.TempDir(), "report.json")
-	mustCommand(t, nil, "go", "run", gitleaks, "dir", "--no-banner", "--exit-code=0", "--config=secret-scanning/gitleaks.toml", "--report-path="+report, dir)
+	mustCommand(
+		t,
+		nil,
+		"go",
+		"run",
+		gitleaks,
+		"dir",
+		"--no-banner",
+		"--exit-code=0",
+		"--config=secret-scanning/gitleaks.toml",
+		"--report-path="+report,
+		dir,
+	)
 	var found []struct{ RuleID, Secret string }
 	if err := json.Unmarshal([]byte(read(t, report)), &found); err != nil {
 		t.Fatal(err)
