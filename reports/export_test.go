@@ -10,7 +10,7 @@ import (
 )
 
 // FromFacts returns reports that read no rollups.
-func FromFacts(db *tenancy.DB) *Store { return &Store{snapshot: db.Snapshot, facts: true} }
+func FromFacts(db *tenancy.DB) *Store { return &Store{snapshot: db.Snapshot, factsOnly: true} }
 
 // Recorded returns reports that pass the queries of each batch to record.
 func Recorded(db *tenancy.DB, record func([]*pgx.QueuedQuery)) *Store {
