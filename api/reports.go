@@ -342,7 +342,7 @@ func customFigures(asked []string, s reports.Sums) customFieldsJSON {
 	for _, name := range asked {
 		m := reports.MetricNamed(name)
 		row = append(row, customField{name, figureOf(m.Of(s), m.Unit)})
-		ofCost = ofCost || m.OfCost()
+		ofCost = ofCost || m.UsesCost()
 	}
 	if ofCost {
 		row = append(row, customField{"units_without_cost", s.UnitsWithoutCost})

@@ -100,7 +100,7 @@ const groupsSQL = `
 		with sales as (
 		     {sales}
 		), groups as (
-		     select {period} as period, {channel} as channel, {key} as key,
+		     select {period}, {channel}, {key},
 		            {totals}
 		       from sales
 		      group by grouping sets ({sets})
@@ -115,7 +115,8 @@ func (b batch) queueGroups(q groupQuery, rows *[]groupRow) {
 	args := arguments{b.tenant}
 	fragments := map[string]string{
 		"sales": b.sales(q, &args), "totals": totals, "sums": sums.List,
-		"period": "null::int", "channel": "null::text", "key": "null::bigint", "label": "null::text",
+		"period": "null::int as period", "channel": "null::text as channel", "key": "null::bigint as key",
+		"label": "null::text",
 	}
 	sets := []string{}
 	for _, c := range q.groupBy {

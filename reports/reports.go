@@ -44,15 +44,12 @@ const (
 
 // Store reads the reports of all tenants. It is safe for concurrent use.
 type Store struct {
-	snapshot  snapshotFunc
+	db        *tenancy.DB
 	factsOnly bool // reads no rollups; tests compare both sources
 }
 
-// snapshotFunc is the type of tenancy.DB.Snapshot.
-type snapshotFunc func(ctx context.Context, tenant tenancy.ID, timeout time.Duration, queue func(*pgx.Batch)) error
-
 // New returns a store of the reports in db.
-func New(db *tenancy.DB) *Store { return &Store{snapshot: db.Snapshot} }
+func New(db *tenancy.DB) *Store { return &Store{db: db} }
 
 // batch holds the queries of one report. They read one snapshot of one tenant.
 type batch struct {
@@ -77,7 +74,7 @@ func (s *Store) run(
 			return "", err
 		}
 		actual := zoneName
-		err = s.snapshot(ctx, t.ID, timeout, func(b *pgx.Batch) {
+		err = s.db.Snapshot(ctx, t.ID, timeout, func(b *pgx.Batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
 				if err := row.Scan(&actual); err != nil {
 					return err

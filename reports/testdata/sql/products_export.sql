@@ -1,3 +1,8 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Seq Scan on sales_zones
+
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
@@ -141,52 +146,55 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
  order by units desc, revenue desc, product_id, unknown_sku
 
 -- Plan on PostgreSQL 15:
---  Sort
---    Aggregate
---      Hash Join Inner
---        Append
---          Aggregate
---            Hash Join Anti
---              Index Scan on order_items using order_items_placed
---              Hash
---                Bitmap Heap Scan on cancellations
---                  Bitmap Index Scan using cancellations_placed
---          Aggregate
---            Sort
---              Nested Loop Inner
---                Hash Join Anti
---                  Hash Join Inner
---                    Seq Scan on refund_items
---                    Hash
---                      Index Scan on refunds using refunds_refunded
---                  Hash
---                    Seq Scan on cancellations
---                Limit
---                  Index Scan on order_items using order_items_pkey
---          Aggregate
---            Hash Join Anti
---              Index Scan on order_items using order_items_placed
---              Hash
---                Bitmap Heap Scan on cancellations
---                  Bitmap Index Scan using cancellations_placed
---          Aggregate
---            Sort
---              Nested Loop Inner
---                Nested Loop Inner
---                  Hash Join Anti
---                    Index Scan on refunds using refunds_refunded
---                    Hash
---                      Seq Scan on cancellations
---                  Index Scan on refund_items using refund_items_pkey
---                Limit
---                  Index Scan on order_items using order_items_pkey
---          Bitmap Heap Scan on sales_rollups
---            Bitmap Index Scan using sales_rollups_pkey
---        Hash
---          Seq Scan on sold_products
---    Hash Join Right
---      Unique
---        Sort
---          Seq Scan on sold_products
---      Hash
---        CTE Scan on product_sums
+--   Sort
+--     Aggregate (CTE product_sums)
+--       Hash Join Inner
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Bitmap Heap Scan on order_items
+--                 Bitmap Index Scan using order_items_placed
+--               Hash
+--                 Seq Scan on cancellations
+--           Aggregate
+--             Sort
+--               Nested Loop Inner
+--                 Hash Join Anti
+--                   Hash Join Inner
+--                     Seq Scan on refund_items
+--                     Hash
+--                       Bitmap Heap Scan on refunds
+--                         Bitmap Index Scan using refunds_refunded
+--                   Hash
+--                     Seq Scan on cancellations
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--           Aggregate
+--             Nested Loop Anti
+--               Bitmap Heap Scan on order_items
+--                 Bitmap Index Scan using order_items_placed
+--               Materialize
+--                 Seq Scan on cancellations
+--           Aggregate
+--             Sort
+--               Nested Loop Inner
+--                 Hash Join Anti
+--                   Hash Join Inner
+--                     Seq Scan on refund_items
+--                     Hash
+--                       Bitmap Heap Scan on refunds
+--                         Bitmap Index Scan using refunds_refunded
+--                   Hash
+--                     Seq Scan on cancellations
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--           Bitmap Heap Scan on sales_rollups
+--             Bitmap Index Scan using sales_rollups_pkey
+--         Hash
+--           Seq Scan on sold_products
+--     Hash Join Right
+--       Unique
+--         Sort
+--           Seq Scan on sold_products
+--       Hash
+--         CTE Scan on product_sums

@@ -1,3 +1,41 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Seq Scan on sales_zones
+
+with sales as (
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 2
+        and day >= $2
+        and day <= $3
+        and key = any ($4) and key <> 0
+), groups as (
+     select null::int as period, null::text as channel, null::bigint as key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by grouping sets (())
+)
+select period, channel, key,
+       null::text as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+  from groups g
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
 with sales as (
      select s.period, s.channel, coalesce(p.seller_id, 0) as key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
@@ -122,7 +160,7 @@ with sales as (
        join sold_products p
          on p.tenant_id = $1 and p.id = s.key
 ), groups as (
-     select null::int as period, null::text as channel, key as key,
+     select null::int as period, null::text as channel, key,
             coalesce(sum(orders), 0)::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
@@ -151,61 +189,61 @@ select period, channel, key,
   from groups g
 
 -- Plan on PostgreSQL 15:
---  Aggregate
---    Sort
---      Hash Join Inner
---        Append
---          Aggregate
---            Seq Scan on sold_products
---            Sort
---              Merge Join Anti
---                Sort
---                  Index Scan on order_items using order_items_sold
---                Sort
---                  Bitmap Heap Scan on cancellations
---                    Bitmap Index Scan using cancellations_placed
---          Aggregate
---            Sort
---              Hash Join Inner
---                Nested Loop Inner
---                  Hash Join Anti
---                    Hash Join Inner
---                      Seq Scan on refund_items
---                      Hash
---                        Index Scan on refunds using refunds_refunded
---                    Hash
---                      Seq Scan on cancellations
---                  Limit
---                    Index Scan on order_items using order_items_pkey
---                Hash
---                  Seq Scan on sold_products
---          Aggregate
---            Seq Scan on sold_products
---            Sort
---              Merge Join Anti
---                Sort
---                  Index Scan on order_items using order_items_sold
---                Sort
---                  Bitmap Heap Scan on cancellations
---                    Bitmap Index Scan using cancellations_placed
---          Aggregate
---            Sort
---              Hash Join Inner
---                Nested Loop Inner
---                  Nested Loop Inner
---                    Hash Join Anti
---                      Index Scan on refunds using refunds_refunded
---                      Hash
---                        Seq Scan on cancellations
---                    Index Scan on refund_items using refund_items_pkey
---                  Limit
---                    Index Scan on order_items using order_items_pkey
---                Hash
---                  Seq Scan on sold_products
---          Seq Scan on sold_products
---          Index Scan on sales_rollups using sales_rollups_pkey
---        Hash
---          Seq Scan on sold_products
---  Seq Scan on sellers
---  Limit
---    Index Scan on sold_products using sold_products_pkey
+--   Aggregate
+--     Sort
+--       Hash Join Inner
+--         Append
+--           Aggregate
+--             Seq Scan on sold_products (InitPlan)
+--             Sort
+--               Merge Join Anti
+--                 Sort
+--                   Index Scan using order_items_sold on order_items
+--                 Sort
+--                   Seq Scan on cancellations
+--           Aggregate
+--             Sort
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Hash Join Anti
+--                     Hash Join Inner
+--                       Seq Scan on refund_items
+--                       Hash
+--                         Bitmap Heap Scan on refunds
+--                           Bitmap Index Scan using refunds_refunded
+--                     Hash
+--                       Seq Scan on cancellations
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash
+--                   Seq Scan on sold_products
+--           Aggregate
+--             Seq Scan on sold_products (InitPlan)
+--             Sort
+--               Nested Loop Anti
+--                 Index Scan using order_items_sold on order_items
+--                 Materialize
+--                   Seq Scan on cancellations
+--           Aggregate
+--             Sort
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Hash Join Anti
+--                     Hash Join Inner
+--                       Seq Scan on refund_items
+--                       Hash
+--                         Bitmap Heap Scan on refunds
+--                           Bitmap Index Scan using refunds_refunded
+--                     Hash
+--                       Seq Scan on cancellations
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash
+--                   Seq Scan on sold_products
+--           Seq Scan on sold_products (InitPlan)
+--           Index Scan using sales_rollups_pkey on sales_rollups
+--         Hash
+--           Seq Scan on sold_products
+--   Seq Scan on sellers (SubPlan)
+--   Limit (SubPlan)
+--     Index Scan using sold_products_pkey on sold_products

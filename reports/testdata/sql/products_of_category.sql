@@ -1,3 +1,8 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Seq Scan on sales_zones
+
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
@@ -14,6 +19,7 @@ with sales as (
       where i.tenant_id = $1
         and i.placed_at >= $2
         and i.placed_at < $3
+        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($4)))
         and not exists (
             select
               from cancellations c
@@ -45,6 +51,7 @@ with sales as (
       where r.tenant_id = $1
         and r.refunded_at >= $2
         and r.refunded_at < $3
+        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($4))
         and not exists (
             select
               from cancellations c
@@ -64,15 +71,16 @@ with sales as (
             0::bigint as refunds
        from order_items i
       where i.tenant_id = $1
-        and i.placed_at >= $4
-        and i.placed_at < $5
+        and i.placed_at >= $5
+        and i.placed_at < $6
+        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($7)))
         and not exists (
             select
               from cancellations c
              where c.tenant_id = $1
                and c.order_id = i.order_id
-               and c.placed_at >= $4
-               and c.placed_at < $5)
+               and c.placed_at >= $5
+               and c.placed_at < $6)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -95,8 +103,9 @@ with sales as (
              where tenant_id = $1 and order_id = x.order_id and line = x.line
              limit 1) i
       where r.tenant_id = $1
-        and r.refunded_at >= $4
-        and r.refunded_at < $5
+        and r.refunded_at >= $5
+        and r.refunded_at < $6
+        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($7))
         and not exists (
             select
               from cancellations c
@@ -108,8 +117,9 @@ with sales as (
        from sales_rollups
       where tenant_id = $1
         and kind = 4
-        and day >= $6
-        and day <= $7
+        and channel = ''
+        and day = any ($8)
+        and key = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($9)))
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -150,9 +160,13 @@ select count, product_id, sku, name,
          from (
               select *
                 from product_sums
-               order by revenue desc, revenue desc, product_id, unknown_sku
-               limit $8
-              offset $9
+               order by case
+                            when revenue = 0 then 0
+                            else sign(revenue - cost)
+                               * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric)
+                        end desc, revenue desc, product_id, unknown_sku
+               limit $10
+              offset $11
               ) p
          left join lateral (
               select s.sku, s.name
@@ -163,58 +177,75 @@ select count, product_id, sku, name,
               ) latest
            on true
        ) page
- order by count, revenue desc, revenue desc, product_id, unknown_sku
+ order by count, case
+                     when revenue = 0 then 0
+                     else sign(revenue - cost)
+                        * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric)
+                 end desc, revenue desc, product_id, unknown_sku
 
 -- Plan on PostgreSQL 15:
---  Sort
---    Aggregate
---      Hash Join Inner
---        Append
---          Aggregate
---            Hash Join Anti
---              Index Scan on order_items using order_items_placed
---              Hash
---                Bitmap Heap Scan on cancellations
---                  Bitmap Index Scan using cancellations_placed
---          Aggregate
---            Sort
---              Nested Loop Inner
---                Hash Join Anti
---                  Hash Join Inner
---                    Seq Scan on refund_items
---                    Hash
---                      Index Scan on refunds using refunds_refunded
---                  Hash
---                    Seq Scan on cancellations
---                Limit
---                  Index Scan on order_items using order_items_pkey
---          Aggregate
---            Hash Join Anti
---              Index Scan on order_items using order_items_placed
---              Hash
---                Bitmap Heap Scan on cancellations
---                  Bitmap Index Scan using cancellations_placed
---          Aggregate
---            Sort
---              Nested Loop Inner
---                Nested Loop Inner
---                  Hash Join Anti
---                    Index Scan on refunds using refunds_refunded
---                    Hash
---                      Seq Scan on cancellations
---                  Index Scan on refund_items using refund_items_pkey
---                Limit
---                  Index Scan on order_items using order_items_pkey
---          Bitmap Heap Scan on sales_rollups
---            Bitmap Index Scan using sales_rollups_pkey
---        Hash
---          Seq Scan on sold_products
---    Append
---      Aggregate
---        CTE Scan on product_sums
---      Nested Loop Left
---        Limit
---          Sort
---            CTE Scan on product_sums
---        Limit
---          Index Scan on sold_products using sold_products_product
+--   Sort
+--     Aggregate (CTE product_sums)
+--       Sort
+--         Hash Join Inner
+--           Append
+--             Aggregate
+--               Seq Scan on sold_products (InitPlan)
+--               Sort
+--                 Merge Join Anti
+--                   Sort
+--                     Index Scan using order_items_sold on order_items
+--                   Sort
+--                     Seq Scan on cancellations
+--             Aggregate
+--               Sort
+--                 Hash Join Inner
+--                   Nested Loop Inner
+--                     Hash Join Anti
+--                       Hash Join Inner
+--                         Seq Scan on refund_items
+--                         Hash
+--                           Bitmap Heap Scan on refunds
+--                             Bitmap Index Scan using refunds_refunded
+--                       Hash
+--                         Seq Scan on cancellations
+--                     Limit
+--                       Index Scan using order_items_pkey on order_items
+--                   Hash
+--                     Seq Scan on sold_products
+--             Aggregate
+--               Seq Scan on sold_products (InitPlan)
+--               Sort
+--                 Nested Loop Anti
+--                   Index Scan using order_items_sold on order_items
+--                   Materialize
+--                     Seq Scan on cancellations
+--             Aggregate
+--               Sort
+--                 Hash Join Inner
+--                   Nested Loop Inner
+--                     Hash Join Anti
+--                       Hash Join Inner
+--                         Seq Scan on refund_items
+--                         Hash
+--                           Bitmap Heap Scan on refunds
+--                             Bitmap Index Scan using refunds_refunded
+--                       Hash
+--                         Seq Scan on cancellations
+--                     Limit
+--                       Index Scan using order_items_pkey on order_items
+--                   Hash
+--                     Seq Scan on sold_products
+--             Seq Scan on sold_products (InitPlan)
+--             Index Scan using sales_rollups_pkey on sales_rollups
+--           Hash
+--             Seq Scan on sold_products
+--     Append
+--       Aggregate
+--         CTE Scan on product_sums
+--       Nested Loop Left
+--         Limit
+--           Sort
+--             CTE Scan on product_sums
+--         Limit
+--           Index Scan using sold_products_product on sold_products

@@ -1,3 +1,8 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Seq Scan on sales_zones
+
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
@@ -110,8 +115,8 @@ with sales as (
         and kind = 4
         and day >= $6
         and day <= $7
-), groups as (
-     select null::int as period, null::text as channel, null::bigint as key,
+), product_sums as materialized (
+     select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             coalesce(sum(orders), 0)::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
@@ -122,51 +127,102 @@ with sales as (
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds
-       from sales
-      group by grouping sets (())
+       from sales s
+       join sold_products p
+         on p.tenant_id = $1 and p.id = s.key
+      group by 1, 2
+     having sum(s.items) > 0
 )
-select period, channel, key,
-       null::text as label,
+select count, product_id, sku, name,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from groups g
+  from (
+       select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
+              coalesce(sum(orders), 0)::bigint as orders,
+              coalesce(sum(items), 0)::bigint as items,
+              coalesce(sum(units), 0)::bigint as units,
+              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+              coalesce(sum(revenue), 0)::bigint as revenue,
+              coalesce(sum(discounts), 0)::bigint as discounts,
+              coalesce(sum(tax), 0)::bigint as tax,
+              coalesce(sum(cost), 0)::bigint as cost,
+              coalesce(sum(refund_count), 0)::bigint as refund_count,
+              coalesce(sum(refunds), 0)::bigint as refunds
+         from product_sums
+        union all
+       select null, p.product_id, p.unknown_sku,
+              coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+         from (
+              select *
+                from product_sums
+               order by revenue desc, revenue desc, product_id, unknown_sku
+               limit $8
+              offset $9
+              ) p
+         left join lateral (
+              select s.sku, s.name
+                from sold_products s
+               where s.tenant_id = $1 and s.product_id = p.product_id
+               order by s.id desc
+               limit 1
+              ) latest
+           on true
+       ) page
+ order by count, revenue desc, revenue desc, product_id, unknown_sku
 
 -- Plan on PostgreSQL 15:
---  Aggregate
---    Append
---      Aggregate
---        Hash Join Anti
---          Index Scan on order_items using order_items_placed
---          Hash
---            Bitmap Heap Scan on cancellations
---              Bitmap Index Scan using cancellations_placed
---      Aggregate
---        Sort
---          Nested Loop Inner
---            Hash Join Anti
---              Hash Join Inner
---                Seq Scan on refund_items
---                Hash
---                  Index Scan on refunds using refunds_refunded
---              Hash
---                Seq Scan on cancellations
---            Limit
---              Index Scan on order_items using order_items_pkey
---      Aggregate
---        Hash Join Anti
---          Index Scan on order_items using order_items_placed
---          Hash
---            Bitmap Heap Scan on cancellations
---              Bitmap Index Scan using cancellations_placed
---      Aggregate
---        Sort
---          Nested Loop Inner
---            Nested Loop Inner
---              Hash Join Anti
---                Index Scan on refunds using refunds_refunded
---                Hash
---                  Seq Scan on cancellations
---              Index Scan on refund_items using refund_items_pkey
---            Limit
---              Index Scan on order_items using order_items_pkey
---      Bitmap Heap Scan on sales_rollups
---        Bitmap Index Scan using sales_rollups_pkey
+--   Sort
+--     Aggregate (CTE product_sums)
+--       Hash Join Inner
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Bitmap Heap Scan on order_items
+--                 Bitmap Index Scan using order_items_placed
+--               Hash
+--                 Seq Scan on cancellations
+--           Aggregate
+--             Sort
+--               Nested Loop Inner
+--                 Hash Join Anti
+--                   Hash Join Inner
+--                     Seq Scan on refund_items
+--                     Hash
+--                       Bitmap Heap Scan on refunds
+--                         Bitmap Index Scan using refunds_refunded
+--                   Hash
+--                     Seq Scan on cancellations
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--           Aggregate
+--             Nested Loop Anti
+--               Bitmap Heap Scan on order_items
+--                 Bitmap Index Scan using order_items_placed
+--               Materialize
+--                 Seq Scan on cancellations
+--           Aggregate
+--             Sort
+--               Nested Loop Inner
+--                 Hash Join Anti
+--                   Hash Join Inner
+--                     Seq Scan on refund_items
+--                     Hash
+--                       Bitmap Heap Scan on refunds
+--                         Bitmap Index Scan using refunds_refunded
+--                   Hash
+--                     Seq Scan on cancellations
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--           Bitmap Heap Scan on sales_rollups
+--             Bitmap Index Scan using sales_rollups_pkey
+--         Hash
+--           Seq Scan on sold_products
+--     Append
+--       Aggregate
+--         CTE Scan on product_sums
+--       Nested Loop Left
+--         Limit
+--           Sort
+--             CTE Scan on product_sums
+--         Limit
+--           Index Scan using sold_products_product on sold_products

@@ -1,3 +1,8 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Seq Scan on sales_zones
+
 with sales as (
      select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at,
             1::bigint as orders,
@@ -136,41 +141,43 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
  order by part, revenue desc, number
 
 -- Plan on PostgreSQL 15:
---  Sort
---    Aggregate
---      Append
---        Hash Join Anti
---          Bitmap Heap Scan on orders
---            Bitmap Index Scan using orders_placed
---          Hash
---            Bitmap Heap Scan on cancellations
---              Bitmap Index Scan using cancellations_placed
---        Nested Loop Inner
---          Hash Join Anti
---            Bitmap Heap Scan on refunds
---              Bitmap Index Scan using refunds_refunded
---            Hash
---              Seq Scan on cancellations
---          Limit
---            Index Scan on orders using orders_pkey
---    Append
---      Append
---        Aggregate
---          CTE Scan on customer_sums
---        Aggregate
---          Nested Loop Anti
---            CTE Scan on customer_sums
---            Nested Loop Anti
---              Index Scan on orders using orders_customer
---              Index Only Scan on cancellations using cancellations_pkey
---      Nested Loop Inner
---        Limit
---          Sort
---            Hash Join Inner
---              Seq Scan on customers
---              Hash
---                CTE Scan on customer_sums
---        Limit
---          Nested Loop Anti
---            Index Scan on orders using orders_customer
---            Index Only Scan on cancellations using cancellations_pkey
+--   Sort
+--     Aggregate (CTE customer_sums)
+--       Append
+--         Hash Join Anti
+--           Bitmap Heap Scan on orders
+--             Bitmap Index Scan using orders_placed
+--           Hash
+--             Seq Scan on cancellations
+--         Nested Loop Inner
+--           Hash Join Anti
+--             Seq Scan on refunds
+--             Hash
+--               Seq Scan on cancellations
+--           Limit
+--             Index Scan using orders_pkey on orders
+--     Append
+--       Append
+--         Aggregate
+--           CTE Scan on customer_sums
+--         Aggregate
+--           Hash Join Anti
+--             CTE Scan on customer_sums
+--             Hash
+--               Hash Join Anti
+--                 Bitmap Heap Scan on orders
+--                   Bitmap Index Scan using orders_placed
+--                 Hash
+--                   Seq Scan on cancellations
+--       Nested Loop Inner
+--         Limit
+--           Sort
+--             Hash Join Inner
+--               CTE Scan on customer_sums
+--               Hash
+--                 Seq Scan on customers
+--         Limit
+--           Nested Loop Anti
+--             Index Scan using orders_customer on orders
+--             Materialize
+--               Seq Scan on cancellations

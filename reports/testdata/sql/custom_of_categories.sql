@@ -1,3 +1,8 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Seq Scan on sales_zones
+
 with sales as (
      select null::int as period, '' as channel, 0::bigint as key,
             1::bigint as orders,
@@ -14,6 +19,7 @@ with sales as (
       where i.tenant_id = $1
         and i.placed_at >= $2
         and i.placed_at < $3
+        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($4)))
         and not exists (
             select
               from cancellations c
@@ -45,6 +51,7 @@ with sales as (
       where r.tenant_id = $1
         and r.refunded_at >= $2
         and r.refunded_at < $3
+        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($4))
         and not exists (
             select
               from cancellations c
@@ -71,25 +78,27 @@ select period, channel, key,
   from groups g
 
 -- Plan on PostgreSQL 15:
---  Aggregate
---    Append
---      Aggregate
---        Hash Join Anti
---          Bitmap Heap Scan on order_items
---            Bitmap Index Scan using order_items_placed
---          Hash
---            Bitmap Heap Scan on cancellations
---              Bitmap Index Scan using cancellations_placed
---      Aggregate
---        Sort
---          Nested Loop Inner
---            Hash Join Anti
---              Hash Join Inner
---                Seq Scan on refund_items
---                Hash
---                  Bitmap Heap Scan on refunds
---                    Bitmap Index Scan using refunds_refunded
---              Hash
---                Seq Scan on cancellations
---            Limit
---              Index Only Scan on order_items using order_items_pkey
+--   Aggregate
+--     Append
+--       Aggregate
+--         Seq Scan on sold_products (InitPlan)
+--         Sort
+--           Hash Join Anti
+--             Index Scan using order_items_sold on order_items
+--             Hash
+--               Seq Scan on cancellations
+--       Aggregate
+--         Sort
+--           Hash Join Inner
+--             Nested Loop Inner
+--               Hash Join Anti
+--                 Hash Join Inner
+--                   Seq Scan on refund_items
+--                   Hash
+--                     Seq Scan on refunds
+--                 Hash
+--                   Seq Scan on cancellations
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--             Hash
+--               Seq Scan on sold_products
