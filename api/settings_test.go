@@ -117,7 +117,7 @@ func TestPagesAreCountedAmongWhatIsInFlight(t *testing.T) {
 		if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s = %d, want 503 with Retry-After", path, got.StatusCode)
 		}
-		checkErrorPage(t, got, "We are busy")
+		checkErrorPage(t, got, "Temporarily unavailable")
 		if line := a.lastLine(t); !strings.Contains(line.Error, "in flight") {
 			t.Errorf("%s is logged as %+v, want the cause", path, line)
 		}
@@ -141,7 +141,7 @@ func TestAPanicInAPageIsAnAnswer(t *testing.T) {
 	if got.StatusCode != 500 {
 		t.Errorf("= %d, want 500", got.StatusCode)
 	}
-	checkErrorPage(t, got, "Something went wrong on our side")
+	checkErrorPage(t, got, "Something went wrong")
 	if line := a.lastLine(t); line.Level != "ERROR" || !strings.Contains(line.Error, "nil pointer") {
 		t.Errorf("logged as %+v", line)
 	}

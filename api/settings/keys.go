@@ -16,59 +16,59 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// keyCreation bounds how fast keys of a tenant are made.
+// keyCreation limits how fast a tenant creates keys.
 var keyCreation = ratelimit.Refill{Burst: 20, Every: 30 * time.Second}
 
-// choice is one way to fill in a field, with a sentence about it.
-type choice struct{ Value, Label, Says string }
+// option is one value of a field, with a label and a sentence about it.
+type option struct{ Value, Label, Description string }
 
 var (
-	presets = []choice{
-		{"read-only", "Read only", "Reads products, reports, orders and customers; changes nothing."},
-		{"reporting", "Reporting", "Reads reports and orders, for dashboards and accountants."},
-		{"catalog", "Catalog", "Reads and changes products and stock."},
-		{"full", "Full access", "Everything that a key can do."},
-		{"", "Only what is ticked below", "Nothing else."},
+	presets = []option{
+		{"read-only", "Read only", "Read products, reports, orders and customers."},
+		{"reporting", "Reporting", "Read reports and orders, for example for a dashboard or an accountant."},
+		{"catalog", "Catalog", "Read and change products and stock."},
+		{"full", "Full access", "Everything an API key can do."},
+		{"", "Custom", "Only the permissions that you select below."},
 	}
-	permissions = []choice{
-		{"products:read", "products:read", "Reads products, categories, sellers, warehouses and the stock ledger."},
-		{"products:write", "products:write", "Creates, changes and deletes them."},
-		{"inventory:write", "inventory:write", "Adjusts stock."},
-		{"orders:read", "orders:read", "Reads orders and channels."},
-		{"orders:write", "orders:write", "Sends orders, refunds and cancellations."},
-		{"reports:read", "reports:read", "Reads and exports every report."},
-		{"customers:read", "customers:read", "Sees names and e-mails of customers in orders and reports."},
+	permissions = []option{
+		{"products:read", "products:read", "Read products, categories, sellers, warehouses and stock adjustments."},
+		{"products:write", "products:write", "Create, change and delete products, categories, sellers and warehouses."},
+		{"inventory:write", "inventory:write", "Adjust stock."},
+		{"orders:read", "orders:read", "Read orders and channels."},
+		{"orders:write", "orders:write", "Create, cancel and refund orders, and manage channels."},
+		{"reports:read", "reports:read", "Read and export all reports."},
+		{"customers:read", "customers:read", "Include names and e-mail addresses of customers in orders and reports."},
 	}
-	lifetimes = []choice{{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}}
-	overlaps  = []choice{
-		{"0", "None: it stops at once", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
+	lifetimes = []option{{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}}
+	overlaps  = []option{
+		{"0", "Revoke it immediately", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	}
 )
 
-// keyRow is a key in the list.
+// keyRow is a row of the list of keys.
 type keyRow struct {
 	keys.Key
-	By     string // who made it
-	Status string // live, rolled, expired or revoked
+	Creator string
+	Status  string // live, rolled, expired or revoked
 }
 
-// Live says whether the key still opens anything.
+// Live reports whether the API accepts the key.
 func (k keyRow) Live() bool { return k.Status == "live" || k.Status == "rolled" }
 
-func (p *Pages) listKeys(w http.ResponseWriter, r *http.Request, v visit) error {
-	rows, err := p.keyRows(r, v)
+func (p *Pages) listKeys(w http.ResponseWriter, r *http.Request, u user) error {
+	rows, err := p.keyRows(r, u)
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "keys", v, rows)
+	return p.show(w, http.StatusOK, "keys", u, rows)
 }
 
-func (p *Pages) keyRows(r *http.Request, v visit) ([]keyRow, error) {
-	all, err := p.Keys.List(r.Context(), v.Tenant.ID)
+func (p *Pages) keyRows(r *http.Request, u user) ([]keyRow, error) {
+	all, err := p.Keys.List(r.Context(), u.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
-	members, err := p.People.Members(r.Context(), v.Tenant.ID, p.by(r, v))
+	members, err := p.People.Members(r.Context(), u.Tenant.ID, p.by(r, u))
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func (p *Pages) keyRows(r *http.Request, v visit) ([]keyRow, error) {
 	}
 	rows := make([]keyRow, len(all))
 	for i, k := range all {
-		rows[i] = keyRow{k, "operator", status(k)}
+		rows[i] = keyRow{Key: k, Creator: "operator", Status: status(k)}
 		if k.CreatedBy != nil {
-			rows[i].By = "a former member"
+			rows[i].Creator = "former member"
 			if email := emails[*k.CreatedBy]; email != "" {
-				rows[i].By = email
+				rows[i].Creator = email
 			}
 		}
 	}
@@ -101,141 +101,154 @@ func status(k keys.Key) string {
 	return "live"
 }
 
-// newKeyPage is the form of a new key, as it was filled in.
+// newKeyPage is the form that creates a key, as the user filled it in.
 type newKeyPage struct {
 	Name, Preset, Lifetime string
-	Ticked                 map[string]bool
-	Request                string // makes the form good for one key
-	Again                  again
-	Faults                 faults
-	Presets, Permissions   []choice
-	Lifetimes              []choice
+	Selected               map[string]bool
+	Request                string // makes the form create at most one key
+	Prompt                 passwordPrompt
+	Errors                 fieldErrors
+	Presets, Permissions   []option
+	Lifetimes              []option
 }
 
-func newKeyForm(v visit) newKeyPage {
+func newKeyForm(u user) newKeyPage {
 	return newKeyPage{
-		Preset: "read-only", Lifetime: "90", Request: rand.Text(), Again: passwordAgain(v), Faults: faults{},
+		Preset: "read-only", Lifetime: "90", Request: rand.Text(), Prompt: newPasswordPrompt(u), Errors: fieldErrors{},
 		Presets: presets, Permissions: permissions, Lifetimes: lifetimes,
 	}
 }
 
-// ListOpen says whether the single permissions are unfolded.
+// ListOpen reports whether the list of permissions is open.
 func (f newKeyPage) ListOpen() bool {
-	return len(f.Ticked) > 0 || f.Preset == "" || f.Faults["permissions"] != ""
+	return len(f.Selected) > 0 || f.Preset == "" || f.Errors["permissions"] != ""
 }
 
-func (p *Pages) showNewKey(w http.ResponseWriter, _ *http.Request, v visit) error {
-	if v.Tenant.Suspended {
+func (p *Pages) showNewKey(w http.ResponseWriter, _ *http.Request, u user) error {
+	if u.Tenant.Suspended {
 		return keys.ErrSuspended
 	}
-	return p.show(w, http.StatusOK, "key-new", v, newKeyForm(v))
+	return p.show(w, http.StatusOK, "key-new", u, newKeyForm(u))
 }
 
-// madeKey is the one page that ever shows a key.
-type madeKey struct {
+// createdKey is the only page that shows the value of a key.
+type createdKey struct {
 	keys.Key
 	Secret   string
 	BaseURL  string
-	Path     string // of a request that the key may make
+	Path     string // of an example request that the key permits
 	Replaces *keys.Key
-	Overlap  string // for how long it lives on, "" for not at all
+	Overlap  string // how long the replaced key stays active; "" if it was revoked
 }
 
 // requestPattern matches what rand.Text returns.
 var requestPattern = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
-// createKey makes a key and shows it in the answer to this very request: it is
-// stored nowhere, so that neither a reload nor the way back can show it again.
-func (p *Pages) createKey(w http.ResponseWriter, r *http.Request, v visit) error {
-	request := r.PostFormValue("request")
-	if !requestPattern.MatchString(request) {
-		return errForm // no form of ours
+// createKey creates a key and shows it in the response to the form. The value is not
+// stored, so that neither a reload nor the back button can show it again.
+func (p *Pages) createKey(w http.ResponseWriter, r *http.Request, u user) error {
+	form, wanted, err := readNewKey(r, u)
+	if err != nil {
+		return err
 	}
-	form := newKeyForm(v)
-	form.Name, form.Preset, form.Lifetime = r.PostFormValue("name"), r.PostFormValue("preset"), r.PostFormValue("lifetime")
-	form.Ticked = map[string]bool{}
+	if form.Prompt, err = p.confirmPassword(w, r, &u); err != nil {
+		return err
+	}
+	if form.Prompt.Error != "" {
+		form.Errors["password"] = form.Prompt.Error
+	}
+	if len(form.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "key-new", u, form)
+	}
+	if err := p.throttle(r, bucket{"k:" + u.Tenant.Slug, keyCreation}); err != nil {
+		return err
+	}
+	key, secret, err := p.Keys.Create(r.Context(), u.Tenant.ID, p.by(r, u), wanted)
+	if errors.Is(err, keys.ErrRepeated) {
+		return p.show(w, http.StatusConflict, "key-already-created", u, nil)
+	}
+	if form.addErrors(err) {
+		return p.show(w, http.StatusUnprocessableEntity, "key-new", u, form)
+	}
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "key-created", u, p.newCreatedKey(key, secret))
+}
+
+// readNewKey reads the form. The page that it returns contains the errors of the fields.
+func readNewKey(r *http.Request, u user) (newKeyPage, keys.NewKey, error) {
+	form := newKeyForm(u)
+	form.Request = r.PostFormValue("request")
+	if !requestPattern.MatchString(form.Request) {
+		return form, keys.NewKey{}, errForm
+	}
+	form.Name, form.Preset = r.PostFormValue("name"), r.PostFormValue("preset")
+	form.Lifetime = r.PostFormValue("lifetime")
+	form.Selected = map[string]bool{}
 	for _, permission := range r.PostForm["permission"] {
-		form.Ticked[permission] = true
+		form.Selected[permission] = true
 	}
-	form.Request = request // sent again, it is still the same key
-	wanted := keys.NewKey{Name: form.Name, Request: request}
+	wanted := keys.NewKey{Name: form.Name, Request: form.Request}
 	days, err := strconv.ParseInt(form.Lifetime, 10, 16)
 	if err != nil {
-		days = -1 // no choice of ours
+		days = -1 // not one of the options
 	}
 	wanted.Lifetime = time.Duration(days) * 24 * time.Hour
 	wanted.Permissions, err = keys.ParsePermissions(strings.Join(append(r.PostForm["permission"], form.Preset), ","))
-	form.note(err)
-	form.note(wanted.Check())
-	if form.Again, err = p.confirm(w, r, &v); err != nil {
-		return err
-	}
-	if form.Again.Fault != "" {
-		form.Faults["password"] = form.Again.Fault
-	}
-	if len(form.Faults) > 0 {
-		return p.show(w, http.StatusUnprocessableEntity, "key-new", v, form)
-	}
-	if err := p.throttle(r, bucket{"k:" + v.Tenant.Slug, keyCreation}); err != nil {
-		return err
-	}
-	key, secret, err := p.Keys.Create(r.Context(), v.Tenant.ID, p.by(r, v), wanted)
-	if errors.Is(err, keys.ErrRepeated) {
-		return p.show(w, http.StatusConflict, "key-again", v, nil)
-	}
-	if form.note(err) {
-		return p.show(w, http.StatusUnprocessableEntity, "key-new", v, form)
-	}
-	if err != nil {
-		return err
-	}
-	return p.show(w, http.StatusOK, "key-made", v, p.made(key, secret))
+	form.addErrors(err)
+	form.addErrors(wanted.Check())
+	return form, wanted, nil
 }
 
-func (p *Pages) made(key keys.Key, secret keys.Secret) madeKey {
-	m := madeKey{Key: key, Secret: secret.Reveal(), BaseURL: strings.TrimSuffix(p.BaseURL.String(), "/"), Path: "/api/me"}
+func (p *Pages) newCreatedKey(key keys.Key, secret keys.Secret) createdKey {
+	created := createdKey{
+		Key: key, Secret: secret.Reveal(), Path: "/api/me",
+		BaseURL: strings.TrimSuffix(p.BaseURL.String(), "/"),
+	}
 	switch {
 	case key.Permissions.Allow(keys.ProductsRead):
-		m.Path = "/api/products?per_page=3"
+		created.Path = "/api/products?per_page=3"
 	case key.Permissions.Allow(keys.ReportsRead):
-		m.Path = "/api/reports/channels"
+		created.Path = "/api/reports/channels"
 	case key.Permissions.Allow(keys.OrdersRead):
-		m.Path = "/api/orders?per_page=3"
+		created.Path = "/api/orders?per_page=3"
 	}
-	return m
+	return created
 }
 
-// note puts faults of the fields into the form, in words for who fills it in, and
-// says whether there were any.
-func (f *newKeyPage) note(err error) bool {
+const tooManyKeys = "This account already has 50 live keys. Revoke a key first"
+
+// addErrors adds the validation errors of the fields. It reports whether err is one.
+func (f *newKeyPage) addErrors(err error) bool {
 	if errors.Is(err, keys.ErrTooMany) {
-		f.Faults[""] = "There are 50 live keys already: revoke one first."
+		f.Errors[""] = tooManyKeys + "."
 		return true
 	}
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	if messages := invalid["name"]; messages != nil {
-		f.Faults["name"] = "The name " + messages[0] + "."
+		f.Errors["name"] = "The name " + messages[0] + "."
 	}
 	if invalid["expires"] != nil {
-		f.Faults["lifetime"] = "Choose one of these times."
+		f.Errors["lifetime"] = "Select one of the options."
 	}
 	switch {
 	case invalid["permissions"] == nil:
-	case f.Preset == "" && len(f.Ticked) == 0:
-		f.Faults["permissions"] = "Tick at least one permission."
+	case f.Preset == "" && len(f.Selected) == 0:
+		f.Errors["permissions"] = "Select at least one permission."
 	default:
-		f.Faults["permissions"] = "Choose among these permissions."
+		f.Errors["permissions"] = "Select one of the listed permissions."
 	}
 	return isInvalid
 }
 
-// key finds the key of the address. It returns tenancy.ErrNotFound.
-func (p *Pages) key(r *http.Request, v visit) (keyRow, error) {
+// key returns the key whose id is in the URL, or tenancy.ErrNotFound.
+func (p *Pages) key(r *http.Request, u user) (keyRow, error) {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil {
 		return keyRow{}, tenancy.ErrNotFound
 	}
-	rows, err := p.keyRows(r, v)
+	rows, err := p.keyRows(r, u)
 	if err != nil {
 		return keyRow{}, err
 	}
@@ -249,103 +262,106 @@ func (p *Pages) key(r *http.Request, v visit) (keyRow, error) {
 
 type rollPage struct {
 	Key      keyRow
-	Overlaps []choice
-	Overlap  string // as it was filled in
-	Again    again
-	Faults   faults
+	Overlaps []option
+	Overlap  string // as the user selected it
+	Prompt   passwordPrompt
+	Errors   fieldErrors
 }
 
-func (p *Pages) showRoll(w http.ResponseWriter, r *http.Request, v visit) error {
-	key, err := p.key(r, v)
+func (p *Pages) showRoll(w http.ResponseWriter, r *http.Request, u user) error {
+	key, err := p.key(r, u)
 	if err != nil {
 		return err
 	}
 	switch {
 	case key.Status != "live":
-		return p.show(w, http.StatusConflict, "key-ended", v, key)
-	case v.Tenant.Suspended:
+		return p.show(w, http.StatusConflict, "key-inactive", u, key)
+	case u.Tenant.Suspended:
 		return keys.ErrSuspended
 	}
-	return p.show(w, http.StatusOK, "key-roll", v, rollPage{Key: key, Overlaps: overlaps, Overlap: "24", Again: passwordAgain(v)})
+	return p.show(w, http.StatusOK, "key-roll", u, rollPage{
+		Key: key, Overlaps: overlaps, Overlap: "24", Prompt: newPasswordPrompt(u),
+	})
 }
 
-// rollKey makes a key's successor and shows it, like createKey.
-func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, v visit) error {
-	key, err := p.key(r, v)
+// rollKey replaces a key and shows the new one, like createKey.
+func (p *Pages) rollKey(w http.ResponseWriter, r *http.Request, u user) error {
+	key, err := p.key(r, u)
 	if err != nil {
 		return err
 	}
-	page := rollPage{Key: key, Overlaps: overlaps, Overlap: r.PostFormValue("overlap"), Faults: faults{}}
-	if page.Again, err = p.confirm(w, r, &v); err != nil {
+	page := rollPage{Key: key, Overlaps: overlaps, Overlap: r.PostFormValue("overlap"), Errors: fieldErrors{}}
+	if page.Prompt, err = p.confirmPassword(w, r, &u); err != nil {
 		return err
 	}
-	if page.Again.Fault != "" {
-		page.Faults["password"] = page.Again.Fault
-		return p.show(w, http.StatusUnprocessableEntity, "key-roll", v, page)
+	if page.Prompt.Error != "" {
+		page.Errors["password"] = page.Prompt.Error
+		return p.show(w, http.StatusUnprocessableEntity, "key-roll", u, page)
 	}
-	if err := p.throttle(r, bucket{"k:" + v.Tenant.Slug, keyCreation}); err != nil {
+	if err := p.throttle(r, bucket{"k:" + u.Tenant.Slug, keyCreation}); err != nil {
 		return err
 	}
 	hours, err := strconv.ParseInt(page.Overlap, 10, 16)
 	if err != nil {
-		hours = -1 // no choice of ours
+		hours = -1 // not one of the options
 	}
-	successor, secret, err := p.Keys.Roll(r.Context(), v.Tenant.ID, p.by(r, v), key.ID, time.Duration(hours)*time.Hour)
+	overlap := time.Duration(hours) * time.Hour
+	successor, secret, err := p.Keys.Roll(r.Context(), u.Tenant.ID, p.by(r, u), key.ID, overlap)
 	_, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, keys.ErrEnded):
-		return p.showEnded(w, r, v)
+		return p.showInactive(w, r, u)
 	case errors.Is(err, keys.ErrTooMany):
-		page.Faults[""] = "There are 50 live keys already: revoke one first, or let the old key stop at once."
+		page.Errors[""] = tooManyKeys + ", or revoke the old key immediately."
 	case isInvalid:
-		page.Faults["overlap"] = "Choose one of these times."
+		page.Errors["overlap"] = "Select one of the options."
 	case err != nil:
 		return err
 	default:
-		made := p.made(successor, secret)
-		made.Replaces = &key.Key
+		created := p.newCreatedKey(successor, secret)
+		created.Replaces = &key.Key
 		for _, o := range overlaps {
 			if o.Value == page.Overlap && hours > 0 {
-				made.Overlap = o.Label
+				created.Overlap = o.Label
 			}
 		}
-		return p.show(w, http.StatusOK, "key-made", v, made)
+		return p.show(w, http.StatusOK, "key-created", u, created)
 	}
-	return p.show(w, http.StatusUnprocessableEntity, "key-roll", v, page)
+	return p.show(w, http.StatusUnprocessableEntity, "key-roll", u, page)
 }
 
-// showEnded says why the key of the address was not rolled. It is read anew: what
-// ended it may have come since, such as the same form, sent by a double click.
-func (p *Pages) showEnded(w http.ResponseWriter, r *http.Request, v visit) error {
-	key, err := p.key(r, v)
+// showInactive shows why a key cannot be rolled. It reads the key again, because another
+// request may have rolled it, for example after a double click.
+func (p *Pages) showInactive(w http.ResponseWriter, r *http.Request, u user) error {
+	key, err := p.key(r, u)
 	switch {
 	case err != nil:
 		return err
 	case key.ReplacedBy != nil:
-		return p.show(w, http.StatusConflict, "key-again", v, nil)
+		return p.show(w, http.StatusConflict, "key-already-created", u, nil)
 	}
-	return p.show(w, http.StatusConflict, "key-ended", v, key)
+	return p.show(w, http.StatusConflict, "key-inactive", u, key)
 }
 
-func (p *Pages) showRevoke(w http.ResponseWriter, r *http.Request, v visit) error {
-	key, err := p.key(r, v)
+func (p *Pages) showRevoke(w http.ResponseWriter, r *http.Request, u user) error {
+	key, err := p.key(r, u)
 	if err != nil {
 		return err
 	}
 	if !key.Live() {
-		return p.show(w, http.StatusConflict, "key-ended", v, key)
+		return p.show(w, http.StatusConflict, "key-inactive", u, key)
 	}
-	return p.show(w, http.StatusOK, "key-revoke", v, key)
+	return p.show(w, http.StatusOK, "key-revoke", u, key)
 }
 
-func (p *Pages) revokeKey(w http.ResponseWriter, r *http.Request, v visit) error {
-	key, err := p.key(r, v)
+func (p *Pages) revokeKey(w http.ResponseWriter, r *http.Request, u user) error {
+	key, err := p.key(r, u)
 	if err != nil {
 		return err
 	}
-	if err := p.Keys.Revoke(r.Context(), v.Tenant.ID, p.by(r, v), key.ID); err != nil {
+	if err := p.Keys.Revoke(r.Context(), u.Tenant.ID, p.by(r, u), key.ID); err != nil {
 		return err
 	}
-	http.Redirect(w, r, "/settings/t/"+v.Tenant.Slug+"/keys", http.StatusSeeOther)
+	redirect(w, r, u.path("/keys"))
 	return nil
 }

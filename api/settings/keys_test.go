@@ -120,13 +120,13 @@ func TestTheFormOfANewKeyNamesItsFaults(t *testing.T) {
 		"a name with a NUL":    {func(f url.Values) { f.Set("name", "a\x00") }, "The name must not contain control characters."},
 		"a name of no UTF-8":   {func(f url.Values) { f.Set("name", "a\xff") }, "The name must be valid UTF-8."},
 		"a name that deceives": {func(f url.Values) { f.Set("name", "llit\u202e") }, "The name must not contain the invisible character U"},
-		"no permission":        {func(f url.Values) { f.Set("preset", "") }, "Tick at least one permission."},
-		"an unknown one":       {func(f url.Values) { f["permission"] = []string{"root"} }, "Choose among these permissions."},
-		"an unknown preset":    {func(f url.Values) { f.Set("preset", "root") }, "Choose among these permissions."},
-		"another lifetime":     {func(f url.Values) { f.Set("lifetime", "31") }, "Choose one of these times."},
-		"no lifetime":          {func(f url.Values) { f.Set("lifetime", "") }, "Choose one of these times."},
-		"an endless lifetime":  {func(f url.Values) { f.Set("lifetime", "999999999999999999") }, "Choose one of these times."},
-		"a lifetime of before": {func(f url.Values) { f.Set("lifetime", "-30") }, "Choose one of these times."},
+		"no permission":        {func(f url.Values) { f.Set("preset", "") }, "Select at least one permission."},
+		"an unknown one":       {func(f url.Values) { f["permission"] = []string{"root"} }, "Select one of the listed permissions."},
+		"an unknown preset":    {func(f url.Values) { f.Set("preset", "root") }, "Select one of the listed permissions."},
+		"another lifetime":     {func(f url.Values) { f.Set("lifetime", "31") }, "Select one of the options."},
+		"no lifetime":          {func(f url.Values) { f.Set("lifetime", "") }, "Select one of the options."},
+		"an endless lifetime":  {func(f url.Values) { f.Set("lifetime", "999999999999999999") }, "Select one of the options."},
+		"a lifetime of before": {func(f url.Values) { f.Set("lifetime", "-30") }, "Select one of the options."},
 	} {
 		t.Log(what) // shown with a failure
 		send(c.change, http.StatusUnprocessableEntity, c.fault)
@@ -155,14 +155,14 @@ func TestEveryFaultIsTiedToItsField(t *testing.T) {
 		{call{path: s.path("/keys"), cookie: recent, form: url.Values{"request": {rand.Text()}, "preset": {"full"}, "lifetime": {"90"}}}, []string{"name"}},
 		{call{path: roll, cookie: old, form: url.Values{"overlap": {"24"}}}, []string{"password"}},
 		{call{path: roll, cookie: recent, form: url.Values{"overlap": {"5"}}}, []string{"overlap"}},
-		{call{path: "/settings/password", cookie: recent, form: url.Values{"before": {password}, "after": {"short"}, "again": {"other"}}}, []string{"after", "again"}},
+		{call{path: "/settings/password", cookie: recent, form: url.Values{"current": {password}, "new": {"short"}, "confirm": {"other"}}}, []string{"new", "confirm"}},
 		{call{path: s.path("/members"), cookie: old, form: url.Values{"email": {"nobody"}, "role": {"king"}, "request": {rand.Text()}}}, []string{"password"}},
 		{call{path: s.path("/members"), cookie: recent, form: url.Values{"email": {"nobody"}, "role": {"king"}, "request": {rand.Text()}}}, []string{"email", "role"}},
 		{call{path: member + "/role", cookie: recent, form: url.Values{"role": {"king"}}}, []string{"role"}},
 		{call{path: member + "/role", cookie: old, form: url.Values{"role": {"admin"}}}, []string{"password-role"}},
 		{call{path: member + "/reset", cookie: old, form: url.Values{"request": {rand.Text()}}}, []string{"password-reset"}},
 		{call{path: member + "/remove", cookie: old, form: url.Values{"password": {"wrong"}}}, []string{"password-remove"}},
-		{call{path: "/settings/password", cookie: recent, form: url.Values{"before": {"wrong"}, "after": {password}, "again": {password}}}, []string{"before"}},
+		{call{path: "/settings/password", cookie: recent, form: url.Values{"current": {"wrong"}, "new": {password}, "confirm": {password}}}, []string{"current"}},
 	} {
 		got := s.try(t, test.call, http.StatusUnprocessableEntity)
 		var linked []string
@@ -174,10 +174,10 @@ func TestEveryFaultIsTiedToItsField(t *testing.T) {
 		}
 		for _, field := range test.fields {
 			control := regexp.MustCompile(`<(input|select)[^>]* id="` + field + `"[^>]*>`).FindString(got.body)
-			if !strings.Contains(control, ` aria-invalid="true"`) || !regexp.MustCompile(` aria-describedby="[^"]*\b`+field+`-fault"`).MatchString(control) {
+			if !strings.Contains(control, ` aria-invalid="true"`) || !regexp.MustCompile(` aria-describedby="[^"]*\b`+field+`-error"`).MatchString(control) {
 				t.Errorf("%s: %q does not name its fault", test.path, control)
 			}
-			if strings.Count(got.body, ` id="`+field+`-fault"`) != 1 || strings.Count(got.body, ` id="`+field+`"`) != 1 {
+			if strings.Count(got.body, ` id="`+field+`-error"`) != 1 || strings.Count(got.body, ` id="`+field+`"`) != 1 {
 				t.Errorf("%s: the field %s and its fault are not there once each: %s", test.path, field, got.body)
 			}
 		}
@@ -214,16 +214,16 @@ func TestAKeyThatHasEndedIsNotOffered(t *testing.T) {
 	path := func(id int64, act string) string { return s.path(fmt.Sprintf("/keys/%d/%s", id, act)) }
 	for id, words := range map[int64]string{revoked.ID: "was revoked on", expired.ID: "expired on"} {
 		for _, act := range []string{"roll", "revoke"} {
-			got := s.try(t, call{path: path(id, act), cookie: admin}, http.StatusConflict, "has ended already", words)
+			got := s.try(t, call{path: path(id, act), cookie: admin}, http.StatusConflict, "is no longer active", words)
 			if strings.Contains(got.body, `<form method="post">`) {
 				t.Errorf("%s is offered all the same: %s", act, got.body)
 			}
 		}
-		s.try(t, call{path: path(id, "roll"), cookie: admin, form: url.Values{"overlap": {"0"}}}, http.StatusConflict, "has ended already", words)
+		s.try(t, call{path: path(id, "roll"), cookie: admin, form: url.Values{"overlap": {"0"}}}, http.StatusConflict, "is no longer active", words)
 	}
-	s.try(t, call{path: path(rolled.ID, "roll"), cookie: admin}, http.StatusConflict, "was rolled already", "works until")
+	s.try(t, call{path: path(rolled.ID, "roll"), cookie: admin}, http.StatusConflict, "was already rolled", "works until")
 	s.try(t, call{path: path(rolled.ID, "roll"), cookie: admin, form: url.Values{"overlap": {"0"}}}, http.StatusConflict, "This key was already created")
-	s.try(t, call{path: path(rolled.ID, "revoke"), cookie: admin}, http.StatusOK, "will stop working")
+	s.try(t, call{path: path(rolled.ID, "revoke"), cookie: admin}, http.StatusOK, "lose access")
 }
 
 func TestRollAndRevoke(t *testing.T) {
@@ -241,21 +241,21 @@ func TestRollAndRevoke(t *testing.T) {
 	roll.path = s.path(fmt.Sprintf("/keys/%d/roll", fresh.ID))
 	for _, overlap := range []string{"", "2", "-1", "soon", "999999999999999999"} {
 		roll.form = url.Values{"overlap": {overlap}}
-		s.try(t, roll, http.StatusUnprocessableEntity, "Choose one of these times.")
+		s.try(t, roll, http.StatusUnprocessableEntity, "Select one of the options.")
 	}
 	for _, o := range overlaps {
 		roll.path, roll.form = s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "o").ID)), url.Values{"overlap": {o.Value}}
 		s.try(t, roll, http.StatusOK)
 	}
 	revoke := s.path(fmt.Sprintf("/keys/%d/revoke", fresh.ID))
-	s.try(t, call{path: revoke, cookie: admin}, http.StatusOK, "Scanner", "will stop working", "products:read")
+	s.try(t, call{path: revoke, cookie: admin}, http.StatusOK, "Scanner", "lose access", "products:read")
 	for range 2 {
 		s.try(t, call{path: revoke, cookie: admin, form: url.Values{}}, http.StatusSeeOther, s.path("/keys"))
 	}
 	if _, total, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "key.revoke", 1, 9); total != 1 || err != nil {
 		t.Errorf("key.revoke was logged %d times, %v, want once", total, err)
 	}
-	s.try(t, call{path: s.path("/keys"), cookie: admin}, http.StatusOK, "live", "rolled", "revoked", "operator", s.email("admin"))
+	s.try(t, call{path: s.path("/keys"), cookie: admin}, http.StatusOK, "Live", "Rolled", "Revoked", "operator", s.email("admin"))
 }
 
 // Two clicks on Roll are two forms at once: the second is told of the first.

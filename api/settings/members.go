@@ -16,121 +16,130 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// roles are what a member can be.
-var roles = []choice{
-	{"viewer", "Viewer", "Sees keys, members and the account."},
-	{"admin", "Admin", "Makes, rolls and revokes keys, and reads the audit log."},
-	{"owner", "Owner", "Everything, members included."},
+var roles = []option{
+	{"viewer", "Viewer", "View keys, members and the account."},
+	{"admin", "Admin", "Also generate, roll and revoke keys, and read the audit log."},
+	{"owner", "Owner", "Full access, including managing members."},
 }
 
-// linkCreation bounds how fast a member makes links.
+// inviteFields are the names of the fields of an invitation in error messages.
+var inviteFields = map[string]string{"email": "The e-mail address", "role": "The role"}
+
+// linkCreation limits how fast a user creates links.
 var linkCreation = ratelimit.Refill{Burst: 10, Every: time.Minute}
 
 type membersPage struct {
 	Members     []people.Member
-	Links       []people.PendingLink // for an owner
-	Roles       []choice
-	Email, Role string // of the invitation, as it was filled in
-	Request     string // makes the form good for one link
-	Again       again
-	Faults      faults
+	Links       []people.PendingLink // only for owners
+	Roles       []option
+	Email, Role string // of the invitation, as the user filled it in
+	Request     string // makes the form create at most one link
+	Prompt      passwordPrompt
+	Errors      fieldErrors
 }
 
-func (p *Pages) listMembers(w http.ResponseWriter, r *http.Request, v visit) error {
-	return p.showMembers(w, r, v, http.StatusOK, membersPage{Role: "viewer", Request: rand.Text(), Again: passwordAgain(v)})
+func (p *Pages) listMembers(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.showMembers(w, r, u, http.StatusOK, membersPage{
+		Role: "viewer", Request: rand.Text(), Prompt: newPasswordPrompt(u),
+	})
 }
 
-func (p *Pages) showMembers(w http.ResponseWriter, r *http.Request, v visit, status int, page membersPage) (err error) {
-	if page.Members, err = p.People.Members(r.Context(), v.Tenant.ID, p.by(r, v)); err != nil {
+func (p *Pages) showMembers(w http.ResponseWriter, r *http.Request, u user, status int, page membersPage) (err error) {
+	if page.Members, err = p.People.Members(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 		return err
 	}
-	if v.may(owner) {
-		if page.Links, err = p.People.Links(r.Context(), v.Tenant.ID, p.by(r, v)); err != nil {
+	if u.may(owner) {
+		if page.Links, err = p.People.Links(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 			return err
 		}
 	}
 	page.Roles = roles
-	return p.show(w, status, "members", v, page)
+	return p.show(w, status, "members", u, page)
 }
 
-// madeLink is the one page that shows a link.
-type madeLink struct {
+// createdLink is the only page that shows a link.
+type createdLink struct {
 	Email, Purpose, URL string
 }
 
-// inviteMember makes a link and shows it in the answer to this very request.
-func (p *Pages) inviteMember(w http.ResponseWriter, r *http.Request, v visit) error {
-	page := membersPage{Email: r.PostFormValue("email"), Role: r.PostFormValue("role"), Request: r.PostFormValue("request"), Faults: faults{}}
+// inviteMember creates an invitation and shows its link in the response to the form.
+func (p *Pages) inviteMember(w http.ResponseWriter, r *http.Request, u user) error {
+	page := membersPage{
+		Email: r.PostFormValue("email"), Role: r.PostFormValue("role"), Request: r.PostFormValue("request"),
+		Errors: fieldErrors{},
+	}
 	if !requestPattern.MatchString(page.Request) {
-		return errForm // no form of ours
+		return errForm
 	}
 	var err error
-	if page.Again, err = p.confirm(w, r, &v); err != nil {
+	if page.Prompt, err = p.confirmPassword(w, r, &u); err != nil {
 		return err
 	}
-	if page.Again.Fault != "" {
-		page.Faults["password"] = page.Again.Fault
-		return p.showMembers(w, r, v, http.StatusUnprocessableEntity, page)
+	if page.Prompt.Error != "" {
+		page.Errors["password"] = page.Prompt.Error
+		return p.showMembers(w, r, u, http.StatusUnprocessableEntity, page)
 	}
-	if err := p.throttleLinks(r, v); err != nil {
+	if err := p.throttleLinks(r, u); err != nil {
 		return err
 	}
-	token, err := p.People.Invite(r.Context(), v.Tenant.ID, p.by(r, v), page.Request, page.Email, people.Role(page.Role))
+	token, err := p.People.Invite(r.Context(), u.Tenant.ID, p.by(r, u), page.Request, page.Email, people.Role(page.Role))
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, people.ErrRepeated):
-		return p.show(w, http.StatusConflict, "link-again", v, nil)
+		return p.show(w, http.StatusConflict, "link-already-created", u, nil)
 	case errors.Is(err, tenancy.ErrConflict):
-		page.Faults["email"] = "This person is a member already."
+		page.Errors["email"] = "This person is already a member."
 	case isInvalid:
 		for field, messages := range invalid {
-			page.Faults[field] = "This " + messages[0] + "."
+			page.Errors[field] = inviteFields[field] + " " + messages[0] + "."
 		}
 	case err != nil:
 		return err
 	default:
-		return p.show(w, http.StatusOK, "link-made", v, madeLink{people.Account(page.Email), "invitation", LinkURL(p.BaseURL, token)})
+		return p.show(w, http.StatusOK, "link-created", u, createdLink{
+			people.Account(page.Email), "invitation", LinkURL(p.BaseURL, token),
+		})
 	}
-	return p.showMembers(w, r, v, http.StatusUnprocessableEntity, page)
+	return p.showMembers(w, r, u, http.StatusUnprocessableEntity, page)
 }
 
-func (p *Pages) throttleLinks(r *http.Request, v visit) error {
-	return p.throttle(r, bucket{"l:" + v.Email, linkCreation})
+func (p *Pages) throttleLinks(r *http.Request, u user) error {
+	return p.throttle(r, bucket{"l:" + u.Email, linkCreation})
 }
 
-// revokeLink ends a link that nobody has used yet.
-func (p *Pages) revokeLink(w http.ResponseWriter, r *http.Request, v visit) error {
+// revokeLink revokes a link that was not used yet.
+func (p *Pages) revokeLink(w http.ResponseWriter, r *http.Request, u user) error {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil {
 		return tenancy.ErrNotFound
 	}
-	if err := p.People.EndLink(r.Context(), v.Tenant.ID, p.by(r, v), id); err != nil {
+	if err := p.People.EndLink(r.Context(), u.Tenant.ID, p.by(r, u), id); err != nil {
 		return err
 	}
-	http.Redirect(w, r, "/settings/t/"+v.Tenant.Slug+"/members", http.StatusSeeOther)
+	redirect(w, r, u.path("/members"))
 	return nil
 }
 
-// LinkURL is where a browser opens a one-time link.
+// LinkURL returns the URL of a one-time link.
 func LinkURL(base *url.URL, token people.Token) string {
 	return base.JoinPath("settings", "link", token.Reveal()).String()
 }
 
 type memberPage struct {
 	people.Member
-	Chosen  string // role, as the form was filled in
-	Roles   []choice
-	Request string // makes the form of a reset good for one link
-	Again   again
-	Faults  faults
+	Selected string // role
+	Roles    []option
+	Request  string // makes the reset form create at most one link
+	Prompt   passwordPrompt
+	Errors   fieldErrors
 }
 
-func (p *Pages) member(r *http.Request, v visit) (people.Member, error) {
+func (p *Pages) member(r *http.Request, u user) (people.Member, error) {
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil {
 		return people.Member{}, tenancy.ErrNotFound
 	}
-	members, err := p.People.Members(r.Context(), v.Tenant.ID, p.by(r, v))
+	members, err := p.People.Members(r.Context(), u.Tenant.ID, p.by(r, u))
 	if err != nil {
 		return people.Member{}, err
 	}
@@ -142,114 +151,117 @@ func (p *Pages) member(r *http.Request, v visit) (people.Member, error) {
 	return people.Member{}, tenancy.ErrNotFound
 }
 
-func (p *Pages) showMember(w http.ResponseWriter, r *http.Request, v visit) error {
-	m, err := p.member(r, v)
+func (p *Pages) showMember(w http.ResponseWriter, r *http.Request, u user) error {
+	m, err := p.member(r, u)
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "member", v, newMemberPage(m, v))
+	return p.show(w, http.StatusOK, "member", u, newMemberPage(m, u))
 }
 
-func newMemberPage(m people.Member, v visit) memberPage {
-	return memberPage{Member: m, Chosen: string(m.Role), Roles: roles, Request: rand.Text(), Again: passwordAgain(v), Faults: faults{}}
-}
-
-// confirmIn is confirm for one of the page's forms. It says whether to go on.
-func (p *Pages) confirmIn(w http.ResponseWriter, r *http.Request, v *visit, page *memberPage, form string) (goOn bool, err error) {
-	if page.Again, err = p.confirm(w, r, v); err != nil {
-		return false, err
+func newMemberPage(m people.Member, u user) memberPage {
+	return memberPage{
+		Member: m, Selected: string(m.Role), Roles: roles, Request: rand.Text(),
+		Prompt: newPasswordPrompt(u), Errors: fieldErrors{},
 	}
-	page.Again.Form = form
-	if page.Again.Fault != "" {
-		page.Faults[page.Again.ID()] = page.Again.Fault
-	}
-	return page.Again.Fault == "", nil
 }
 
-func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, v visit) error {
-	return p.changeMember(w, r, v, "role", func(m people.Member, by tenancy.Actor) error {
-		return p.People.ChangeRole(r.Context(), v.Tenant.ID, by, m.UserID, people.Role(r.PostFormValue("role")))
-	})
-}
-
-func (p *Pages) removeMember(w http.ResponseWriter, r *http.Request, v visit) error {
-	return p.changeMember(w, r, v, "remove", func(m people.Member, by tenancy.Actor) error {
-		return p.People.Remove(r.Context(), v.Tenant.ID, by, m.UserID)
-	})
-}
-
-// changeMember does something to the member of the address and goes back to the
-// list, or says on the member's page why not.
-func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, v visit, form string, change func(people.Member, tenancy.Actor) error) error {
-	m, err := p.member(r, v)
-	if err != nil {
+// confirmPasswordIn is confirmPassword for one of several forms of a page. It adds the
+// error to the page.
+func (p *Pages) confirmPasswordIn(w http.ResponseWriter, r *http.Request, u *user, page *memberPage,
+	form string) (err error) {
+	if page.Prompt, err = p.confirmPassword(w, r, u); err != nil {
 		return err
 	}
-	page := newMemberPage(m, v)
-	page.Chosen = cmp.Or(r.PostFormValue("role"), page.Chosen)
-	goOn, err := p.confirmIn(w, r, &v, &page, form)
-	if err != nil {
-		return err
+	page.Prompt.Form = form
+	if page.Prompt.Error != "" {
+		page.Errors[page.Prompt.ID()] = page.Prompt.Error
 	}
-	if goOn {
-		if err := page.note(change(m, p.by(r, v))); err != nil {
-			return err
-		}
-	}
-	if len(page.Faults) > 0 {
-		return p.show(w, http.StatusUnprocessableEntity, "member", v, page)
-	}
-	http.Redirect(w, r, "/settings/t/"+v.Tenant.Slug+"/members", http.StatusSeeOther)
 	return nil
 }
 
-// note puts into the page what a person can mend about an error, and returns any
-// other.
-func (page *memberPage) note(err error) error {
+func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.changeMember(w, r, u, "role", func(m people.Member, by tenancy.Actor) error {
+		return p.People.ChangeRole(r.Context(), u.Tenant.ID, by, m.UserID, people.Role(r.PostFormValue("role")))
+	})
+}
+
+func (p *Pages) removeMember(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.changeMember(w, r, u, "remove", func(m people.Member, by tenancy.Actor) error {
+		return p.People.Remove(r.Context(), u.Tenant.ID, by, m.UserID)
+	})
+}
+
+// changeMember changes the member whose id is in the URL and redirects to the list, or
+// shows the errors on the member's page.
+func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, u user, form string,
+	change func(people.Member, tenancy.Actor) error) error {
+	m, err := p.member(r, u)
+	if err != nil {
+		return err
+	}
+	page := newMemberPage(m, u)
+	page.Selected = cmp.Or(r.PostFormValue("role"), page.Selected)
+	if err := p.confirmPasswordIn(w, r, &u, &page, form); err != nil {
+		return err
+	}
+	if len(page.Errors) == 0 {
+		if err := page.addErrors(change(m, p.by(r, u))); err != nil {
+			return err
+		}
+	}
+	if len(page.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "member", u, page)
+	}
+	redirect(w, r, u.path("/members"))
+	return nil
+}
+
+// addErrors adds an error that the user can correct to the page. It returns any other error.
+func (page *memberPage) addErrors(err error) error {
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, people.ErrLastOwner):
-		page.Faults[""] = "This is the last owner: make somebody else an owner first."
+		page.Errors[""] = "This is the last owner. Make another member an owner first."
 	case errors.Is(err, people.ErrElsewhere):
-		page.Faults[""] = "This account belongs to other businesses too: only the operator of the service can reset its password."
+		page.Errors[""] = "This person is also a member of other accounts. " +
+			"Only the operator of this service can reset the password."
 	case isInvalid:
-		page.Faults["role"] = "The role " + invalid["role"][0] + "."
+		page.Errors["role"] = "The role " + invalid["role"][0] + "."
 	default:
 		return err
 	}
 	return nil
 }
 
-// resetMember makes a link for another password and shows it in the answer to this
-// very request.
-func (p *Pages) resetMember(w http.ResponseWriter, r *http.Request, v visit) error {
-	m, err := p.member(r, v)
+// resetMember creates a password reset link and shows it in the response to the form.
+func (p *Pages) resetMember(w http.ResponseWriter, r *http.Request, u user) error {
+	m, err := p.member(r, u)
 	if err != nil {
 		return err
 	}
-	page := newMemberPage(m, v)
+	page := newMemberPage(m, u)
 	if page.Request = r.PostFormValue("request"); !requestPattern.MatchString(page.Request) {
-		return errForm // no form of ours
+		return errForm
 	}
-	goOn, err := p.confirmIn(w, r, &v, &page, "reset")
-	if err != nil {
+	if err := p.confirmPasswordIn(w, r, &u, &page, "reset"); err != nil {
 		return err
 	}
-	if !goOn {
-		return p.show(w, http.StatusUnprocessableEntity, "member", v, page)
+	if len(page.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "member", u, page)
 	}
-	if err := p.throttleLinks(r, v); err != nil {
+	if err := p.throttleLinks(r, u); err != nil {
 		return err
 	}
-	token, err := p.People.Reset(r.Context(), v.Tenant.ID, p.by(r, v), page.Request, m.Email)
+	token, err := p.People.Reset(r.Context(), u.Tenant.ID, p.by(r, u), page.Request, m.Email)
 	if errors.Is(err, people.ErrRepeated) {
-		return p.show(w, http.StatusConflict, "link-again", v, nil)
+		return p.show(w, http.StatusConflict, "link-already-created", u, nil)
 	}
-	if err := page.note(err); err != nil {
+	if err := page.addErrors(err); err != nil {
 		return err
 	}
-	if len(page.Faults) > 0 {
-		return p.show(w, http.StatusUnprocessableEntity, "member", v, page)
+	if len(page.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "member", u, page)
 	}
-	return p.show(w, http.StatusOK, "link-made", v, madeLink{m.Email, "reset", LinkURL(p.BaseURL, token)})
+	return p.show(w, http.StatusOK, "link-created", u, createdLink{m.Email, "reset", LinkURL(p.BaseURL, token)})
 }

@@ -40,14 +40,14 @@ func TestAFormMakesOneLink(t *testing.T) {
 		made := s.try(t, c, http.StatusOK, "/settings/link/")
 		_, rest, _ := strings.Cut(made.body, "/settings/link/")
 		for range 2 {
-			if again := s.try(t, c, http.StatusConflict, "This link was already made"); strings.Contains(again.body, "/settings/link/") {
+			if again := s.try(t, c, http.StatusConflict, "This link was already created"); strings.Contains(again.body, "/settings/link/") {
 				t.Errorf("%s shows a link again", c.path)
 			}
 		}
 		s.try(t, call{path: "/settings/link/" + rest[:43]}, http.StatusOK)
 	}
 	if _, total, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "", 1, 9); err != nil || total != 3 {
-		t.Errorf("logged %d acts, %v, want tenant.create and the two", total, err)
+		t.Errorf("logged %d auditFilters, %v, want tenant.create and the two", total, err)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestAnOwnerRevokesALink(t *testing.T) {
 		path, _, _ := strings.Cut(rest, `"`)
 		return s.path("/links/" + path)
 	}
-	page := s.try(t, call{path: s.path("/members"), cookie: owner}, http.StatusOK, "Pending links", "Revoke the link of "+s.email("new"))
+	page := s.try(t, call{path: s.path("/members"), cookie: owner}, http.StatusOK, "Pending links", "Revoke the link for "+s.email("new"))
 	if strings.Contains(page.body, rest[:43]) {
 		t.Error("the list shows a link")
 	}
@@ -81,7 +81,7 @@ func TestAnOwnerRevokesALink(t *testing.T) {
 	s.try(t, call{path: elsewhere, cookie: stranger, form: url.Values{}}, http.StatusNotFound)
 	s.try(t, call{path: link}, http.StatusOK)
 	s.try(t, call{path: revoke(page.body), cookie: owner, form: url.Values{}}, http.StatusSeeOther, s.path("/members"))
-	s.try(t, call{path: link}, http.StatusNotFound, "This link has ended")
+	s.try(t, call{path: link}, http.StatusNotFound, "This link is no longer valid")
 	s.try(t, call{path: revoke(page.body), cookie: owner, form: url.Values{}}, http.StatusNotFound)
 	found, _, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "member.", 1, 1)
 	if err != nil || len(found) != 1 || found[0].Action != "member.invite_revoke" || found[0].Actor != s.email("owner") {
@@ -124,7 +124,7 @@ func TestARoleThatIsLostMeanwhileOpensNothing(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "POST", s.path("/members"), strings.NewReader(s.invitation("new").Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
-	if err := New(s.Options).inviteMember(w, r, visit{session, token}); !errors.Is(err, tenancy.ErrEnded) || w.Body.Len() > 0 {
+	if err := New(s.Options).inviteMember(w, r, user{session, token}); !errors.Is(err, tenancy.ErrEnded) || w.Body.Len() > 0 {
 		t.Errorf("inviteMember = %v, %s, want ErrEnded", err, w.Body)
 	}
 	if s.stored(t) != before {

@@ -11,120 +11,127 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// recent is how long a password that was given counts.
-const recent = 10 * time.Minute
+// recentPassword is how long after entering the password a user may make sensitive
+// changes without entering it again.
+const recentPassword = 10 * time.Minute
 
 type passwordPage struct {
-	Faults faults
+	Errors fieldErrors
 	Done   bool
 }
 
-func (p *Pages) showPassword(w http.ResponseWriter, _ *http.Request, v visit) error {
-	return p.show(w, http.StatusOK, "password", v, passwordPage{})
+func (p *Pages) showPassword(w http.ResponseWriter, _ *http.Request, u user) error {
+	return p.show(w, http.StatusOK, "password", u, passwordPage{})
 }
 
-func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, v visit) error {
-	if err := p.throttleOwnPassword(r, v); err != nil {
+func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, u user) error {
+	if err := p.throttleOwnPassword(r, u); err != nil {
 		return err
 	}
-	before, after := r.PostFormValue("before"), r.PostFormValue("after")
-	page := passwordPage{Faults: faults{}}
-	if fault := people.CheckPassword(after); fault != "" {
-		page.Faults["after"] = "The new password " + fault + "."
+	current, chosen := r.PostFormValue("current"), r.PostFormValue("new")
+	page := passwordPage{Errors: fieldErrors{}}
+	if message := people.CheckPassword(chosen); message != "" {
+		page.Errors["new"] = "The new password " + message + "."
 	}
-	if after != r.PostFormValue("again") {
-		page.Faults["again"] = "Both new passwords must be the same."
+	if chosen != r.PostFormValue("confirm") {
+		page.Errors["confirm"] = "The passwords do not match."
 	}
-	if len(page.Faults) > 0 {
-		return p.show(w, http.StatusUnprocessableEntity, "password", v, page)
+	if len(page.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "password", u, page)
 	}
-	token, err := p.People.ChangePassword(r.Context(), v.token, v.Email, before, after, p.Address(r))
+	token, err := p.People.ChangePassword(r.Context(), u.token, u.Email, current, chosen, p.Address(r))
 	if errors.Is(err, people.ErrWrong) {
-		page.Faults["before"] = "This is not your password."
-		return p.show(w, http.StatusUnprocessableEntity, "password", v, page)
+		page.Errors["current"] = wrongPassword
+		return p.show(w, http.StatusUnprocessableEntity, "password", u, page)
 	}
 	if err != nil {
 		return err
 	}
-	p.remember(w, token)
-	return p.show(w, http.StatusOK, "password", v, passwordPage{Done: true})
+	p.setSession(w, token)
+	return p.show(w, http.StatusOK, "password", u, passwordPage{Done: true})
 }
 
-// again is the part of a form that asks for the password where it was last given
-// too long ago.
-type again struct {
+const wrongPassword = "The password is incorrect."
+
+// passwordPrompt is the field of a form that asks for the user's password.
+type passwordPrompt struct {
 	Needed bool
-	Fault  string
-	Form   string // which of several on the page, "" for the only one
+	Error  string
+	Form   string // which form of the page has the error; "" if the page has one form
 }
 
-// ID is that of its field.
-func (a again) ID() string {
-	if a.Form == "" {
+func newPasswordPrompt(u user) passwordPrompt {
+	return passwordPrompt{Needed: time.Since(u.ConfirmedAt) > recentPassword}
+}
+
+// ID returns the id of the field.
+func (p passwordPrompt) ID() string {
+	if p.Form == "" {
 		return "password"
 	}
-	return "password-" + a.Form
+	return "password-" + p.Form
 }
 
-// Faults are what is wrong with its field.
-func (a again) Faults() faults { return faults{a.ID(): a.Fault} }
+// Errors returns the error of the field.
+func (p passwordPrompt) Errors() fieldErrors { return fieldErrors{p.ID(): p.Error} }
 
-// In is the part as it stands in one of several forms: what is wrong is said in the
-// form that was sent.
-func (a again) In(form string) again {
-	if a.Form != form {
-		a.Form, a.Fault = form, ""
+// In returns the prompt for one of several forms. Only the form that was submitted
+// shows the error.
+func (p passwordPrompt) In(form string) passwordPrompt {
+	if p.Form != form {
+		p.Form, p.Error = form, ""
 	}
-	return a
+	return p
 }
 
-func passwordAgain(v visit) again { return again{Needed: time.Since(v.ConfirmedAt) > recent} }
-
-// confirm checks the password that came with a form, where one is needed; the visit
-// goes on under another token then. The fault, if any, is for the form.
-func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, v *visit) (again, error) {
-	a := passwordAgain(*v)
-	if !a.Needed {
-		return a, nil
+// confirmPassword checks the password that was submitted with a form, if one is
+// needed. The session then continues under a new token, which it stores in u.
+func (p *Pages) confirmPassword(w http.ResponseWriter, r *http.Request, u *user) (passwordPrompt, error) {
+	prompt := newPasswordPrompt(*u)
+	if !prompt.Needed {
+		return prompt, nil
 	}
 	if r.PostFormValue("password") == "" {
-		a.Fault = "Give your password once more."
-		return a, nil
+		prompt.Error = "Enter your password."
+		return prompt, nil
 	}
-	if err := p.throttleOwnPassword(r, *v); err != nil {
-		return a, err
+	if err := p.throttleOwnPassword(r, *u); err != nil {
+		return prompt, err
 	}
-	token, err := p.People.Confirm(r.Context(), v.token, v.Email, r.PostFormValue("password"))
+	token, err := p.People.Confirm(r.Context(), u.token, u.Email, r.PostFormValue("password"))
 	if errors.Is(err, people.ErrWrong) {
-		a.Fault = "This is not your password."
-		return a, nil
+		prompt.Error = wrongPassword
+		return prompt, nil
 	}
 	if err == nil {
-		p.remember(w, token)
-		v.token, a.Needed = token, false
+		p.setSession(w, token)
+		u.token, prompt.Needed = token, false
 	}
-	return a, err
+	return prompt, err
 }
 
 type linkPage struct {
 	people.Link
-	Fault string
+	Error string
 }
 
-// showLink shows an invitation or a reset. Opening does not use it up: mail
-// programs and chats open links, too.
-func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ visit) error {
+// showLink shows an invitation or a password reset. Opening a link does not use it:
+// mail programs and chats open links to preview them.
+func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	link, err := p.People.Open(r.Context(), people.Token(chi.URLParam(r, "token")))
 	if errors.Is(err, tenancy.ErrEnded) {
-		return p.show(w, http.StatusNotFound, "link-ended", visit{}, nil)
+		return p.show(w, http.StatusNotFound, "link-invalid", user{}, nil)
 	}
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "link", visit{}, linkPage{Link: link})
+	return p.show(w, http.StatusOK, "link", user{}, linkPage{Link: link})
 }
 
-func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ visit) error {
+const accountExists = "An account with this e-mail address already exists. Enter its password. " +
+	"If you do not know it, ask the operator of this service for a password reset, then open this link again."
+
+func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	token := people.Token(chi.URLParam(r, "token"))
 	link, err := p.People.Open(r.Context(), token)
 	var session people.Token
@@ -137,20 +144,14 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ visit) error {
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, tenancy.ErrEnded):
-		return p.show(w, http.StatusNotFound, "link-ended", visit{}, nil)
+		return p.show(w, http.StatusNotFound, "link-invalid", user{}, nil)
 	case isInvalid:
-		return p.show(w, http.StatusUnprocessableEntity, "link", visit{}, linkPage{link, "The password " + invalid["password"][0] + "."})
+		page := linkPage{link, "The password " + invalid["password"][0] + "."}
+		return p.show(w, http.StatusUnprocessableEntity, "link", user{}, page)
 	case errors.Is(err, people.ErrWrong):
-		return p.show(w, http.StatusUnprocessableEntity, "link", visit{}, linkPage{link, "There is an account with this e-mail already: give its password. If you do not know it, ask the operator of this service for a reset, and open this link again."})
+		return p.show(w, http.StatusUnprocessableEntity, "link", user{}, linkPage{link, accountExists})
 	case err != nil:
 		return err
 	}
-	if old, held := p.token(r); held {
-		if err := p.People.SignOut(r.Context(), old, false); err != nil {
-			return err
-		}
-	}
-	p.remember(w, session)
-	http.Redirect(w, r, "/settings", http.StatusSeeOther)
-	return nil
+	return p.startSession(w, r, session, "/settings")
 }

@@ -12,19 +12,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 //go:embed templates
 var templateFiles embed.FS
 
-// layouts are in every page: the frame, and parts that several pages have.
+// layouts are part of every page.
 var layouts = []string{"templates/layout.html", "templates/parts.html"}
 
-// parseTemplates reads every page, by its name without .html.
+// parseTemplates returns all pages by file name without .html.
 func parseTemplates() map[string]*template.Template {
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
-		panic(err) // the pattern is good
+		panic(err) // the pattern is valid
 	}
 	templates := map[string]*template.Template{}
 	for _, name := range names {
@@ -32,126 +34,122 @@ func parseTemplates() map[string]*template.Template {
 		if page == "layout" || page == "parts" {
 			continue
 		}
-		templates[page] = template.Must(template.New("layout.html").Funcs(functions).ParseFS(templateFiles, append(layouts, name)...))
+		t := template.New("layout.html").Funcs(functions)
+		templates[page] = template.Must(t.ParseFS(templateFiles, append(layouts, name)...))
 	}
 	return templates
 }
 
 var functions = template.FuncMap{
-	"day":    func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
-	"minute": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
-	"clock":  func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
-	"email":  breakable,
-	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"now":    func() string { return time.Now().UTC().Format(time.RFC3339) },
-	"tell":   tell,
+	"date":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
+	"dateTime": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
+	"clock":    func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
+	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"now":      func() string { return time.Now().UTC().Format(time.RFC3339) },
+	"email":    withLineBreaks,
+	"title":    title,
+	"action":   actionPhrase,
+	"detail":   newDetail,
 
-	"tie":     tie,
-	"fault":   faultOf,
-	"inOrder": inOrder,
-	"only":    only,
+	"attributes": attributes,
+	"errorFor":   errorFor,
+	"errorList":  errorList,
+	"oneError":   func(field, text string) fieldErrors { return fieldErrors{field: text} },
 }
 
-// breakable lets a long e-mail or network address go on in the next line at a
-// sensible place.
-func breakable(address string) template.HTML {
-	return template.HTML(strings.NewReplacer("@", "<wbr>@", ".", "<wbr>.", ":", ":<wbr>").Replace(template.HTMLEscapeString(address)))
+// withLineBreaks lets a long e-mail or network address wrap before @ and a dot and
+// after a colon.
+func withLineBreaks(address string) template.HTML {
+	escaped := template.HTMLEscapeString(address)
+	return template.HTML(strings.NewReplacer("@", "<wbr>@", ".", "<wbr>.", ":", ":<wbr>").Replace(escaped))
 }
 
-// faults are what is wrong with a form, by the ids of its fields; "" is the form as
-// a whole. The template "faults" lists them above the form, "fault" says one beside
-// its field, and tie connects the field with that.
-type faults map[string]string
+// title returns a word, such as a role or a status, with a capital letter.
+func title(word any) string {
+	if role, isPointer := word.(*people.Role); isPointer && role != nil {
+		word = *role
+	}
+	s := fmt.Sprint(word)
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
 
-// fault is what is wrong with one field.
-type fault struct{ Field, Text string }
+// fieldErrors are the validation errors of a form by the id of the field; "" is the
+// form as a whole.
+type fieldErrors map[string]string
 
-// only are the faults of a form in which nothing but one field can be wrong.
-func only(field, text string) faults { return faults{field: text} }
+type fieldError struct{ Field, Text string }
 
-// tie returns the attributes of a field that has hints, by their ids, and perhaps a
-// fault: who hears the page is told of both with the field.
-func tie(f faults, field string, hints ...string) template.HTMLAttr {
-	var attributes []string
-	if f[field] != "" {
-		attributes = append(attributes, `aria-invalid="true"`)
-		hints = append(hints, field+"-fault")
+// attributes returns the ARIA attributes that connect a field with its hints, given by
+// their ids, and with its error, for screen readers.
+func attributes(errors fieldErrors, field string, hints ...string) template.HTMLAttr {
+	var all []string
+	if errors[field] != "" {
+		all = append(all, `aria-invalid="true"`)
+		hints = append(hints, field+"-error")
 	}
 	if len(hints) > 0 {
-		attributes = append(attributes, `aria-describedby="`+strings.Join(hints, " ")+`"`)
+		all = append(all, `aria-describedby="`+strings.Join(hints, " ")+`"`)
 	}
-	return template.HTMLAttr(strings.Join(attributes, " "))
+	return template.HTMLAttr(strings.Join(all, " "))
 }
 
-// faultOf returns the fault of a field, or nil.
-func faultOf(f faults, field string) *fault {
-	if f[field] == "" {
+// errorFor returns the error of a field, or nil.
+func errorFor(errors fieldErrors, field string) *fieldError {
+	if errors[field] == "" {
 		return nil
 	}
-	return &fault{field, f[field]}
+	return &fieldError{field, errors[field]}
 }
 
-// inOrder lists all faults: of no field of the page first, then as the fields stand.
-func inOrder(f faults, fields ...string) []fault {
-	var all []fault
-	for _, field := range slices.Sorted(maps.Keys(f)) {
-		if !slices.Contains(fields, field) && f[field] != "" {
-			all = append(all, fault{"", f[field]})
+// errorList returns all errors in the order of the fields. Errors of no given field
+// come first, without a field to link to.
+func errorList(errors fieldErrors, fields ...string) []fieldError {
+	var all []fieldError
+	for _, field := range slices.Sorted(maps.Keys(errors)) {
+		if !slices.Contains(fields, field) && errors[field] != "" {
+			all = append(all, fieldError{"", errors[field]})
 		}
 	}
 	for _, field := range fields {
-		if f[field] != "" {
-			all = append(all, fault{field, f[field]})
+		if errors[field] != "" {
+			all = append(all, fieldError{field, errors[field]})
 		}
 	}
 	return all
 }
 
-// tell writes a detail of the audit log, which came as JSON.
-func tell(value any) string {
-	switch v := value.(type) {
-	case map[string]any:
-		return tell(v["from"]) + " → " + tell(v["to"])
-	case []any:
-		parts := make([]string, len(v))
-		for i, part := range v {
-			parts[i] = fmt.Sprint(part)
-		}
-		return strings.Join(parts, ", ")
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	return fmt.Sprint(value)
+// layoutData is the data of the layout.
+type layoutData struct {
+	User user
+	Page string // name of the template, which selects the active navigation link
+	Data any
 }
 
-// frame is what the layout shows around a page.
-type frame struct {
-	Visit visit
-	Page  string // its name, which marks the navigation
-	Data  any
+// Can reports whether the user has at least that role.
+func (d layoutData) Can(role string) bool {
+	return d.User.may(map[string]access{"viewer": viewer, "admin": admin, "owner": owner}[role])
 }
 
-// Can says whether the person may open pages of that access, for the navigation.
-func (f frame) Can(role string) bool {
-	return f.Visit.may(map[string]access{"viewer": viewer, "admin": admin, "owner": owner}[role])
-}
+// In reports whether the name of the page starts with section.
+func (d layoutData) In(section string) bool { return strings.HasPrefix(d.Page, section) }
 
-// In says whether the page is one of those whose names begin so, for the navigation.
-func (f frame) In(section string) bool { return strings.HasPrefix(f.Page, section) }
-
-// show writes a page, whole or not at all.
-func (p *Pages) show(w http.ResponseWriter, status int, page string, v visit, data any) error {
+// show renders a page into memory before it sends the status, so that no page is
+// sent in part.
+func (p *Pages) show(w http.ResponseWriter, status int, page string, u user, data any) error {
 	t, known := p.templates[page]
 	if !known {
-		return fmt.Errorf("there is no page %q", page)
+		return fmt.Errorf("unknown page %q", page)
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, frame{v, page, data}); err != nil {
+	if err := t.Execute(&b, layoutData{u, page, data}); err != nil {
 		return fmt.Errorf("page %s: %w", page, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a browser that is gone is no error of ours
+	_, _ = w.Write(b.Bytes()) // fails only if the browser has disconnected
 	return nil
 }

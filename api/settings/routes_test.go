@@ -130,7 +130,7 @@ func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
 	inTenant := strings.HasPrefix(c.path, "/settings/t/")
 	switch {
 	case strings.Contains(c.path, "/link/"):
-		if got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "This link has ended") {
+		if got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "This link is no longer valid") {
 			t.Errorf("= %d, want 404 and to be told that the link has ended", got.StatusCode)
 		}
 	case who == "anonymous":
@@ -174,7 +174,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 		{path: "/settings/static/"}, {path: "/settings/static/nothing.js"}, {path: "/settings/static/../settings.go"}, {path: "/settings/static", method: "POST"},
 	} {
 		c.cookie = owner
-		s.try(t, c, http.StatusNotFound, "There is nothing here")
+		s.try(t, c, http.StatusNotFound, "Page not found")
 	}
 	for path, kind := range map[string]string{"settings.css": "text/css; charset=utf-8", "settings.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		if got := s.try(t, call{path: "/settings/static/" + path}, http.StatusOK); got.Header.Get("Content-Type") != kind || len(got.body) == 0 {
@@ -236,9 +236,9 @@ func TestErrorsKeepTheNavigation(t *testing.T) {
 			t.Errorf("%s = %d has the navigation: %v, want %v: %s", test.path, got.StatusCode, !test.want, test.want, got.body)
 		}
 	}
-	for passing, status := range map[bool]int{false: http.StatusInternalServerError, true: http.StatusServiceUnavailable} {
+	for temporary, status := range map[bool]int{false: http.StatusInternalServerError, true: http.StatusServiceUnavailable} {
 		o := s.Options
-		o.Failed = func(*http.Request, error) bool { return passing }
+		o.Failed = func(*http.Request, error) bool { return temporary }
 		w := httptest.NewRecorder()
 		broken := *s
 		s.alter(t, `alter table audit_log rename to lost`)
@@ -291,5 +291,5 @@ func TestHomeLeadsToTheTenantOrLetsChoose(t *testing.T) {
 		t.Errorf("who has one tenant is sent to %q", got.Header.Get("Location"))
 	}
 	s.try(t, call{path: "/settings", cookie: s.mustSession(t, both)}, http.StatusOK, "Choose an account", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
-	s.try(t, call{path: "/settings", cookie: s.mustSession(t, none)}, http.StatusOK, "No account")
+	s.try(t, call{path: "/settings", cookie: s.mustSession(t, none)}, http.StatusOK, "No accounts")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// token is the session that a request carries.
-func (p *Pages) token(r *http.Request) (people.Token, bool) {
+// token returns the session token of a request.
+func (p *Pages) token(r *http.Request) (token people.Token, found bool) {
 	c, err := r.Cookie(p.cookie)
 	if err != nil || len(c.Value) != 43 {
 		return "", false
@@ -20,26 +20,41 @@ func (p *Pages) token(r *http.Request) (people.Token, bool) {
 	return people.Token(c.Value), true
 }
 
-// by returns the signed-in person as an actor.
-func (p *Pages) by(r *http.Request, v visit) tenancy.Actor {
-	return v.Actor(v.token, p.Address(r))
+// by returns the user as the actor of a change.
+func (p *Pages) by(r *http.Request, u user) tenancy.Actor {
+	return u.Actor(u.token, p.Address(r))
 }
 
-// remember gives the browser a session. It ends with the browser, or earlier when
-// the database says so.
-func (p *Pages) remember(w http.ResponseWriter, token people.Token) {
+// startSession ends the browser's old session, sets the new one and redirects to path.
+func (p *Pages) startSession(w http.ResponseWriter, r *http.Request, token people.Token, path string) error {
+	if old, found := p.token(r); found {
+		if err := p.People.SignOut(r.Context(), old, false); err != nil {
+			return err
+		}
+	}
+	p.setSession(w, token)
+	redirect(w, r, path)
+	return nil
+}
+
+// setSession stores a session in the browser until the browser closes. The database
+// may end the session earlier.
+func (p *Pages) setSession(w http.ResponseWriter, token people.Token) {
 	http.SetCookie(w, p.newCookie(token.Reveal(), 0))
 }
 
-func (p *Pages) forget(w http.ResponseWriter) { http.SetCookie(w, p.newCookie("", -1)) }
+func (p *Pages) clearSession(w http.ResponseWriter) { http.SetCookie(w, p.newCookie("", -1)) }
 
 func (p *Pages) newCookie(value string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: p.cookie, Value: value, Path: "/", MaxAge: maxAge, Secure: p.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	return &http.Cookie{
+		Name: p.cookie, Value: value, Path: "/", MaxAge: maxAge,
+		Secure: p.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
 }
 
-// askToSignIn sends to the sign-in page, and back to a page that was asked for. What
-// was sent by a form is lost, and the sign-in page says so.
-func (p *Pages) askToSignIn(w http.ResponseWriter, r *http.Request) error {
+// redirectToSignIn leads to the sign-in page and back to the requested page. The
+// content of a submitted form is lost, and the sign-in page says so.
+func (p *Pages) redirectToSignIn(w http.ResponseWriter, r *http.Request) error {
 	to := "/settings/sign-in"
 	if r.Method == http.MethodPost {
 		to += "?lost=form"
@@ -53,17 +68,22 @@ func (p *Pages) askToSignIn(w http.ResponseWriter, r *http.Request) error {
 		}
 		to += "?next=" + url.QueryEscape(page)
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	redirect(w, r, to)
 	return nil
 }
 
-// next is where to go after signing in: a page of ours or the start. The query is
-// written anew, so that nothing of it could be read as part of an address.
+func redirect(w http.ResponseWriter, r *http.Request, path string) {
+	http.Redirect(w, r, path, http.StatusSeeOther)
+}
+
+// next returns the page to open after sign-in: a page of this package, or the start.
+// The query is encoded again, so that no part of it can be read as an address.
 func next(r *http.Request) string {
 	path, query, _ := strings.Cut(r.FormValue("next"), "?")
 	values, err := url.ParseQuery(query)
-	if path != "/settings/password" && !strings.HasPrefix(path, "/settings/t/") || strings.ContainsFunc(path, strange) || strings.Contains(path, "//") ||
-		strings.Contains(path, "..") || err != nil || len(path)+len(query) > 2048 {
+	known := path == "/settings/password" || strings.HasPrefix(path, "/settings/t/")
+	unsafe := strings.ContainsFunc(path, notInPath) || strings.Contains(path, "//") || strings.Contains(path, "..")
+	if !known || unsafe || err != nil || len(path)+len(query) > 2048 {
 		return "/settings"
 	}
 	if len(values) > 0 {
@@ -72,8 +92,8 @@ func next(r *http.Request) string {
 	return path
 }
 
-// strange is what the path of no page holds.
-func strange(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`\?#%`, r) }
+// notInPath reports whether a character occurs in no path of a page.
+func notInPath(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`\?#%`, r) }
 
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)

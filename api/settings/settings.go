@@ -1,11 +1,11 @@
-// Package settings serves the pages under /settings, where people sign in, make
-// keys and manage who else may.
+// Package settings serves the pages under /settings, where users sign in, manage API
+// keys and manage the members of their tenants.
 //
-// Every route stands in one table with the role that it needs. A page of a tenant
-// has the tenant's slug in its address; who is no member gets the 404 of a tenant
-// that does not exist. Pages work without JavaScript; what script there is copies
-// text and clears a key that was shown. Nothing is inline, so that the policy sent
-// with every page forbids whatever is not a file of ours.
+// One table lists every route with the role that it requires. The URL of a tenant's
+// page contains the tenant's slug. Users who are not members get the same 404 as for
+// a tenant that does not exist. All pages work without JavaScript: the only script
+// copies text and clears secrets when the page is left. Pages contain no inline
+// scripts or styles, so the Content-Security-Policy allows only files of this package.
 package settings
 
 import (
@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,94 +35,99 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// Options are what the pages stand on. All are required.
+// Options are the dependencies of the pages. All are required unless stated otherwise.
 type Options struct {
 	DB      *tenancy.DB
 	People  *people.Store
 	Keys    *keys.Store
 	Limiter *ratelimit.Limiter
-	// BaseURL is where browsers find the service. It decides the cookie; see
-	// CheckBaseURL.
+	// BaseURL is the public URL of the service. Its scheme decides whether the session
+	// cookie is secure; see CheckBaseURL.
 	BaseURL *url.URL
-	// Address is that of the client, behind whatever proxies are trusted, for the
-	// audit log; Network names what tries of passwords are counted by, nil for Address.
+	// Address returns the client's address for the audit log. Network returns the key
+	// of its rate limits; nil selects Address.
 	Address, Network func(*http.Request) string
-	// Failed notes for the log what is no doing of the person's, and says whether
-	// trying again may help.
-	Failed func(*http.Request, error) (passing bool)
-	// Decided counts whether somebody was slowed down; nil for nobody who counts.
+	// Failed logs an internal error and reports whether a retry may succeed.
+	Failed func(*http.Request, error) (temporary bool)
+	// Decided counts a decision of the rate limiter. It is optional.
 	Decided func(*http.Request, ratelimit.Decision)
 }
 
-// Pages answers every request under /settings. It is safe for concurrent use.
+// Pages handles all requests under /settings. It is safe for concurrent use.
 type Pages struct {
 	Options
 	mux       *chi.Mux
 	templates map[string]*template.Template
-	cookie    string // its name
+	cookie    string // name of the session cookie
 	secure    bool
 }
 
-// New returns the pages. It panics on a template that does not parse: they are part
-// of the program.
+// New returns the pages. It panics if an embedded template does not parse.
 func New(o Options) *Pages {
 	if o.Network == nil {
 		o.Network = o.Address
 	}
-	p := &Pages{Options: o, mux: chi.NewMux(), templates: parseTemplates(), secure: o.BaseURL.Scheme == "https", cookie: "storeroom-insecure"}
+	p := &Pages{
+		Options: o, mux: chi.NewMux(), templates: parseTemplates(),
+		secure: o.BaseURL.Scheme == "https", cookie: "storeroom-insecure",
+	}
 	if p.secure {
 		p.cookie = "__Host-storeroom"
 	}
 	sameOrigin := http.NewCrossOriginProtection()
-	sameOrigin.SetDenyHandler(p.finish(func(http.ResponseWriter, *http.Request, visit) error { return errCrossOrigin }))
-	p.mux.Use(p.protect, sameOrigin.Handler)
+	sameOrigin.SetDenyHandler(p.withErrorPage(func(http.ResponseWriter, *http.Request, user) error {
+		return errCrossOrigin
+	}))
+	p.mux.Use(p.setSecurityHeaders, sameOrigin.Handler)
 	for _, r := range p.routes() {
 		p.mux.Method(r.method, r.pattern, p.serve(r))
 	}
-	p.mux.NotFound(p.finish(p.findNothing))
-	p.mux.MethodNotAllowed(p.finish(p.findNothing))
+	p.mux.NotFound(p.withErrorPage(p.notFound))
+	p.mux.MethodNotAllowed(p.withErrorPage(p.notFound))
 	return p
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// Fail answers with a page for an error that was met on the way to the pages, such as
-// that too many are being answered.
+// Fail shows an error page for a request that did not reach the pages, for example
+// because the server is overloaded.
 func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	p.protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.fail(w, r, visit{}, err) })).ServeHTTP(w, r)
+	p.setSecurityHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.fail(w, r, user{}, err)
+	})).ServeHTTP(w, r)
 }
 
-// CheckBaseURL refuses an address over which a cookie would travel in the clear:
-// http beyond the machine itself.
+// CheckBaseURL returns an error unless u is an https URL without a path. It accepts
+// http only for this machine: elsewhere the cookie would be sent unencrypted.
 func CheckBaseURL(u *url.URL) error {
+	onlyHost := u.Hostname() != "" && u.User == nil && (u.Path == "" || u.Path == "/")
 	switch {
-	case u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Path != "" && u.Path != "/":
-		return errors.New("must be an address without path, such as https://shop.example.com")
+	case !onlyHost || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return errors.New("must be a URL without a path, such as https://shop.example.com")
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme != "http":
 		return errors.New("must begin with https://")
 	case !loopback(u.Hostname()):
-		return errors.New("must begin with https://; http is for this machine alone (127.0.0.1, ::1 or localhost)")
+		return errors.New("must begin with https://; http is allowed only for 127.0.0.1, ::1 and localhost")
 	}
 	return nil
 }
 
-// access is who may open a page.
+// access is the requirement of a route.
 type access int
 
 const (
-	anybody access = iota
-	person         // who is signed in
-	viewer         // a member of the tenant in the address
-	admin          // an owner or admin of it
+	public   access = iota
+	signedIn        // any user
+	viewer          // a member of the tenant in the URL, in any role
+	admin           // an owner or admin of it
 	owner
 )
 
-type handler func(w http.ResponseWriter, r *http.Request, v visit) error
+type handler func(w http.ResponseWriter, r *http.Request, u user) error
 
-// route is one line of the table.
 type route struct {
 	method  string
 	pattern string
@@ -134,16 +138,16 @@ type route struct {
 func (p *Pages) routes() []route {
 	const t = "/settings/t/{slug}"
 	return []route{
-		{"GET", "/settings/static/*", anybody, p.static},
-		{"GET", "/settings", person, p.home},
-		{"GET", "/settings/", person, p.home},
-		{"GET", "/settings/sign-in", anybody, p.showSignIn},
-		{"POST", "/settings/sign-in", anybody, p.signIn},
-		{"POST", "/settings/sign-out", anybody, p.signOut},
-		{"GET", "/settings/link/{token}", anybody, p.showLink},
-		{"POST", "/settings/link/{token}", anybody, p.useLink},
-		{"GET", "/settings/password", person, p.showPassword},
-		{"POST", "/settings/password", person, p.changePassword},
+		{"GET", "/settings/static/*", public, p.static},
+		{"GET", "/settings", signedIn, p.home},
+		{"GET", "/settings/", signedIn, p.home},
+		{"GET", "/settings/sign-in", public, p.showSignIn},
+		{"POST", "/settings/sign-in", public, p.signIn},
+		{"POST", "/settings/sign-out", public, p.signOut},
+		{"GET", "/settings/link/{token}", public, p.showLink},
+		{"POST", "/settings/link/{token}", public, p.useLink},
+		{"GET", "/settings/password", signedIn, p.showPassword},
+		{"POST", "/settings/password", signedIn, p.changePassword},
 
 		{"GET", t, viewer, p.showTenant},
 		{"GET", t + "/keys", viewer, p.listKeys},
@@ -166,93 +170,96 @@ func (p *Pages) routes() []route {
 	}
 }
 
-// visit is one request of a person.
-type visit struct {
+// user is the signed-in user who sent a request, as a member of the tenant in the URL.
+type user struct {
 	people.Session
 	token people.Token
 }
 
-// may says whether the visit's role has at least that access.
-func (v visit) may(a access) bool {
-	rank := map[people.Role]access{people.Viewer: viewer, people.Admin: admin, people.Owner: owner}[v.Role]
-	return a <= person || v.Tenant != nil && rank >= a
+// path returns the path of a page of the tenant.
+func (u user) path(page string) string { return "/settings/t/" + u.Tenant.Slug + page }
+
+// may reports whether the user meets a requirement.
+func (u user) may(a access) bool {
+	rank := map[people.Role]access{people.Viewer: viewer, people.Admin: admin, people.Owner: owner}[u.Role]
+	return a <= signedIn || u.Tenant != nil && rank >= a
 }
 
 const (
-	deadline = 8 * time.Second // what a page may take
-	maxForm  = 64 << 10        // bytes of a form
+	deadline = 8 * time.Second // of a handler
+	maxForm  = 64 << 10        // bytes
 )
 
-// serve finds out who asks and whether they may. Who is not signed in comes back
-// after signing in.
+// serve checks the session and the role before it calls the handler. It redirects
+// to the sign-in page if there is no session.
 func (p *Pages) serve(route route) http.HandlerFunc {
-	return p.finish(func(w http.ResponseWriter, r *http.Request, v visit) error {
-		if route.access == anybody {
-			return route.handle(w, r, v)
+	return p.withErrorPage(func(w http.ResponseWriter, r *http.Request, u user) error {
+		if route.access == public {
+			return route.handle(w, r, u)
 		}
-		v, err := p.visitor(r, chi.URLParam(r, "slug"))
+		u, err := p.signedInUser(r, chi.URLParam(r, "slug"))
 		switch {
 		case errors.Is(err, tenancy.ErrEnded):
-			// The cookie stays: another tab may have renewed the session meanwhile.
-			return p.askToSignIn(w, r)
+			// The cookie stays: another tab may have replaced the session.
+			return p.redirectToSignIn(w, r)
 		case err != nil:
 			return err
-		case route.access > person && v.Tenant == nil:
+		case route.access > signedIn && u.Tenant == nil:
 			err = tenancy.ErrNotFound
-		case !v.may(route.access):
+		case !u.may(route.access):
 			err = errForbidden
 		default:
-			err = route.handle(w, r, v)
+			err = route.handle(w, r, u)
 		}
 		if errors.Is(err, tenancy.ErrEnded) {
-			return p.askToSignIn(w, r) // meanwhile
+			return p.redirectToSignIn(w, r) // it ended during the request
 		}
 		if err != nil {
-			p.fail(w, r, v, err)
+			p.fail(w, r, u, err)
 		}
 		return nil
 	})
 }
 
-// visitor is who asks, as a member of the tenant with that slug if they are one. It
-// returns tenancy.ErrEnded for who is not signed in.
-func (p *Pages) visitor(r *http.Request, slug string) (visit, error) {
-	token, held := p.token(r)
-	if !held {
-		return visit{}, tenancy.ErrEnded
+// signedInUser returns the user of a request, with the tenant of that slug if the user
+// is a member. It returns tenancy.ErrEnded if there is no session.
+func (p *Pages) signedInUser(r *http.Request, slug string) (user, error) {
+	token, found := p.token(r)
+	if !found {
+		return user{}, tenancy.ErrEnded
 	}
 	if !utf8.ValidString(slug) || strings.ContainsRune(slug, 0) {
-		return visit{}, tenancy.ErrNotFound // PostgreSQL takes no such text
+		return user{}, tenancy.ErrNotFound // PostgreSQL cannot store such text
 	}
 	session, err := p.People.Session(r.Context(), token, slug)
 	if err != nil {
-		return visit{}, err
+		return user{}, err
 	}
-	return visit{session, token}, nil
+	return user{session, token}, nil
 }
 
-// findNothing answers where there is no page, or none for that method. A member of
-// the tenant in the address keeps its navigation.
-func (p *Pages) findNothing(w http.ResponseWriter, r *http.Request, _ visit) error {
-	none := tenancy.ErrNotFound
+// notFound handles an unknown path, or an unsupported method. Members of the tenant in
+// the URL see its navigation.
+func (p *Pages) notFound(w http.ResponseWriter, r *http.Request, _ user) error {
+	cause := tenancy.ErrNotFound
 	if methods := p.methods(r); len(methods) > 0 {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		none = errMethod
+		cause = errMethod
 	}
 	rest, _ := strings.CutPrefix(r.URL.Path, "/settings/t/")
 	slug, _, _ := strings.Cut(rest, "/")
-	v, err := p.visitor(r, slug)
+	u, err := p.signedInUser(r, slug)
 	if err != nil && !errors.Is(err, tenancy.ErrEnded) {
 		return err
 	}
-	p.fail(w, r, v, none)
+	p.fail(w, r, u, cause)
 	return nil
 }
 
-// methods are those that the address takes.
+// methods returns the methods that the path supports.
 func (p *Pages) methods(r *http.Request) []string {
 	var methods []string
-	path := cmp.Or(r.URL.RawPath, r.URL.Path) // what chi routes on
+	path := cmp.Or(r.URL.RawPath, r.URL.Path) // the path that chi uses
 	if p.mux.Match(chi.NewRouteContext(), http.MethodGet, path) {
 		methods = append(methods, http.MethodGet, http.MethodHead)
 	}
@@ -262,30 +269,23 @@ func (p *Pages) methods(r *http.Request) []string {
 	return methods
 }
 
-var (
-	errForbidden   = errors.New("the role does not allow this")
-	errCrossOrigin = errors.New("the form was sent by another site")
-	errForm        = errors.New("the form cannot be read")
-	errMethod      = errors.New("the address does not take that method")
-)
-
-// finish turns an error into a page.
-func (p *Pages) finish(h handler) http.HandlerFunc {
+// withErrorPage sets the deadline, reads the form and shows errors as a page.
+func (p *Pages) withErrorPage(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), deadline)
 		defer cancel()
 		r = r.WithContext(ctx)
 		err := readForm(w, r)
 		if err == nil {
-			err = h(w, r, visit{})
+			err = h(w, r, user{})
 		}
 		if err != nil {
-			p.fail(w, r, visit{}, err)
+			p.fail(w, r, user{}, err)
 		}
 	}
 }
 
-// readForm reads what a page of ours may send, which is no file and is short.
+// readForm parses the query and a form of at most maxForm bytes.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	err := r.ParseForm()
@@ -295,52 +295,17 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// fail shows what went wrong, within the navigation where it is known who asks; what
-// is our fault is in the log only.
-func (p *Pages) fail(w http.ResponseWriter, r *http.Request, v visit, err error) {
-	page := errorPage{http.StatusInternalServerError, "Something went wrong on our side", "It has been noted. Please try again."}
-	var wait *waitError
-	var large *http.MaxBytesError
-	switch {
-	case errors.Is(err, tenancy.ErrNotFound):
-		page = errorPage{http.StatusNotFound, "There is nothing here", "The page does not exist, or you have no part in it."}
-	case errors.Is(err, errForbidden):
-		page = errorPage{http.StatusForbidden, "Your role does not allow this", "Ask an owner of this account."}
-	case errors.Is(err, keys.ErrSuspended):
-		page = errorPage{http.StatusForbidden, "This account is suspended", "It gets no new key until the operator of this service resumes it. Keys can be revoked all the same."}
-	case errors.Is(err, errMethod):
-		page = errorPage{http.StatusMethodNotAllowed, "This is not done that way", "Nothing was done. The page does not take what your browser sent."}
-	case errors.Is(err, errCrossOrigin):
-		page = errorPage{http.StatusForbidden, "This form came from another site", "Nothing was done. Open the settings yourself and try there."}
-	case errors.Is(err, errForm):
-		page = errorPage{http.StatusBadRequest, "The form cannot be read", "Nothing was done. Go back and try again."}
-	case errors.As(err, &large):
-		page = errorPage{http.StatusRequestEntityTooLarge, "The form is too long", "Nothing was done. Go back and shorten it."}
-	case errors.As(err, &wait):
-		w.Header().Set("Retry-After", fmt.Sprint(wait.seconds()))
-		page = errorPage{http.StatusTooManyRequests, "Too many tries", "Please wait " + wait.words() + " and try again."}
-	case p.Failed(r, err):
-		w.Header().Set("Retry-After", "1")
-		page = errorPage{http.StatusServiceUnavailable, "We are busy", "Please try again in a moment."}
-	}
-	if err := p.show(w, page.Status, "error", v, page); err != nil {
-		http.Error(w, page.Title, page.Status)
-	}
-}
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-type errorPage struct {
-	Status        int
-	Title, Advice string
-}
-
-// protect sends what keeps other sites, caches and scripts out, with every answer.
-func (p *Pages) protect(next http.Handler) http.Handler {
+// setSecurityHeaders sets the headers of every response that restrict scripts, frames,
+// caches and other sites.
+func (p *Pages) setSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; "+
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'")
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
 		h.Set("Cache-Control", "no-store")
-		h.Set("Referrer-Policy", "same-origin") // with none, forms would come from the origin "null"
+		h.Set("Referrer-Policy", "same-origin") // no-referrer would send forms with the origin "null"
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -353,74 +318,16 @@ func (p *Pages) protect(next http.Handler) http.Handler {
 	})
 }
 
-// static answers with a file. Browsers ask each time whether it is still the same, so
-// that a new version shows at once.
-func (p *Pages) static(w http.ResponseWriter, r *http.Request, _ visit) error {
+// static serves an embedded file. Browsers revalidate it by its ETag on each use, so
+// that a new version takes effect immediately.
+func (p *Pages) static(w http.ResponseWriter, r *http.Request, _ user) error {
 	content, err := staticFiles.ReadFile("static/" + chi.URLParam(r, "*"))
 	if err != nil {
-		return tenancy.ErrNotFound // or a folder, which is not to be listed
+		return tenancy.ErrNotFound // also for a directory
 	}
 	sum := sha256.Sum256(content)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
 	http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(content))
 	return nil
-}
-
-// waitError says how long somebody must wait.
-type waitError struct{ time.Duration }
-
-func (e *waitError) Error() string { return "too many tries" }
-
-func (e *waitError) seconds() int { return max(1, int(math.Ceil(e.Seconds()))) }
-
-// words is the wait for people, who do not count hundreds of seconds.
-func (e *waitError) words() string {
-	switch n := e.seconds(); {
-	case n == 1:
-		return "1 second"
-	case n <= 120:
-		return fmt.Sprint(n, " seconds")
-	default:
-		return fmt.Sprint((n+59)/60, " minutes")
-	}
-}
-
-// bucket is something guarded, by name, and how fast it may be tried.
-type bucket struct {
-	name   string
-	refill ratelimit.Refill
-}
-
-// throttle takes a token from each bucket. If one is empty, throttle returns the
-// tokens that it took before, and a waitError.
-func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
-	for i, b := range buckets {
-		d := p.Limiter.TakeToken(r.Context(), b.name, b.refill)
-		if !d.Allowed {
-			p.release(r, buckets[:i])
-			return p.refused(r, d)
-		}
-		p.decided(r, d)
-	}
-	return nil
-}
-
-// release returns one token to each bucket.
-func (p *Pages) release(r *http.Request, buckets []bucket) {
-	for _, b := range buckets {
-		p.Limiter.ReturnToken(r.Context(), b.name, b.refill)
-	}
-}
-
-// refused is the error of a decision that says no.
-func (p *Pages) refused(r *http.Request, d ratelimit.Decision) error {
-	p.decided(r, d)
-	return &waitError{d.RetryAfter}
-}
-
-func (p *Pages) decided(r *http.Request, d ratelimit.Decision) {
-	if p.Decided != nil {
-		p.Decided(r, d)
-	}
 }

@@ -63,13 +63,13 @@ func TestCheckBaseURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://shop.example.com": "", "https://shop.example.com/": "", "https://shop.example.com:8443": "", "https://192.0.2.1": "",
 		"http://127.0.0.1:8080": "", "http://127.8.9.1": "", "http://localhost": "", "http://[::1]:8080": "", "HTTP://localhost": "",
-		"http://shop.example.com": "must begin with https://; http is for this machine alone", "http://192.0.2.1": "must begin with https://;",
+		"http://shop.example.com": "must begin with https://; http is allowed only for 127.0.0.1", "http://192.0.2.1": "must begin with https://;",
 		"http://0.0.0.0:8080": "must begin with https://;", "http://localhost.example.com": "must begin with https://;",
 		"http://[::ffff:192.0.2.1]": "must begin with https://;", "http://127.0.0.1.example.com": "must begin with https://;",
-		"ftp://shop.example.com": "must begin with https://", "shop.example.com": "must be an address", "": "must be an address",
-		"https:///": "must be an address", "https://:443": "must be an address", "https:shop.example.com": "must be an address",
-		"https://shop.example.com/shop": "must be an address without path", "https://shop.example.com?": "must be an address",
-		"https://shop.example.com?a": "must be an address", "https://shop.example.com#a": "must be an address", "https://ann@shop.example.com": "must be an address",
+		"ftp://shop.example.com": "must begin with https://", "shop.example.com": "must be a URL", "": "must be a URL",
+		"https:///": "must be a URL", "https://:443": "must be a URL", "https:shop.example.com": "must be a URL",
+		"https://shop.example.com/shop": "must be a URL without a path", "https://shop.example.com?": "must be a URL",
+		"https://shop.example.com?a": "must be a URL", "https://shop.example.com#a": "must be a URL", "https://ann@shop.example.com": "must be a URL",
 	} {
 		u, err := url.Parse(text)
 		if err != nil {
@@ -103,8 +103,8 @@ func TestSigningInTellsNothingOfWhoExists(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	s.mustPerson(t, "ann", s.a, people.Owner)
 	page := func(name string) string {
-		got := s.try(t, call{path: "/settings/sign-in", form: s.credentials(name, "wrong"), from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.", `id="password-fault"`)
-		if n := strings.Count(got.body, ` aria-invalid="true" aria-describedby="password-fault"`); n != 2 {
+		got := s.try(t, call{path: "/settings/sign-in", form: s.credentials(name, "wrong"), from: name}, http.StatusUnprocessableEntity, "Incorrect e-mail address or password.", `id="password-error"`)
+		if n := strings.Count(got.body, ` aria-invalid="true" aria-describedby="password-error"`); n != 2 {
 			t.Errorf("%d fields are tied to what is wrong, want both", n)
 		}
 		if got.session() != "" {
@@ -116,7 +116,7 @@ func TestSigningInTellsNothingOfWhoExists(t *testing.T) {
 		t.Error("the page of a wrong password differs from that of nobody")
 	}
 	for name, form := range map[string]url.Values{"nothing": {}, "a NUL": {"email": {"\x00"}, "password": {"\x00"}}, "broken UTF-8": {"email": {"\xff@\xfe"}, "password": {"\xff"}}} {
-		s.try(t, call{path: "/settings/sign-in", form: form, from: name}, http.StatusUnprocessableEntity, "E-mail or password is wrong.")
+		s.try(t, call{path: "/settings/sign-in", form: form, from: name}, http.StatusUnprocessableEntity, "Incorrect e-mail address or password.")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestAnotherSiteCannotSendForms(t *testing.T) {
 		for _, path := range []string{revoke.path, "/settings/sign-in", "/settings/sign-out", "/settings/nothing"} {
 			c := revoke
 			c.path, c.header = path, header
-			if got := s.try(t, c, http.StatusForbidden, "This form came from another site"); len(got.Cookies()) > 0 {
+			if got := s.try(t, c, http.StatusForbidden, "Request blocked"); len(got.Cookies()) > 0 {
 				t.Errorf("%s with %s sets a cookie", path, name)
 			}
 		}
@@ -173,7 +173,7 @@ func TestWhoTriesPasswordsMustWait(t *testing.T) {
 	s.throttled(t, func(name string) string { return s.tryPasswords(t, name) })
 }
 
-// tryPasswords tries more passwords of a new person than anybody may, and returns
+// tryPasswords tries more passwords of a new person than public may, and returns
 // what is wrong with the answers.
 func (s *site) tryPasswords(t *testing.T, name string) string {
 	t.Helper()
@@ -327,7 +327,7 @@ func TestManyNetworksLockNobodyOut(t *testing.T) {
 		}
 		// Who is signed in is asked for the password in a bucket of their own.
 		cookie := s.mustSession(t, ann)
-		change := url.Values{"before": {password}, "after": {"another horse battery"}, "again": {"another horse battery"}}
+		change := url.Values{"current": {password}, "new": {"another horse battery"}, "confirm": {"another horse battery"}}
 		if got := s.do(t, call{path: "/settings/password", cookie: cookie, form: change, from: "home against " + name}); got.StatusCode != http.StatusOK {
 			return fmt.Sprintf("a change of the password = %d, want 200", got.StatusCode)
 		}
@@ -351,7 +351,7 @@ func TestWhoTriesPasswordsByALinkMustWait(t *testing.T) {
 			switch got := s.do(t, call{path: "/settings/link/" + token.Reveal(), form: url.Values{"password": {"wrong horse battery"}}}); {
 			case got.StatusCode == http.StatusTooManyRequests:
 				refused++
-			case got.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got.body, "ask the operator of this service for a reset"):
+			case got.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got.body, "ask the operator of this service for a password reset"):
 				t.Fatalf("a wrong password by a link = %d: %s", got.StatusCode, got.body)
 			}
 		}
@@ -370,9 +370,9 @@ func TestFormsAreBounded(t *testing.T) {
 	const request = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	fits := url.Values{"request": {request}, "name": {strings.Repeat("a", maxForm-len("name=&request="+request))}}
 	s.try(t, call{path: s.path("/keys"), cookie: owner, form: fits}, http.StatusUnprocessableEntity)
-	s.try(t, call{path: s.path("/keys"), cookie: owner, body: fits.Encode() + "a"}, http.StatusRequestEntityTooLarge, "The form is too long")
-	s.try(t, call{path: s.path("/keys"), cookie: owner, body: "name=%zz"}, http.StatusBadRequest, "The form cannot be read")
-	s.try(t, call{path: s.path("/audit?page=%zz"), cookie: owner}, http.StatusBadRequest, "The form cannot be read")
+	s.try(t, call{path: s.path("/keys"), cookie: owner, body: fits.Encode() + "a"}, http.StatusRequestEntityTooLarge, "Form too large")
+	s.try(t, call{path: s.path("/keys"), cookie: owner, body: "name=%zz"}, http.StatusBadRequest, "Invalid form")
+	s.try(t, call{path: s.path("/audit?page=%zz"), cookie: owner}, http.StatusBadRequest, "Invalid form")
 	for _, text := range []string{"a\x00b", "a\xffb", "", strings.Repeat("a", 101)} {
 		s.try(t, call{path: s.path("/keys"), cookie: owner, form: url.Values{"name": {"Till"}, "request": {text}, "preset": {"full"}, "lifetime": {"90"}}}, http.StatusBadRequest)
 		s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {text}, "role": {text}, "request": {request}}}, http.StatusUnprocessableEntity)
@@ -403,7 +403,7 @@ func TestARecentPasswordIsAskedFor(t *testing.T) {
 		cookie = s.mustSession(t, s.mustPerson(t, fmt.Sprintf("owner%d", n), s.a, people.Owner))
 		s.alter(t, `update sessions set confirmed_at = now() - interval '10 minutes 1 second' where token_hash = $1`, sum(cookie))
 		before := s.stored(t)
-		for given, fault := range map[string]string{"": "Give your password once more.", "wrong": "This is not your password."} {
+		for given, fault := range map[string]string{"": "Enter your password.", "wrong": "The password is incorrect."} {
 			form := url.Values{"password": {given}}
 			for name, values := range test.form {
 				form[name] = values
@@ -431,22 +431,22 @@ func sum(token string) []byte {
 func TestOurFaultsAreNotedAndTellNothing(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		passing bool
-		status  int
-		want    string
-	}{{false, http.StatusInternalServerError, "Something went wrong on our side"}, {true, http.StatusServiceUnavailable, "We are busy"}} {
+		temporary bool
+		status    int
+		want      string
+	}{{false, http.StatusInternalServerError, "Something went wrong"}, {true, http.StatusServiceUnavailable, "Temporarily unavailable"}} {
 		s := newSite(t, "https://shop.example.com")
 		var noted error
 		o := s.Options
 		o.Failed = func(_ *http.Request, err error) bool {
 			noted = err
-			return test.passing
+			return test.temporary
 		}
 		s.Handler = New(o)
 		cookie := s.mustVisitor(t, "owner", people.Owner)
 		s.alter(t, `alter table audit_log rename to lost`)
 		got := s.try(t, call{path: s.path("/audit"), cookie: cookie}, test.status, test.want)
-		if strings.Contains(got.body, "audit_log") || tenancy.SQLState(noted) != "42P01" || (got.Header.Get("Retry-After") != "") != test.passing {
+		if strings.Contains(got.body, "audit_log") || tenancy.SQLState(noted) != "42P01" || (got.Header.Get("Retry-After") != "") != test.temporary {
 			t.Errorf("noted %v, Retry-After: %q", noted, got.Header.Get("Retry-After"))
 		}
 	}
@@ -472,17 +472,17 @@ func TestALinkIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	owner := s.mustVisitor(t, "owner", people.Owner)
-	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {" " + strings.ToUpper(s.email("new"))}, "role": {"viewer"}, "request": {rand.Text()}}}, http.StatusOK, "A link for "+s.email("new"))
+	made := s.try(t, call{path: s.path("/members"), cookie: owner, form: url.Values{"email": {" " + strings.ToUpper(s.email("new"))}, "role": {"viewer"}, "request": {rand.Text()}}}, http.StatusOK, "Invitation for "+s.email("new"))
 	_, rest, found := strings.Cut(made.body, "https://shop.example.com/settings/link/")
 	if !found {
 		t.Fatalf("the page has no link: %s", made.body)
 	}
 	path := "/settings/link/" + rest[:43]
 	s.try(t, call{path: path}, http.StatusOK, "viewer", s.email("new"))
-	s.try(t, call{path: path, form: url.Values{"password": {"short"}}}, http.StatusUnprocessableEntity, "The password must have 12 to 128 characters.", `aria-describedby="password-hint password-fault"`)
+	s.try(t, call{path: path, form: url.Values{"password": {"short"}}}, http.StatusUnprocessableEntity, "The password must have 12 to 128 characters.", `aria-describedby="password-hint password-error"`)
 	got := s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusSeeOther)
 	s.try(t, call{path: s.path("/keys"), cookie: got.session()}, http.StatusOK, s.email("new"))
-	s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusNotFound, "This link has ended")
+	s.try(t, call{path: path, form: url.Values{"password": {"brand new horse"}}}, http.StatusNotFound, "This link is no longer valid")
 	if strings.Contains(s.stored(t), rest[:43]) {
 		t.Error("the database holds the link")
 	}
@@ -526,10 +526,10 @@ func TestAFormThatComesTooLateIsNotLostInSilence(t *testing.T) {
 		s.path("/keys"): s.path("/keys"), s.path("/keys/7/roll"): s.path("/keys/7/roll"), s.path("/members/7/remove"): "/settings", "/settings/password": "/settings/password",
 	} {
 		late := s.try(t, call{path: path, cookie: freshToken(), form: url.Values{"name": {"Till"}}}, http.StatusSeeOther)
-		s.try(t, call{path: late.Header.Get("Location")}, http.StatusOK, "may not have been done", `name="next" value="`+next+`"`)
+		s.try(t, call{path: late.Header.Get("Location")}, http.StatusOK, "may not have been saved", `name="next" value="`+next+`"`)
 	}
 	asked := s.try(t, call{path: s.path("/keys")}, http.StatusSeeOther)
-	if page := s.try(t, call{path: asked.Header.Get("Location")}, http.StatusOK); strings.Contains(page.body, "may not have been done") {
+	if page := s.try(t, call{path: asked.Header.Get("Location")}, http.StatusOK); strings.Contains(page.body, "may not have been saved") {
 		t.Error("who has sent nothing is told that it may be lost")
 	}
 }
@@ -592,14 +592,18 @@ func TestParallelGuessesDoNotPassTheLimitOfANetwork(t *testing.T) {
 	s.throttled(t, func(name string) string {
 		const left, together = 5, 20
 		network := "network of " + name
-		guess := func(n int) attempt { return attempt{fmt.Sprint(name, ".", n), network} }
+		const accounts = 6
+		for n := range accounts {
+			s.mustPerson(t, fmt.Sprint(name, ".", n), s.a, people.Owner)
+		}
+		guess := func(n int) attempt { return attempt{fmt.Sprint(name, ".", n%accounts), network} }
 		var before, attempts []attempt
 		for n := range perNetwork.Burst - left {
 			before = append(before, guess(n))
 		}
 		s.signInTogether(t, before)
 		for n := range together {
-			attempts = append(attempts, guess(100+n))
+			attempts = append(attempts, guess(n))
 		}
 		want := map[int]int{http.StatusUnprocessableEntity: left, http.StatusTooManyRequests: together - left}
 		if got := s.signInTogether(t, attempts); !maps.Equal(got, want) {
@@ -614,6 +618,7 @@ func TestParallelGuessesDoNotPassTheLimitOfAnAccount(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	s.throttled(t, func(name string) string {
 		const left, networks, each = 2, 2, 8
+		s.mustPerson(t, name, s.a, people.Owner)
 		var before, attempts []attempt
 		for n := range failures.Burst - left {
 			before = append(before, attempt{name, fmt.Sprint("network ", n, " of ", name)})

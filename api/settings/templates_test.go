@@ -30,9 +30,9 @@ func samples() map[string][]any {
 	for _, status := range []string{"live", "rolled", "expired", "revoked"} {
 		rows = append(rows, keyRow{key, hostile, status})
 	}
-	wrong := faults{"": hostile, "name": hostile, "permissions": hostile, "lifetime": hostile, "overlap": hostile, "email": hostile, "role": hostile,
-		"before": hostile, "after": hostile, "again": hostile, "password": hostile}
-	asked := again{Needed: true, Fault: hostile}
+	wrong := fieldErrors{"": hostile, "name": hostile, "permissions": hostile, "lifetime": hostile, "overlap": hostile, "email": hostile, "role": hostile,
+		"current": hostile, "new": hostile, "confirm": hostile, "password": hostile}
+	asked := passwordPrompt{Needed: true, Error: hostile}
 	member := people.Member{UserID: 1, Email: hostile, Role: people.Owner, CreatedAt: now}
 	pending := []people.PendingLink{{ID: 1, Purpose: "invitation", Email: hostile, Role: &role, MadeBy: hostile, CreatedAt: now, ExpiresAt: now}, {Purpose: "reset", Email: hostile}}
 	entry := tenancy.Logged{ID: 1, At: now, Actor: hostile, Address: &limit, Entry: tenancy.Entry{
@@ -43,26 +43,26 @@ func samples() map[string][]any {
 		return people.Link{Purpose: purpose, Email: hostile, Role: role, TenantName: hostile, ExpiresAt: now}
 	}
 	return map[string][]any{
-		"account":    {nil},
-		"audit":      {auditPage{Acts: acts, Page: 1, Pages: 1}, auditPage{Entries: []tenancy.Logged{entry, {}}, Acts: acts, Act: "key.", Page: 2, Pages: 3, Total: 150, Previous: 1, Next: 3}},
-		"error":      {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
-		"key-again":  {nil},
-		"key-ended":  {rows[1], rows[2], rows[3], keyRow{Key: keys.Key{Name: "k"}}},
-		"key-made":   {madeKey{}, madeKey{Key: key, Secret: "sk_live_x", BaseURL: "https://shop.example.com", Path: "/api/products?per_page=3"}, madeKey{Key: key, Secret: "sk_live_x", Replaces: &key, Overlap: hostile}},
-		"key-new":    {newKeyPage{}, newKeyPage{Name: hostile, Preset: "full", Lifetime: "90", Ticked: map[string]bool{"orders:read": true}, Request: "X", Again: asked, Faults: wrong, Presets: presets, Permissions: permissions, Lifetimes: lifetimes}},
-		"key-revoke": {keyRow{}, rows[0]},
-		"key-roll":   {rollPage{}, rollPage{Key: rows[0], Overlaps: overlaps, Overlap: "24", Again: asked, Faults: wrong}},
-		"keys":       {[]keyRow(nil), rows},
-		"link":       {linkPage{Link: link("reset", nil)}, linkPage{Link: link("invitation", &role), Fault: hostile}},
-		"link-again": {nil},
-		"link-ended": {nil},
-		"link-made":  {madeLink{}, madeLink{hostile, "invitation", "https://shop.example.com/settings/link/x"}, madeLink{hostile, "reset", "https://shop.example.com/settings/link/x"}},
-		"member":     {memberPage{}, memberPage{Member: member, Roles: roles, Request: "X", Again: asked, Faults: wrong}},
-		"members":    {membersPage{}, membersPage{Members: []people.Member{member, {}}, Links: pending, Request: "X", Roles: roles, Email: hostile, Role: "viewer", Again: asked, Faults: wrong}},
-		"password":   {passwordPage{}, passwordPage{Faults: wrong}, passwordPage{Done: true}},
-		"sign-in":    {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile, true}},
-		"start":      {startPage{}, startPage{BaseURL: "https://shop.example.com", Keys: rows, Name: hostile}},
-		"tenants":    {[]people.Membership(nil), []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: people.Owner}}},
+		"account":              {nil},
+		"audit":                {auditPage{Filters: auditFilters, Page: 1, Pages: 1}, auditPage{Entries: []tenancy.Logged{entry, {}}, Filters: auditFilters, Filter: "key.", Page: 2, Pages: 3, Total: 150, Previous: 1, Next: 3}},
+		"error":                {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
+		"key-already-created":  {nil},
+		"key-inactive":         {rows[1], rows[2], rows[3], keyRow{Key: keys.Key{Name: "k"}}},
+		"key-created":          {createdKey{}, createdKey{Key: key, Secret: "sk_live_x", BaseURL: "https://shop.example.com", Path: "/api/products?per_page=3"}, createdKey{Key: key, Secret: "sk_live_x", Replaces: &key, Overlap: hostile}},
+		"key-new":              {newKeyPage{}, newKeyPage{Name: hostile, Preset: "full", Lifetime: "90", Selected: map[string]bool{"orders:read": true}, Request: "X", Prompt: asked, Errors: wrong, Presets: presets, Permissions: permissions, Lifetimes: lifetimes}},
+		"key-revoke":           {keyRow{}, rows[0]},
+		"key-roll":             {rollPage{}, rollPage{Key: rows[0], Overlaps: overlaps, Overlap: "24", Prompt: asked, Errors: wrong}},
+		"keys":                 {[]keyRow(nil), rows},
+		"link":                 {linkPage{Link: link("reset", nil)}, linkPage{Link: link("invitation", &role), Error: hostile}},
+		"link-already-created": {nil},
+		"link-invalid":         {nil},
+		"link-created":         {createdLink{}, createdLink{hostile, "invitation", "https://shop.example.com/settings/link/x"}, createdLink{hostile, "reset", "https://shop.example.com/settings/link/x"}},
+		"member":               {memberPage{}, memberPage{Member: member, Roles: roles, Request: "X", Prompt: asked, Errors: wrong}},
+		"members":              {membersPage{}, membersPage{Members: []people.Member{member, {}}, Links: pending, Request: "X", Roles: roles, Email: hostile, Role: "viewer", Prompt: asked, Errors: wrong}},
+		"password":             {passwordPage{}, passwordPage{Errors: wrong}, passwordPage{Done: true}},
+		"sign-in":              {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile, true}},
+		"start":                {startPage{}, startPage{BaseURL: "https://shop.example.com", Keys: rows, Name: hostile}},
+		"tenants":              {[]people.Membership(nil), []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: people.Owner}}},
 	}
 }
 
@@ -70,13 +70,13 @@ func TestEveryPageRendersEmptyAndFull(t *testing.T) {
 	t.Parallel()
 	p := &Pages{templates: parseTemplates()}
 	limit := int32(900)
-	visits := map[string]visit{"nobody": {}}
+	visits := map[string]user{"nobody": {}}
 	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
-		visits[string(role)] = visit{Session: people.Session{UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(), Tenant: &tenancy.Tenant{
+		visits[string(role)] = user{Session: people.Session{UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(), Tenant: &tenancy.Tenant{
 			ID: 1, Slug: "a", Name: hostile, Plan: tenancy.Enterprise, RateLimit: &limit, Timezone: "Europe/Rome", Currency: "EUR", Suspended: true,
 		}}}
 	}
-	outside := []string{"error", "link", "link-ended", "sign-in", "tenants", "password"}
+	outside := []string{"error", "link", "link-invalid", "sign-in", "tenants", "password"}
 	all := samples()
 	for page := range p.templates {
 		if len(all[page]) == 0 {
@@ -98,7 +98,7 @@ func TestEveryPageRendersEmptyAndFull(t *testing.T) {
 			}
 		}
 	}
-	if err := p.show(httptest.NewRecorder(), http.StatusOK, "nothing", visit{}, nil); err == nil {
+	if err := p.show(httptest.NewRecorder(), http.StatusOK, "nothing", user{}, nil); err == nil {
 		t.Error("a page that there is not was shown")
 	}
 }
@@ -114,7 +114,7 @@ func checkPage(t *testing.T, what, body string) {
 		t.Errorf("%s is no whole page with one heading and one script:\n%s", what, body)
 	}
 	_, after, _ := strings.Cut(body, "<title>")
-	if title, _, _ := strings.Cut(after, " · Storeroom</title>"); strings.TrimSpace(html.UnescapeString(title)) == "" && !strings.HasPrefix(what, "error") && !strings.HasPrefix(what, "member as") && !strings.HasPrefix(what, "key-made") {
+	if title, _, _ := strings.Cut(after, " · Storeroom</title>"); strings.TrimSpace(html.UnescapeString(title)) == "" && !strings.HasPrefix(what, "error") && !strings.HasPrefix(what, "member as") && !strings.HasPrefix(what, "key-created") {
 		t.Errorf("%s has no title", what)
 	}
 }

@@ -115,8 +115,8 @@ func (w *watched) pages(t *testing.T) *visitor {
 	w.visit(t, v, member+"/remove", w.fillIn(t, v, member, url.Values{}), 303)
 
 	w.visit(t, v, "/settings/password", nil, 200)
-	w.visit(t, v, "/settings/password", url.Values{"before": {mark + " wrong"}, "after": {mark + " next one"}, "again": {mark + " next one"}}, 422)
-	w.visit(t, v, "/settings/password", url.Values{"before": {v.password}, "after": {mark + " next one"}, "again": {mark + " next one"}}, 200)
+	w.visit(t, v, "/settings/password", url.Values{"current": {mark + " wrong"}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 422)
+	w.visit(t, v, "/settings/password", url.Values{"current": {v.password}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 200)
 	v.password = mark + " next one"
 	w.visit(t, guest, "/settings/sign-out", url.Values{"everywhere": {"yes"}}, 303)
 	v.secrets = append(v.secrets, append(guest.secrets, link, reset)...)

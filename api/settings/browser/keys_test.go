@@ -26,7 +26,7 @@ func (s *site) signedIn(t testing.TB, role people.Role) *tab {
 func (b *tab) makeKey(name string) string {
 	b.t.Helper()
 	b.mustOpen(b.site.page("keys"))
-	b.press("Generate New Key")
+	b.press("Generate new key")
 	b.fill("Name", name)
 	if status := b.press("Generate key"); status != 200 {
 		b.t.Fatalf("generate key: %d %s", status, b.text("main"))
@@ -74,7 +74,7 @@ func TestCopyButtons(t *testing.T) {
 			}
 			b.do(chromedp.Click(`//main//button[starts-with(normalize-space(), "Cop")]`)) // the first one
 			b.do(chromedp.WaitVisible(`//main//button[normalize-space()="Copied"]`))
-			if told := b.text("[role=status]#told"); told != "Copied" {
+			if told := b.text("[role=status]#announcement"); told != "Copied" {
 				t.Errorf("who hears the page is told %q, want Copied", told)
 			}
 			if without {
@@ -99,7 +99,7 @@ func TestAKeyIsShownOnce(t *testing.T) {
 		}
 	}
 	key := b.makeKey("one")
-	b.press("I have kept it")
+	b.press("Done")
 	gone("in the list", key)
 	b.wantText("one", key[:12])
 	b.back()
@@ -111,7 +111,7 @@ func TestAKeyIsShownOnce(t *testing.T) {
 	}
 	gone("after a reload", key)
 	b.wantText("This key was already created")
-	b.press("To the keys")
+	b.press("Back to API keys")
 	if n := strings.Count(b.text("table"), "two"); n != 1 {
 		t.Errorf("the reload made %d keys, want 1: %s", n, b.text("table"))
 	}
@@ -119,7 +119,7 @@ func TestAKeyIsShownOnce(t *testing.T) {
 	key = b.makeKey("three")
 	evaluate[bool](b, `dispatchEvent(new PageTransitionEvent("pagehide", {persisted: true}))`)
 	gone("where the browser keeps the page for going back", key)
-	b.wantText("Shown once; not any more.")
+	b.wantText("This value is no longer shown.")
 }
 
 func TestRoll(t *testing.T) {
@@ -130,14 +130,14 @@ func TestRoll(t *testing.T) {
 		_, old := s.mustKey(t, "till "+overlap)
 		b.mustOpen(s.page("keys"))
 		b.press("Roll till " + overlap)
-		b.do(chromedp.SetValue(field("The old key lives on for"), overlap))
+		b.do(chromedp.SetValue(field("Keep the old key active for"), overlap))
 		b.press("Roll key")
 		successor := b.text("#key")
 		if status, _ := s.callAPI(t, "/api/me", successor); status != 200 {
 			t.Errorf("overlap %s: the successor: %d, want 200", overlap, status)
 		}
 		if overlap == "0" {
-			b.wantText("has stopped working")
+			b.wantText("was revoked")
 			b.wantRefused(old)
 		} else if status, _ := s.callAPI(t, "/api/me", old); status != 200 {
 			t.Errorf("overlap %s: the old key: %d, want 200", overlap, status)
@@ -172,13 +172,13 @@ func TestRevoke(t *testing.T) {
 	}
 	b.mustOpen(s.page("keys"))
 	b.press("Revoke till")
-	b.wantText("will stop working", "till", key[:12]+"…"+key[len(key)-4:])
+	b.wantText("lose access", "till", key[:12]+"…"+key[len(key)-4:])
 	if n := evaluate[int](b, `document.querySelectorAll("main button").length`); n != 1 {
 		t.Errorf("%d buttons, want Revoke alone", n)
 	}
-	b.press("Revoke")
+	b.press("Revoke key")
 	b.wantRefused(key)
-	b.wantText("revoked")
+	b.wantText("Revoked")
 	if n := evaluate[int](b, `document.querySelectorAll(".row-actions a").length`); n != 0 {
 		t.Errorf("a revoked key still has %d actions", n)
 	}
@@ -195,7 +195,7 @@ func TestAnOldPasswordIsAskedForAgain(t *testing.T) {
 	if status := b.press("Generate key"); status != 422 {
 		t.Errorf("a wrong password: %d, want 422", status)
 	}
-	b.wantText("This is not your password.")
+	b.wantText("The password is incorrect.")
 	b.fill("Your password", password)
 	b.press("Generate key")
 	if err := keys.Check(b.text("#key")); err != nil {
@@ -223,7 +223,7 @@ func TestAViewerMayOnlyLook(t *testing.T) {
 		if status := b.open(s.page(name)); status != 403 {
 			t.Errorf("%s: %d, want 403", name, status)
 		}
-		b.wantText("Your role does not allow this")
+		b.wantText("You do not have permission")
 	}
 }
 

@@ -25,7 +25,7 @@ func TestSignIn(t *testing.T) {
 	if status := b.press("Sign in"); status != 422 {
 		t.Errorf("a wrong password: %d, want 422", status)
 	}
-	b.wantText("E-mail or password is wrong.")
+	b.wantText("Incorrect e-mail address or password.")
 	if c := b.cookie(); c != nil {
 		t.Errorf("a wrong password made a session: %+v", c)
 	}
@@ -77,7 +77,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	here.signIn(email)
 	there.signIn(email)
 	there.mustOpen(s.page("keys"))
-	there.wantText("API Keys")
+	there.wantText("API keys")
 	here.mustOpen(s.page("account"))
 	here.press("Sign out everywhere")
 	there.mustOpen(s.page("keys"))
@@ -92,20 +92,20 @@ func TestChangingAPasswordSignsOutElsewhere(t *testing.T) {
 	here.signIn(email)
 	there.signIn(email)
 	here.mustOpen("/settings/password")
-	here.fill("Present password", password)
+	here.fill("Current password", password)
 	here.fill("New password", "another horse battery")
-	here.fill("New password, again", "another horse batter")
+	here.fill("Confirm new password", "another horse batter")
 	if status := here.press("Change password"); status != 422 {
 		t.Errorf("two different new passwords: %d, want 422", status)
 	}
-	here.wantText("must be the same")
-	here.fill("Present password", password)
+	here.wantText("do not match")
+	here.fill("Current password", password)
 	here.fill("New password", "another horse battery")
-	here.fill("New password, again", "another horse battery")
+	here.fill("Confirm new password", "another horse battery")
 	here.press("Change password")
-	here.wantText("Your password is changed.")
+	here.wantText("Your password was changed.")
 	here.mustOpen(s.page("keys"))
-	here.wantText("API Keys")
+	here.wantText("API keys")
 	there.mustOpen(s.page("keys"))
 	there.wantText("Sign in")
 }
@@ -129,7 +129,7 @@ func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
 		}
 	}
 	b.mustOpen(s.page("keys"))
-	b.wantText("There is no key yet.")
+	b.wantText("No API keys yet.")
 }
 
 func TestInvitation(t *testing.T) {
@@ -140,13 +140,13 @@ func TestInvitation(t *testing.T) {
 	owner.mustOpen(s.page("members"))
 	owner.fill("E-mail", s.email("ben"))
 	owner.choose("Admin")
-	owner.press("Make a link")
+	owner.press("Create invitation link")
 	link := owner.text("#link")
 	if !strings.HasPrefix(link, s.url+"/settings/link/") {
 		t.Fatalf("the link is %q", link)
 	}
 	guest.mustOpen(strings.TrimPrefix(link, s.url))
-	guest.wantText("Join Larch & Loam", "as admin", s.email("ben"))
+	guest.wantText("Join Larch & Loam", "role admin", s.email("ben"))
 	guest.fill("Password", "short")
 	if status := guest.press("Join"); status != 422 {
 		t.Errorf("a short password: %d, want 422", status)
@@ -157,12 +157,12 @@ func TestInvitation(t *testing.T) {
 	if guest.path() != s.page("keys") {
 		t.Errorf("joined at %s, want %s", guest.path(), s.page("keys"))
 	}
-	guest.wantText("Generate New Key")
+	guest.wantText("Generate new key")
 	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
 		t.Errorf("the link a second time: %d, want 404", status)
 	}
 	owner.mustOpen(s.page("members"))
-	owner.wantText(s.email("ben"), "admin")
+	owner.wantText(s.email("ben"), "Admin")
 }
 
 func TestReset(t *testing.T) {
@@ -173,15 +173,15 @@ func TestReset(t *testing.T) {
 	guest.signIn(ben)
 	owner.signIn(s.mustPerson(t, "anna", people.Owner))
 	owner.mustOpen(s.page("members"))
-	owner.press("Change " + ben)
-	owner.press("Make a link")
+	owner.press("Edit " + ben)
+	owner.press("Create reset link")
 	link := owner.text("#link")
 	guest.mustOpen(s.page("keys"))
-	guest.wantText("API Keys") // a link alone changes nothing
+	guest.wantText("API keys") // a link alone changes nothing
 	guest.mustOpen(strings.TrimPrefix(link, s.url))
 	guest.fill("Password", "another horse battery")
 	guest.press("Set password")
-	guest.wantText("API Keys")
+	guest.wantText("API keys")
 	if _, err := s.people.SignIn(t.Context(), ben, password); err == nil {
 		t.Error("the old password still works")
 	}
@@ -196,7 +196,7 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("E-mail", email)
 	b.fill("Password", password)
 	b.press("Sign in")
-	b.press("Generate New Key")
+	b.press("Generate new key")
 	b.fill("Name", "Till")
 	b.press("Generate key")
 	if status, body := s.callAPI(t, "/api/me", b.text("#key")); status != 200 {
@@ -205,19 +205,19 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	if n := evaluate[int](b, `[...document.querySelectorAll("button")].filter(e => e.checkVisibility() && e.innerText === "Copy").length`); n != 0 {
 		t.Errorf("%d buttons that copy nothing", n)
 	}
-	b.press("I have kept it")
+	b.press("Done")
 	b.press("Revoke Till")
-	b.press("Revoke")
-	b.wantText("revoked")
+	b.press("Revoke key")
+	b.wantText("Revoked")
 	b.mustOpen(s.page("members"))
 	b.fill("E-mail", s.email("ben"))
-	b.press("Make a link")
+	b.press("Create invitation link")
 	b.wantText("/settings/link/")
 	b.mustOpen(s.page("audit"))
-	b.wantText("key.create", "key.revoke", "member.invite")
+	b.wantText("Created an API key", "Revoked an API key", "Invited a member")
 	b.do(chromedp.SetValue(field("Show"), "key."))
 	b.press("Apply")
-	if strings.Contains(b.text("table"), "member.") {
+	if strings.Contains(b.text("table"), "a member") {
 		t.Errorf("the log of keys tells of members: %s", b.text("table"))
 	}
 }

@@ -54,7 +54,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		`STOREROOM_TRUSTED_PROXIES: must be a list of addresses such as 10.0.0.1 or 10.0.0.0/8, not "nonsense"`,
 		`STOREROOM_LOG_FORMAT: must be json or text, not "xml"`,
 		"STOREROOM_LOG_LEVEL: ",
-		"STOREROOM_BASE_URL: must be an address without path",
+		"STOREROOM_BASE_URL: must be a URL without a path",
 		`STOREROOM_DRAIN: must be a duration from 0s to 1m, not "1h"`,
 		`STOREROOM_GRACE: must be a duration from 1s to 5m, not "0s"`,
 		`STOREROOM_OPS_ADDR: must be HOST:PORT, not "127.0.0.1:70000"`,
@@ -207,7 +207,7 @@ func TestPublicURL(t *testing.T) {
 		{"port only", "", ":8080", "", "STOREROOM_BASE_URL is not set"},
 		{"network address", "", "192.0.2.1:8080", "", "STOREROOM_BASE_URL is not set"},
 		{"http on a network", "http://shop.example.com", "127.0.0.1:8080", "", "STOREROOM_BASE_URL: must begin with https://"},
-		{"not a URL", "http://%zz", "127.0.0.1:8080", "", "STOREROOM_BASE_URL: must be an address"},
+		{"not a URL", "http://%zz", "127.0.0.1:8080", "", "STOREROOM_BASE_URL: must be a URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

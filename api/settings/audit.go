@@ -1,0 +1,112 @@
+package settings
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// auditPerPage is how many entries of the audit log a page shows.
+const auditPerPage = 50
+
+// auditFilters are the prefixes of actions that the audit log can be limited to.
+var auditFilters = []option{
+	{"", "All actions", ""},
+	{"key.", "API keys", ""},
+	{"member.", "Members", ""},
+	{"password.", "Passwords", ""},
+	{"tenant.", "Plan and settings", ""},
+}
+
+type auditPage struct {
+	Entries        []tenancy.Logged
+	Filters        []option
+	Filter         string
+	Page, Pages    int
+	Total          int64
+	Previous, Next int // 0 if there is none
+}
+
+func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error {
+	page := auditPage{Filters: auditFilters, Page: 1}
+	for _, f := range auditFilters {
+		if f.Value == r.FormValue("act") {
+			page.Filter = f.Value
+		}
+	}
+	if n, err := strconv.Atoi(r.FormValue("page")); err == nil && n > 1 && n < 1_000_000 {
+		page.Page = n
+	}
+	var err error
+	page.Entries, page.Total, err = tenancy.AuditLog(r.Context(), p.DB, u.Tenant.ID, page.Filter, page.Page, auditPerPage)
+	if err != nil {
+		return err
+	}
+	page.Pages = max(1, int((page.Total+auditPerPage-1)/auditPerPage))
+	if page.Page < page.Pages {
+		page.Next = page.Page + 1
+	}
+	page.Previous = page.Page - 1
+	return p.show(w, http.StatusOK, "audit", u, page)
+}
+
+// actionPhrase returns an action of the audit log in words.
+func actionPhrase(action string) string {
+	phrase, known := map[string]string{
+		"key.create":                 "Created an API key",
+		"key.roll":                   "Rolled an API key",
+		"key.revoke":                 "Revoked an API key",
+		"member.create":              "Added a member",
+		"member.invite":              "Invited a member",
+		"member.invite_revoke":       "Revoked an invitation",
+		"member.join":                "Accepted an invitation",
+		"member.role":                "Changed a role",
+		"member.remove":              "Removed a member",
+		"password.change":            "Changed the password",
+		"password.reset":             "Reset the password",
+		"password.reset_link":        "Created a password reset link",
+		"password.reset_link_revoke": "Revoked a password reset link",
+		"tenant.create":              "Created the account",
+		"tenant.change":              "Changed the plan or settings",
+	}[action]
+	if !known {
+		return action
+	}
+	return phrase
+}
+
+// detail is a detail of an entry of the audit log as text.
+type detail struct{ Label, Text string }
+
+func newDetail(name string, value any) detail {
+	label, known := map[string]string{
+		"key_id": "Key ID", "overlap_hours": "Old key active for (hours)", "replaces": "Replaces key ID",
+		"rate_limit": "Rate limit (requests per 60 s)", "timezone": "Time zone",
+	}[name]
+	if !known {
+		label = title(strings.ReplaceAll(name, "_", " "))
+	}
+	return detail{label, detailText(value)}
+}
+
+// detailText formats a value that was decoded from JSON.
+func detailText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "none"
+	case map[string]any:
+		return detailText(v["from"]) + " → " + detailText(v["to"])
+	case []any:
+		parts := make([]string, len(v))
+		for i, part := range v {
+			parts[i] = fmt.Sprint(part)
+		}
+		return strings.Join(parts, ", ")
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}

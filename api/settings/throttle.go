@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+// Limits of attempts to enter a password. No limit applies to an account alone, so
+// that an attacker cannot lock a user out: each network has its own tokens per account.
+//
+// An account with many failures gets fewer attempts per network (underAttack), except
+// from networks where its user signed in lately. With n networks an attacker therefore
+// has 30 failures plus 30 per hour, and then 3n plus 4n per hour.
+var (
+	perNetwork     = ratelimit.Refill{Burst: 30, Every: 20 * time.Second} // failures
+	perAccountHere = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}  // attempts on an account from a network
+	failures       = ratelimit.Refill{Burst: 30, Every: 2 * time.Minute}  // failures of an account from any network
+	underAttack    = ratelimit.Refill{Burst: 3, Every: 15 * time.Minute}
+	perOwnPassword = ratelimit.Refill{Burst: 10, Every: time.Minute}
+	perLinkHere    = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
+	// The token is missing for 12 hours after a sign-in to an account from a network.
+	signedInLately = ratelimit.Refill{Burst: 1, Every: 12 * time.Hour}
+)
+
+// bucket is a named token bucket of the rate limiter.
+type bucket struct {
+	name   string
+	refill ratelimit.Refill
+}
+
+// throttle takes a token from each bucket. If one is empty, throttle returns the
+// tokens that it took before, and a waitError.
+func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
+	for i, b := range buckets {
+		d := p.Limiter.TakeToken(r.Context(), b.name, b.refill)
+		if !d.Allowed {
+			p.returnTokens(r, buckets[:i])
+			return p.refused(r, d)
+		}
+		p.decided(r, d)
+	}
+	return nil
+}
+
+// returnTokens returns one token to each bucket.
+func (p *Pages) returnTokens(r *http.Request, buckets []bucket) {
+	for _, b := range buckets {
+		p.Limiter.ReturnToken(r.Context(), b.name, b.refill)
+	}
+}
+
+// refused counts a refusal and returns it as an error.
+func (p *Pages) refused(r *http.Request, d ratelimit.Decision) error {
+	p.decided(r, d)
+	return &waitError{d.RetryAfter}
+}
+
+func (p *Pages) decided(r *http.Request, d ratelimit.Decision) {
+	if p.Decided != nil {
+		p.Decided(r, d)
+	}
+}
+
+// throttleSignIn takes the tokens of one attempt before the password is checked, so
+// that parallel guesses cannot pass a limit. The caller returns the onFailure tokens
+// unless the password was wrong: a whole office may sign in from one address.
+// The account is "" for an e-mail address that no account can have.
+func (p *Pages) throttleSignIn(r *http.Request, account string) (onFailure []bucket, err error) {
+	network := bucket{"pn:" + p.Network(r), perNetwork}
+	if account == "" {
+		return []bucket{network}, p.throttle(r, network)
+	}
+	here := p.Network(r) + " " + account
+	attempt := bucket{"ph:" + here, perAccountHere}
+	if err := p.throttle(r, attempt, network); err != nil {
+		return nil, err
+	}
+	ofAccount := bucket{"pf:" + account, failures}
+	if p.Limiter.TakeToken(r.Context(), ofAccount.name, ofAccount.refill).Allowed {
+		return []bucket{network, ofAccount}, nil
+	}
+	if !p.Limiter.PeekToken(r.Context(), "pk:"+here, signedInLately).Allowed {
+		return []bucket{network}, nil
+	}
+	if err := p.throttle(r, bucket{"pu:" + here, underAttack}); err != nil {
+		p.returnTokens(r, []bucket{network, attempt})
+		return nil, err
+	}
+	return []bucket{network}, nil
+}
+
+// throttleOwnPassword limits how fast a signed-in user enters passwords of their own
+// account. No other user takes tokens from this bucket.
+func (p *Pages) throttleOwnPassword(r *http.Request, u user) error {
+	return p.throttle(r, bucket{"po:" + u.Email, perOwnPassword})
+}
+
+// throttleLink limits attempts through a link: an invitation asks for the password of
+// an existing account. All links of an account into a tenant share a bucket.
+func (p *Pages) throttleLink(r *http.Request, link people.Link) error {
+	name := fmt.Sprint("pl:", p.Network(r), " ", link.TenantID, " ", link.Email)
+	return p.throttle(r, bucket{name, perLinkHere})
+}
