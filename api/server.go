@@ -32,8 +32,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Options are the dependencies and settings of a Server. Settings, TrustedProxies and Version
-// are optional.
+// Options are what a Server stands on. All but Settings, TrustedProxies and Version
+// are required.
 type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
@@ -42,75 +42,85 @@ type Options struct {
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
 
-	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Address, Network, Failed and Decided.
+	// Settings are what the pages under /settings stand on; nil for none. Address,
+	// Failed and Decided are the Server's own.
 	Settings *settings.Options
 
-	// Ready returns an error while this instance should not receive requests.
+	// Ready says whether this instance should get requests: nil when it should.
 	Ready func(context.Context) error
 
-	// TrustedProxies are the peers whose X-Forwarded-For header is used.
+	// TrustedProxies are the peers whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
 	Logger  *slog.Logger
-	Version string // of the program, for /healthz
+	Version string // of the program, as /healthz tells it
 }
 
-// Server handles every request of the service. It is safe for concurrent use.
+// Server answers every request of the service. It is safe for concurrent use.
 type Server struct {
-	Options
+	db      *tenancy.DB
+	catalog *catalog.Store
+	sales   *sales.Store
+	reports *reports.Store
+	keys    *keys.Resolver
+	limiter *ratelimit.Limiter
+	ready   func(context.Context) error
+	proxies []netip.Prefix
+	logger  *slog.Logger
+	version string
 
-	mux   *chi.Mux
-	pages *settings.Pages // nil if disabled
-
-	requests     atomic.Int64 // in flight under /api
-	pageRequests atomic.Int64 // in flight under /settings
-	exports      *slots
-	workbooks    *slots
-	reporting    *slots
-	bulks        *slots
-	limits       limits
+	mux       *chi.Mux
+	settings  *settings.Pages // nil for none
+	inFlight  atomic.Int64
+	pages     atomic.Int64 // like inFlight
+	exports   *slots
+	workbooks *slots
+	reporting *slots
+	bulks     *slots
+	limits    limits
 }
 
-// limits bound the resources that requests use; tests lower them.
+// limits bound what requests may cost; tests lower them.
 type limits struct {
-	requests      int64         // in flight under /api
-	pageRequests  int64         // in flight under /settings
-	body          int64         // bytes of a body
-	bulkBody      int64         // bytes of the body of a bulk request
-	deadline      time.Duration // of a handler
-	readerTimeout time.Duration // see the constant
-	formTimeout   time.Duration // see the constant
+	inFlight   int64         // requests under /api at a time
+	pages      int64         // those under /settings
+	body       int64         // bytes of a body
+	bulkBody   int64         // bytes of the body of a bulk request
+	deadline   time.Duration // of a handler
+	slowReader time.Duration // see the constant
+	slowForm   time.Duration // likewise
 }
 
 // New returns a Server with all its routes.
 func New(o Options) *Server {
 	s := &Server{
-		Options:   o,
-		mux:       chi.NewMux(),
+		db:      o.DB,
+		catalog: o.Catalog,
+		sales:   o.Sales,
+		reports: o.Reports,
+		keys:    o.Keys,
+		limiter: o.Limiter,
+		ready:   o.Ready,
+		proxies: o.TrustedProxies,
+		logger:  o.Logger,
+		version: o.Version,
+		mux:     chi.NewMux(),
+
 		exports:   newSlots("export", exportsPerTenant),
 		workbooks: newSlots("workbook", workbooksPerTenant),
 		reporting: newSlots("report", reportsPerTenant),
 		bulks:     newSlots("bulk", bulksPerTenant),
-		limits: limits{
-			requests:      512,
-			pageRequests:  64,
-			body:          1 << 20,
-			bulkBody:      32 << 20,
-			deadline:      8 * time.Second,
-			readerTimeout: readerTimeout,
-			formTimeout:   formTimeout,
-		},
+		limits:    limits{inFlight: 512, pages: 64, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second, slowReader: slowReader, slowForm: slowForm},
 	}
-	s.mux.Use(s.observe, s.recoverPanic, s.authenticate, s.limitInFlight)
+	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
 	for _, r := range s.routes() {
-		s.mux.Method(r.method, r.pattern, s.routeHandler(r))
+		s.mux.Method(r.method, r.pattern, s.serve(r))
 	}
 	if o.Settings != nil {
-		s.mountSettings(*o.Settings)
+		s.mount(*o.Settings)
 	}
-	s.mux.NotFound(s.handlerFunc(s.notFound))
-	s.mux.MethodNotAllowed(s.handlerFunc(s.methodNotAllowed))
+	s.mux.NotFound(s.finish(s.notFound))
+	s.mux.MethodNotAllowed(s.finish(s.methodNotAllowed))
 	return s
 }
 
@@ -207,7 +217,7 @@ func (s *Server) routes() []route {
 // serve guards a route by its permission, which is decided before the body is
 // read and before anything is looked up. A route under /api that names none, or
 // one that would be open, is a mistake that must not get as far as a request.
-func (s *Server) routeHandler(r route) http.Handler {
+func (s *Server) serve(r route) http.Handler {
 	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
 		panic("api: " + r.method + " " + r.pattern + " asks for " + string(r.permission))
 	}
@@ -215,19 +225,19 @@ func (s *Server) routeHandler(r route) http.Handler {
 	if r.idempotent() {
 		handle = s.once(handle)
 	}
-	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
-		stateOf(req).route = r
+	return s.finish(func(w http.ResponseWriter, req *http.Request) error {
+		exchangeOf(req).route = r
 		if r.permission != noKey {
 			p := principal(req)
 			if p == nil {
-				return &apiError{code: MissingAPIKey}
+				return &problem{code: MissingAPIKey}
 			}
 			if r.permission != anyKey && !p.Permissions.Allow(r.permission) {
-				return &apiError{code: InsufficientPermissions, message: "The API key does not have the permission " + string(r.permission) + "."}
+				return &problem{code: InsufficientPermissions, message: "This key lacks the permission " + string(r.permission) + "."}
 			}
 		}
 		if deadline > 0 {
-			setWriteDeadline(w, deadline+s.limits.readerTimeout)
+			setWriteDeadline(w, deadline+s.limits.slowReader)
 		}
 		ctx, cancel := context.WithTimeout(req.Context(), cmp.Or(deadline, s.limits.deadline))
 		defer cancel()
@@ -236,36 +246,36 @@ func (s *Server) routeHandler(r route) http.Handler {
 }
 
 // finish makes a handler of the standard library: an error becomes the answer.
-func (s *Server) handlerFunc(h handler) http.HandlerFunc {
+func (s *Server) finish(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
-			s.writeError(w, r, err)
+			s.fail(w, r, err)
 		}
 	}
 }
 
 // mount serves what is under /settings. The pages route by the whole path: what is in
 // the access log is the pattern of theirs, never the token of a link.
-func (s *Server) mountSettings(o settings.Options) {
-	o.Address = func(r *http.Request) string { return s.clientIP(r).String() }
-	o.Network = s.clientNetwork
+func (s *Server) mount(o settings.Options) {
+	o.Address = func(r *http.Request) string { return s.client(r).String() }
+	o.Network = s.clientAddress
 	o.Failed = func(r *http.Request, err error) (passing bool) {
-		stateOf(r).err = err
-		return toAPIError(err).code == ServiceUnavailable
+		exchangeOf(r).err = err
+		return problemOf(err).code == ServiceUnavailable
 	}
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
-	s.pages = settings.New(o)
-	s.mux.HandleFunc("/settings", s.serveSettings)
-	s.mux.HandleFunc("/settings/*", s.serveSettings)
+	s.settings = settings.New(o)
+	s.mux.HandleFunc("/settings", s.page)
+	s.mux.HandleFunc("/settings/*", s.page)
 }
 
 // page routes a request afresh, among the pages.
-func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	route := chi.RouteContext(r.Context())
 	method := route.RouteMethod
 	route.Reset()
 	route.RouteMethod = method
-	s.pages.ServeHTTP(w, r)
+	s.settings.ServeHTTP(w, r)
 }
 
 // ServeHTTP answers one request.
@@ -287,13 +297,13 @@ func underSettings(path string) bool {
 func underAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
 
 func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
-	return &apiError{code: RouteNotFound}
+	return &problem{code: RouteNotFound}
 }
 
 // methodNotAllowed names the methods that the path does take.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
-	if s.pages != nil && underSettings(r.URL.RawPath) { // a method that chi does not know
-		s.serveSettings(w, r)
+	if s.settings != nil && underSettings(r.URL.RawPath) { // a method that chi does not know
+		s.page(w, r)
 		return nil
 	}
 	var allowed []string
@@ -306,8 +316,8 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error 
 		}
 	}
 	if len(allowed) == 0 { // chi asks here before it looks at the path when it does not know the method
-		return &apiError{code: RouteNotFound}
+		return &problem{code: RouteNotFound}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return &apiError{code: MethodNotAllowed}
+	return &problem{code: MethodNotAllowed}
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// foreign lists metrics of postgres_exporter 0.18, node_exporter 1.9, the kubelet, the
-// collector 0.149 and Prometheus, with the labels that rules can use.
+// foreign are metrics of others, with the labels that the rules may ask for: of
+// postgres_exporter 0.18, node_exporter 1.9, the kubelet, the collector 0.149, and of
+// Prometheus itself.
 var foreign = map[string]string{
 	"ALERTS": "alertname alertstate severity",
 	"up":     "",
@@ -40,12 +41,12 @@ var foreign = map[string]string{
 	"otelcol_exporter_send_failed_metric_points_total":    "exporter",
 	"otelcol_exporter_send_failed_spans_total":            "exporter",
 
-	// Written by backup/backup.sh and backup/restore.sh.
+	// backup/backup.sh and backup/restore.sh write them.
 	"storeroom_backup_last_success_timestamp_seconds":       "",
 	"storeroom_restore_test_last_success_timestamp_seconds": "",
 }
 
-// metrics returns all known series by name, with their labels.
+// metrics are the series that there are, by name, with the labels that each has.
 func metrics(t *testing.T, recorded map[string]map[string]bool) map[string]map[string]bool {
 	t.Helper()
 	all := maps.Clone(recorded)
@@ -88,7 +89,7 @@ var (
 	word      = regexp.MustCompile(`([\w:.]+)(\s*\()?`)
 )
 
-// named returns the metrics in a PromQL expression.
+// named are the metrics that an expression of PromQL names.
 func named(expr string) []string {
 	expr = text.ReplaceAllString(expr, `""`)
 	for _, part := range []*regexp.Regexp{clause, matchers, span, offset} {
@@ -105,35 +106,35 @@ func named(expr string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// unknownNames returns errors for metrics and labels in an expression that do not exist.
-// Such an expression returns no data.
-func unknownNames(expr string, known map[string]map[string]bool) []string {
-	var problems []string
-	labels := map[string]bool{"le": true} // of all metrics in the expression
+// faultsOf are what an expression asks for that there is not: it would never answer,
+// and nobody would notice.
+func faultsOf(expr string, known map[string]map[string]bool) []string {
+	var faults []string
+	labels := map[string]bool{"le": true} // of all that it names
 	for _, name := range named(expr) {
 		if known[name] == nil {
-			problems = append(problems, "unknown metric "+name)
+			faults = append(faults, "there is no metric "+name)
 		}
 		maps.Copy(labels, known[name])
 	}
 	for _, s := range selector.FindAllStringSubmatch(text.ReplaceAllString(expr, `""`), -1) {
 		for _, label := range labelName.FindAllStringSubmatch(s[2], -1) {
 			if known[s[1]] != nil && !known[s[1]][label[1]] {
-				problems = append(problems, s[1]+" has no label "+label[1])
+				faults = append(faults, s[1]+" has no label "+label[1])
 			}
 		}
 	}
 	for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
 		for label := range strings.SplitSeq(g[1], ",") {
 			if label = strings.TrimSpace(label); label != "" && !labels[label] {
-				problems = append(problems, "no metric has the label "+label)
+				faults = append(faults, "nothing in it has the label "+label)
 			}
 		}
 	}
-	return problems
+	return faults
 }
 
-func TestUnknownNames(t *testing.T) {
+func TestFaultsOfExpressionsAreSeen(t *testing.T) {
 	t.Parallel()
 	known := map[string]map[string]bool{"a": {"job": true, "x": true}, "b:c": {"job": true}}
 	for _, test := range []struct {
@@ -148,8 +149,8 @@ func TestUnknownNames(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if problems := unknownNames(test.expr, known); len(problems) != test.want {
-				t.Errorf("unknownNames(%s) = %q, want %d", test.expr, problems, test.want)
+			if faults := faultsOf(test.expr, known); len(faults) != test.want {
+				t.Errorf("faultsOf(%s) = %q, want %d", test.expr, faults, test.want)
 			}
 		})
 	}

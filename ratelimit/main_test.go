@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,8 +23,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain sets providers once, as the program does, and proves that Close leaves
-// nothing running: every Limiter of every test is closed by then.
+// TestMain sets providers once, as the program does, and checks that Close leaves no
+// goroutine running.
 func TestMain(m *testing.M) {
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(measured)))
 	otel.SetTracerProvider(trace.NewTracerProvider(trace.WithSyncer(traced)))
@@ -38,9 +40,17 @@ func mustURL(tb testing.TB) string {
 	return url
 }
 
+// mustOpen returns a Limiter that the test closes.
 func mustOpen(tb testing.TB, url string, s settings) *Limiter {
 	tb.Helper()
-	l, err := open(tb.Context(), url, slog.New(slog.DiscardHandler), s)
+	l, _ := mustOpenLogged(tb, url, s)
+	return l
+}
+
+func mustOpenLogged(tb testing.TB, url string, s settings) (*Limiter, *logBuffer) {
+	tb.Helper()
+	log := &logBuffer{}
+	l, err := open(tb.Context(), url, slog.New(slog.NewTextHandler(log, nil)), s)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -49,29 +59,91 @@ func mustOpen(tb testing.TB, url string, s settings) *Limiter {
 			tb.Errorf("Close() = %v", err)
 		}
 	})
-	return l
+	return l, log
 }
 
-// short has a window that a test can wait for.
+// mustOpenMany returns instances that all count each other.
+func mustOpenMany(tb testing.TB, count int, url string, s settings) (instances []*Limiter) {
+	tb.Helper()
+	for range count {
+		instances = append(instances, mustOpen(tb, url, s))
+	}
+	for _, l := range instances {
+		eventually(tb, "every instance counts all instances", func() bool { return l.Stats().Instances == count })
+	}
+	return instances
+}
+
+// patient settings wait long for Redis: on a busy machine a Redis that works can
+// answer later than after 50 ms.
+func patient() settings {
+	s := standard
+	s.timeout = 10 * time.Second
+	return s
+}
+
+// short returns patient settings with a window that a test can wait for.
 func short(window time.Duration) settings {
-	return settings{window: window, bucket: window / 10, exact: 10_000, beat: 50 * time.Millisecond}
+	s := patient()
+	s.window, s.bucket, s.beat = window, window/10, 50*time.Millisecond
+	return s
 }
 
-// unused is a name that no other test and no earlier run has counted.
+// impatient returns short settings with the standard timeout, for a Redis that hangs.
+func impatient(window time.Duration) settings {
+	s := short(window)
+	s.timeout = standard.timeout
+	return s
+}
+
+// peek returns what Take would decide, without counting a request.
+func peek(tb testing.TB, l *Limiter, name string, limit int) Decision {
+	r, local := l.decide(tb.Context(), name, limit, 0)
+	return r.decision(limit, local)
+}
+
+// unused returns a name that no other test and no earlier run has used.
 func unused(tb testing.TB) string { return tb.Name() + ":" + rand.Text() }
 
 // eventually polls until the condition holds.
 func eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within 10 s: %s", what)
-		}
-	}
+	within(tb, 20*time.Second, what, holds)
 }
 
-// server is a private redis-server that a test may stop and hang. It listens on
-// a socket file, so that nobody takes its address while it is down.
+// within polls until the condition holds and returns how long that took.
+func within(tb testing.TB, most time.Duration, what string, holds func() bool) time.Duration {
+	tb.Helper()
+	start := time.Now()
+	for !holds() {
+		if time.Since(start) > most {
+			tb.Fatalf("not within %v: %s", most, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(start).Round(time.Millisecond)
+}
+
+// logBuffer holds log lines that are read while others are written.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// server is a private redis-server that a test may stop and suspend. It listens on
+// a socket file, so that no other process takes its address while it is down.
 type server struct {
 	dir string
 	cmd *exec.Cmd
@@ -79,17 +151,21 @@ type server struct {
 
 func mustServe(tb testing.TB) *server {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "rl") // tb.TempDir is too long for a socket
+	s := &server{dir: mustTempDir(tb)}
+	s.start(tb)
+	tb.Cleanup(func() { s.stop(tb) })
+	return s
+}
+
+// mustTempDir returns a directory with a path that is short enough for a socket.
+func mustTempDir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "rl")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &server{dir: dir}
-	s.start(tb)
-	tb.Cleanup(func() {
-		s.stop(tb)
-		os.RemoveAll(dir)
-	})
-	return s
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (s *server) socket() string { return filepath.Join(s.dir, "redis.sock") }
@@ -97,12 +173,18 @@ func (s *server) url() string    { return "unix://" + s.socket() }
 
 func (s *server) start(tb testing.TB) {
 	tb.Helper()
+	s.run(tb, "--port", "0")
+}
+
+// run starts the server with options and waits until it listens.
+func (s *server) run(tb testing.TB, options ...string) {
+	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		tb.Fatalf("this test starts its own Redis: %v", err)
 	}
-	s.cmd = exec.Command(path, "--port", "0", "--unixsocket", s.socket(), "--dir", s.dir,
-		"--save", "", "--appendonly", "no")
+	always := []string{"--unixsocket", s.socket(), "--dir", s.dir, "--save", "", "--appendonly", "no"}
+	s.cmd = exec.Command(path, append(always, options...)...)
 	if err := s.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
@@ -126,6 +208,9 @@ func (s *server) stop(tb testing.TB) {
 	s.cmd = nil
 }
 
+func (s *server) suspend(tb testing.TB) { s.signal(tb, syscall.SIGSTOP) }
+func (s *server) resume(tb testing.TB)  { s.signal(tb, syscall.SIGCONT) }
+
 func (s *server) signal(tb testing.TB, signal syscall.Signal) {
 	tb.Helper()
 	if err := s.cmd.Process.Signal(signal); err != nil {
@@ -133,8 +218,7 @@ func (s *server) signal(tb testing.TB, signal syscall.Signal) {
 	}
 }
 
-// mustDial returns a plain client for looking at, and tampering with, what the
-// Limiter keeps.
+// mustDial returns a plain client, to read and change what the Limiter stores.
 func mustDial(tb testing.TB, url string) *redis.Client {
 	tb.Helper()
 	options, err := redis.ParseURL(url)
@@ -146,46 +230,46 @@ func mustDial(tb testing.TB, url string) *redis.Client {
 	return client
 }
 
-// wire passes bytes between clients and a server. It swallows the answers when
-// told to: the request has then been done, and nobody knows. Or it holds each
-// answer up for a time between least and most.
-type wire struct {
+// proxy passes bytes between clients and a server. It can drop replies, so that the
+// server has executed a command and the client cannot know, and it can delay them.
+type proxy struct {
 	listener    net.Listener
-	swallow     atomic.Bool
-	lost        atomic.Int64
-	least, most time.Duration
+	drop        atomic.Bool
+	dropped     atomic.Int64
+	least, most atomic.Int64 // the delay of a reply in nanoseconds
 }
 
-func mustWire(tb testing.TB, upstream string) (*wire, string) {
+// mustProxy returns a proxy before a server and its URL.
+func mustProxy(tb testing.TB, upstream string) (*proxy, string) {
 	tb.Helper()
-	return mustSlowWire(tb, upstream, 0, 0)
-}
-
-func mustSlowWire(tb testing.TB, upstream string, least, most time.Duration) (*wire, string) {
-	tb.Helper()
-	dir, err := os.MkdirTemp("", "rl")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	path := filepath.Join(dir, "wire.sock")
+	path := filepath.Join(mustTempDir(tb), "proxy.sock")
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &wire{listener: listener, least: least, most: most}
+	return serveProxy(tb, listener, upstream), "unix://" + path
+}
+
+func serveProxy(tb testing.TB, listener net.Listener, upstream string) *proxy {
+	p := &proxy{listener: listener}
 	ctx, cancel := context.WithCancel(tb.Context())
-	go w.serve(ctx, upstream)
+	go p.serve(ctx, upstream)
 	tb.Cleanup(func() {
 		cancel()
 		listener.Close()
-		os.RemoveAll(dir)
 	})
-	return w, "unix://" + path
+	return p
 }
 
-func (w *wire) serve(ctx context.Context, upstream string) {
+// delay delays each reply by a random time between two bounds.
+func (p *proxy) delay(least, most time.Duration) {
+	p.least.Store(int64(least))
+	p.most.Store(int64(most))
+}
+
+func (p *proxy) serve(ctx context.Context, upstream string) {
 	for {
-		client, err := w.listener.Accept()
+		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
@@ -195,12 +279,12 @@ func (w *wire) serve(ctx context.Context, upstream string) {
 			continue
 		}
 		context.AfterFunc(ctx, func() { client.Close(); server.Close() })
-		go w.pass(server, client, false)
-		go w.pass(client, server, true)
+		go p.copy(server, client, false)
+		go p.copy(client, server, true)
 	}
 }
 
-func (w *wire) pass(to, from net.Conn, answers bool) {
+func (p *proxy) copy(to, from net.Conn, replies bool) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 64<<10)
@@ -209,12 +293,12 @@ func (w *wire) pass(to, from net.Conn, answers bool) {
 		if err != nil {
 			return
 		}
-		if answers && w.swallow.Load() {
-			w.lost.Add(1)
+		if replies && p.drop.Load() {
+			p.dropped.Add(1)
 			return
 		}
-		if answers && w.most > 0 {
-			time.Sleep(w.least + mathrand.N(w.most-w.least+1))
+		if least, most := p.least.Load(), p.most.Load(); replies && most > 0 {
+			time.Sleep(time.Duration(least + mathrand.N(most-least+1)))
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return

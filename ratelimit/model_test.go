@@ -8,14 +8,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reference is the contract in ten lines: when requests were admitted, and so
-// how many were in any window. late is how long a place may take to free beyond it.
+// reference is the simplest implementation of the contract: it stores when each
+// request was admitted. late is how much later than exactly a place may become free.
 type reference struct {
 	admitted     []time.Time
 	window, late time.Duration
 }
 
-func (r *reference) young(now time.Time, window time.Duration) (count int) {
+func (r *reference) within(now time.Time, window time.Duration) (count int) {
 	for _, at := range r.admitted {
 		if at.After(now.Add(-window)) {
 			count++
@@ -24,46 +24,46 @@ func (r *reference) young(now time.Time, window time.Duration) (count int) {
 	return count
 }
 
-// check compares one verdict with the contract and then believes it.
-func (r *reference) check(t *rapid.T, limit, cost int, v verdict) {
-	least, most := r.young(v.now, r.window), r.young(v.now, r.window+r.late)
-	if v.allowed && least >= limit {
+// check compares one result with the contract and then records it.
+func (r *reference) check(t *rapid.T, limit, cost int, got result) {
+	least, most := r.within(got.now, r.window), r.within(got.now, r.window+r.late)
+	if got.allowed && least >= limit {
 		t.Fatalf("allowed with %d of %d in the window", least, limit)
 	}
-	if !v.allowed && most < limit {
+	if !got.allowed && most < limit {
 		t.Fatalf("refused with %d of %d in the window", most, limit)
 	}
-	if v.allowed && cost > 0 {
-		r.admitted = append(r.admitted, v.now)
+	if got.allowed && cost > 0 {
+		r.admitted = append(r.admitted, got.now)
 		least, most = least+1, most+1
 	}
-	if v.remaining < max(0, limit-most) || v.remaining > max(0, limit-least) {
-		t.Fatalf("remaining = %d, want %d to %d", v.remaining, limit-most, limit-least)
+	if got.remaining < max(0, limit-most) || got.remaining > max(0, limit-least) {
+		t.Fatalf("remaining = %d, want %d to %d", got.remaining, limit-most, limit-least)
 	}
-	r.checkReset(t, limit, v)
+	r.checkReset(t, limit, got)
 }
 
-func (r *reference) checkReset(t *rapid.T, limit int, v verdict) {
-	reset := v.now.Add(v.wait)
-	if !v.allowed {
-		if got := r.young(reset, r.window); got >= limit {
-			t.Fatalf("%d of %d are in the window at Reset after a refusal", got, limit)
+func (r *reference) checkReset(t *rapid.T, limit int, got result) {
+	reset := got.now.Add(got.wait)
+	if !got.allowed {
+		if count := r.within(reset, r.window); count >= limit {
+			t.Fatalf("%d of %d are in the window at Reset after a refusal", count, limit)
 		}
-		if got := r.young(reset.Add(-time.Microsecond), r.window+r.late); got < limit {
-			t.Fatalf("a place was free before Reset: %d of %d", got, limit)
+		if count := r.within(reset.Add(-time.Microsecond), r.window+r.late); count < limit {
+			t.Fatalf("a place was free before Reset: %d of %d", count, limit)
 		}
 		return
 	}
-	before, after := r.young(v.now, r.window+r.late), r.young(reset, r.window)
+	before, after := r.within(got.now, r.window+r.late), r.within(reset, r.window)
 	if before > 0 && after >= before {
 		t.Fatalf("nothing has left at Reset: %d of %d", after, before)
 	}
-	if v.wait < 0 || v.wait > r.window+r.late {
-		t.Fatalf("Reset is %v away", v.wait)
+	if got.wait < 0 || got.wait > r.window+r.late {
+		t.Fatalf("Reset is %v away", got.wait)
 	}
 }
 
-// step is one thing that happens to a log.
+// step is one call after a pause.
 type step struct {
 	Pause time.Duration
 	Limit int
@@ -80,7 +80,7 @@ func steps(window time.Duration, limits []int) *rapid.Generator[[]step] {
 	}), 10, 40)
 }
 
-// Limits above 10 are counted by bucket in these tests.
+// In these tests limits above 10 are counted in buckets.
 var (
 	exactLimits = []int{1, 2, 3, 10}
 	mixedLimits = []int{2, 8, 10, 11, 15}
@@ -93,10 +93,17 @@ func TestWindowKeepsTheContract(t *testing.T) {
 		limits []int
 		late   time.Duration
 	}{
-		{"request by request, while the limit changes", exactLimits, 0},
-		{"across the change to buckets and back", mixedLimits, time.Millisecond},
+		{"exact, while the limit changes", exactLimits, 0},
+		{"from exact to buckets and back", mixedLimits, time.Millisecond},
 	} {
-		s := settings{window: 10 * time.Millisecond, bucket: time.Millisecond, exact: 10, beat: time.Minute}
+		s := settings{
+			window:  10 * time.Millisecond,
+			alive:   time.Minute,
+			bucket:  time.Millisecond,
+			exact:   10,
+			beat:    time.Minute,
+			timeout: 10 * time.Second,
+		}
 		t.Run("in Redis: "+test.name, func(t *testing.T) {
 			t.Parallel()
 			l := mustOpen(t, mustURL(t), s)
@@ -105,11 +112,11 @@ func TestWindowKeepsTheContract(t *testing.T) {
 				name := unused(t)
 				for _, step := range steps(s.window, test.limits).Draw(rt, "steps") {
 					time.Sleep(step.Pause)
-					v, local := l.decide(t.Context(), name, step.Limit, step.Cost)
+					got, local := l.decide(t.Context(), name, step.Limit, step.Cost)
 					if local {
-						rt.Fatal("Redis was late")
+						rt.Fatal("Redis did not decide")
 					}
-					model.check(rt, step.Limit, step.Cost, v)
+					model.check(rt, step.Limit, step.Cost, got)
 				}
 			})
 		})
@@ -117,12 +124,12 @@ func TestWindowKeepsTheContract(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
 				model := &reference{window: s.window, late: test.late}
-				log, start, now := &journal{}, time.Unix(1e9, 0), time.Duration(0)
+				log, start, now := &windowLog{}, time.Unix(1e9, 0), time.Duration(0)
 				for _, step := range steps(s.window, test.limits).Draw(rt, "steps") {
 					now += step.Pause
-					v := log.decide(now, step.Limit, step.Cost, s)
-					v.now = start.Add(now)
-					model.check(rt, step.Limit, step.Cost, v)
+					got := log.decide(now, step.Limit, step.Cost, s)
+					got.now = start.Add(now)
+					model.check(rt, step.Limit, step.Cost, got)
 				}
 			})
 		})
@@ -131,58 +138,19 @@ func TestWindowKeepsTheContract(t *testing.T) {
 
 func TestBucketsBoundTheLogInMemory(t *testing.T) {
 	t.Parallel()
-	log, admitted := &journal{}, 0
+	log, admitted := &windowLog{}, 0
 	for now := time.Duration(0); now < 3*time.Minute; now += time.Millisecond {
 		if log.decide(now, 10_000_000, 1, standard).allowed {
 			admitted++
 		}
-		if got := len(log.marks); got > 601 {
-			t.Fatalf("%d marks after %v, want at most 601", got, now)
+		if got := len(log.entries); got > 601 {
+			t.Fatalf("%d entries after %v, want at most 601", got, now)
 		}
 	}
 	if admitted != 180_000 {
 		t.Errorf("admitted %d, want all 180,000", admitted)
 	}
-	if !slices.IsSortedFunc(log.marks, func(a, b mark) int { return int(a.leaves - b.leaves) }) {
-		t.Error("marks are out of order")
+	if !slices.IsSortedFunc(log.entries, func(a, b logEntry) int { return int(a.leaves - b.leaves) }) {
+		t.Error("entries are out of order")
 	}
-}
-
-func TestTheJournalSettlesWhatIsOldest(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		log, now := &journal{}, time.Duration(0)
-		var model []time.Duration // when each request leaves
-		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			now += time.Duration(rapid.IntRange(0, 3).Draw(rt, "pause"))
-			log.drop(now)
-			model = slices.DeleteFunc(model, func(leaves time.Duration) bool { return leaves <= now })
-			switch count := rapid.IntRange(1, 4).Draw(rt, "count"); rapid.IntRange(0, 3).Draw(rt, "step") {
-			case 0, 1:
-				log.add(now+10, count)
-				model = append(model, slices.Repeat([]time.Duration{now + 10}, count)...)
-			case 2:
-				log.settle(count)
-				model = model[min(count, len(model)):]
-			case 3:
-				if len(model) == 0 {
-					continue
-				}
-				leaves, got := log.shift()
-				if want := len(model); leaves != model[0] || got > want {
-					rt.Fatalf("shift() = %v, %d, want %v of %d", leaves, got, model[0], want)
-				}
-				model = model[got:]
-				if len(model) > 0 && model[0] == leaves {
-					rt.Fatalf("shift() left some of %v", leaves)
-				}
-			}
-			if got := log.total - log.gone; got != len(model) {
-				rt.Fatalf("%d are counted, want %d", got, len(model))
-			}
-			if len(model) > 0 && log.marks[0].leaves != model[0] {
-				rt.Fatalf("the first leaves at %v, want %v", log.marks[0].leaves, model[0])
-			}
-		}
-	})
 }

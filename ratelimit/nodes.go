@@ -2,167 +2,164 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
 )
 
-// instancesKey is where the instances beat. In a cluster one node holds it.
-const instancesKey = "rl:instances"
+// A breaker opens after minFailures failures in a row over at least minOutage. One
+// short pause of Redis or of this process, which fails all pending calls together,
+// does not open it.
+const (
+	minFailures = 5
+	minOutage   = 500 * time.Millisecond
+)
 
-// nodes is which servers hold the names, and which of them are away. A single
-// server is one node that holds them all.
-//
-// In a cluster a node that is away takes its own names along and no others: who
-// holds a name is known without asking, so what concerns the others flies on.
+// unknown is the address of all nodes until the slot map of the cluster is loaded.
+const unknown = "unknown"
+
+var errNoSlotMap = errors.New("no node of the cluster has answered yet")
+
+type breaker = gobreaker.CircuitBreaker[*redis.Cmd]
+
+// nodes sends commands to Redis. Each node, the single server or a master of the
+// cluster, has its own circuit breaker.
 type nodes struct {
-	client  redis.UniversalClient // both of the following
-	single  *redis.Client
-	cluster *redis.ClusterClient
+	client   redis.UniversalClient
+	server   string               // the address of a single server
+	cluster  *redis.ClusterClient // nil for a single server
+	logger   *slog.Logger
+	settings settings
 
-	mapped atomic.Bool // a cluster has said who holds what
-	shut   atomic.Bool // nobody is asked any more
+	hasSlotMap atomic.Bool   // a node of the cluster has sent the slot map
+	failures   atomic.Uint64 // commands that were refused or not answered in time
 
-	// The nodes that are away, each with a key that it holds, by which it is probed.
-	// The line replaces the map, and never changes one. nil is the node that holds a
-	// name as long as a cluster has not been reached.
-	away atomic.Pointer[map[*redis.Client]string]
+	mu       sync.Mutex
+	breakers map[string]*breaker // by the address of the node
 }
 
-// holding is the node that holds a key, as far as is known. It never waits.
-func (n *nodes) holding(key string) *redis.Client {
-	if n.single != nil {
-		return n.single
+// address returns the address of the node that holds key, without network I/O.
+func (n *nodes) address(key string) string {
+	if n.cluster == nil {
+		return n.server
 	}
-	if !n.mapped.Load() {
-		return nil
+	if n.hasSlotMap.Load() {
+		if node, err := n.cluster.MasterForKey(context.Background(), key); err == nil {
+			return node.Options().Addr
+		}
 	}
-	node, err := n.cluster.MasterForKey(context.Background(), key)
-	if err != nil {
-		return nil // closed
-	}
-	return node
+	return unknown
 }
 
-// holdingName is the node that counts a name.
-func (n *nodes) holdingName(name string) *redis.Client {
-	if n.single != nil {
-		return n.single
-	}
-	return n.holding(windowKey(name))
+// do sends one command to the node that holds key, through the breaker of the node.
+func (n *nodes) do(ctx context.Context, cmd *redis.Cmd, key string) error {
+	address := n.address(key)
+	_, err := n.breaker(address).Execute(func() (*redis.Cmd, error) {
+		if address == unknown {
+			return cmd, errNoSlotMap
+		}
+		return cmd, n.client.Process(ctx, once{cmd})
+	})
+	return err
 }
 
-// find is the node that holds a key. A cluster that was never reached is asked.
-func (n *nodes) find(ctx context.Context, key string) (*redis.Client, error) {
-	if n.single != nil {
-		return n.single, nil
+// once is a command that go-redis never sends again if it may have been executed.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+func (n *nodes) breaker(address string) *breaker {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b, found := n.breakers[address]
+	if !found {
+		b = n.newBreaker(address)
+		n.breakers[address] = b
 	}
-	node, err := n.cluster.MasterForKey(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("find the nodes: %w", err)
-	}
-	n.mapped.Store(true)
-	return node, nil
+	return b
 }
 
-// gone tells whether a node is away.
-func (n *nodes) gone(node *redis.Client) bool {
-	if n.shut.Load() {
-		return true
-	}
-	away := n.away.Load()
-	if away == nil {
-		return node == nil
-	}
-	_, gone := (*away)[node]
-	return gone || node == nil
+func (n *nodes) newBreaker(address string) *breaker {
+	var firstFailure time.Time // of those in a row; the breaker calls these functions under its lock
+	var lastError error
+	return gobreaker.NewCircuitBreaker[*redis.Cmd](gobreaker.Settings{
+		Timeout: n.settings.beat,
+		ReadyToTrip: func(counts gobreaker.Counts) bool {
+			if counts.ConsecutiveFailures == 1 {
+				firstFailure = time.Now()
+			}
+			return counts.ConsecutiveFailures >= minFailures && time.Since(firstFailure) >= minOutage
+		},
+		IsSuccessful: func(err error) bool {
+			lastError = err
+			return err == nil || scriptMissing(err)
+		},
+		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			switch {
+			case from == gobreaker.StateClosed:
+				n.logger.Warn("redis is unavailable: limits are decided in memory", "node", address, "error", lastError)
+			case to == gobreaker.StateClosed:
+				n.logAvailable(address)
+			}
+		},
+	})
 }
 
-// someGone tells whether any node is away.
-func (n *nodes) someGone() bool { return n.shut.Load() || n.away.Load() != nil }
-
-// lose notes that a node is away, and tells whether that is news.
-func (n *nodes) lose(node *redis.Client) bool {
-	away := n.copy()
-	if _, gone := away[node]; gone {
-		return false
-	}
-	away[node] = n.witness(node)
-	n.away.Store(&away)
-	return true
+func (n *nodes) logAvailable(address string) {
+	n.logger.Info("redis is available again: it decides limits", "node", address)
 }
 
-// regain notes that a node is there, and tells whether that is news.
-func (n *nodes) regain(node *redis.Client) bool {
-	if n.away.Load() == nil {
-		return false
-	}
-	away := n.copy()
-	if _, gone := away[node]; !gone {
-		return false
-	}
-	delete(away, node)
-	if len(away) == 0 {
-		n.away.Store(nil)
-	} else {
-		n.away.Store(&away)
-	}
-	return true
+// unavailable returns the addresses of the nodes whose breaker is not closed.
+func (n *nodes) unavailable() []string {
+	n.mu.Lock()
+	breakers := maps.Clone(n.breakers)
+	n.mu.Unlock()
+	maps.DeleteFunc(breakers, func(_ string, b *breaker) bool { return b.State() == gobreaker.StateClosed })
+	return slices.Collect(maps.Keys(breakers))
 }
 
-func (n *nodes) copy() map[*redis.Client]string {
-	all := map[*redis.Client]string{}
-	if away := n.away.Load(); away != nil {
-		maps.Copy(all, *away)
+// refresh loads the slot map of a cluster if it is unknown, and updates it while a
+// node is unavailable, because that node cannot report which one took over. It
+// forgets the breakers of nodes that have no slots any more.
+func (n *nodes) refresh(ctx context.Context) {
+	if n.cluster == nil {
+		return
 	}
-	return all
+	if !n.hasSlotMap.Load() {
+		_, err := n.cluster.MasterForKey(ctx, instancesKey)
+		n.hasSlotMap.Store(err == nil)
+	}
+	for _, address := range n.unavailable() {
+		n.cluster.ReloadState(ctx)
+		if n.keyOn(address) == "" {
+			n.mu.Lock()
+			delete(n.breakers, address)
+			n.mu.Unlock()
+			n.logAvailable(address)
+		}
+	}
 }
 
-// mostTags is enough to find a key for a node that holds few of the 16,384 slots.
-const mostTags = 1 << 16
+// maxTags is enough to find a key on a node that holds few of the 16,384 slots.
+const maxTags = 1 << 16
 
-// witness is a key that a node holds: the usual one, or one like it that hashes to
-// some slot of the node.
-func (n *nodes) witness(node *redis.Client) string {
-	if n.holding(instancesKey) == node {
-		return instancesKey
-	}
-	for tag := range mostTags {
-		key := fmt.Sprintf("%s:{%d}", instancesKey, tag)
-		if n.holding(key) == node {
+// keyOn returns a heartbeat key that the node at an address holds, or "".
+func (n *nodes) keyOn(address string) string {
+	key := instancesKey
+	for tag := range maxTags {
+		if n.address(key) == address {
 			return key
 		}
+		key = fmt.Sprintf("%s:{%d}", instancesKey, tag)
 	}
-	return instancesKey // it holds nothing by now
-}
-
-// witnesses are the keys to beat at: the usual one, and one on each node that is away.
-func (n *nodes) witnesses() []string {
-	keys := []string{instancesKey}
-	for _, key := range n.copy() {
-		if key != instancesKey {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// moved are the nodes that were away and whose names another node holds by now.
-func (n *nodes) moved() (moved []*redis.Client) {
-	for node, key := range n.copy() {
-		if n.holding(key) != node {
-			moved = append(moved, node)
-		}
-	}
-	return moved
-}
-
-// remap asks a cluster in the background who holds what by now: a node that is away
-// does not say itself who took over.
-func (n *nodes) remap(ctx context.Context) {
-	if n.cluster != nil && n.mapped.Load() && n.away.Load() != nil {
-		n.cluster.ReloadState(ctx)
-	}
+	return ""
 }

@@ -1,27 +1,26 @@
-// Package ratelimit answers one question: may this request go on? It knows no
-// tenant and no plan, only a name and a number.
+// Package ratelimit decides whether a request may go on. It receives a name and
+// a limit and has no concept of tenants or plans.
 //
-// Its rule for plan limits ([Limiter.Take]) is exact in both directions, with
-// any number of instances: over every sliding minute at most L requests of a
-// name are admitted, and one is refused only while L admitted ones are younger
-// than a minute. The log of admitted requests lives in Redis, one key a name,
-// and is read and written by one script on Redis's own clock. Above 10,000 the
-// log counts by tenths of a second: a place may then free up to 100 ms late,
-// never early.
+// [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers,
+// the rule is exact for any number of instances: at most L requests of a name are
+// admitted in every sliding minute, and a request is refused only while L admitted
+// requests are younger than a minute. Redis keeps a log of admitted requests, one
+// key per name; one script reads and writes it in one round trip, on Redis's own
+// clock. Above 10,000 the log counts in buckets of 100 ms: a place may then become
+// free up to 100 ms late, never early. [Limiter.TakeToken] is a token bucket, for
+// limits that need a burst and a steady refill.
 //
-// What wants a burst and a steady refill instead (failed keys, sign-in, key
-// creation) takes a token: [Limiter.TakeToken].
+// A decision waits at most 50 ms for Redis. If Redis answers later or returns an
+// error, the instance decides in memory with its share of the limit: L divided by
+// the instances seen in the last minute, rounded up. After repeated failures a
+// circuit breaker stops asking and probes once a second. A Redis Cluster has one
+// breaker per node, so an unavailable node affects only the names it holds.
 //
-// No decision waits on Redis for more than 50 ms in which this process could run;
-// a process that is starved of processor time waits for the answer that is there.
-// When Redis is late this instance decides from what it knows: a name that Redis
-// called exhausted stays so until its time, else it admits its share of what was
-// left, and Redis is charged with that. When Redis has not answered for a second,
-// or cannot be reached, nothing asks it any more except a heartbeat each second,
-// in the background; each instance decides in its own memory with its share of
-// the limit: L divided by the instances seen in the last minute. What was admitted
-// meanwhile is charged to Redis on its return, and it decides again. In a cluster all
-// this holds for each node and the names that it holds.
+// Requests admitted in memory are not charged to Redis later. In the first minute
+// after an outage at most 2 L requests count as admitted: L that the instances
+// admitted in memory during the last minute of the outage, and L that Redis admits
+// after it. If Redis restarts without its data, requests it admitted less than a
+// minute before are forgotten too.
 package ratelimit
 
 import (
@@ -34,27 +33,29 @@ import (
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
-	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 )
 
-// settings are the measures of a Limiter; tests shorten them.
+// settings are the durations and sizes of a Limiter. Tests change them.
 type settings struct {
-	window time.Duration // how long an admitted request counts, and an instance after its last beat
-	bucket time.Duration // the grain of counting above exact
-	exact  int           // the largest limit that is counted request by request
-	beat   time.Duration // between two heartbeats, which are the probes of a Redis that is away
+	window  time.Duration // how long an admitted request counts
+	alive   time.Duration // how long an instance counts after its last heartbeat
+	bucket  time.Duration // the precision of limits above exact
+	exact   int           // the largest limit that is counted request by request
+	beat    time.Duration // the interval of heartbeats, which also probe unavailable nodes
+	timeout time.Duration // how long a decision waits for Redis
 }
 
 var standard = settings{
-	window: time.Minute,
-	bucket: 100 * time.Millisecond,
-	exact:  10_000,
-	beat:   time.Second,
+	window:  time.Minute,
+	alive:   time.Minute,
+	bucket:  100 * time.Millisecond,
+	exact:   10_000,
+	beat:    time.Second,
+	timeout: 50 * time.Millisecond,
 }
 
-// grain is the step to which the leaving times of a limit are rounded up, so
-// that the log of a large limit stays small; 0 is exact.
+// grain returns the precision of a limit's log: its bucket, or 0 for exact.
 func (s settings) grain(limit int) time.Duration {
 	if limit > s.exact {
 		return s.bucket
@@ -62,7 +63,7 @@ func (s settings) grain(limit int) time.Duration {
 	return 0
 }
 
-// leaves is when a request that is admitted at some time leaves the window.
+// leaves returns when a request that is admitted at a given time leaves the window.
 func (s settings) leaves(at time.Duration, limit int) time.Duration {
 	if grain := s.grain(limit); grain > 0 {
 		at = at.Truncate(grain) + grain
@@ -74,280 +75,157 @@ func (s settings) leaves(at time.Duration, limit int) time.Duration {
 type Decision struct {
 	Allowed bool
 
-	// Limit is the number that was asked about, also when this instance grants
+	// Limit is the limit that the caller passed, even when this instance grants
 	// only its share of it.
 	Limit int
 
 	// Remaining is how many more requests would be admitted right now.
 	Remaining int
 
-	// Reset is when the oldest counted request leaves, by the clock that
-	// decided; after a refusal, when the next request fits. It is now where
-	// nothing is counted.
+	// Reset is when the oldest counted request leaves the window, or after a
+	// refusal, when the next request is admitted. It uses the clock of the decider
+	// and equals the present when nothing is counted.
 	Reset time.Time
 
-	// RetryAfter is the time from the decision to Reset, free of any difference
-	// between the clocks of Redis and this machine. It is 0 when allowed.
+	// RetryAfter is the time from the decision to Reset. It does not depend on the
+	// difference between the clocks of Redis and this machine. It is 0 when Allowed.
 	RetryAfter time.Duration
 
-	// Local tells that Redis did not answer and the memory of this instance did.
+	// Local is true if this instance decided in memory because Redis did not.
 	Local bool
 }
 
-// Refill describes a bucket that holds Burst tokens and gains one every Every
-// until it is full again. Both are positive.
-type Refill struct {
-	Burst int
-	Every time.Duration
-}
-
-// Limiter decides for all names of one Redis. It is safe for concurrent use.
+// Limiter decides for all names of one Redis or Redis Cluster. It is safe for
+// concurrent use.
 type Limiter struct {
 	settings settings
-	client   redis.UniversalClient
 	nodes    *nodes
 	tokens   *redis_rate.Limiter
 	memory   *memory
-	line     *line
 
-	id        string       // of this instance among those that beat
-	instances atomic.Int64 // seen by one of the last two heartbeats that Redis answered
-	told      atomic.Int64 // seen by the last
+	id            string       // identifies this instance in the heartbeats
+	instances     atomic.Int64 // the larger count of the last two heartbeats
+	lastInstances atomic.Int64 // the count of the last heartbeat
 
-	fromRedis, fromMemory, failures atomic.Uint64
+	fromRedis, fromMemory atomic.Uint64
 
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 	observed metric.Registration
 }
 
-// Open returns a Limiter on the Redis at url (redis, rediss or unix), or on the
-// cluster that it names more nodes of: redis://user:password@host1:6379?addr=host2:6379&addr=host3:6379.
-// Only a malformed url is an error, which tells nothing of it: a Redis that does not
-// answer is away, and comes back as it would later. ctx bounds the first greeting and
-// nothing after it.
+// Open returns a Limiter on the Redis at url (redis, rediss or unix), or on a
+// cluster if url names further nodes:
+// redis://user:password@host1:6379?addr=host2:6379&addr=host3:6379.
+// It fails only if url is malformed, and the error does not quote it. If Redis is
+// unavailable, decisions are made in memory until it answers. ctx bounds the
+// first heartbeat.
 func Open(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error) {
 	return open(ctx, url, logger, standard)
 }
 
 func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Limiter, error) {
-	nodes, err := connect(url)
+	nodes, err := connect(url, logger, s)
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{settings: s, client: nodes.client, nodes: nodes, memory: newMemory(s), id: rand.Text()}
-	l.line = newLine(nodes, logger, l.memory)
-	l.tokens = redis_rate.NewLimiter(tokenLine{l.client, l.line})
+	l := &Limiter{
+		settings: s,
+		nodes:    nodes,
+		tokens:   redis_rate.NewLimiter(nodes.scripter("token")),
+		memory:   newMemory(s),
+		id:       rand.Text(),
+	}
 	l.instances.Store(1)
 	if l.observed, err = l.observe(); err != nil {
-		return nil, errors.Join(err, l.client.Close())
+		return nil, errors.Join(err, nodes.client.Close())
 	}
 	l.beat(ctx)
 	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.running.Go(func() { l.keepBeating(ctx) })
-	for range pilots {
-		l.running.Go(func() { l.line.run(ctx) })
-	}
 	return l, nil
 }
 
-// Close stops the heartbeat and closes the connections. Decisions asked for
-// afterwards are made in memory.
+// Close stops the heartbeat and closes the connections. Later decisions are made
+// in memory.
 func (l *Limiter) Close() error {
 	l.cancel()
-	l.line.close()
 	l.running.Wait()
-	return errors.Join(l.observed.Unregister(), l.client.Close())
+	return errors.Join(l.observed.Unregister(), l.nodes.client.Close())
 }
 
-// Take decides about one request of name, of which limit fit into every sliding
-// minute, and counts it if it is allowed. The limit may differ from call to
-// call: the requests counted so far stay counted. One below 1 is taken for 1.
-// Take outlives the cancellation of ctx, so that a client that hangs up is still
-// counted.
+// Take decides about one request of name and counts it if it is allowed. At most
+// limit requests are admitted in every sliding minute; a limit below 1 means 1. If
+// the limit changes between calls, the requests counted so far stay counted. Take
+// ignores the cancellation of ctx, so that a request is counted even if its client
+// disconnects.
 func (l *Limiter) Take(ctx context.Context, name string, limit int) Decision {
-	return l.window(ctx, name, limit, 1)
-}
-
-// Peek is what Take would decide now; it counts nothing.
-func (l *Limiter) Peek(ctx context.Context, name string, limit int) Decision {
-	return l.window(ctx, name, limit, 0)
-}
-
-func (l *Limiter) window(ctx context.Context, name string, limit, cost int) Decision {
-	began := time.Now()
+	start := time.Now()
 	limit = max(limit, 1)
-	v, local := l.decide(ctx, name, limit, cost)
-	measureDecision(ctx, began, local)
-	return v.decision(limit, local)
+	r, local := l.decide(ctx, name, limit, 1)
+	l.count(ctx, start, local)
+	return r.decision(limit, local)
 }
 
-// decide asks Redis where it has to. What Redis has refused until a time yet to
-// come needs no other question.
-func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (v verdict, local bool) {
-	node := l.nodes.holdingName(name)
-	open := l.line.open(node)
-	if open {
-		if v, known := l.memory.refused(name, limit); known {
-			l.fromRedis.Add(1)
-			return v, false
-		}
-	}
-	q := &question{name: name, limit: limit, cost: cost}
-	asked := open && l.line.ask(ctx, q.ask(ctx, l.settings, node))
-	gone := l.nodes.gone(node)
-	v, local = l.memory.decide(q, int(l.instances.Load()), gone)
-	l.count(local, asked)
-	if local && !gone {
-		l.line.nudge() // there may be a debt
-	}
-	return v, local
-}
-
-// count counts a decision; one that Redis was asked for in vain is a failure.
-func (l *Limiter) count(local, asked bool) {
-	if !local {
-		l.fromRedis.Add(1)
-		return
-	}
-	l.fromMemory.Add(1)
-	if asked {
-		l.failures.Add(1)
-	}
-}
-
-// TakeToken decides about one event of name and takes a token from its bucket
-// if there is one. While Redis is away each instance keeps a bucket of the same
-// size, not of a share: what tokens guard is guarded per instance then.
-func (l *Limiter) TakeToken(ctx context.Context, name string, r Refill) Decision {
-	return l.token(ctx, name, r, 1)
-}
-
-// PeekToken is what TakeToken would decide now; it takes nothing.
-func (l *Limiter) PeekToken(ctx context.Context, name string, r Refill) Decision {
-	return l.token(ctx, name, r, 0)
-}
-
-func (l *Limiter) token(ctx context.Context, name string, r Refill, cost int) Decision {
-	began := time.Now()
-	v, err := l.redisToken(ctx, name, r, cost)
-	if err != nil {
-		v = l.memory.token(name, r, cost)
-	}
-	l.count(err != nil, !errors.Is(err, errNotAsked))
-	measureDecision(ctx, began, err != nil)
-	return v.decision(r.Burst, err != nil)
-}
-
-// keepBeating beats until ctx ends. The beat is also the probe of a Redis that is
-// away, and so often that a new instance is soon counted in everybody's share.
-func (l *Limiter) keepBeating(ctx context.Context) {
-	tick := time.NewTicker(l.settings.beat)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			l.beat(ctx)
-		}
-	}
-}
-
-// beat tells Redis that this instance lives, and learns how many do. Each node that
-// is away is told as well: it is back when it answers.
-func (l *Limiter) beat(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, flightTime)
-	defer cancel()
-	var probes sync.WaitGroup
-	for _, key := range l.nodes.witnesses() {
-		probes.Go(func() { l.probe(ctx, key) })
-	}
-	probes.Wait()
-	l.line.sweep()
-	l.nodes.remap(ctx)
-}
-
-func (l *Limiter) probe(ctx context.Context, key string) {
-	node, err := l.nodes.find(ctx, key)
-	var count int64
+// decide decides about one request in Redis, or in memory with this instance's share.
+func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (r result, local bool) {
+	r, err := l.redisWindow(ctx, name, limit, cost)
 	if err == nil {
-		count, err = l.redisBeat(ctx, key)
+		return r, false
 	}
-	switch {
-	case err == nil && key == instancesKey:
-		// A Redis that has lost its memory hears of one instance after the other, all
-		// within a beat: that there are fewer must be told twice.
-		l.instances.Store(max(count, l.told.Swap(count), 1))
-	case err == nil:
-	case ctx.Err() == context.Canceled: // the Limiter is being closed
-		return
-	default:
-		l.failures.Add(1)
-	}
-	l.line.report(node, err)
+	instances := int(l.instances.Load())
+	share := (limit + instances - 1) / instances
+	return l.memory.window(name, share, cost), true
 }
 
-// Stats are the counters of a Limiter since it was opened, and its present
-// state. A growing Local, or Away for longer than minutes, wants a person.
+func (l *Limiter) count(ctx context.Context, start time.Time, local bool) {
+	if local {
+		l.fromMemory.Add(1)
+	} else {
+		l.fromRedis.Add(1)
+	}
+	measureDecision(ctx, start, local)
+}
+
+// Stats are the counters of a Limiter since Open, and its present state. A growing
+// Local, or Away for minutes, needs an operator.
 type Stats struct {
-	Redis     uint64 // decisions that Redis made, or had made until a time yet to come
+	Redis     uint64 // decisions that Redis made
 	Local     uint64 // decisions made in memory
-	Errors    uint64 // calls that Redis did not answer in time or refused
-	Instances int    // instances seen in the last minute, as far as Redis told
-	Away      bool   // Redis, or a node of its cluster, is not being asked
+	Errors    uint64 // calls that Redis refused or did not answer in time
+	Instances int    // instances seen in the last minute, as of the last heartbeats
+	Away      bool   // Redis or a node of its cluster is unavailable and not asked
 }
 
-// Stats returns the counters as they stand.
+// Stats returns the present counters.
 func (l *Limiter) Stats() Stats {
 	return Stats{
 		Redis:     l.fromRedis.Load(),
 		Local:     l.fromMemory.Load(),
-		Errors:    l.failures.Load(),
+		Errors:    l.nodes.failures.Load(),
 		Instances: int(l.instances.Load()),
-		Away:      l.nodes.someGone(),
+		Away:      len(l.nodes.unavailable()) > 0,
 	}
 }
 
-// verdict is what Redis and the memory both answer; wait is the time to Reset.
-type verdict struct {
+// result is a decision of Redis or of the memory, before it is presented.
+type result struct {
 	allowed   bool
 	remaining int
-	now       time.Time
-	wait      time.Duration
+	now       time.Time     // by the clock of the decider
+	wait      time.Duration // until Reset
 }
 
-func (v verdict) decision(limit int, local bool) Decision {
+func (r result) decision(limit int, local bool) Decision {
 	d := Decision{
-		Allowed:   v.allowed,
+		Allowed:   r.allowed,
 		Limit:     limit,
-		Remaining: v.remaining,
-		Reset:     v.now.Add(v.wait),
+		Remaining: r.remaining,
+		Reset:     r.now.Add(r.wait),
 		Local:     local,
 	}
-	if !v.allowed {
-		d.RetryAfter = v.wait
+	if !r.allowed {
+		d.RetryAfter = r.wait
 	}
 	return d
-}
-
-// slack is more than the last digit of the doubles that Redis computes tokens
-// with, and less than anyone notices.
-const slack = time.Microsecond
-
-// left is how many tokens are in a bucket that is full again after the duration full.
-func (r Refill) left(full time.Duration) int {
-	return max(0, int((time.Duration(r.Burst)*r.Every-full+slack)/r.Every))
-}
-
-// verdict tells the state of a bucket that is full again after the duration full.
-func (r Refill) verdict(now time.Time, full time.Duration, allowed bool) verdict {
-	v := verdict{allowed: allowed, remaining: r.left(full), now: now}
-	switch {
-	case !allowed:
-		v.wait = max(0, full-time.Duration(r.Burst-1)*r.Every) + slack
-	case full > 0:
-		v.wait = (full-1)%r.Every + 1 // the next drop, whole when one has just fallen
-	}
-	return v
 }

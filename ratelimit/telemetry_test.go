@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,13 +18,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// What the tests measured and traced.
+// The metrics and spans of all tests.
 var (
 	measured = metric.NewManualReader()
 	traced   = tracetest.NewInMemoryExporter()
 )
 
-// readings are how often each instrument was used, and the values of what is observed, by
+// readings returns the count of each histogram and the value of each other instrument, by
 // name and attributes.
 func readings(t *testing.T) map[string]int64 {
 	t.Helper()
@@ -60,7 +59,7 @@ func readings(t *testing.T) map[string]int64 {
 	return values
 }
 
-// since is what has changed.
+// since returns the differences.
 func since(before, now map[string]int64) map[string]int64 {
 	changed := map[string]int64{}
 	for name, value := range now {
@@ -71,7 +70,7 @@ func since(before, now map[string]int64) map[string]int64 {
 	return changed
 }
 
-func TestDecisionsAndFlightsAreMeasured(t *testing.T) { // alone: the readings are everybody's
+func TestDecisionsAndCommandsAreMeasured(t *testing.T) { // alone: all Limiters share the instruments
 	redis, name := mustServe(t), unused(t)
 	s := short(time.Minute)
 	s.beat = time.Minute
@@ -85,8 +84,9 @@ func TestDecisionsAndFlightsAreMeasured(t *testing.T) { // alone: the readings a
 	got := since(before, readings(t))
 	want := map[string]int64{
 		"storeroom.ratelimit.duration storeroom.ratelimit.source=redis": 3,
-		"db.client.operation.duration db.system.name=redis":             3 + 1, // it met a Redis that did not know the script
-		"storeroom.ratelimit.instances":                                 1,
+		// A heartbeat, three decisions, and twice more a script that Redis did not have.
+		"db.client.operation.duration db.system.name=redis": 1 + 3 + 2,
+		"storeroom.ratelimit.instances":                     1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("with Redis: (-want +got)\n%s", diff)
@@ -97,21 +97,20 @@ func TestDecisionsAndFlightsAreMeasured(t *testing.T) { // alone: the readings a
 		l.Take(t.Context(), name, 10)
 	}
 	got = since(before, readings(t))
-	flights := got["db.client.operation.duration db.system.name=redis,error.type=network"]
-	if flights == 0 || got["storeroom.ratelimit.errors"] != flights {
-		t.Errorf("%v, want as many errors as flights that failed", got)
+	failed := got["db.client.operation.duration db.system.name=redis,error.type=network"]
+	if failed != 4 || got["storeroom.ratelimit.errors"] != 4 {
+		t.Errorf("%v, want 4 commands that failed", got)
 	}
-	if got["storeroom.ratelimit.duration storeroom.ratelimit.source=memory"] != 4 || got["storeroom.ratelimit.away"] != 1 {
-		t.Errorf("%v, want 4 decisions in memory, and Redis away", got)
+	if got["storeroom.ratelimit.duration storeroom.ratelimit.source=memory"] != 4 {
+		t.Errorf("%v, want 4 decisions in memory", got)
 	}
-	redis.start(t)
-	l.beat(t.Context())
-	if got := readings(t)["storeroom.ratelimit.away"]; got != 0 {
-		t.Errorf("away = %d after the return of Redis", got)
-	}
+	eventually(t, "the gauge reports that Redis is unavailable", func() bool {
+		l.Take(t.Context(), name, 10)
+		return readings(t)["storeroom.ratelimit.away"] == 1
+	})
 }
 
-func TestAClosedLimiterIsNotObserved(t *testing.T) { // alone: the readings are everybody's
+func TestAClosedLimiterIsNotObserved(t *testing.T) { // alone: all Limiters share the instruments
 	l, err := open(t.Context(), mustURL(t), slog.New(slog.DiscardHandler), standard)
 	if err != nil {
 		t.Fatal(err)
@@ -129,37 +128,30 @@ func TestAClosedLimiterIsNotObserved(t *testing.T) { // alone: the readings are 
 	}
 }
 
-// TestMeasuringAllocatesNothing holds the price of telemetry: also with providers, as
-// here, a decision that no span records allocates nothing for it.
-func TestMeasuringAllocatesNothing(t *testing.T) { // alone: allocations are everybody's
-	l, q := mustOpen(t, mustURL(t), standard), question{name: unused(t), limit: 10, cost: 1}
-	c := q.ask(t.Context(), standard, l.nodes.single)
-	if !l.line.ask(t.Context(), c) || !c.landed {
-		t.Fatal("Redis was late")
-	}
-	ctx, began, calls := t.Context(), time.Now(), []*call{c}
+// Measuring is part of every request: without a span it must not allocate.
+func TestMeasuringAllocatesNothing(t *testing.T) { // alone: allocations are counted for the process
+	ctx, now := t.Context(), time.Now()
 	if got := testing.AllocsPerRun(1000, func() {
-		measureDecision(ctx, began, false)
-		measureDecision(ctx, began, true)
-		measureFlight(ctx, began, calls)
-		traceQuestion(ctx, began, c)
+		measureDecision(ctx, now, false)
+		measureDecision(ctx, now, true)
+		measureCommand(ctx, now, "EVALSHA", "window", nil)
 	}); got > 0 {
-		t.Errorf("%v allocations, want none", got)
+		t.Errorf("%v allocations, want 0", got)
 	}
 }
 
-// questions runs something below a span that records, and returns the spans below that.
-func questions(t *testing.T, ask func(context.Context)) tracetest.SpanStubs {
+// spansOf calls a function below a recorded span and returns the spans that it made.
+func spansOf(t *testing.T, call func(context.Context)) tracetest.SpanStubs {
 	t.Helper()
 	ctx, parent := otel.Tracer("test").Start(t.Context(), "request")
-	ask(ctx)
+	call(ctx)
 	parent.End()
 	return slices.DeleteFunc(traced.GetSpans(), func(s tracetest.SpanStub) bool {
 		return s.Parent.SpanID() != parent.SpanContext().SpanID()
 	})
 }
 
-// attributes are those of a span as text.
+// attributes returns the attributes of a span as text.
 func attributes(s tracetest.SpanStub) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
@@ -168,61 +160,72 @@ func attributes(s tracetest.SpanStub) map[string]string {
 	return all
 }
 
-func TestAQuestionToRedisIsASpan(t *testing.T) {
+func TestACommandToRedisIsASpan(t *testing.T) {
 	t.Parallel()
-	l, name := mustOpen(t, mustServe(t).url(), standard), unused(t)
-	l.TakeToken(t.Context(), unused(t), Refill{Burst: 1, Every: time.Second}) // Redis learns the script
+	redis := mustServe(t)
+	l, name, refill := mustOpen(t, redis.url(), patient()), unused(t), Refill{Burst: 1, Every: time.Second}
+	l.Take(t.Context(), unused(t), 1) // Redis stores the scripts
+	l.TakeToken(t.Context(), unused(t), refill)
 	for _, test := range []struct {
 		script string
-		ask    func(context.Context)
+		take   func(context.Context)
 	}{
 		{"window", func(ctx context.Context) { l.Take(ctx, name, 1) }},
-		{"token", func(ctx context.Context) { l.TakeToken(ctx, name, Refill{Burst: 1, Every: time.Second}) }},
+		{"token", func(ctx context.Context) { l.TakeToken(ctx, name, refill) }},
 	} {
-		spans := questions(t, test.ask)
-		if len(spans) != 1 || spans[0].Name != "EVALSHA" || spans[0].SpanKind != trace.SpanKindClient || spans[0].Status.Code != codes.Unset {
-			t.Fatalf("%s: %+v, want one span EVALSHA of a client", test.script, spans)
+		spans := spansOf(t, test.take)
+		if len(spans) != 1 {
+			t.Fatalf("%s: %+v, want one span", test.script, spans)
 		}
-		want := map[string]string{"db.system.name": "redis", "db.operation.name": "EVALSHA", "db.stored_procedure.name": test.script}
+		if s := spans[0]; s.Name != "EVALSHA" || s.SpanKind != trace.SpanKindClient || s.Status.Code != codes.Unset {
+			t.Errorf("%s: %+v, want a span EVALSHA of a client", test.script, s)
+		}
+		want := map[string]string{
+			"db.system.name":           "redis",
+			"db.operation.name":        "EVALSHA",
+			"db.stored_procedure.name": test.script,
+		}
 		if diff := cmp.Diff(want, attributes(spans[0])); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", test.script, diff)
 		}
 	}
-	l.Take(t.Context(), name, 1)
-	if spans := questions(t, func(ctx context.Context) { l.Take(ctx, name, 1) }); len(spans) != 0 {
-		t.Errorf("%+v for a refusal that is remembered, want none", spans)
-	}
-	l.line.close()
-	if spans := questions(t, func(ctx context.Context) { l.Take(ctx, unused(t), 1) }); len(spans) != 0 {
-		t.Errorf("%+v for a decision in memory, want none", spans)
+	redis.stop(t)
+	eventually(t, "Redis is unavailable", func() bool {
+		l.Take(t.Context(), name, 1)
+		return l.Stats().Away
+	})
+	if spans := spansOf(t, func(ctx context.Context) { l.Take(ctx, unused(t), 1) }); len(spans) != 0 {
+		t.Errorf("%+v for a decision that did not ask Redis, want no span", spans)
 	}
 }
 
-func TestAQuestionWithoutAnAnswerIsASpanThatFailed(t *testing.T) {
+func TestATimeoutIsASpanThatFailed(t *testing.T) {
 	t.Parallel()
 	redis := mustServe(t)
-	s := short(time.Minute)
+	s := impatient(time.Minute)
 	s.beat = time.Minute
 	l := mustOpen(t, redis.url(), s)
-	l.Take(t.Context(), unused(t), 10) // the script is known, and a connection there
-	redis.signal(t, syscall.SIGSTOP)
-	spans := questions(t, func(ctx context.Context) { l.Take(ctx, unused(t), 10) })
-	redis.signal(t, syscall.SIGCONT)
+	redis.suspend(t)
+	spans := spansOf(t, func(ctx context.Context) { l.Take(ctx, unused(t), 10) })
 	if len(spans) != 1 || spans[0].Status.Code != codes.Error || attributes(spans[0])["error.type"] != "timeout" {
 		t.Fatalf("%+v, want one span that failed with a timeout", spans)
 	}
-	if took := spans[0].EndTime.Sub(spans[0].StartTime); took < patience/2 {
-		t.Errorf("the span lasted %v, want about the patience of a decision", took)
+	if took := spans[0].EndTime.Sub(spans[0].StartTime); took < s.timeout/2 {
+		t.Errorf("the span lasted %v, want about %v", took, s.timeout)
 	}
 	if d := spans[0].Status.Description; d != "" {
-		t.Errorf("Status = %q, want nothing that somebody said", d)
+		t.Errorf("Status = %q, want no text of an error", d)
 	}
 }
 
-func TestNothingIsTracedBelowASpanThatDoesNotRecord(t *testing.T) {
+func TestNothingIsTracedBelowASpanThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
-	l := mustOpen(t, mustURL(t), standard)
-	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	l := mustOpen(t, mustURL(t), patient())
+	parent := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID:    trace.TraceID{1},
+		SpanID:     trace.SpanID{2},
+		TraceFlags: trace.FlagsSampled,
+	})
 	l.Take(trace.ContextWithSpanContext(t.Context(), parent), unused(t), 10)
 	for _, s := range traced.GetSpans() {
 		if s.SpanContext.TraceID() == parent.TraceID() {

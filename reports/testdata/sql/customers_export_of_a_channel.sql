@@ -1,0 +1,52 @@
+with g as materialized (
+		     select key, max(at) as last_order_at, coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+		       from (
+		select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at, 1::bigint as orders, o.items::bigint, o.units, o.units_without_cost,
+		       o.revenue, o.discounts, o.tax, o.cost, 0::bigint as refund_count, 0::bigint as refunds
+		  from orders o
+		 where o.tenant_id = $1 and o.placed_at >= $3 and o.placed_at < $4 and o.channel = any ($2)
+		   and not exists (select from cancellations c
+		                     where c.tenant_id = $1 and c.order_id = o.id and c.placed_at >= $3 and c.placed_at < $4)
+		 union all
+		select null::int, o.channel, coalesce(o.customer_id, 0), null, 0, 0, 0, 0, 0, 0, 0, 0, 1, r.amount
+		  from refunds r
+		 cross join lateral (select channel, customer_id from orders where tenant_id = $1 and id = r.order_id limit 1) o
+		 where r.tenant_id = $1 and r.refunded_at >= $3 and r.refunded_at < $4 and o.channel = any ($2)
+		   and not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = r.order_id)) s
+		      group by key)
+			select null as part, 0::bigint as count, g.number, g.name, g.email, first.placed_at as first_order_at, g.last_order_at, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds from 
+		(select c.number, c.name, c.email, g.* from g join customers c on c.tenant_id = $1 and c.id = g.key where g.orders > 0) g 
+		 cross join lateral (
+		       select o.placed_at from orders o
+		        where o.tenant_id = $1 and o.customer_id = g.key
+		          and not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id)
+		        order by o.placed_at limit 1
+		       ) first order by last_order_at asc, number
+
+-- Plan on PostgreSQL 15:
+--  Sort
+--    Aggregate
+--      Append
+--        Hash Join Anti
+--          Bitmap Heap Scan on orders
+--            Bitmap Index Scan using orders_placed
+--          Hash
+--            Bitmap Heap Scan on cancellations
+--              Bitmap Index Scan using cancellations_placed
+--        Nested Loop Inner
+--          Hash Join Anti
+--            Bitmap Heap Scan on refunds
+--              Bitmap Index Scan using refunds_refunded
+--            Hash
+--              Seq Scan on cancellations
+--          Limit
+--            Index Scan on orders using orders_pkey
+--    Nested Loop Inner
+--      Hash Join Inner
+--        Seq Scan on customers
+--        Hash
+--          CTE Scan on g
+--      Limit
+--        Nested Loop Anti
+--          Index Scan on orders using orders_customer
+--          Index Only Scan on cancellations using cancellations_pkey
