@@ -32,7 +32,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if underAPI(r.URL.RawPath) {
 			w.Header().Set("Cache-Control", "no-store")
 			if err := s.identify(w, r); err != nil {
-				s.fail(w, r, err)
+				s.writeError(w, r, err)
 				return
 			}
 		}
@@ -47,16 +47,16 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	s.keys.Used(p)
-	exchangeOf(r).principal = p
+	s.Keys.Used(p)
+	stateOf(r).principal = p
 	tenant := strconv.FormatInt(int64(p.Tenant.ID), 10)
-	d := s.limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())
+	d := s.Limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())
 	countDecision(r, "plan", string(p.Tenant.Plan), d)
 	if err := note(w, r, d); err != nil {
 		return err
 	}
 	if p.Tenant.Suspended {
-		return &problem{code: TenantSuspended}
+		return &apiError{code: TenantSuspended}
 	}
 	return nil
 }
@@ -67,35 +67,35 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principal, error) {
 	token, err := bearer(r)
 	if err == nil {
-		if p, known := s.keys.Known(token); known {
+		if p, known := s.Keys.Known(token); known {
 			return p, nil
 		}
 	}
-	address := "a:" + s.clientAddress(r)
+	address := "a:" + s.clientNetwork(r)
 	invalid := keys.Check(token)
 	if err == nil && invalid == nil {
 		// A key in use must be looked up again and again; strangers at its address
 		// must not keep it from that.
-		d := s.limiter.PeekToken(r.Context(), address, strangers)
-		if peeked := note(w, r, d); peeked != nil && !s.keys.Seen(token) {
+		d := s.Limiter.PeekToken(r.Context(), address, strangers)
+		if peeked := note(w, r, d); peeked != nil && !s.Keys.Seen(token) {
 			countDecision(r, "address", "", d)
 			return nil, peeked
 		}
-		p, err := s.keys.Resolve(r.Context(), token)
+		p, err := s.Keys.Resolve(r.Context(), token)
 		if err == nil {
 			return p, nil
 		}
 		if invalid = err; !errors.Is(err, keys.ErrUnknown) {
-			return nil, &problem{code: ServiceUnavailable, cause: err}
+			return nil, &apiError{code: ServiceUnavailable, cause: err}
 		}
 	}
-	d := s.limiter.TakeToken(r.Context(), address, strangers)
+	d := s.Limiter.TakeToken(r.Context(), address, strangers)
 	countDecision(r, "address", "", d)
 	if limited := note(w, r, d); limited != nil {
 		return nil, limited
 	}
 	if err == nil {
-		err = &problem{code: InvalidAPIKey, cause: invalid}
+		err = &apiError{code: InvalidAPIKey, cause: invalid}
 	}
 	return nil, err
 }
@@ -104,11 +104,11 @@ func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principa
 func bearer(r *http.Request) (string, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 || len(given) == 1 && given[0] == "" {
-		return "", &problem{code: MissingAPIKey}
+		return "", &apiError{code: MissingAPIKey}
 	}
 	scheme, token, _ := strings.Cut(given[0], " ")
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
-		return "", &problem{code: InvalidAPIKey}
+		return "", &apiError{code: InvalidAPIKey}
 	}
 	return strings.TrimLeft(token, " "), nil
 }
@@ -116,21 +116,21 @@ func bearer(r *http.Request) (string, error) {
 // note puts a decision into the headers and returns the 429 if it is a refusal.
 func note(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
 	reset := d.Reset.Add(time.Second - time.Nanosecond).Unix()
-	exchangeOf(r).limit = rateLimit{d.Limit, d.Remaining, reset}
+	stateOf(r).limit = rateLimit{d.Limit, d.Remaining, reset}
 	h := w.Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(d.Remaining))
 	h.Set("X-RateLimit-Reset", strconv.FormatInt(reset, 10))
 	if !d.Allowed {
-		return &problem{code: RateLimitExceeded, wait: d.RetryAfter}
+		return &apiError{code: RateLimitExceeded, retryAfter: d.RetryAfter}
 	}
 	return nil
 }
 
 // clientAddress names where a request comes from. IPv6 is named by its /64, which
 // is what one customer of a network has.
-func (s *Server) clientAddress(r *http.Request) string {
-	address := s.client(r)
+func (s *Server) clientNetwork(r *http.Request) string {
+	address := s.clientIP(r)
 	switch {
 	case !address.IsValid():
 		return "unknown"
@@ -143,7 +143,7 @@ func (s *Server) clientAddress(r *http.Request) string {
 
 // client is where a request comes from: the peer, or, where the peer is a trusted
 // proxy, the last address in X-Forwarded-For that is not one.
-func (s *Server) client(r *http.Request) (address netip.Addr) {
+func (s *Server) clientIP(r *http.Request) (address netip.Addr) {
 	address, ok := parseAddress(r.RemoteAddr)
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(forwarded) {
@@ -160,7 +160,7 @@ func (s *Server) client(r *http.Request) (address netip.Addr) {
 }
 
 func (s *Server) trusts(address netip.Addr) bool {
-	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // parseAddress reads an address with or without a port.

@@ -100,7 +100,7 @@ func TestAnAddressThatGuessesIsStopped(t *testing.T) {
 	if limited.StatusCode != 429 || limited.code(t) != RateLimitExceeded || mustHeader(t, limited, "Retry-After") < 1 {
 		t.Fatalf("an empty bucket answers %d %s", limited.StatusCode, limited.body)
 	}
-	known := func() bool { _, known := a.server.keys.Known(a.key); return known }
+	known := func() bool { _, known := a.server.Keys.Known(a.key); return known }
 	for !known() { // on a busy machine memory may be out of date just now
 		a.send(t, call{path: "/api/me"})
 		a.send(t, call{path: "/api/me", key: "-"})
@@ -131,7 +131,7 @@ func mustHeader(t testing.TB, a reply, name string) int64 {
 
 func TestTheAddressIsThePeersUnlessAProxyIsTrusted(t *testing.T) {
 	t.Parallel()
-	s := &Server{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
+	s := &Server{Options: Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}}
 	for _, c := range []struct{ peer, forwarded, want string }{
 		{"203.0.113.9:4711", "", "203.0.113.9"},
 		{"203.0.113.9:4711", "198.51.100.1", "203.0.113.9"},
@@ -150,7 +150,7 @@ func TestTheAddressIsThePeersUnlessAProxyIsTrusted(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = c.peer
 		r.Header["X-Forwarded-For"] = strings.Split(c.forwarded, ";")
-		if got := s.clientAddress(r); got != c.want {
+		if got := s.clientNetwork(r); got != c.want {
 			t.Errorf("clientAddress(%s, %q) = %s, want %s", c.peer, c.forwarded, got, c.want)
 		}
 	}
@@ -230,7 +230,7 @@ func TestARouteWithoutAPermissionCannotBe(t *testing.T) {
 					t.Errorf("%s with permission %q was registered", r.pattern, r.permission)
 				}
 			}()
-			(&Server{}).serve(r)
+			(&Server{}).routeHandler(r)
 		}()
 	}
 }
@@ -295,7 +295,7 @@ func TestWithoutRedisRequestsAreServedAndLimited(t *testing.T) {
 	}
 	nobody := "redis://" + listener.Addr().String()
 	listener.Close()
-	a := newAPI(t, func(s *Server) { s.limiter = mustLimiter(t, nobody) })
+	a := newAPI(t, func(s *Server) { s.Limiter = mustLimiter(t, nobody) })
 	key := a.mustKey(t, a.MustTenant(t, "small", withLimit(3)), "full")
 	for range 3 {
 		a.try(t, call{path: "/api/me", key: key, wantStatus: 200})
@@ -325,7 +325,7 @@ func TestNoMoreThanTheLimitIsAdmittedAtOnce(t *testing.T) {
 	clients.Wait()
 	// A Redis that took longer than 50 ms, on a machine that is busy, was replaced
 	// by memory for that decision.
-	local := int64(a.server.limiter.Stats().Local)
+	local := int64(a.server.Limiter.Stats().Local)
 	if served.Load() < 50 || served.Load() > 50+local || served.Load()+refused.Load() != 100 {
 		t.Errorf("%d served, %d refused of 100 with a limit of 50; %d decided in memory", served.Load(), refused.Load(), local)
 	}

@@ -168,9 +168,9 @@ func TestOrdersThatBreakARule(t *testing.T) {
 	a := newAPI(t)
 	const whole = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë","email":"z@example.com"},"discount_total":2,"tax_total":3,` +
 		`"items":[{"sku":"A","quantity":1,"unit_price":1},{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}]}`
-	const required, moment, early, text = `"is required"`, `"must be a time of RFC 3339, such as 2026-03-01T09:30:00Z"`, `"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
+	const required, moment, early, text = `"is required"`, `"must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"`, `"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
 	const decimal, fraction, amount, long = `"must be a decimal number"`, `"must not have more than two fraction digits"`, `"must be between 0 and 9999999999.99"`, `"must have at most 255 characters"`
-	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not contain control characters"`, `"must be one JSON object: it is another JSON value"`
+	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not contain control characters"`, `"must be a JSON object: found another JSON value"`
 	calls := []call{}
 	for part, faults := range map[string]map[string]string{
 		`"number":"1",`: {``: `"number":[` + required, `"number":null,`: `"number":[` + required, `"number":1,`: `"number":[` + text, `"number":" ",`: `"number":["must not be empty"`, `"number":"..",`: `"number":["must not be . or .."`,
@@ -180,7 +180,7 @@ func TestOrdersThatBreakARule(t *testing.T) {
 			`"2026-03-01T9:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00,5Z"`: `"placed_at":[` + moment, `"2026-03-01T24:00:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+0100"`: `"placed_at":[` + moment, `"Sun, 01 Mar 2026 09:30:00 GMT"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00Z "`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+24:00"`: `"placed_at":[` + moment,
 			`"1969-12-31T23:59:59.999999Z"`: `"placed_at":[` + early, `"1970-01-01T00:30:00+01:00"`: `"placed_at":[` + early, `"0001-01-01T00:00:00Z"`: `"placed_at":[` + early, `"9999-12-31T23:59:59Z"`: `"placed_at":[` + early, `"2200-01-01T00:00:00Z"`: `"placed_at":[` + early, fmt.Sprintf("%q", time.Now().Add(25*time.Hour).Format(time.RFC3339)): `"placed_at":[` + early},
 		`"channel":"web",`: {``: `"channel":[` + required, `"channel":null,`: `"channel":[` + required, `"channel":7,`: `"channel":[` + text, `"channel":"Web",`: `"channel":["must be 1 to 50 lower-case`, `"channel":"",`: `"channel":["must be 1 to 50`, `"channel":"web\n",`: `"channel":["must be 1 to 50`},
-		`{"id":"7","name":"Zoë","email":"z@example.com"}`: {`"Zoë"`: `"customer":[` + object, `[]`: `"customer":[` + object, `{}`: `"customer.id":[` + required, `{"id":"7","id":"7"}`: `"customer":["must be one JSON object: customer.id is there twice"`, `{"id":"7","phone":"1"}`: `"customer.phone":["is not a known field"`},
+		`{"id":"7","name":"Zoë","email":"z@example.com"}`: {`"Zoë"`: `"customer":[` + object, `[]`: `"customer":[` + object, `{}`: `"customer.id":[` + required, `{"id":"7","id":"7"}`: `"customer":["must be a JSON object: duplicate field customer.id"`, `{"id":"7","phone":"1"}`: `"customer.phone":["is not a known field"`},
 		`"id":"7"`:                {`"id":null`: `"customer.id":[` + required, `"id":""`: `"customer.id":["must not be empty"`, `"id":1.5`: `"customer.id":["must be a string or an integer"`, `"id":true`: `"customer.id":["must be a string or an integer"`, `"id":1e99`: `"customer.id":["must be a string or`, `"id":"` + strings.Repeat("7", 101) + `"`: `"customer.id":["must have at most 100`},
 		`"name":"Zoë"`:            {`"name":" "`: `"customer.name":["must not be empty"`, `"name":7`: `"customer.name":[` + text, `"name":"` + strings.Repeat("ë", 256) + `"`: `"customer.name":[` + long, `"name":"a\tb"`: `"customer.name":[` + control},
 		`"email":"z@example.com"`: {`"email":"example.com"`: `"customer.email":["must be an e-mail address"`, `"email":""`: `"customer.email":["must not be empty"`, `"email":[]`: `"customer.email":[` + text, `"email":"@` + strings.Repeat("x", 255) + `"`: `"customer.email":[` + long},
@@ -188,7 +188,7 @@ func TestOrdersThatBreakARule(t *testing.T) {
 		`"tax_total":3`:           {`"tax_total":-0.01`: `"tax_total":[` + amount, `"tax_total":{}`: `"tax_total":[` + decimal, `"tax_total":10000000000`: `"tax_total":[` + amount},
 		`"items":[{"sku":"A","quantity":1,"unit_price":1},`: {`"items":null,"x":[`: `"items":[` + required, `"x":[`: `"items":[` + required, `"items":{},"x":[`: `"items":["must be an array of objects"`, `"items":"A","x":[`: `"items":["must be an array of objects"`, `"items":[],"x":[`: `"items":["must hold 1 to 5000 items"`},
 		`{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}`: {`7`: `"details":{"items[1]":[` + object + `]}`, `null`: `"details":{"items[1]":[` + object + `]}`, `[]`: `"items[1]":[` + object, `{}`: `"details":{"items[1].quantity":[` + required + `],"items[1].sku":[` + required + `],"items[1].unit_price":[` + required + `]}`,
-			`{"sku":"B","sku":"C"}`: `"items[1]":["must be one JSON object: items[1].sku is there twice"`, strings.TrimSuffix(strings.Repeat(`{"sku":"B","quantity":2,"unit_price":5},`, 5000), ","): `"items":["must have at most 5000 elements"`},
+			`{"sku":"B","sku":"C"}`: `"items[1]":["must be a JSON object: duplicate field items[1].sku"`, strings.TrimSuffix(strings.Repeat(`{"sku":"B","quantity":2,"unit_price":5},`, 5000), ","): `"items":["must have at most 5000 elements"`},
 		`"sku":"B"`:      {`"sku":null`: `"items[1].sku":[` + required, `"SKU":"B"`: `"details":{"items[1].SKU":["is not a known field"],"items[1].sku":[` + required, `"sku":""`: `"items[1].sku":["must not be empty"`, `"sku":7`: `"items[1].sku":[` + text, `"sku":"."`: `"items[1].sku":["must not be . or .."`, `"sku":"` + strings.Repeat("x", 101) + `"`: `"items[1].sku":["must have at most 100`},
 		`"quantity":2`:   {`"quantity":null`: `"items[1].quantity":[` + required, `"quantity":0`: `"items[1].quantity":[` + pieces, `"quantity":-1`: `"items[1].quantity":[` + pieces, `"quantity":2147483648`: `"items[1].quantity":[` + pieces, `"quantity":1.5`: `"items[1].quantity":["must be an integer"`, `"quantity":"2"`: `"items[1].quantity":["must be an integer"`, `"quantity":9223372036854775808`: `"items[1].quantity":["must be between`, `"quantity":2000000000`: `"items[1].quantity":["times unit_price must be at most 9999999999.99"`},
 		`"unit_price":5`: {`"unit_price":null`: `"items[1].unit_price":[` + required, `"unit_price":-5`: `"items[1].unit_price":[` + amount, `"unit_price":1.005`: `"items[1].unit_price":[` + fraction, `"unit_price":"five"`: `"items[1].unit_price":[` + decimal, `"unit_price":10000000000`: `"items[1].unit_price":[` + amount},
@@ -209,7 +209,7 @@ func TestOrdersThatBreakARule(t *testing.T) {
 			want: []string{`"details":{"channel":["must be 1 to 50 lower-case letters, digits, dashes and underscores"],"customer.email":["must be an e-mail address"],"customer.id":["must not be empty"],` +
 				`"items[0].quantity":[` + pieces + `],"items[1].odd":["is not a known field"],"items[1].sku":[` + required + `],"items[1].unit_price":[` + decimal + `],"items[2]":[` + object + `],` +
 				`"number":[` + text + `],"placed_at":[` + moment + `],"tax_total":[` + amount + `],"zzz":["is not a known field"]}`}},
-		call{name: "more faults than are told", body: strings.Replace(whole, `"items":[`, `"items":[`+strings.Repeat(`7,`, 60), 1), want: []string{`"items":["has 50 faulty items or more"]`, `"items[49]":[`}})
+		call{name: "more faults than are told", body: strings.Replace(whole, `"items":[`, `"items":[`+strings.Repeat(`7,`, 60), 1), want: []string{`"items":["has at least 50 invalid elements"]`, `"items[49]":[`}})
 	for _, c := range calls {
 		c.method, c.path, c.wantStatus, c.wantCode = "POST", "/api/orders", http.StatusUnprocessableEntity, ValidationError
 		t.Run(c.name, func(t *testing.T) { a.try(t, c) })
@@ -341,8 +341,8 @@ func TestCustomReportsThatBreakARule(t *testing.T) {
 		with(`"group_by":["day"]`):                                                        `{"group_by":["must be a string"]}`,
 		with(`"explain":"true"`):                                                          `{"explain":["must be true or false"]}`,
 		with(`"explain":1`):                                                               `{"explain":["must be true or false"]}`,
-		with(`"filters":[]`):                                                              `{"filters":["must be one JSON object: it is another JSON value"]}`,
-		with(`"filters":"web"`):                                                           `{"filters":["must be one JSON object: it is another JSON value"]}`,
+		with(`"filters":[]`):                                                              `{"filters":["must be a JSON object: found another JSON value"]}`,
+		with(`"filters":"web"`):                                                           `{"filters":["must be a JSON object: found another JSON value"]}`,
 		with(`"filters":{"seller_id":[1],"channels":["web"]}`):                            `{"filters.channels":["is not a known field"],"filters.seller_id":["is not a known field"]}`,
 		with(`"filters":{"channel":[],"category_id":[]}`):                                 `{"filters.category_id":["must not be empty"],"filters.channel":["must not be empty"]}`,
 		with(`"filters":{"channel":"web","category_id":3}`):                               `{"filters.category_id":["must be an array of integers"],"filters.channel":["must be an array of strings"]}`,
@@ -354,7 +354,7 @@ func TestCustomReportsThatBreakARule(t *testing.T) {
 		a.try(t, call{method: "POST", path: "/api/reports/custom", body: body, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":` + details + `}`}})
 	}
 	a.try(t, call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"channel":["web","Point of sale",""]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.channel[1]":["`, `"filters.channel[2]":["`}})
-	many := call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"category_id":[` + strings.Repeat(`"a",`, 900) + `1]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.category_id":["has 50 faults or more"]`}}
+	many := call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"category_id":[` + strings.Repeat(`"a",`, 900) + `1]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.category_id":["has at least 50 invalid elements"]`}}
 	if got := a.try(t, many); len(got.body) > 5000 {
 		t.Errorf("900 faults are told in %d bytes", len(got.body))
 	}
@@ -443,7 +443,7 @@ func TestDirtyRowsAreStoredOrRefusedButNeverBreakAnything(t *testing.T) {
 			created++
 		case 422:
 			refused++
-			if len(mustDecode[failure](t, got.body).Error.Details) == 0 {
+			if len(mustDecode[errorResponse](t, got.body).Error.Details) == 0 {
 				t.Errorf("%s: no details in %s", encoded, got.body)
 			}
 		default:

@@ -33,7 +33,7 @@ func BenchmarkDecodeProduct(b *testing.B) {
 	for b.Loop() {
 		r := httptest.NewRequest("POST", "/api/products", strings.NewReader(benchBody))
 		r.Header.Set("Content-Type", "application/json")
-		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &exchange{}))
+		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, &requestState{}))
 		if _, faults, err := s.readProduct(r); err != nil || len(faults) > 0 {
 			b.Fatal(faults, err)
 		}
@@ -47,7 +47,7 @@ func BenchmarkDecodeOrders(b *testing.B) {
 		{"sku":"MUG-BLUE-350","quantity":2,"unit_price":"24.90","unit_cost":"11.35","discount":"1.00"},
 		{"sku":"KET-SA-0001042","quantity":1,"unit_price":49.90,"unit_cost":27.45},
 		{"sku":"LIT-108-60CM","quantity":12,"unit_price":"14.90"}]}`
-	orders := make([]string, maxBulk)
+	orders := make([]string, maxBulkRows)
 	for i := range orders {
 		orders[i] = fmt.Sprintf(order, i)
 	}
@@ -59,13 +59,12 @@ func BenchmarkDecodeOrders(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, element := range body.rows("orders", maxBulk) {
-			if row, err := orderOf(element); err != nil || len(row.Invalid) > 0 {
-				b.Fatal(row.Invalid, err)
-			}
+		rows, malformed := readRows(body, "orders", (*object).order)
+		if len(rows) != maxBulkRows || len(malformed) > 0 || len(rows[0].Invalid) > 0 {
+			b.Fatal(len(rows), malformed, rows[0].Invalid)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/maxBulk, "µs/order")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/maxBulkRows, "µs/order")
 }
 
 func BenchmarkReadFilter(b *testing.B) {

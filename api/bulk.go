@@ -6,135 +6,207 @@ import (
 	"net/http"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// maxBulk is how many rows a bulk request may hold.
-const maxBulk = 1000
+const (
+	// maxBulkRows is the number of rows that a bulk request may contain.
+	maxBulkRows = 1000
+	// maxBulkItems is the number of items that the orders of a bulk request may contain
+	// together: what one transaction inserts in a few seconds.
+	maxBulkItems = 50_000
+	// bulksPerTenant limits concurrent bulk requests, because each body is held in memory.
+	bulksPerTenant = 4
+)
 
-var errBulks = &problem{code: ServiceUnavailable, message: "Four bulk requests of this account are running; wait until one has ended."}
+var errTooManyBulks = &apiError{
+	code:    ServiceUnavailable,
+	message: "Four bulk requests of this account are already running. Retry after one has finished.",
+}
 
-// bulkRow tells what became of one row of a bulk request.
-type bulkRow struct {
-	Index  int             `json:"index"`
-	SKU    *string         `json:"sku"`
-	Status catalog.Outcome `json:"status"`
-	ID     *int64          `json:"id"`
-	Error  *failureBody    `json:"error,omitempty"`
+// bulkResult is the outcome of one row of a bulk request.
+type bulkResult struct {
+	key     *string // SKU or order number; nil if the row has none
+	id      int64   // 0 for a failed row
+	outcome string
+	err     error
+}
+
+// bulkProductJSON is the result of one product of a bulk request.
+type bulkProductJSON struct {
+	Index  int        `json:"index"`
+	Key    *string    `json:"sku"`
+	Status string     `json:"status"`
+	ID     *int64     `json:"id"`
+	Error  *errorBody `json:"error,omitempty"`
+}
+
+// bulkOrderJSON is the result of one order of a bulk request.
+type bulkOrderJSON struct {
+	Index  int        `json:"index"`
+	Key    *string    `json:"number"`
+	Status string     `json:"status"`
+	ID     *int64     `json:"id"`
+	Error  *errorBody `json:"error,omitempty"`
 }
 
 type bulkMeta struct {
-	Total     int `json:"total"`
-	Created   int `json:"created"`
-	Updated   int `json:"updated"`
-	Unchanged int `json:"unchanged"`
-	Failed    int `json:"failed"`
+	Total     int  `json:"total"`
+	Created   int  `json:"created"`
+	Updated   *int `json:"updated,omitempty"`
+	Unchanged int  `json:"unchanged"`
+	Failed    int  `json:"failed"`
 }
 
-func (m *bulkMeta) count(o catalog.Outcome) {
-	m.Total++
-	switch o {
-	case catalog.Created:
-		m.Created++
-	case catalog.Updated:
-		m.Updated++
-	case catalog.Unchanged:
-		m.Unchanged++
-	default:
-		m.Failed++
-	}
-}
-
-// bulkStatus is 207 where some rows failed.
-func bulkStatus(failed int) int {
-	if failed > 0 {
-		return http.StatusMultiStatus
-	}
-	return http.StatusOK
-}
-
-// upsertProducts answers POST /api/products/bulk.
+// upsertProducts handles POST /api/products/bulk.
 func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
-	if err := readQuery(r).err(); err != nil {
+	read := func(o *object) catalog.Row { return catalog.Row{Changes: o.product(), Faults: o.errs} }
+	results, err := runBulk(s, r, "items", read, func(rows []catalog.Row) ([]bulkResult, error) {
+		upserted, err := s.Catalog.Upsert(r.Context(), actor(r), rows)
+		results := make([]bulkResult, len(upserted))
+		for i, u := range upserted {
+			results[i] = bulkResult{id: u.ID, outcome: string(u.Outcome), err: u.Err}
+			if sku := rows[i].SKU; sku.Set && !sku.Null {
+				results[i].key = &u.SKU
+			}
+		}
+		return results, err
+	})
+	if err != nil {
 		return err
 	}
-	if !s.bulks.take(tenant(r)) {
-		return errBulks
+	meta := newBulkMeta(results)
+	countRows(r, "product", meta.Created+*meta.Updated)
+	return writeBulk(w, meta, newBulkRows(results))
+}
+
+// createOrders handles POST /api/orders/bulk.
+func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
+	createdItems := 0
+	results, err := runBulk(s, r, "orders", (*object).order, func(rows []sales.Row) ([]bulkResult, error) {
+		if err := checkItemCount(rows); err != nil {
+			return nil, err
+		}
+		ingested, err := s.Sales.Ingest(r.Context(), tenant(r), rows)
+		results := make([]bulkResult, len(ingested))
+		for i, ingest := range ingested {
+			results[i] = bulkResult{id: ingest.ID, outcome: string(ingest.Outcome), err: ingest.Err}
+			if len(rows[i].Invalid["number"]) == 0 {
+				results[i].key = &ingest.Number
+			}
+			if ingest.Outcome == sales.Created {
+				createdItems += len(rows[i].Items)
+			}
+		}
+		return results, err
+	})
+	if err != nil {
+		return err
 	}
-	defer s.bulks.give(tenant(r))
+	meta := newBulkMeta(results)
+	meta.Updated = nil // an order is created or unchanged, never updated
+	countRows(r, "order", meta.Created)
+	countRows(r, "item", createdItems)
+	rows := mapSlice(newBulkRows(results), func(row bulkProductJSON) bulkOrderJSON { return bulkOrderJSON(row) })
+	return writeBulk(w, meta, rows)
+}
+
+func checkItemCount(rows []sales.Row) error {
+	items := 0
+	for _, row := range rows {
+		items += len(row.Items)
+	}
+	if items > maxBulkItems {
+		return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in total", maxBulkItems)}}
+	}
+	return nil
+}
+
+// runBulk reads the rows in one field of the body and stores them. Rows fail independently. A
+// row that is not a JSON object is passed on as a zero Row, which fails; its result reports the
+// syntax instead of the missing fields.
+func runBulk[Row any](
+	s *Server, r *http.Request, field string, read func(*object) Row, store func([]Row) ([]bulkResult, error),
+) ([]bulkResult, error) {
+	if err := readQuery(r).err(); err != nil {
+		return nil, err
+	}
+	if !s.bulks.acquire(tenant(r)) {
+		return nil, errTooManyBulks
+	}
+	defer s.bulks.release(tenant(r))
 	body, err := s.readBody(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	items := body.rows("items", maxBulk)
-	body.refuseRest()
-	if err := body.faults.Err(); err != nil {
-		return err
+	rows, malformed := readRows(body, field, read)
+	if err := body.errs.Err(); err != nil {
+		return nil, err
 	}
-	rows, broken := make([]catalog.Row, len(items)), make([]error, len(items))
-	for i, item := range items {
-		rows[i], broken[i] = productRow(item)
-	}
-	results, err := s.catalog.Upsert(r.Context(), actor(r), rows)
-	if err != nil {
-		return err
-	}
-	var meta bulkMeta
-	shown := make([]bulkRow, len(results))
-	for i, result := range results {
-		if broken[i] != nil {
-			result.Err = broken[i] // and not the fields that it lacks, too
+	results, err := store(rows)
+	for i, err := range malformed {
+		if i < len(results) {
+			results[i].key = nil
+			results[i].err = &apiError{code: ValidationError, message: fmt.Sprintf("The row must be one JSON object: %v.", err)}
 		}
-		meta.count(result.Outcome)
-		shown[i] = bulkRowOf(i, rows[i], result)
 	}
-	countRows(r, "product", meta.Created+meta.Updated)
-	return writeJSON(w, bulkStatus(meta.Failed), success{Success: true, Data: shown, Meta: meta})
+	return results, err
 }
 
-// readRow reads one row. Its faults are its own: they do not touch the others. What
-// is no object at all has no field to name.
-func readRow(raw json.RawMessage) (*object, error) {
-	o, err := splitObject(raw, "", tenancy.InvalidError{})
-	if err != nil {
-		return nil, &problem{code: ValidationError, message: fmt.Sprintf("The row is not one JSON object: %v.", err)}
+// readRows reads the rows of a body. Each row has its own validation errors. The second result
+// holds the errors of rows that are not objects, by index.
+func readRows[Row any](body *object, field string, read func(*object) Row) ([]Row, map[int]error) {
+	elements := required(body, field, func(raw json.RawMessage) ([]json.RawMessage, error) {
+		return splitArray(raw, maxBulkRows, "an array")
+	})
+	body.rejectUnknown()
+	rows, malformed := make([]Row, len(elements)), map[int]error{}
+	for i, element := range elements {
+		o, err := newObject(element, "", tenancy.InvalidError{})
+		if err != nil {
+			malformed[i] = err
+			continue
+		}
+		rows[i] = read(o)
 	}
-	return o, nil
+	return rows, malformed
 }
 
-// productRow makes an empty row, which fails, of what is no object.
-func productRow(raw json.RawMessage) (catalog.Row, error) {
-	o, err := readRow(raw)
-	if err != nil {
-		return catalog.Row{}, err
+func newBulkMeta(results []bulkResult) bulkMeta {
+	counts := map[string]int{}
+	for _, result := range results {
+		counts[result.outcome]++
 	}
-	return catalog.Row{Changes: o.product(), Faults: o.faults}, nil
+	updated := counts[string(catalog.Updated)]
+	return bulkMeta{
+		Total:     len(results),
+		Created:   counts[string(catalog.Created)],
+		Updated:   &updated,
+		Unchanged: counts[string(catalog.Unchanged)],
+		Failed:    counts[string(catalog.Failed)],
+	}
 }
 
-func bulkRowOf(i int, row catalog.Row, result catalog.Result) bulkRow {
-	shown := bulkRow{Index: i, Status: result.Outcome}
-	if row.SKU.Set && !row.SKU.Null {
-		shown.SKU = &result.SKU
+func newBulkRows(results []bulkResult) []bulkProductJSON {
+	rows := make([]bulkProductJSON, len(results))
+	for i, result := range results {
+		rows[i] = bulkProductJSON{Index: i, Key: result.key, Status: result.outcome}
+		if result.id != 0 {
+			rows[i].ID = &results[i].id
+		}
+		if result.err != nil {
+			rows[i].Error = new(toAPIError(result.err).body())
+		}
 	}
-	if result.ID != 0 {
-		shown.ID = &result.ID
-	}
-	if result.Err != nil {
-		shown.Error = new(problemOf(result.Err).body())
-	}
-	return shown
+	return rows
 }
 
-// rows takes an array of at most max elements, each read on its own.
-func (o *object) rows(name string, max int) []json.RawMessage {
-	raw, set, _ := o.take(name)
-	if !set {
-		o.fault(name, "is required")
-		return nil
+// writeBulk writes a response with status 207 if any row failed.
+func writeBulk(w http.ResponseWriter, meta bulkMeta, rows any) error {
+	status := http.StatusOK
+	if meta.Failed > 0 {
+		status = http.StatusMultiStatus
 	}
-	elements, fault := elementsOf(raw, max, "an array")
-	if fault != "" {
-		o.fault(name, fault)
-	}
-	return elements
+	return writeJSON(w, status, success{Success: true, Data: rows, Meta: meta})
 }

@@ -25,7 +25,7 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	channels, err := s.sales.Channels(r.Context(), tenant(r), page)
+	channels, err := s.Sales.Channels(r.Context(), tenant(r), page)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Server) showChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.sales.Channel(r.Context(), tenant(r), identifier)
+	c, err := s.Sales.Channel(r.Context(), tenant(r), identifier)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 	}
 	sent := sales.Channel{Identifier: required(body, "identifier", parseText), Label: required(body, "label", parseText)}
 	body.ignore("created_at", "updated_at")
-	body.refuseRest()
-	c, err := s.sales.CreateChannel(r.Context(), tenant(r), sent, body.faults)
+	body.rejectUnknown()
+	c, err := s.Sales.CreateChannel(r.Context(), tenant(r), sent, body.errs)
 	if err != nil {
 		return err
 	}
@@ -78,18 +78,18 @@ func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request) error {
 	}
 	label := body.text("label")
 	if label.Null {
-		body.fault("label", "must not be null")
+		body.addError("label", "must not be null")
 	}
 	if sent := body.text("identifier"); sent.Set && sent.Value != identifier {
-		body.fault("identifier", "cannot be changed")
+		body.addError("identifier", "cannot be changed")
 	}
 	body.ignore("created_at", "updated_at")
-	body.refuseRest()
+	body.rejectUnknown()
 	var text *string
 	if label.Set {
 		text = &label.Value
 	}
-	c, err := s.sales.RelabelChannel(r.Context(), tenant(r), identifier, text, body.faults)
+	c, err := s.Sales.RelabelChannel(r.Context(), tenant(r), identifier, text, body.errs)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.sales.DeleteChannel(r.Context(), tenant(r), identifier); err != nil {
+	if err := s.Sales.DeleteChannel(r.Context(), tenant(r), identifier); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -294,7 +294,7 @@ func TestEveryDocumentedParameterIsKnown(t *testing.T) {
 			return
 		}
 		got := a.try(t, call{method: method, path: strings.ReplaceAll(path, "{id}", "1") + "?" + query.Encode(), wantStatus: 400, wantCode: InvalidParameter})
-		for name, faults := range mustDecode[failure](t, got.body).Error.Details {
+		for name, faults := range mustDecode[errorResponse](t, got.body).Error.Details {
 			if unknown := slices.Contains(faults, "is not a known parameter"); unknown != (name == "unheard-of") {
 				t.Errorf("%s %s: %s %v", method, path, name, faults)
 			}

@@ -54,7 +54,7 @@ var docsFiles = sync.OnceValue(func() map[string]file {
 func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
 	f, found := docsFiles()[r.URL.Path]
 	if !found {
-		return &problem{code: RouteNotFound}
+		return &apiError{code: RouteNotFound}
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", docsPolicy)

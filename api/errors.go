@@ -46,53 +46,52 @@ const (
 	ServiceUnavailable      Code = "SERVICE_UNAVAILABLE"
 )
 
-// codes gives each code its one status and what a person is told where nothing
-// more exact is known.
+// codes maps each code to its status and its default message.
 var codes = map[Code]struct {
 	status  int
 	message string
 }{
-	InvalidJSON:             {http.StatusBadRequest, "The body is not one JSON object."},
-	InvalidParameter:        {http.StatusBadRequest, "A parameter of the address is not valid."},
-	InvalidHeader:           {http.StatusBadRequest, "A header is not valid."},
-	MissingAPIKey:           {http.StatusUnauthorized, "Send an API key: Authorization: Bearer <API_KEY>."},
-	InvalidAPIKey:           {http.StatusUnauthorized, "The API key is not valid."},
-	InsufficientPermissions: {http.StatusForbidden, "This key lacks a permission."},
-	TenantSuspended:         {http.StatusForbidden, "This account is suspended."},
-	NotFound:                {http.StatusNotFound, "The resource does not exist."},
-	RouteNotFound:           {http.StatusNotFound, "There is nothing at this address."},
-	MethodNotAllowed:        {http.StatusMethodNotAllowed, "This address does not take that method; Allow names those it takes."},
-	IdempotencyInProgress:   {http.StatusConflict, "A request with this Idempotency-Key is still running."},
+	InvalidJSON:             {http.StatusBadRequest, "The body must be one JSON object."},
+	InvalidParameter:        {http.StatusBadRequest, "Invalid parameter. See details."},
+	InvalidHeader:           {http.StatusBadRequest, "Invalid header. See details."},
+	MissingAPIKey:           {http.StatusUnauthorized, "No API key provided. Send the header Authorization: Bearer <API_KEY>."},
+	InvalidAPIKey:           {http.StatusUnauthorized, "Invalid API key."},
+	InsufficientPermissions: {http.StatusForbidden, "The API key does not have the required permission."},
+	TenantSuspended:         {http.StatusForbidden, "The account is suspended."},
+	NotFound:                {http.StatusNotFound, "Resource not found."},
+	RouteNotFound:           {http.StatusNotFound, "Route not found."},
+	MethodNotAllowed:        {http.StatusMethodNotAllowed, "Method not allowed. See the Allow header."},
+	IdempotencyInProgress:   {http.StatusConflict, "A request with this Idempotency-Key is in progress."},
 	ResourceInUse:           {http.StatusConflict, "The resource is in use."},
-	PreconditionFailed:      {http.StatusPreconditionFailed, "The resource is not as the request expects it."},
+	PreconditionFailed:      {http.StatusPreconditionFailed, "The resource does not match the precondition."},
 	PayloadTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large."},
 	UnsupportedMediaType:    {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
-	ValidationError:         {http.StatusUnprocessableEntity, "The body breaks a rule; details name the fields."},
-	InsufficientStock:       {http.StatusUnprocessableEntity, "There is not enough stock."},
+	ValidationError:         {http.StatusUnprocessableEntity, "Validation failed. See details."},
+	InsufficientStock:       {http.StatusUnprocessableEntity, "Insufficient stock."},
 	IdempotencyKeyReused:    {http.StatusUnprocessableEntity, "This Idempotency-Key was used for another request."},
-	RateLimitExceeded:       {http.StatusTooManyRequests, "Too many requests; try again after the time in Retry-After."},
-	InternalError:           {http.StatusInternalServerError, "Something went wrong on our side."},
-	ServiceUnavailable:      {http.StatusServiceUnavailable, "The service is busy or not available; try again shortly."},
+	RateLimitExceeded:       {http.StatusTooManyRequests, "Rate limit exceeded. Retry after the time in Retry-After."},
+	InternalError:           {http.StatusInternalServerError, "Internal error."},
+	ServiceUnavailable:      {http.StatusServiceUnavailable, "The service is unavailable. Retry after the time in Retry-After."},
 }
 
-// problem is an answer that is not a success, found by this package itself.
-type problem struct {
-	code    Code
-	message string               // the code's own when empty
-	details tenancy.InvalidError // by field or parameter
-	wait    time.Duration        // what Retry-After says, rounded up; at least a second
-	cause   error                // for the log only
+// apiError is an error with the response that the client gets.
+type apiError struct {
+	code       Code
+	message    string               // defaults to the message of the code
+	details    tenancy.InvalidError // by field or parameter
+	retryAfter time.Duration        // for Retry-After, which is at least one second
+	cause      error                // for the log only
 }
 
 // Error is what the log shows.
-func (p *problem) Error() string {
+func (p *apiError) Error() string {
 	if p.cause != nil {
 		return p.cause.Error()
 	}
 	return string(p.code)
 }
 
-func (p *problem) Unwrap() error { return p.cause }
+func (p *apiError) Unwrap() error { return p.cause }
 
 // answers maps what the domain packages return to what clients are told. Whatever
 // is not here is 500, its cause in the log only.
@@ -116,29 +115,29 @@ var answers = []struct {
 	{is: net.ErrClosed, code: ServiceUnavailable},
 }
 
-// problemOf is the only place that decides what an error means to a client.
-func problemOf(err error) *problem {
-	if p, ok := errors.AsType[*problem](err); ok {
+// toAPIError is the only place that decides what an error means to a client.
+func toAPIError(err error) *apiError {
+	if p, ok := errors.AsType[*apiError](err); ok {
 		return p
 	}
 	if faults, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		return &problem{code: ValidationError, details: faults, cause: err}
+		return &apiError{code: ValidationError, details: faults, cause: err}
 	}
 	for _, a := range answers {
 		if errors.Is(err, a.is) {
-			return &problem{code: a.code, details: a.details, cause: err}
+			return &apiError{code: a.code, details: a.details, cause: err}
 		}
 	}
-	if databaseAway(err) {
-		return &problem{code: ServiceUnavailable, cause: err}
+	if databaseUnavailable(err) {
+		return &apiError{code: ServiceUnavailable, cause: err}
 	}
-	return &problem{code: InternalError, cause: err}
+	return &apiError{code: InternalError, cause: err}
 }
 
-// databaseAway says whether PostgreSQL could not be reached, is shutting down, is
+// databaseUnavailable says whether PostgreSQL could not be reached, is shutting down, is
 // out of something, or gave up waiting, for a lock or for us: a second try may well
 // succeed.
-func databaseAway(err error) bool {
+func databaseUnavailable(err error) bool {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
@@ -155,12 +154,12 @@ func databaseAway(err error) bool {
 }
 
 // failure is the error half of the envelope.
-type failure struct {
-	Success bool        `json:"success"`
-	Error   failureBody `json:"error"`
+type errorResponse struct {
+	Success bool      `json:"success"`
+	Error   errorBody `json:"error"`
 }
 
-type failureBody struct {
+type errorBody struct {
 	Code    Code                 `json:"code"`
 	Message string               `json:"message"`
 	Details tenancy.InvalidError `json:"details,omitempty"`
@@ -168,30 +167,30 @@ type failureBody struct {
 
 // fail tells the client about an error, with a page where it asked for one, and
 // leaves it to the access log.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if s.settings != nil && underSettings(r.URL.RawPath) {
-		s.settings.Fail(w, r, err)
+func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	if s.pages != nil && underSettings(r.URL.RawPath) {
+		s.pages.Fail(w, r, err)
 		return
 	}
-	p := problemOf(err)
-	exchangeOf(r).err = err
+	p := toAPIError(err)
+	stateOf(r).err = err
 	known := codes[p.code]
 	h := w.Header()
 	switch known.status {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.wait.Seconds())))))
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retryAfter.Seconds())))))
 	}
 	// A failure always encodes.
-	_ = writeJSON(w, known.status, failure{Error: p.body()})
+	_ = writeJSON(w, known.status, errorResponse{Error: p.body()})
 }
 
 // body is what the client is told.
-func (p *problem) body() failureBody {
+func (p *apiError) body() errorBody {
 	message := p.message
 	if message == "" {
 		message = codes[p.code].message
 	}
-	return failureBody{p.code, message, p.details}
+	return errorBody{p.code, message, p.details}
 }

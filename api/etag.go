@@ -10,9 +10,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// represent encodes a product, and makes the strong validator of that: a digest of
+// encodeProduct encodes a product, and makes the strong validator of that: a digest of
 // all that a response shows, stock and names of references included.
-func represent(p catalog.Product) (body []byte, etag string, err error) {
+func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
 	if body, err = encode(success{Success: true, Data: productShape(p)}); err != nil {
 		return nil, "", err
 	}
@@ -23,7 +23,7 @@ func represent(p catalog.Product) (body []byte, etag string, err error) {
 // writeProduct answers with one product and its validator, or with 304 where the
 // client has it.
 func writeProduct(w http.ResponseWriter, status int, p catalog.Product, known tags) error {
-	body, etag, err := represent(p)
+	body, etag, err := encodeProduct(p)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func ifMatch(r *http.Request) (catalog.Precondition, error) {
 		return nil, err
 	}
 	return func(p catalog.Product) error {
-		_, etag, err := represent(p)
+		_, etag, err := encodeProduct(p)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func entityTags(r *http.Request, header string) (tags, error) {
 		rest = strings.TrimLeft(after, " \t")
 		after, more := strings.CutPrefix(rest, ",")
 		if !ok || !more && rest != "" {
-			return nil, &problem{code: InvalidHeader, details: tenancy.InvalidError{
+			return nil, &apiError{code: InvalidHeader, details: tenancy.InvalidError{
 				header: {`must be * or a list of entity tags such as "33a64df5"`},
 			}}
 		}

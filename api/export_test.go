@@ -210,6 +210,6 @@ func TestAnExportThatFailsMidwayIsCut(t *testing.T) {
 		}
 	}
 	if !strings.Contains(line, `"level":"ERROR"`) {
-		t.Errorf("the log does not tell of the cut: %s", line)
+		t.Errorf("the log does not tell of the aborted: %s", line)
 	}
 }

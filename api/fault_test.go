@@ -30,8 +30,8 @@ func TestFaultsAreOursUnlessTheClientHungUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequestWithContext(test.ctx, "GET", "/api/products", nil)
-			if got := faultOf(r, &exchange{cut: test.cut}, test.status); got != test.want {
-				t.Errorf("faultOf = %q, want %q", got, test.want)
+			if got := errorTypeOf(r, &requestState{aborted: test.cut}, test.status); got != test.want {
+				t.Errorf("errorTypeOf = %q, want %q", got, test.want)
 			}
 		})
 	}

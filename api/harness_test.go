@@ -227,7 +227,7 @@ func (a *testAPI) tryAll(t *testing.T, calls []call) {
 
 func (a reply) code(t testing.TB) Code {
 	t.Helper()
-	return mustDecode[failure](t, a.body).Error.Code
+	return mustDecode[errorResponse](t, a.body).Error.Code
 }
 
 func mustDecode[T any](t testing.TB, body []byte) T {

@@ -13,7 +13,7 @@ import (
 func TestReadinessKeepsItsReasonToItself(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) {
-		s.ready = func(context.Context) error { return errors.New("no answer from db.internal") }
+		s.Ready = func(context.Context) error { return errors.New("no answer from db.internal") }
 	})
 	got := a.try(t, call{path: "/readyz", key: "-", wantStatus: 503, wantCode: ServiceUnavailable})
 	if strings.Contains(string(got.body), "db.internal") || !strings.Contains(a.log.String(), "db.internal") || got.Header.Get("Retry-After") != "1" {
@@ -26,7 +26,7 @@ func TestReadinessKeepsItsReasonToItself(t *testing.T) {
 func TestReadinessDoesNotWait(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) {
-		s.ready = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		s.Ready = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	})
 	begun := time.Now()
 	a.try(t, call{path: "/readyz", key: "-", wantStatus: 503, wantCode: ServiceUnavailable})

@@ -32,14 +32,14 @@ func (s *Server) once(h handler) handler {
 		if key == "" {
 			return h(w, r)
 		}
-		body, err := readAll(r, exchangeOf(r).route.bodyLimit(s.limits))
+		body, err := readAll(r, stateOf(r).route.bodyLimit(s.limits))
 		if err != nil {
 			return err
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		fingerprint := idempotency.FingerprintOf(r.Method+maySee(r), r.URL.RawPath, body)
-		ctx, claim, before, err := idempotency.Begin(r.Context(), s.db, tenant(r), key, fingerprint)
-		countOnce(r, before != nil, err)
+		ctx, claim, before, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, fingerprint)
+		countIdempotency(r, before != nil, err)
 		switch {
 		case err != nil:
 			return err
@@ -65,7 +65,7 @@ func (s *Server) once(h handler) handler {
 // maySee tells apart, where an answer holds names of customers, who may see them: a
 // key must not get by repeating what another key was shown.
 func maySee(r *http.Request) string {
-	if exchangeOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
+	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
 		return " without customers"
 	}
 	return ""
@@ -78,8 +78,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 		return "", nil
 	}
 	n := utf8.RuneCountInString(given[0])
-	if len(given) > 1 || n < 1 || n > idempotency.MaxKey || unstorable(given[0]) != "" || strings.ContainsFunc(given[0], unicode.IsControl) {
-		return "", &problem{code: InvalidHeader, details: tenancy.InvalidError{
+	if len(given) > 1 || n < 1 || n > idempotency.MaxKey || checkText(given[0]) != nil || strings.ContainsFunc(given[0], unicode.IsControl) {
+		return "", &apiError{code: InvalidHeader, details: tenancy.InvalidError{
 			"Idempotency-Key": {"must be one value of 1 to 255 characters without control characters"},
 		}}
 	}

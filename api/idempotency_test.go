@@ -233,7 +233,7 @@ func TestWorkThatFailedIsUndoneAndLeavesTheKeyFree(t *testing.T) {
 			var failing atomic.Bool
 			failing.Store(true)
 			a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-				one, err := s.catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
+				one, err := s.Catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
 				if err != nil {
 					return err
 				}
@@ -340,7 +340,7 @@ func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)
 	var patient atomic.Bool
 	a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-		one, err := s.catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
+		one, err := s.Catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
 		if err != nil {
 			return err
 		}

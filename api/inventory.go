@@ -50,10 +50,64 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request) error {
 		Expected:    body.integer("expected_quantity"),
 	}
 	body.ignore("id", "category", "seller", "images", "created_at", "updated_at", "adjustment")
-	body.refuseRest()
-	p, entry, err := s.catalog.Adjust(r.Context(), actor(r), id, request, body.faults)
+	body.rejectUnknown()
+	p, entry, err := s.Catalog.Adjust(r.Context(), actor(r), id, request, body.errs)
 	if err != nil {
 		return err
 	}
 	return writeData(w, http.StatusOK, adjustedJSON{productShape(p), adjustmentShape(entry)})
+}
+
+// listAdjustments answers GET /api/products/{id}/inventory/adjustments: the
+// product's ledger, newest first.
+func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
+	q := readQuery(r)
+	id := q.pathID(r)
+	f := catalog.LedgerFilter{
+		Type:        q.oneOf("type", catalog.AdjustmentTypes...),
+		WarehouseID: q.id("warehouse_id"),
+		Page:        q.page(),
+	}
+	var err error
+	if f.From, f.Before, err = q.days(r); err != nil {
+		return err
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	page, err := s.Catalog.Adjustments(r.Context(), tenant(r), id, f)
+	if err != nil {
+		return err
+	}
+	return writePage(w, f.Page, page, adjustmentShape)
+}
+
+type inventoryJSON struct {
+	ProductID  int64           `json:"product_id"`
+	Quantity   int64           `json:"quantity"`
+	Warehouses []warehouseJSON `json:"warehouses"`
+}
+
+type warehouseJSON struct {
+	Warehouse named `json:"warehouse"`
+	Quantity  int32 `json:"quantity"`
+}
+
+// showInventory answers GET /api/products/{id}/inventory: what each warehouse
+// holds.
+func (s *Server) showInventory(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	held, err := s.Catalog.Inventory(r.Context(), tenant(r), id)
+	if err != nil {
+		return err
+	}
+	shown := inventoryJSON{ProductID: id, Warehouses: make([]warehouseJSON, len(held))}
+	for i, h := range held {
+		shown.Quantity += int64(h.Quantity)
+		shown.Warehouses[i] = warehouseJSON{named{h.WarehouseID, h.WarehouseName}, h.Quantity}
+	}
+	return writeData(w, http.StatusOK, shown)
 }

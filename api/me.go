@@ -37,6 +37,6 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusOK, meJSON{
 		Tenant:    tenantJSON{p.Tenant.ID, p.Tenant.Name, p.Tenant.Plan, p.Tenant.Timezone, p.Tenant.Currency},
 		Key:       keyJSON{p.KeyID, p.KeyName, p.Permissions, (*timestamp)(p.ExpiresAt)},
-		RateLimit: exchangeOf(r).limit,
+		RateLimit: stateOf(r).limit,
 	})
 }

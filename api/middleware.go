@@ -16,41 +16,41 @@ import (
 )
 
 // exchange is what is known about one request beside the request itself.
-type exchange struct {
+type requestState struct {
 	id        string
 	route     route           // the zero route where none matched
 	principal *keys.Principal // nil without a valid key
 	limit     rateLimit
 	err       error // what the answer was made of, for the log
-	cut       bool  // the connection was cut in the middle of an answer
+	aborted   bool  // the connection was closed in the middle of a response
 }
 
 // loggable is the id as the log may hold it: a client's own may be anything, also the
 // key that it put into the wrong header.
-func (x *exchange) loggable() string {
+func (x *requestState) loggable() string {
 	if keys.Mentions(x.id) {
 		return "hidden"
 	}
 	return x.id
 }
 
-type exchangeKey struct{}
+type stateKey struct{}
 
-func exchangeOf(r *http.Request) *exchange {
-	return r.Context().Value(exchangeKey{}).(*exchange)
+func stateOf(r *http.Request) *requestState {
+	return r.Context().Value(stateKey{}).(*requestState)
 }
 
 // principal is who asks, or nil.
-func principal(r *http.Request) *keys.Principal { return exchangeOf(r).principal }
+func principal(r *http.Request) *keys.Principal { return stateOf(r).principal }
 
 // observe gives a request its id and its span, measures it and writes its one line of
 // the access log.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
-		x := &exchange{id: requestID(r)}
+		x := &requestState{id: requestID(r)}
 		ctx, span := startSpan(r)
-		r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+		r = r.WithContext(context.WithValue(ctx, stateKey{}, x))
 		if r.Method == http.MethodHead {
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
 		}
@@ -71,7 +71,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 
 // log writes info for whatever the client did, error for what is our fault. Never
 // a key, a body or a path: the route's pattern names the place.
-func (s *Server) log(r *http.Request, x *exchange, route string, status int, took time.Duration) {
+func (s *Server) log(r *http.Request, x *requestState, route string, status int, took time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("method", methodOf(r)),
 		slog.String("route", route),
@@ -90,9 +90,9 @@ func (s *Server) log(r *http.Request, x *exchange, route string, status int, too
 		if status >= 500 {
 			attrs, level = append(attrs, slog.Any("error", x.err)), slog.LevelWarn
 		}
-	case status >= 500 || x.cut:
+	case status >= 500 || x.aborted:
 		attrs = append(attrs, slog.Any("error", x.err))
-		refused, ours := errors.AsType[*problem](x.err)
+		refused, ours := errors.AsType[*apiError](x.err)
 		switch {
 		case r.Context().Err() != nil: // the client hung up
 		case ours && refused.cause == nil && refused.code == ServiceUnavailable:
@@ -101,7 +101,7 @@ func (s *Server) log(r *http.Request, x *exchange, route string, status int, too
 			level = slog.LevelError
 		}
 	}
-	s.logger.LogAttrs(r.Context(), level, "request", attrs...)
+	s.Logger.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // requestID keeps the client's own if it is 1 to 128 visible ASCII characters.
@@ -145,7 +145,7 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // recover turns a panic into a 500. Once a part of the answer is out, the
 // connection is cut instead: half an answer must not pass for a whole one.
-func (s *Server) recover(next http.Handler) http.Handler {
+func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			cause := recover()
@@ -157,11 +157,11 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			}
 			err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 			if w.(*recorder).status != 0 {
-				x := exchangeOf(r)
-				x.err, x.cut = err, true
+				x := stateOf(r)
+				x.err, x.aborted = err, true
 				panic(http.ErrAbortHandler)
 			}
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -170,23 +170,31 @@ func (s *Server) recover(next http.Handler) http.Handler {
 // admit caps the work under /api and /settings that is in flight. It comes after the rate
 // limit, so that also a 503 carries its headers; /healthz and /readyz answer
 // however busy the rest is.
-func (s *Server) admit(next http.Handler) http.Handler {
+func (s *Server) limitInFlight(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		running, most := &s.inFlight, s.limits.inFlight
+		running, most := &s.requests, s.limits.requests
 		switch {
 		case underSettings(r.URL.RawPath):
 			// Anybody may open a page: who holds many must not keep keys from the API.
-			running, most = &s.pages, s.limits.pages
-			setReadDeadline(w, s.limits.slowForm)
+			running, most = &s.pageRequests, s.limits.pageRequests
+			setReadDeadline(w, s.limits.formTimeout)
 		case !underAPI(r.URL.RawPath):
 			next.ServeHTTP(w, r)
 			return
 		}
 		defer running.Add(-1)
 		if running.Add(1) > most {
-			s.fail(w, r, &problem{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
+			s.writeError(w, r, &apiError{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// formTimeout is how long the form of a page may take to arrive.
+const formTimeout = 5 * time.Second
+
+// setReadDeadline bounds how long the rest of a request may take to arrive.
+func setReadDeadline(w http.ResponseWriter, timeout time.Duration) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 }

@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/storeroom/storeroom/reports/sales"
 )
 
 type ordersAnswer struct {
-	Data []orderRow
-	Meta orderMeta
+	Data []bulkOrderJSON
+	Meta bulkMeta
 }
 
 func (a *testAPI) mustOrderBulk(t testing.TB, wantStatus int, orders ...string) ordersAnswer {
@@ -28,26 +26,26 @@ func TestABulkOfOrdersTellsWhatBecameOfEach(t *testing.T) {
 	a.mustOrder(t, order("old"))
 	orders := []string{order("new"), order(" old "), order("old", `"tax_total":1`), order("new"), order("new", `"tax_total":1`), `{"number":"lacking"}`, order("other")}
 	got := a.mustOrderBulk(t, http.StatusMultiStatus, orders...)
-	want := []sales.Outcome{sales.Created, sales.Unchanged, sales.Failed, sales.Unchanged, sales.Failed, sales.Failed, sales.Created}
-	var outcomes []sales.Outcome
+	want := []string{"created", "unchanged", "failed", "unchanged", "failed", "failed", "created"}
+	var outcomes []string
 	for i, row := range got.Data {
 		outcomes = append(outcomes, row.Status)
 		number := []string{"new", "old", "old", "new", "new", "lacking", "other"}[i]
-		if row.Index != i || row.Number == nil || *row.Number != number || (row.ID == nil) != (number == "lacking") || (row.Error == nil) != (want[i] != sales.Failed) {
+		if row.Index != i || row.Key == nil || *row.Key != number || (row.ID == nil) != (number == "lacking") || (row.Error == nil) != (want[i] != "failed") {
 			t.Errorf("row %d = %+v", i, row)
 		}
 	}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
-	if want := (orderMeta{7, 2, 2, 3}); got.Meta != want {
+	if want := (bulkMeta{7, 2, nil, 2, 3}); !cmp.Equal(got.Meta, want) {
 		t.Errorf("meta = %v, want %v", got.Meta, want)
 	}
 	if *got.Data[0].ID != *got.Data[3].ID || *got.Data[1].ID != *got.Data[2].ID {
 		t.Error("one number has two ids")
 	}
 	again := a.mustOrderBulk(t, http.StatusOK, orders[0], orders[1], orders[6])
-	if want := (orderMeta{Total: 3, Unchanged: 3}); again.Meta != want {
+	if want := (bulkMeta{Total: 3, Unchanged: 3}); !cmp.Equal(again.Meta, want) {
 		t.Errorf("the second time: meta = %v, want %v", again.Meta, want)
 	}
 	a.mustOrders(t, 3, 6, 3*4980)
@@ -57,17 +55,17 @@ func TestARowOfABulkOfOrdersIsToldItsOwnFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for i, c := range []struct{ row, want string }{
-		{`5`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The row is not one JSON object: it is another JSON value."}}`},
-		{`null`, `not one JSON object`}, {`"x"`, `not one JSON object`}, {`[{"number":"x"}]`, `not one JSON object`}, {`true`, `not one JSON object`},
-		{`{"number":"x","number":"y"}`, `The row is not one JSON object: number is there twice.`},
-		{`{}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}}`},
-		{order("", `"odd":1`), `"number":"","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"number":["must not be empty"],"odd":["is not a known field"]}}`},
-		{`{"number":7,"placed_at":7,"channel":7,"items":7}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"channel":["must be a string"],"items":["must be an array of objects"],"number":["must be a string"],"placed_at":["must be a time of RFC 3339, such as 2026-03-01T09:30:00Z"]}}`},
-		{order("far", `"discount_total":49.81`), `"number":"far","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The body breaks a rule; details name the fields.","details":{"discount_total":["must not be above the value of the items, 49.80"]}}`},
+		{`5`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The row must be one JSON object: found another JSON value."}}`},
+		{`null`, `must be one JSON object`}, {`"x"`, `must be one JSON object`}, {`[{"number":"x"}]`, `must be one JSON object`}, {`true`, `must be one JSON object`},
+		{`{"number":"x","number":"y"}`, `The row must be one JSON object: duplicate field number.`},
+		{`{}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}}`},
+		{order("", `"odd":1`), `"number":"","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"number":["must not be empty"],"odd":["is not a known field"]}}`},
+		{`{"number":7,"placed_at":7,"channel":7,"items":7}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"channel":["must be a string"],"items":["must be an array of objects"],"number":["must be a string"],"placed_at":["must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"]}}`},
+		{order("far", `"discount_total":49.81`), `"number":"far","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"discount_total":["must not be above the value of the items, 49.80"]}}`},
 	} {
 		got := a.try(t, call{method: "POST", path: "/api/orders/bulk", wantStatus: 207, want: []string{c.want, `"meta":{"total":2,"created":1,"unchanged":0,"failed":1}`},
 			body: `{"orders":[` + c.row + `,` + order(fmt.Sprint("beside ", i)) + `]}`})
-		if rows := mustDecode[ordersAnswer](t, got.body).Data; len(rows) != 2 || rows[0].Status != sales.Failed || rows[1].Status != sales.Created {
+		if rows := mustDecode[ordersAnswer](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" || rows[1].Status != "created" {
 			t.Errorf("%s: %s", c.row, got.body)
 		}
 	}
@@ -84,7 +82,7 @@ func TestTheFrameOfABulkOfOrdersIsChecked(t *testing.T) {
 	a.tryAll(t, []call{
 		bulk("no rows", `{"orders":[]}`, 200, "", `"data":[],"meta":{"total":0,"created":0,"unchanged":0,"failed":0}`),
 		bulk("no orders", `{}`, 422, ValidationError, `"details":{"orders":["is required"]}`),
-		bulk("null", `{"orders":null}`, 422, ValidationError, `"details":{"orders":["must be an array"]}`),
+		bulk("null", `{"orders":null}`, 422, ValidationError, `"details":{"orders":["is required"]}`),
 		bulk("an unknown field", `{"orders":[`+order("1")+`],"items":[]}`, 422, ValidationError, `"details":{"items":["is not a known field"]}`),
 		bulk("1,001 rows", `{"orders":[`+rows(1001)+`]}`, 422, ValidationError, `"details":{"orders":["must have at most 1000 elements"]}`),
 		bulk("1,000 rows", `{"orders":[`+rows(1000)+`]}`, 207, "", `"total":1000,`, `"failed":1000`),
@@ -118,13 +116,13 @@ func TestAFifthBulkWaits(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for range bulksPerTenant {
-		a.server.bulks.take(a.tenant.ID)
+		a.server.bulks.acquire(a.tenant.ID)
 	}
 	c := call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + order("1") + `]}`, wantStatus: 503, wantCode: ServiceUnavailable}
 	if got := a.try(t, c); got.Header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After = %q", got.Header.Get("Retry-After"))
 	}
-	a.server.bulks.give(a.tenant.ID)
+	a.server.bulks.release(a.tenant.ID)
 	c.wantStatus, c.wantCode = 200, ""
 	a.try(t, c)
 }

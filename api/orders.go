@@ -2,11 +2,11 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 
-	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -89,7 +89,7 @@ func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 	}
 	if o.CustomerNumber != nil {
 		shown.Customer = &customerJSON{ID: *o.CustomerNumber}
-		if principal(r).Permissions.Allow(keys.CustomersRead) {
+		if canReadCustomers(r) {
 			shown.Customer.Name, shown.Customer.Email = o.CustomerName, o.CustomerEmail
 		}
 	}
@@ -110,7 +110,7 @@ func refundShape(g sales.StoredRefund) refundJSON {
 }
 
 func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.StoredOrder) error {
-	return writeData(w, status, wholeOrderJSON{orderShape(r, o), shapes(o.Lines, itemShape), shapes(o.Refunds, refundShape)})
+	return writeData(w, status, wholeOrderJSON{orderShape(r, o), mapSlice(o.Lines, itemShape), mapSlice(o.Refunds, refundShape)})
 }
 
 // listOrders answers GET /api/orders. Days are the tenant's.
@@ -127,7 +127,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	orders, err := s.sales.List(r.Context(), tenant(r), f)
+	orders, err := s.Sales.List(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := s.sales.Order(r.Context(), tenant(r), number)
+	o, err := s.Sales.Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
 	}
@@ -158,14 +158,14 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	results, err := s.sales.Ingest(r.Context(), tenant(r), []sales.Row{body.order()})
+	results, err := s.Sales.Ingest(r.Context(), tenant(r), []sales.Row{body.order()})
 	if err != nil {
 		return err
 	}
 	if err := results[0].Err; err != nil {
 		return err
 	}
-	o, err := s.sales.Order(r.Context(), tenant(r), results[0].Number)
+	o, err := s.Sales.Order(r.Context(), tenant(r), results[0].Number)
 	if err != nil {
 		return err
 	}
@@ -182,84 +182,80 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 func (o *object) order() sales.Row {
 	sent := sales.Order{
 		Number:        required(o, "number", parseText),
-		PlacedAt:      required(o, "placed_at", parseMoment),
+		PlacedAt:      required(o, "placed_at", parseTime),
 		Channel:       required(o, "channel", parseText),
 		Customer:      o.customer(),
 		DiscountTotal: optional(o, "discount_total", parseMoney),
 		TaxTotal:      optional(o, "tax_total", parseMoney),
 		Items:         o.items(),
 	}
-	o.refuseRest()
-	return sales.Row{Order: sent, Invalid: o.faults}
+	o.rejectUnknown()
+	return sales.Row{Order: sent, Invalid: o.errs}
 }
 
-// customer takes who bought; nil is a guest.
+// customer takes the customer; nil means a guest.
 func (o *object) customer() *sales.Customer {
 	raw, set, null := o.take("customer")
 	if !set || null {
 		return nil
 	}
-	person, fault := o.nested("customer", raw)
-	if fault != "" {
-		o.fault("customer", fault)
+	body, err := o.nested("customer", raw)
+	if err != nil {
+		o.addError("customer", err.Error())
 		return nil
 	}
-	sent := sales.Customer{
-		ID:    required(person, "id", parseCustomerID),
-		Name:  optional(person, "name", parseText),
-		Email: optional(person, "email", parseText),
+	customer := sales.Customer{
+		ID:    required(body, "id", parseCustomerID),
+		Name:  optional(body, "name", parseText),
+		Email: optional(body, "email", parseText),
 	}
-	person.refuseRest()
-	return &sent
+	body.rejectUnknown()
+	return &customer
 }
 
-// parseCustomerID takes an integer for its text: senders number people either way.
-func parseCustomerID(raw json.RawMessage) (string, string) {
+// parseCustomerID also accepts an integer, because many shops number their customers.
+func parseCustomerID(raw json.RawMessage) (string, error) {
 	if raw[0] == '"' {
 		return parseText(raw)
 	}
-	n, fault := parseWhole(raw)
-	if fault != "" {
-		return "", "must be a string or an integer"
+	n, err := parseInteger(raw)
+	if err != nil {
+		return "", errors.New("must be a string or an integer")
 	}
-	return strconv.FormatInt(n, 10), ""
+	return strconv.FormatInt(n, 10), nil
 }
 
-// items takes the lines of an order, each with a path of its own.
+// items takes the items of an order.
 func (o *object) items() []sales.Item {
-	elements := required(o, "items", func(raw json.RawMessage) ([]json.RawMessage, string) {
-		return elementsOf(raw, sales.MaxItems, "an array of objects")
+	elements := required(o, "items", func(raw json.RawMessage) ([]json.RawMessage, error) {
+		return splitArray(raw, sales.MaxItems, "an array of objects")
 	})
-	items, faulty := make([]sales.Item, len(elements)), 0
-	for i, element := range elements {
-		before := len(o.faults)
-		items[i] = o.item("items["+strconv.Itoa(i)+"]", element)
-		if len(o.faults) == before {
-			continue
-		}
-		if faulty++; faulty == maxFaults {
-			o.fault("items", "has "+strconv.Itoa(maxFaults)+" faulty items or more")
-			return nil
-		}
+	items := make([]sales.Item, len(elements))
+	err := o.eachElement("items", elements, func(i int, path string) { items[i] = o.item(path, elements[i]) })
+	if err != nil {
+		o.addError("items", err.Error())
+		return nil
 	}
 	return items
 }
 
+// item reads one item. A value that is not an object returns a valid item, so that its only
+// validation error is that it is not an object.
 func (o *object) item(path string, raw json.RawMessage) sales.Item {
-	line, fault := o.nested(path, raw)
-	if fault != "" {
-		o.fault(path, fault)
-		return sales.Item{SKU: "none", Quantity: 1} // of which nothing more is to be said
+	body, err := o.nested(path, raw)
+	if err != nil {
+		o.addError(path, err.Error())
+		return sales.Item{SKU: "invalid", Quantity: 1}
 	}
-	sent := sales.Item{
-		SKU:       required(line, "sku", parseText),
-		Quantity:  required(line, "quantity", parseWhole),
-		UnitPrice: required(line, "unit_price", parseMoney),
-		UnitCost:  optional(line, "unit_cost", parseMoney),
-		Discount:  optional(line, "discount", parseMoney),
+	item := sales.Item{
+		SKU:       required(body, "sku", parseText),
+		Quantity:  required(body, "quantity", parseInteger),
+		UnitPrice: required(body, "unit_price", parseMoney),
+		UnitCost:  optional(body, "unit_cost", parseMoney),
+		Discount:  optional(body, "discount", parseMoney),
 	}
-	line.refuseRest()
-	return sent
+	body.rejectUnknown()
+	return item
 }
 
 // cancelOrder answers POST /api/orders/{number}/cancel, whose body may be empty.
@@ -272,12 +268,12 @@ func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at := optional(body, "cancelled_at", parseMoment)
-	body.refuseRest()
-	if err := body.faults.Err(); err != nil {
+	at := optional(body, "cancelled_at", parseTime)
+	body.rejectUnknown()
+	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	o, err := s.sales.Cancel(r.Context(), tenant(r), number, at)
+	o, err := s.Sales.Cancel(r.Context(), tenant(r), number, at)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.catalog.List(r.Context(), tenant(r), f)
+	page, err := s.Catalog.List(r.Context(), tenant(r), f)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if page.Next != nil {
 		meta.NextCursor = new(f.Cursor(tenant(r), *page.Next))
 	}
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(page.Items, productShape), Meta: meta})
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(page.Items, productShape), Meta: meta})
 }
 
 // readFilter reads the parameters of a product list: those of filter, and by page
@@ -94,13 +94,13 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 	}
 	cursor, walking := q.take("cursor")
 	if _, both := q.values["page"]; walking && both {
-		q.faults.Add("page", "must not be given together with cursor")
+		q.errs.Add("page", "must not be given together with cursor")
 	}
 	f.Walking, f.Page = walking, q.page()
 	if cursor != "" {
 		at, err := f.ParseCursor(tenant(r), cursor)
 		if err != nil {
-			q.faults.Add("cursor", "%v", err)
+			q.errs.Add("cursor", "%v", err)
 		}
 		f.After = &at
 	}
@@ -116,12 +116,12 @@ func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 		SellerID:     q.id("seller_id"),
 		WarehouseID:  q.id("warehouse_id"),
 		Tag:          q.nonEmpty("tag"),
-		UpdatedSince: q.instant("updated_since"),
+		UpdatedSince: q.time("updated_since"),
 		Order:        q.order(catalog.ProductOrders),
 	}
 	if alias := q.id("category"); alias != nil {
 		if f.CategoryID != nil && *f.CategoryID != *alias {
-			q.faults.Add("category", "must be the same as category_id where both are given")
+			q.errs.Add("category", "must be the same as category_id where both are given")
 		}
 		f.CategoryID = alias
 	}
@@ -140,7 +140,7 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.catalog.Product(r.Context(), tenant(r), id)
+	p, err := s.Catalog.Product(r.Context(), tenant(r), id)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	p, err := s.catalog.ProductBySKU(r.Context(), tenant(r), sku)
+	p, err := s.Catalog.ProductBySKU(r.Context(), tenant(r), sku)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (s *Server) readProduct(r *http.Request) (catalog.Changes, tenancy.InvalidE
 	if err != nil {
 		return catalog.Changes{}, nil, err
 	}
-	return body.product(), body.faults, nil
+	return body.product(), body.errs, nil
 }
 
 // product takes the fields of a product. Those that only responses have are
@@ -195,7 +195,7 @@ func (o *object) product() catalog.Changes {
 		Tags:         o.texts("tags"),
 	}
 	o.ignore("id", "images", "created_at", "updated_at", "adjustment")
-	o.refuseRest()
+	o.rejectUnknown()
 	return c
 }
 
@@ -208,7 +208,7 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.catalog.Create(r.Context(), actor(r), c, faults)
+	p, err := s.Catalog.Create(r.Context(), actor(r), c, faults)
 	if err != nil {
 		return err
 	}
@@ -219,12 +219,12 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 
 // replaceProduct answers PUT /api/products/{id}: what is absent gets its default.
 func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request) error {
-	return s.changeProduct(w, r, s.catalog.Replace)
+	return s.changeProduct(w, r, s.Catalog.Replace)
 }
 
 // patchProduct answers PATCH /api/products/{id}: what is absent stays.
 func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request) error {
-	return s.changeProduct(w, r, s.catalog.Patch)
+	return s.changeProduct(w, r, s.Catalog.Patch)
 }
 
 // change is what the catalog has for PUT and for PATCH.
@@ -260,7 +260,7 @@ func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.catalog.Delete(r.Context(), actor(r), id, precondition); err != nil {
+	if err := s.Catalog.Delete(r.Context(), actor(r), id, precondition); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -1,18 +1,17 @@
 package api
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
@@ -24,15 +23,17 @@ const (
 	maxSearch      = 500
 )
 
-// query is the parameters of a request, taken out one by one. What is left at the
-// end is unknown. Faults of all parameters are collected.
+var errEncoding = errors.New("must be percent-encoded UTF-8 without NUL")
+
+// query holds the parameters of a request, which are taken out one by one; a parameter
+// that remains is unknown. A response reports the errors of all parameters together.
 type query struct {
 	values map[string]string
-	faults tenancy.InvalidError
+	errs   tenancy.InvalidError
 }
 
-// readQuery decodes the parameters itself: net/url drops what it cannot read, and
-// a filter that is lost silently answers another question.
+// readQuery decodes the parameters. It does not use url.ParseQuery, because a handler that
+// ignores its error would ignore a filter.
 func readQuery(r *http.Request) *query {
 	q := &query{map[string]string{}, tenancy.InvalidError{}}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
@@ -41,16 +42,16 @@ func readQuery(r *http.Request) *query {
 		}
 		rawName, rawValue, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(rawName)
-		if err != nil || unstorable(name) != "" {
-			q.faults.Add(strings.ToValidUTF8(rawName, "\uFFFD"), "must be percent-encoded UTF-8 without NUL")
+		if err != nil || checkText(name) != nil {
+			q.check(strings.ToValidUTF8(rawName, "\uFFFD"), errEncoding)
 			continue
 		}
 		value, err := url.QueryUnescape(rawValue)
-		if err != nil || unstorable(value) != "" {
-			q.faults.Add(name, "must be percent-encoded UTF-8 without NUL")
+		if err != nil || checkText(value) != nil {
+			q.check(name, errEncoding)
 		}
-		if _, twice := q.values[name]; twice {
-			q.faults.Add(name, "must be given once")
+		if _, duplicate := q.values[name]; duplicate {
+			q.errs.Add(name, "must be given once")
 		}
 		q.values[name] = value
 	}
@@ -60,43 +61,54 @@ func readQuery(r *http.Request) *query {
 // pathID reads the {id} of a path that takes no parameters.
 func pathID(r *http.Request) (int64, error) {
 	q := readQuery(r)
-	id, fault := parseInteger(chi.URLParam(r, "id"))
-	if fault != "" {
-		q.faults.Add("id", "%s", fault)
-	}
+	id := q.pathID(r)
 	return id, q.err()
 }
 
 // pathText reads a part of a path that takes no parameters.
 func pathText(r *http.Request, name string) (string, error) {
 	q := readQuery(r)
-	text := q.part(r, name)
+	text := q.pathText(r, name)
 	return text, q.err()
 }
 
 // pathChannel reads the {identifier} of a path that takes no parameters.
 func pathChannel(r *http.Request) (string, error) {
 	q := readQuery(r)
-	identifier := q.part(r, "identifier")
-	q.checkChannel("identifier", identifier)
+	identifier := q.pathText(r, "identifier")
+	if len(q.errs["identifier"]) == 0 {
+		q.check("identifier", checkChannel(identifier))
+	}
 	return identifier, q.err()
 }
 
-// part returns a part of the path. chi hands it out as it was sent; it is decoded
-// here, once.
-func (q *query) part(r *http.Request, name string) string {
+func (q *query) pathID(r *http.Request) int64 {
+	id, err := readInteger(chi.URLParam(r, "id"))
+	q.check("id", err)
+	return id
+}
+
+// pathText decodes a part of the path, which chi returns in its encoded form.
+func (q *query) pathText(r *http.Request, name string) string {
 	text, err := url.PathUnescape(chi.URLParam(r, name))
-	if err != nil || unstorable(text) != "" {
-		q.faults.Add(name, "must be percent-encoded UTF-8 without NUL")
+	if err != nil || checkText(text) != nil {
+		q.check(name, errEncoding)
 	}
 	return text
 }
 
-// take removes a parameter. One that has a fault already counts as not given.
-func (q *query) take(name string) (value string, given bool) {
-	value, given = q.values[name]
+// check records the error of a parameter, if there is one.
+func (q *query) check(name string, err error) {
+	if err != nil {
+		q.errs.Add(name, "%s", err)
+	}
+}
+
+// take removes a parameter. One that already has an error counts as absent.
+func (q *query) take(name string) (value string, set bool) {
+	value, set = q.values[name]
 	delete(q.values, name)
-	return value, given && len(q.faults[name]) == 0
+	return value, set && len(q.errs[name]) == 0
 }
 
 // text takes any text.
@@ -105,163 +117,131 @@ func (q *query) text(name string) string {
 	return value
 }
 
-// search takes words to look for; each costs a look at every hit.
+// search takes the words of a search. Its length is limited because every word is compared
+// with every candidate.
 func (q *query) search() string {
 	value := q.text("search")
 	if utf8.RuneCountInString(value) > maxSearch {
-		q.faults.Add("search", "must have at most %d characters", maxSearch)
+		q.errs.Add("search", "must have at most %d characters", maxSearch)
 	}
 	return value
 }
 
-// nonEmpty takes a text for which empty could only be a mistake.
+// nonEmpty takes a text that must not be empty if it is present.
 func (q *query) nonEmpty(name string) string {
-	value, given := q.take(name)
-	if given && value == "" {
-		q.faults.Add(name, "must not be empty")
+	value, set := q.take(name)
+	if set && value == "" {
+		q.errs.Add(name, "must not be empty")
 	}
 	return value
 }
 
-// channel takes a channel's identifier; "" is not given.
+// channel takes the identifier of a channel; "" means absent.
 func (q *query) channel() string {
-	value, given := q.take("channel")
-	if given {
-		q.checkChannel("channel", value)
+	value, set := q.take("channel")
+	if set {
+		q.check("channel", checkChannel(value))
 	}
 	return value
 }
 
-func (q *query) checkChannel(name, identifier string) {
-	if fault := sales.CheckIdentifier(identifier); fault != "" && len(q.faults[name]) == 0 {
-		q.faults.Add(name, "%s", fault)
-	}
-}
-
-// oneOf takes a value of a closed set; "" is not given.
+// oneOf takes one of a closed set of values; "" means absent.
 func (q *query) oneOf(name string, values ...string) string {
-	value, given := q.take(name)
-	if given && !slices.Contains(values, value) {
-		q.faults.Add(name, "must be one of %s", strings.Join(values, ", "))
+	value, set := q.take(name)
+	if set && !slices.Contains(values, value) {
+		q.errs.Add(name, "must be one of %s", strings.Join(values, ", "))
 	}
 	return value
 }
 
-// within takes an integer between two bounds.
-func (q *query) within(name string, low, high, otherwise int64) int {
-	value, given := q.take(name)
-	if !given {
-		return int(otherwise)
+// between takes an integer from low to high.
+func (q *query) between(name string, low, high, defaultValue int64) int {
+	value, set := q.take(name)
+	if !set {
+		return int(defaultValue)
 	}
-	n, fault := parseInteger(value)
-	if fault == "" && (n < low || n > high) || fault == beyond64 {
-		fault = "must be between " + strconv.FormatInt(low, 10) + " and " + strconv.FormatInt(high, 10)
+	n, err := readInteger(value)
+	if err == nil && (n < low || n > high) || errors.Is(err, errIntegerRange) {
+		err = fmt.Errorf("must be between %d and %d", low, high)
 	}
-	if fault != "" {
-		q.faults.Add(name, "%s", fault)
-		return int(otherwise)
-	}
+	q.check(name, err)
 	return int(n)
 }
 
-// id takes an id; nil is not given.
+// id takes an id; nil means absent.
 func (q *query) id(name string) *int64 {
-	value, given := q.take(name)
-	if !given {
+	value, set := q.take(name)
+	if !set {
 		return nil
 	}
-	n, fault := parseInteger(value)
-	if fault != "" {
-		q.faults.Add(name, "%s", fault)
-	}
-	return &n
+	id, err := readInteger(value)
+	q.check(name, err)
+	return &id
 }
 
-// day takes a date of the years 1970 to 2200; nil is not given.
-func (q *query) day(name string) *time.Time {
-	value, given := q.take(name)
-	if !given {
+// date takes a date between 1970 and 2200; nil means absent or invalid.
+func (q *query) date(name string) *time.Time {
+	value, set := q.take(name)
+	if !set {
 		return nil
 	}
-	day, fault := readDay(value)
-	if fault != "" {
-		q.faults.Add(name, "%s", fault)
+	date, err := readDate(value)
+	if err != nil {
+		q.check(name, err)
 		return nil
 	}
-	return &day
+	return &date
 }
 
-// days takes from and to, both included, as the moments between which they lie in
-// the tenant's time zone; zero is not given.
+// days takes the dates from and to, both included, and returns the start and the exclusive
+// end of that range in the tenant's time zone; zero means absent.
 func (q *query) days(r *http.Request) (from, before time.Time, err error) {
 	zone, err := principal(r).Tenant.Location()
 	if err != nil {
 		return from, before, err
 	}
-	if day := q.day("from"); day != nil {
-		from = tenancy.StartOfDay(*day, zone)
+	if date := q.date("from"); date != nil {
+		from = tenancy.StartOfDay(*date, zone)
 	}
-	if day := q.day("to"); day != nil {
-		before = tenancy.StartOfDay(day.AddDate(0, 0, 1), zone)
+	if date := q.date("to"); date != nil {
+		before = tenancy.StartOfDay(date.AddDate(0, 0, 1), zone)
 	}
 	return from, before, nil
 }
 
-// instant takes a moment; zero is not given.
-func (q *query) instant(name string) time.Time {
-	value, given := q.take(name)
-	if !given {
+// time takes an RFC 3339 time; zero means absent.
+func (q *query) time(name string) time.Time {
+	value, set := q.take(name)
+	if !set {
 		return time.Time{}
 	}
-	at, valid := parseInstant(value)
-	if !valid || at.Year() < 1970 || at.Year() > 2200 {
-		q.faults.Add(name, "must be a time of RFC 3339 between 1970 and 2200, such as 2026-03-01T09:30:00Z")
+	t, err := readTime(value)
+	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+		q.errs.Add(name, "must be an RFC 3339 time between 1970 and 2200, such as 2026-03-01T09:30:00Z")
 	}
-	return at
+	return t
 }
 
-// rfc3339 is stricter than time.Parse, which also takes an hour of one digit, a
-// comma before the fraction, and offsets of a day and more.
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
-
-// parseInstant reads a time of RFC 3339.
-func parseInstant(text string) (at time.Time, valid bool) {
-	at, err := time.Parse(time.RFC3339, text)
-	return at, err == nil && rfc3339.MatchString(text)
-}
-
-// page takes page and per_page. A page is never silently shorter than asked for.
+// page takes page and per_page. A per_page above the limit is an error; a shorter page
+// could be mistaken for the last one.
 func (q *query) page() paging.Page {
-	return paging.Page{Number: q.within("page", 1, maxPage, 1), PerPage: q.within("per_page", 1, maxPerPage, defaultPerPage)}
+	return paging.Page{Number: q.between("page", 1, maxPage, 1), PerPage: q.between("per_page", 1, maxPerPage, defaultPerPage)}
 }
 
-// order takes sort and direction: without sort the newest come first, sort alone
-// is ascending.
+// order takes sort and direction. The default without sort is newest first; the default
+// direction with sort is ascending.
 func (q *query) order(columns []string) paging.Order {
 	by, direction := q.oneOf("sort", columns...), q.oneOf("direction", "asc", "desc")
 	return paging.Order{By: by, Descending: direction == "desc" || direction == "" && by == ""}
 }
 
-// err names every parameter that is wrong or that nobody took.
+// err returns an error that names every invalid and every unknown parameter.
 func (q *query) err() error {
 	for name := range q.values {
-		q.faults.Add(name, "is not a known parameter")
+		q.errs.Add(name, "is not a known parameter")
 	}
-	if len(q.faults) == 0 {
+	if len(q.errs) == 0 {
 		return nil
 	}
-	return &problem{code: InvalidParameter, details: q.faults}
-}
-
-// parseInteger reads plain decimal digits.
-func parseInteger(text string) (int64, string) {
-	digits := strings.TrimPrefix(text, "-")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return 0, "must be an integer"
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, beyond64
-	}
-	return n, ""
+	return &apiError{code: InvalidParameter, details: q.errs}
 }

@@ -38,7 +38,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	references, err := s.catalog.References(r.Context(), tenant(r), s.kind, search, order, page)
+	references, err := s.Catalog.References(r.Context(), tenant(r), s.kind, search, order, page)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s references) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	one, err := s.catalog.Reference(r.Context(), tenant(r), s.kind, id)
+	one, err := s.Catalog.Reference(r.Context(), tenant(r), s.kind, id)
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (s references) read(r *http.Request) (name catalog.Field[string], faults te
 	if s.kind == catalog.Warehouses {
 		body.ignore("is_default")
 	}
-	body.refuseRest()
-	return name, body.faults, nil
+	body.rejectUnknown()
+	return name, body.errs, nil
 }
 
 // create answers POST on the collection.
@@ -82,7 +82,7 @@ func (s references) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	one, err := s.catalog.CreateReference(r.Context(), tenant(r), s.kind, name, faults)
+	one, err := s.Catalog.CreateReference(r.Context(), tenant(r), s.kind, name, faults)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s references) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	one, err := s.catalog.RenameReference(r.Context(), tenant(r), s.kind, id, name, faults)
+	one, err := s.Catalog.RenameReference(r.Context(), tenant(r), s.kind, id, name, faults)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s references) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.catalog.DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
+	if err := s.Catalog.DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -24,14 +24,14 @@ func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	results, err := s.sales.Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
+	results, err := s.Sales.Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
 	if err != nil {
 		return err
 	}
 	if err := results[0].Err; err != nil {
 		return err
 	}
-	o, err := s.sales.Order(r.Context(), tenant(r), number)
+	o, err := s.Sales.Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func (o *object) refund(number string) sales.RefundRow {
 	sent := sales.Refund{
 		OrderNumber: number,
 		Amount:      required(o, "amount", parseMoney),
-		RefundedAt:  optional(o, "refunded_at", parseMoment),
+		RefundedAt:  optional(o, "refunded_at", parseTime),
 		Reference:   optional(o, "reference", parseText),
 	}
-	o.refuseRest()
-	return sales.RefundRow{Refund: sent, Invalid: o.faults}
+	o.rejectUnknown()
+	return sales.RefundRow{Refund: sent, Invalid: o.errs}
 }
 
 // writeRefund finds the refund in its order, which knows when it was made.

@@ -100,7 +100,7 @@ func TestRefundsThatBreakARule(t *testing.T) {
 		`{"amount":1.005}`:               `"amount":["must not have more than two fraction digits"]`,
 		`{"amount":10000000000}`:         `"amount":["must be between`,
 		`{"amount":true}`:                `"amount":["must be a decimal number"]`,
-		`{"amount":1,"refunded_at":"x"}`: `"details":{"refunded_at":["must be a time of RFC 3339, such as`,
+		`{"amount":1,"refunded_at":"x"}`: `"details":{"refunded_at":["must be an RFC 3339 time, such as`,
 		`{"amount":1,"refunded_at":"1969-12-31T23:59:59Z"}`:           `"refunded_at":["must be between 1970-01-01T00:00:00Z and one day from now"]`,
 		`{"amount":1,"refunded_at":"9999-12-31T23:59:59Z"}`:           `"refunded_at":["must be between`,
 		`{"amount":1,"reference":""}`:                                 `"reference":["must not be empty"]`,

@@ -75,12 +75,12 @@ func explainShape(e *reports.Explain, p places) *explainJSON {
 	for name, f := range e.Formulas {
 		shape.Formulas[name] = formulaJSON{f.Formula, f.Unit, orNull(f.Rounding), orNull(f.OverZero)}
 	}
-	shape.Groups = shapes(e.Groups, func(g reports.Group) groupJSON {
+	shape.Groups = mapSlice(e.Groups, func(g reports.Group) groupJSON {
 		return groupJSON{g.Path, p.of(g.Path), sumsJSON{
 			g.Orders, g.Items, g.Units, g.UnitsWithoutCost, g.Gross(), g.Discounts, g.Tax, g.Cost, g.RefundCount, g.Refunds,
 		}}
 	})
-	shape.LeftOut = shapes(e.LeftOut, func(l reports.LeftOut) leftOutJSON {
+	shape.LeftOut = mapSlice(e.LeftOut, func(l reports.LeftOut) leftOutJSON {
 		return leftOutJSON{l.Reason, l.Orders, l.Items, l.Units, l.Revenue, l.RefundCount, l.Refunds}
 	})
 	return shape

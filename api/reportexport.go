@@ -16,7 +16,7 @@ import (
 // on an instance; they count as exports too.
 const workbooksPerTenant = 1
 
-var errWorkbooks = &problem{code: ServiceUnavailable, message: "An XLSX export of this account is running; wait until it has ended, or ask for csv."}
+var errTooManyWorkbooks = &apiError{code: ServiceUnavailable, message: "An XLSX export of this account is running; wait until it has ended, or ask for csv."}
 
 const csvFormat, xlsxFormat = "csv", "xlsx"
 
@@ -40,7 +40,7 @@ func (s *Server) summaryFile(r *http.Request, q *query) (reportFile, error) {
 	asked, err := q.summary(r)
 	t := principal(r).Tenant
 	return reportFile{asked.Range, func(ctx context.Context, format string) ([]export.Sheet, error) {
-		got, err := s.reports.Summary(ctx, t, asked)
+		got, err := s.Reports.Summary(ctx, t, asked)
 		if format == csvFormat {
 			return []export.Sheet{export.Days(got)}, err
 		}
@@ -53,7 +53,7 @@ func (s *Server) productsFile(r *http.Request, q *query) (reportFile, error) {
 	t := principal(r).Tenant
 	return reportFile{asked.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Products(func(write func(reports.ProductSums) error) error {
-			return s.reports.WalkProducts(ctx, t, asked, write)
+			return s.Reports.WalkProducts(ctx, t, asked, write)
 		})}, nil
 	}}, err
 }
@@ -62,17 +62,17 @@ func (s *Server) channelsFile(r *http.Request, q *query) (reportFile, error) {
 	asked, err := q.channels(r)
 	t := principal(r).Tenant
 	return reportFile{asked.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
-		got, err := s.reports.Channels(ctx, t, asked)
+		got, err := s.Reports.Channels(ctx, t, asked)
 		return []export.Sheet{export.Channels(got)}, err
 	}}, err
 }
 
 func (s *Server) customersFile(r *http.Request, q *query) (reportFile, error) {
 	asked, err := q.customers(r)
-	t, named := principal(r).Tenant, mayName(r)
+	t, named := principal(r).Tenant, canReadCustomers(r)
 	return reportFile{asked.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Customers(func(write func(reports.CustomerSums) error) error {
-			return s.reports.WalkCustomers(ctx, t, asked, write)
+			return s.Reports.WalkCustomers(ctx, t, asked, write)
 		}, named)}, nil
 	}}, err
 }
@@ -82,7 +82,7 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 	kind := chi.URLParam(r, "type")
 	read, known := reportFiles[kind]
 	if !known {
-		return &problem{code: NotFound}
+		return &apiError{code: NotFound}
 	}
 	q := readQuery(r)
 	format := cmp.Or(q.oneOf("format", csvFormat, xlsxFormat), csvFormat)
@@ -94,12 +94,12 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	days := periodShape(report.Range)
-	file := &download{w: w, slow: s.limits.slowReader, kind: "text/csv; charset=utf-8; header=present", name: kind + "_" + days.From + "_" + days.To + "." + format}
+	file := &download{w: w, timeout: s.limits.readerTimeout, contentType: "text/csv; charset=utf-8; header=present", name: kind + "_" + days.From + "_" + days.To + "." + format}
 	if format == xlsxFormat {
-		file.kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+		file.contentType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 	}
 	if r.Method == http.MethodHead {
-		file.begin()
+		file.start()
 		return nil
 	}
 	return s.sendReport(r, file, report, format)
@@ -107,22 +107,22 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) sendReport(r *http.Request, file *download, report reportFile, format string) error {
 	id := tenant(r)
-	if !s.exports.take(id) {
-		return errExports
+	if !s.exports.acquire(id) {
+		return errTooManyExports
 	}
-	defer s.exports.give(id)
+	defer s.exports.release(id)
 	if format == xlsxFormat {
-		if !s.workbooks.take(id) {
-			return errWorkbooks
+		if !s.workbooks.acquire(id) {
+			return errTooManyWorkbooks
 		}
-		defer s.workbooks.give(id)
+		defer s.workbooks.release(id)
 	}
 	sheets, err := report.sheets(r.Context(), format)
 	if err != nil {
 		return err
 	}
 	if format == csvFormat {
-		return file.fill(exchangeOf(r), func(to io.Writer) error { return export.CSV(to, sheets[0]) })
+		return file.stream(stateOf(r), func(to io.Writer) error { return export.CSV(to, sheets[0]) })
 	}
 	book, err := export.XLSX(sheets...)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Server) sendReport(r *http.Request, file *download, report reportFile, 
 	}
 	defer book.Close()
 	file.size = book.Size
-	return file.fill(exchangeOf(r), func(to io.Writer) error {
+	return file.stream(stateOf(r), func(to io.Writer) error {
 		_, err := io.Copy(to, book)
 		return err
 	})

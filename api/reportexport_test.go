@@ -155,7 +155,7 @@ func TestParametersOfAReportFileAreThoseOfTheDocument(t *testing.T) {
 	for kind := range reportFiles {
 		for name := range documented {
 			got := a.try(t, call{path: "/api/reports/export/" + kind + "?" + name + "=", wantStatus: 400, wantCode: InvalidParameter})
-			if !slices.Contains(mustDecode[failure](t, got.body).Error.Details[name], "is not a known parameter") {
+			if !slices.Contains(mustDecode[errorResponse](t, got.body).Error.Details[name], "is not a known parameter") {
 				known[name] = true
 			}
 		}
@@ -180,11 +180,11 @@ func TestPlacesForReportFiles(t *testing.T) {
 		try(csv, 200)
 		try(xlsx, 200)
 	}
-	a.server.exports.take(a.tenant.ID)
-	a.server.workbooks.take(a.tenant.ID)
+	a.server.exports.acquire(a.tenant.ID)
+	a.server.workbooks.acquire(a.tenant.ID)
 	try(xlsx, 503) // the first workbook is still being made
 	try(csv, 200)
-	a.server.exports.take(a.tenant.ID)
+	a.server.exports.acquire(a.tenant.ID)
 	try(csv, 503)
 	try(call{path: "/api/products/export"}, 503) // the places are shared
 	xlsx.key, csv.key = other, other
@@ -266,8 +266,8 @@ func TestAReportFileThatFailsIsNoFile(t *testing.T) {
 
 func TestAWorkbookThatCannotHoldTheRowsIsToldSo(t *testing.T) {
 	t.Parallel()
-	p := problemOf(fmt.Errorf("write a workbook: %w", export.ErrTooManyRows))
+	p := toAPIError(fmt.Errorf("write a workbook: %w", export.ErrTooManyRows))
 	if p.code != InvalidParameter || p.details["format"][0] != "xlsx holds at most 1048575 rows; use csv" {
-		t.Errorf("problemOf = %+v", p)
+		t.Errorf("toAPIError = %+v", p)
 	}
 }

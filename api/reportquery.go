@@ -3,14 +3,13 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -36,16 +35,16 @@ func (q *query) period(r *http.Request, required bool) (reports.Range, error) {
 		missing = "must be given together with the other end of the range"
 	}
 	if !hasFrom {
-		q.faults.Add("from", "%s", missing)
+		q.errs.Add("from", "%s", missing)
 	}
 	if !hasTo {
-		q.faults.Add("to", "%s", missing)
+		q.errs.Add("to", "%s", missing)
 	}
-	from, to := q.day("from"), q.day("to")
+	from, to := q.date("from"), q.date("to")
 	if from == nil || to == nil {
 		return reports.Range{}, nil
 	}
-	return rangeOf(*from, *to, q.faults), nil
+	return rangeOf(*from, *to, q.errs), nil
 }
 
 // rangeOf makes a range of two days. One that is zero has a fault already.
@@ -99,19 +98,19 @@ func (o *object) custom() reports.CustomQuery {
 		metrics[i] = m.Name
 	}
 	q := reports.CustomQuery{
-		Range:   rangeOf(required(o, "from", parseDay), required(o, "to", parseDay), o.faults),
-		GroupBy: field(o, "group_by", oneOf("day", "week", "month", "channel", "category", "seller")).Value,
-		Explain: field(o, "explain", parseFlag).Value,
+		Range:   rangeOf(required(o, "from", parseDate), required(o, "to", parseDate), o.errs),
+		GroupBy: field(o, "group_by", parseOneOf("day", "week", "month", "channel", "category", "seller")).Value,
+		Explain: field(o, "explain", parseBool).Value,
 	}
-	q.Metrics = required(o, "metrics", listOf(o, "metrics", len(metrics), "an array of strings", oneOf(metrics...)))
-	o.refuseTwice("metrics", q.Metrics)
-	filters := field(o, "filters", func(raw json.RawMessage) (*object, string) { return o.nested("filters", raw) }).Value
+	q.Metrics = required(o, "metrics", nonEmptyArrayOf(o, "metrics", len(metrics), "an array of strings", parseOneOf(metrics...)))
+	o.rejectDuplicates("metrics", q.Metrics)
+	filters := field(o, "filters", func(raw json.RawMessage) (*object, error) { return o.nested("filters", raw) }).Value
 	if filters != nil {
-		q.Channels = distinct(field(filters, "channel", listOf(filters, "channel", maxElements, "an array of strings", parseChannel)).Value)
-		q.CategoryIDs = distinct(field(filters, "category_id", listOf(filters, "category_id", maxElements, "an array of integers", parseWhole)).Value)
-		filters.refuseRest()
+		q.Channels = distinct(field(filters, "channel", nonEmptyArrayOf(filters, "channel", maxElements, "an array of strings", parseChannel)).Value)
+		q.CategoryIDs = distinct(field(filters, "category_id", nonEmptyArrayOf(filters, "category_id", maxElements, "an array of integers", parseInteger)).Value)
+		filters.rejectUnknown()
 	}
-	o.refuseRest()
+	o.rejectUnknown()
 	return q
 }
 
@@ -120,76 +119,23 @@ func distinct[T cmp.Ordered](values []T) []T {
 	return slices.Compact(values)
 }
 
-func (o *object) refuseTwice(name string, values []string) {
+func (o *object) rejectDuplicates(name string, values []string) {
 	for i, value := range values {
-		if slices.Contains(values[:i], value) {
-			o.fault(fmt.Sprintf("%s[%d]", name, i), "must not be there twice")
+		path := fmt.Sprintf("%s[%d]", name, i)
+		if slices.Contains(values[:i], value) && len(o.errs[o.path+path]) == 0 {
+			o.addError(path, "must not be there twice")
 		}
 	}
 }
 
-// listOf reads an array of at least one value; an element's fault goes under its
-// own place.
-func listOf[T any](o *object, name string, most int, what string, parse func(json.RawMessage) (T, string)) func(json.RawMessage) ([]T, string) {
-	return func(raw json.RawMessage) ([]T, string) {
-		elements, fault := elementsOf(raw, most, what)
-		if fault == "" && len(elements) == 0 {
-			fault = "must not be empty"
+// nonEmptyArrayOf is arrayOf for arrays that must have at least one element.
+func nonEmptyArrayOf[T any](o *object, name string, limit int, kind string, parse parser[T]) parser[[]T] {
+	parseArray := arrayOf(o, name, limit, kind, parse)
+	return func(raw json.RawMessage) ([]T, error) {
+		values, err := parseArray(raw)
+		if err == nil && len(values) == 0 {
+			err = errors.New("must not be empty")
 		}
-		faults := 0
-		values := make([]T, len(elements))
-		for i, element := range elements {
-			var broken string
-			if values[i], broken = parse(element); broken == "" {
-				continue
-			}
-			o.fault(fmt.Sprintf("%s[%d]", name, i), broken)
-			if faults++; faults == maxFaults {
-				return nil, fmt.Sprintf("has %d faults or more", maxFaults)
-			}
-		}
-		return values, fault
+		return values, err
 	}
-}
-
-func oneOf(values ...string) func(json.RawMessage) (string, string) {
-	return func(raw json.RawMessage) (string, string) {
-		value, fault := parseText(raw)
-		if fault == "" && !slices.Contains(values, value) {
-			fault = "must be one of " + strings.Join(values, ", ")
-		}
-		return value, fault
-	}
-}
-
-func parseDay(raw json.RawMessage) (time.Time, string) {
-	text, fault := parseText(raw)
-	if fault != "" {
-		return time.Time{}, fault
-	}
-	return readDay(text)
-}
-
-func parseFlag(raw json.RawMessage) (bool, string) {
-	if value := string(raw); value == "true" || value == "false" {
-		return value == "true", ""
-	}
-	return false, "must be true or false"
-}
-
-func parseChannel(raw json.RawMessage) (string, string) {
-	text, fault := parseText(raw)
-	if fault == "" {
-		fault = sales.CheckIdentifier(text)
-	}
-	return text, fault
-}
-
-// readDay reads a date of the years 1970 to 2200.
-func readDay(text string) (time.Time, string) {
-	day, err := time.Parse(time.DateOnly, text)
-	if err != nil || day.Year() < 1970 || day.Year() > 2200 {
-		return time.Time{}, "must be a date YYYY-MM-DD between 1970 and 2200"
-	}
-	return day, ""
 }

@@ -18,7 +18,7 @@ const (
 	reportsPerTenant = 4
 )
 
-var errReports = &problem{code: ServiceUnavailable, message: "Four reports of this account are running; wait until one has ended."}
+var errTooManyReports = &apiError{code: ServiceUnavailable, message: "Four reports of this account are running; wait until one has ended."}
 
 // reportAnswer is the envelope of a report.
 type reportAnswer struct {
@@ -35,10 +35,10 @@ func writeReport(w http.ResponseWriter, data any, explain *explainJSON) error {
 // startReport takes one of the tenant's places; end gives it back.
 func (s *Server) startReport(r *http.Request) (end func(), err error) {
 	id := tenant(r)
-	if !s.reporting.take(id) {
-		return nil, errReports
+	if !s.reporting.acquire(id) {
+		return nil, errTooManyReports
 	}
-	return func() { s.reporting.give(id) }, nil
+	return func() { s.reporting.release(id) }, nil
 }
 
 // runReport computes what was asked for, unless that is faulty or too much runs
@@ -132,10 +132,10 @@ func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) su
 			TotalDiscounts: t.Discounts, TotalTax: t.Tax, GrossProfit: t.GrossProfit(),
 			GrossMarginPercent: hundredths(reports.MarginPercent(t)), UnitsWithoutCost: t.UnitsWithoutCost,
 		},
-		ByChannel: shapes(s.Channels, func(c reports.ChannelSums) channelFigureJSON {
+		ByChannel: mapSlice(s.Channels, func(c reports.ChannelSums) channelFigureJSON {
 			return channelFigureJSON{c.Channel, c.Revenue, c.Orders}
 		}),
-		Days: shapes(s.Days, func(d reports.DaySums) dayJSON { return dayJSON{d.Day, d.Revenue, d.Orders} }),
+		Days: mapSlice(s.Days, func(d reports.DaySums) dayJSON { return dayJSON{d.Day, d.Revenue, d.Orders} }),
 	}
 	if before := s.Previous; before != nil {
 		shape.Comparison = &comparisonJSON{
@@ -164,7 +164,7 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer end()
 	t := principal(r).Tenant
-	got, err := s.reports.Summary(r.Context(), t, asked)
+	got, err := s.Reports.Summary(r.Context(), t, asked)
 	if err != nil {
 		return err
 	}
@@ -197,9 +197,9 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := q.page()
 	asked.Page, asked.PerPage, asked.Explain = page.Number, page.PerPage, q.flag("explain")
-	return runReport(s, r, q.err(), s.reports.Products, asked, func(got reports.Products) error {
+	return runReport(s, r, q.err(), s.Reports.Products, asked, func(got reports.Products) error {
 		return writeJSON(w, http.StatusOK, reportAnswer{
-			Success: true, Data: shapes(got.Rows, productRowShape), Meta: metaOf(page, got.Count),
+			Success: true, Data: mapSlice(got.Rows, productRowShape), Meta: metaOf(page, got.Count),
 			Explain: explainShape(got.Explain, places{"rows": "data"}),
 		})
 	})
@@ -226,8 +226,8 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	asked.Explain = q.flag("explain")
-	return runReport(s, r, q.err(), s.reports.Channels, asked, func(got reports.Channels) error {
-		return writeReport(w, shapes(got.Rows, channelRowShape), explainShape(got.Explain, places{"rows": "data"}))
+	return runReport(s, r, q.err(), s.Reports.Channels, asked, func(got reports.Channels) error {
+		return writeReport(w, mapSlice(got.Rows, channelRowShape), explainShape(got.Explain, places{"rows": "data"}))
 	})
 }
 
@@ -265,7 +265,7 @@ func customersShape(c reports.Customers, period reports.Range, named bool) custo
 			TotalCustomers: c.Customers, NewCustomers: c.New, ReturningCustomers: c.Customers - c.New, GuestOrders: c.Guests.Orders,
 			RepeatRatePercent: hundredths(c.RepeatRatePercent()), AverageRevenuePerCustomer: c.AverageRevenue(),
 		},
-		Customers: shapes(c.Rows, func(c reports.CustomerSums) customerRowJSON {
+		Customers: mapSlice(c.Rows, func(c reports.CustomerSums) customerRowJSON {
 			shape := customerRowJSON{
 				CustomerID: c.CustomerID, Orders: c.Orders, Revenue: c.Revenue, AverageOrderValue: reports.AverageOrderValue(c.Sums),
 				Refunds: c.Refunds, FirstOrderAt: timestamp(c.FirstOrderAt), LastOrderAt: timestamp(c.LastOrderAt),
@@ -278,8 +278,10 @@ func customersShape(c reports.Customers, period reports.Range, named bool) custo
 	}
 }
 
-// mayName says whether a key may see who the customers are.
-func mayName(r *http.Request) bool { return principal(r).Permissions.Allow(keys.CustomersRead) }
+// canReadCustomers says whether a key may see who the customers are.
+func canReadCustomers(r *http.Request) bool {
+	return principal(r).Permissions.Allow(keys.CustomersRead)
+}
 
 // customerReport answers GET /api/reports/customers.
 func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
@@ -290,9 +292,9 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := q.page()
 	asked.Page, asked.PerPage, asked.Explain = page.Number, page.PerPage, q.flag("explain")
-	return runReport(s, r, q.err(), s.reports.Customers, asked, func(got reports.Customers) error {
+	return runReport(s, r, q.err(), s.Reports.Customers, asked, func(got reports.Customers) error {
 		return writeJSON(w, http.StatusOK, reportAnswer{
-			Success: true, Data: customersShape(got, asked.Range, mayName(r)), Meta: metaOf(page, got.Customers),
+			Success: true, Data: customersShape(got, asked.Range, canReadCustomers(r)), Meta: metaOf(page, got.Customers),
 			Explain: explainShape(got.Explain, places{"summary": "data.summary", "rows": "data.customers"}),
 		})
 	})
@@ -340,7 +342,7 @@ func customFigures(asked []string, s reports.Sums) customFieldsJSON {
 	for _, name := range asked {
 		m := reports.MetricNamed(name)
 		row = append(row, customField{name, figureOf(m.Of(s), m.Unit)})
-		ofCost = ofCost || m.OfCost()
+		ofCost = ofCost || m.UsesCost()
 	}
 	if ofCost {
 		row = append(row, customField{"units_without_cost", s.UnitsWithoutCost})
@@ -351,7 +353,7 @@ func customFigures(asked []string, s reports.Sums) customFieldsJSON {
 func customShape(c reports.Custom, q reports.CustomQuery) customJSON {
 	shape := customJSON{
 		Period: periodShape(q.Range), Metrics: q.Metrics, Totals: customFigures(q.Metrics, c.Total),
-		Rows: shapes(c.Rows, func(g reports.GroupSums) customFieldsJSON {
+		Rows: mapSlice(c.Rows, func(g reports.GroupSums) customFieldsJSON {
 			var group any
 			switch {
 			case g.ID != nil:
@@ -378,10 +380,10 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	asked := body.custom()
-	if err := body.faults.Err(); err != nil {
+	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	return runReport(s, r, nil, s.reports.Custom, asked, func(got reports.Custom) error {
+	return runReport(s, r, nil, s.Reports.Custom, asked, func(got reports.Custom) error {
 		return writeReport(w, customShape(got, asked), explainShape(got.Explain, places{"rows": "data.rows", "totals": "data.totals"}))
 	})
 }
@@ -435,9 +437,9 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer end()
 	t := principal(r).Tenant
-	got, err := s.reports.Reconcile(r.Context(), t, asked)
+	got, err := s.Reports.Reconcile(r.Context(), t, asked)
 	if err != nil {
 		return err
 	}
-	return writeReport(w, reconciliationJSON{periodShape(asked), got.Zone, t.Currency, got.Balanced, shapes(got.Ties, tieShape)}, nil)
+	return writeReport(w, reconciliationJSON{periodShape(asked), got.Zone, t.Currency, got.Balanced, mapSlice(got.Ties, tieShape)}, nil)
 }

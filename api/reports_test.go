@@ -220,7 +220,7 @@ func TestATenantHasFourReportsAtATime(t *testing.T) {
 	calls := []call{{path: "/api/reports/sales-summary?" + firstDays}, {path: "/api/reports/products"}, {path: "/api/reports/channels"}, {path: "/api/reports/customers"}, {path: "/api/reports/reconcile?" + firstDays},
 		{method: "POST", path: "/api/reports/custom", body: `{"from":"2026-03-01","to":"2026-03-03","metrics":["orders"]}`}}
 	for range reportsPerTenant {
-		if !a.server.reporting.take(a.tenant.ID) {
+		if !a.server.reporting.acquire(a.tenant.ID) {
 			t.Fatal("no place for a report")
 		}
 	}
@@ -233,7 +233,7 @@ func TestATenantHasFourReportsAtATime(t *testing.T) {
 		a.try(t, c)
 	}
 	a.try(t, call{name: "a mistake is told all the same", path: "/api/reports/products?sort=x", wantStatus: 400, wantCode: InvalidParameter})
-	a.server.reporting.give(a.tenant.ID)
+	a.server.reporting.release(a.tenant.ID)
 	for range 2 { // places are given back
 		for _, c := range calls {
 			c.wantStatus = 200

@@ -47,7 +47,7 @@ type walkMeta struct {
 
 // writePage answers with one page of a list, each item in its JSON shape.
 func writePage[T, J any](w http.ResponseWriter, asked paging.Page, list paging.List[T], shape func(T) J) error {
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: shapes(list.Items, shape), Meta: metaOf(asked, list.Total)})
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(list.Items, shape), Meta: metaOf(asked, list.Total)})
 }
 
 // metaOf tells where in a list of total rows a page stands.
@@ -60,7 +60,7 @@ func metaOf(asked paging.Page, total int64) pageMeta {
 	}
 }
 
-func shapes[T, J any](items []T, shape func(T) J) []J {
+func mapSlice[T, J any](items []T, shape func(T) J) []J {
 	shaped := make([]J, len(items))
 	for i, item := range items {
 		shaped[i] = shape(item)

@@ -32,8 +32,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Options are what a Server stands on. All but Settings, TrustedProxies and Version
-// are required.
+// Options are the dependencies and settings of a Server. Settings, TrustedProxies and Version
+// are optional.
 type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
@@ -42,85 +42,75 @@ type Options struct {
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
 
-	// Settings are what the pages under /settings stand on; nil for none. Address,
-	// Failed and Decided are the Server's own.
+	// Settings are the options of the pages under /settings; nil disables the pages. New sets
+	// the fields Address, Network, Failed and Decided.
 	Settings *settings.Options
 
-	// Ready says whether this instance should get requests: nil when it should.
+	// Ready returns an error while this instance should not receive requests.
 	Ready func(context.Context) error
 
-	// TrustedProxies are the peers whose X-Forwarded-For is believed.
+	// TrustedProxies are the peers whose X-Forwarded-For header is used.
 	TrustedProxies []netip.Prefix
 
 	Logger  *slog.Logger
-	Version string // of the program, as /healthz tells it
+	Version string // of the program, for /healthz
 }
 
-// Server answers every request of the service. It is safe for concurrent use.
+// Server handles every request of the service. It is safe for concurrent use.
 type Server struct {
-	db      *tenancy.DB
-	catalog *catalog.Store
-	sales   *sales.Store
-	reports *reports.Store
-	keys    *keys.Resolver
-	limiter *ratelimit.Limiter
-	ready   func(context.Context) error
-	proxies []netip.Prefix
-	logger  *slog.Logger
-	version string
+	Options
 
-	mux       *chi.Mux
-	settings  *settings.Pages // nil for none
-	inFlight  atomic.Int64
-	pages     atomic.Int64 // like inFlight
-	exports   *slots
-	workbooks *slots
-	reporting *slots
-	bulks     *slots
-	limits    limits
+	mux   *chi.Mux
+	pages *settings.Pages // nil if disabled
+
+	requests     atomic.Int64 // in flight under /api
+	pageRequests atomic.Int64 // in flight under /settings
+	exports      *slots
+	workbooks    *slots
+	reporting    *slots
+	bulks        *slots
+	limits       limits
 }
 
-// limits bound what requests may cost; tests lower them.
+// limits bound the resources that requests use; tests lower them.
 type limits struct {
-	inFlight   int64         // requests under /api at a time
-	pages      int64         // those under /settings
-	body       int64         // bytes of a body
-	bulkBody   int64         // bytes of the body of a bulk request
-	deadline   time.Duration // of a handler
-	slowReader time.Duration // see the constant
-	slowForm   time.Duration // likewise
+	requests      int64         // in flight under /api
+	pageRequests  int64         // in flight under /settings
+	body          int64         // bytes of a body
+	bulkBody      int64         // bytes of the body of a bulk request
+	deadline      time.Duration // of a handler
+	readerTimeout time.Duration // see the constant
+	formTimeout   time.Duration // see the constant
 }
 
 // New returns a Server with all its routes.
 func New(o Options) *Server {
 	s := &Server{
-		db:      o.DB,
-		catalog: o.Catalog,
-		sales:   o.Sales,
-		reports: o.Reports,
-		keys:    o.Keys,
-		limiter: o.Limiter,
-		ready:   o.Ready,
-		proxies: o.TrustedProxies,
-		logger:  o.Logger,
-		version: o.Version,
-		mux:     chi.NewMux(),
-
+		Options:   o,
+		mux:       chi.NewMux(),
 		exports:   newSlots("export", exportsPerTenant),
 		workbooks: newSlots("workbook", workbooksPerTenant),
 		reporting: newSlots("report", reportsPerTenant),
 		bulks:     newSlots("bulk", bulksPerTenant),
-		limits:    limits{inFlight: 512, pages: 64, body: 1 << 20, bulkBody: 32 << 20, deadline: 8 * time.Second, slowReader: slowReader, slowForm: slowForm},
+		limits: limits{
+			requests:      512,
+			pageRequests:  64,
+			body:          1 << 20,
+			bulkBody:      32 << 20,
+			deadline:      8 * time.Second,
+			readerTimeout: readerTimeout,
+			formTimeout:   formTimeout,
+		},
 	}
-	s.mux.Use(s.observe, s.recover, s.authenticate, s.admit)
+	s.mux.Use(s.observe, s.recoverPanic, s.authenticate, s.limitInFlight)
 	for _, r := range s.routes() {
-		s.mux.Method(r.method, r.pattern, s.serve(r))
+		s.mux.Method(r.method, r.pattern, s.routeHandler(r))
 	}
 	if o.Settings != nil {
-		s.mount(*o.Settings)
+		s.mountSettings(*o.Settings)
 	}
-	s.mux.NotFound(s.finish(s.notFound))
-	s.mux.MethodNotAllowed(s.finish(s.methodNotAllowed))
+	s.mux.NotFound(s.handlerFunc(s.notFound))
+	s.mux.MethodNotAllowed(s.handlerFunc(s.methodNotAllowed))
 	return s
 }
 
@@ -217,7 +207,7 @@ func (s *Server) routes() []route {
 // serve guards a route by its permission, which is decided before the body is
 // read and before anything is looked up. A route under /api that names none, or
 // one that would be open, is a mistake that must not get as far as a request.
-func (s *Server) serve(r route) http.Handler {
+func (s *Server) routeHandler(r route) http.Handler {
 	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
 		panic("api: " + r.method + " " + r.pattern + " asks for " + string(r.permission))
 	}
@@ -225,19 +215,19 @@ func (s *Server) serve(r route) http.Handler {
 	if r.idempotent() {
 		handle = s.once(handle)
 	}
-	return s.finish(func(w http.ResponseWriter, req *http.Request) error {
-		exchangeOf(req).route = r
+	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
+		stateOf(req).route = r
 		if r.permission != noKey {
 			p := principal(req)
 			if p == nil {
-				return &problem{code: MissingAPIKey}
+				return &apiError{code: MissingAPIKey}
 			}
 			if r.permission != anyKey && !p.Permissions.Allow(r.permission) {
-				return &problem{code: InsufficientPermissions, message: "This key lacks the permission " + string(r.permission) + "."}
+				return &apiError{code: InsufficientPermissions, message: "The API key does not have the permission " + string(r.permission) + "."}
 			}
 		}
 		if deadline > 0 {
-			setWriteDeadline(w, deadline+s.limits.slowReader)
+			setWriteDeadline(w, deadline+s.limits.readerTimeout)
 		}
 		ctx, cancel := context.WithTimeout(req.Context(), cmp.Or(deadline, s.limits.deadline))
 		defer cancel()
@@ -246,36 +236,36 @@ func (s *Server) serve(r route) http.Handler {
 }
 
 // finish makes a handler of the standard library: an error becomes the answer.
-func (s *Server) finish(h handler) http.HandlerFunc {
+func (s *Server) handlerFunc(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
-			s.fail(w, r, err)
+			s.writeError(w, r, err)
 		}
 	}
 }
 
 // mount serves what is under /settings. The pages route by the whole path: what is in
 // the access log is the pattern of theirs, never the token of a link.
-func (s *Server) mount(o settings.Options) {
-	o.Address = func(r *http.Request) string { return s.client(r).String() }
-	o.Network = s.clientAddress
+func (s *Server) mountSettings(o settings.Options) {
+	o.Address = func(r *http.Request) string { return s.clientIP(r).String() }
+	o.Network = s.clientNetwork
 	o.Failed = func(r *http.Request, err error) (passing bool) {
-		exchangeOf(r).err = err
-		return problemOf(err).code == ServiceUnavailable
+		stateOf(r).err = err
+		return toAPIError(err).code == ServiceUnavailable
 	}
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
-	s.settings = settings.New(o)
-	s.mux.HandleFunc("/settings", s.page)
-	s.mux.HandleFunc("/settings/*", s.page)
+	s.pages = settings.New(o)
+	s.mux.HandleFunc("/settings", s.serveSettings)
+	s.mux.HandleFunc("/settings/*", s.serveSettings)
 }
 
 // page routes a request afresh, among the pages.
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	route := chi.RouteContext(r.Context())
 	method := route.RouteMethod
 	route.Reset()
 	route.RouteMethod = method
-	s.settings.ServeHTTP(w, r)
+	s.pages.ServeHTTP(w, r)
 }
 
 // ServeHTTP answers one request.
@@ -297,13 +287,13 @@ func underSettings(path string) bool {
 func underAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
 
 func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
-	return &problem{code: RouteNotFound}
+	return &apiError{code: RouteNotFound}
 }
 
 // methodNotAllowed names the methods that the path does take.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
-	if s.settings != nil && underSettings(r.URL.RawPath) { // a method that chi does not know
-		s.page(w, r)
+	if s.pages != nil && underSettings(r.URL.RawPath) { // a method that chi does not know
+		s.serveSettings(w, r)
 		return nil
 	}
 	var allowed []string
@@ -316,8 +306,8 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error 
 		}
 	}
 	if len(allowed) == 0 { // chi asks here before it looks at the path when it does not know the method
-		return &problem{code: RouteNotFound}
+		return &apiError{code: RouteNotFound}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return &problem{code: MethodNotAllowed}
+	return &apiError{code: MethodNotAllowed}
 }

@@ -21,7 +21,7 @@ func withRoute(method, pattern string, h handler) func(*Server) {
 }
 
 func with(r route) func(*Server) {
-	return func(s *Server) { s.mux.Method(r.method, r.pattern, s.serve(r)) }
+	return func(s *Server) { s.mux.Method(r.method, r.pattern, s.routeHandler(r)) }
 }
 
 func TestPathsThatDoNotExist(t *testing.T) {
@@ -223,7 +223,7 @@ func TestALongRouteMayAnswerAfterTheServersDeadline(t *testing.T) {
 func TestWorkInFlightIsCapped(t *testing.T) {
 	t.Parallel()
 	inside, leave := make(chan struct{}), make(chan struct{})
-	a := newAPI(t, func(s *Server) { s.limits.inFlight = 1 }, withRoute("GET", "/api/wait", func(w http.ResponseWriter, _ *http.Request) error {
+	a := newAPI(t, func(s *Server) { s.limits.requests = 1 }, withRoute("GET", "/api/wait", func(w http.ResponseWriter, _ *http.Request) error {
 		inside <- struct{}{}
 		<-leave
 		return writeData(w, http.StatusOK, nil)

@@ -26,13 +26,13 @@ func withPages(change ...func(*settings.Options)) func(*Server) {
 			panic(err)
 		}
 		o := settings.Options{
-			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Limiter: s.limiter,
+			DB: s.DB, People: people.New(s.DB), Keys: keys.New(s.DB, peppers), Limiter: s.Limiter,
 			BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
 		}
 		for _, f := range change {
 			f(&o)
 		}
-		s.mount(o)
+		s.mountSettings(o)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestThePagesTakeTheWayOfEveryRequest(t *testing.T) {
 
 func TestPagesAreCountedAmongWhatIsInFlight(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), func(s *Server) { s.limits.pages = 0 })
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.pageRequests = 0 })
 	for _, path := range []string{"/settings/sign-in", "/settings/t/shop/keys", "/settings"} {
 		got, _ := a.page(t, "GET", path, "", nil)
 		if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {

@@ -40,7 +40,7 @@ var (
 		metric.WithDescription("Requests under /api by what became of their key."))
 	limitDecisions, _ = meter.Int64Counter("storeroom.ratelimit.decisions", metric.WithUnit("{decision}"),
 		metric.WithDescription("Decisions of the rate limit by who was limited, outcome and who decided."))
-	onceResults, _ = meter.Int64Counter("storeroom.idempotency.requests", metric.WithUnit("{request}"),
+	idempotencyResults, _ = meter.Int64Counter("storeroom.idempotency.requests", metric.WithUnit("{request}"),
 		metric.WithDescription("Requests with an Idempotency-Key by what became of it."))
 	workActive, _ = meter.Int64UpDownCounter("storeroom.work.active", metric.WithUnit("{request}"),
 		metric.WithDescription("Exports, workbooks, reports and bulk requests under way."))
@@ -52,12 +52,12 @@ var (
 
 // sets keeps attribute sets: to make one costs more than to count. There are as many
 // as there are values, which are few.
-type sets[K comparable] struct {
+type attributeCache[K comparable] struct {
 	made sync.Map
 	make func(K) []attribute.KeyValue
 }
 
-func (s *sets[K]) of(key K) metric.MeasurementOption {
+func (s *attributeCache[K]) get(key K) metric.MeasurementOption {
 	if made, ok := s.made.Load(key); ok {
 		return made.(metric.MeasurementOption)
 	}
@@ -66,9 +66,9 @@ func (s *sets[K]) of(key K) metric.MeasurementOption {
 	return made
 }
 
-// setsOf are sets of one attribute.
-func setsOf(name string) *sets[string] {
-	return &sets[string]{make: func(value string) []attribute.KeyValue {
+// singleAttribute are sets of one attribute.
+func singleAttribute(name string) *attributeCache[string] {
+	return &attributeCache[string]{make: func(value string) []attribute.KeyValue {
 		return []attribute.KeyValue{attribute.String(name, value)}
 	}}
 }
@@ -87,7 +87,7 @@ type (
 )
 
 var (
-	answeredSets = &sets[answered]{make: func(a answered) []attribute.KeyValue {
+	answeredAttributes = &attributeCache[answered]{make: func(a answered) []attribute.KeyValue {
 		attrs := []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(a.method), semconv.URLScheme(a.scheme), semconv.HTTPResponseStatusCode(a.status)}
 		if a.route != "" {
 			attrs = append(attrs, semconv.HTTPRoute(a.route))
@@ -97,10 +97,10 @@ var (
 		}
 		return attrs
 	}}
-	arrivedSets = &sets[arrived]{make: func(a arrived) []attribute.KeyValue {
+	arrivedAttributes = &attributeCache[arrived]{make: func(a arrived) []attribute.KeyValue {
 		return []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(a.method), semconv.URLScheme(a.scheme)}
 	}}
-	decisionSets = &sets[decision]{make: func(d decision) []attribute.KeyValue {
+	decisionAttributes = &attributeCache[decision]{make: func(d decision) []attribute.KeyValue {
 		outcome, source := "refused", "redis"
 		if d.admitted {
 			outcome = "admitted"
@@ -118,10 +118,10 @@ var (
 		}
 		return attrs
 	}}
-	authSets = setsOf("storeroom.auth.result")
-	onceSets = setsOf("storeroom.idempotency.outcome")
-	workSets = setsOf("storeroom.work.kind")
-	rowSets  = setsOf("storeroom.row.kind")
+	authAttributes        = singleAttribute("storeroom.auth.result")
+	idempotencyAttributes = singleAttribute("storeroom.idempotency.outcome")
+	workAttributes        = singleAttribute("storeroom.work.kind")
+	rowAttributes         = singleAttribute("storeroom.row.kind")
 )
 
 // methodOf keeps what anybody may send from becoming a name.
@@ -158,7 +158,7 @@ func startSpan(r *http.Request) (context.Context, trace.Span) {
 
 // endSpan names the span, now that the route is known. The path would hold SKUs and
 // order numbers, so it is not told.
-func endSpan(span trace.Span, r *http.Request, x *exchange, route string, status int) {
+func endSpan(span trace.Span, r *http.Request, x *requestState, route string, status int) {
 	if span.IsRecording() {
 		attrs := []attribute.KeyValue{
 			semconv.HTTPRequestMethodKey.String(methodOf(r)), semconv.URLScheme(schemeOf(r)), semconv.HTTPResponseStatusCode(status),
@@ -174,9 +174,9 @@ func endSpan(span trace.Span, r *http.Request, x *exchange, route string, status
 				attribute.Int64("storeroom.key.id", p.KeyID),
 				attribute.String("storeroom.plan", string(p.Tenant.Plan)))
 		}
-		if fault := faultOf(r, x, status); fault != "" {
+		if fault := errorTypeOf(r, x, status); fault != "" {
 			attrs = append(attrs, semconv.ErrorTypeKey.String(fault))
-			if fault != hungUp {
+			if fault != clientCanceled {
 				span.SetStatus(otelcodes.Error, "")
 			}
 		}
@@ -187,28 +187,28 @@ func endSpan(span trace.Span, r *http.Request, x *exchange, route string, status
 
 func measureArrival(r *http.Request, change int64) {
 	if activeRequests.Enabled(r.Context()) {
-		activeRequests.Add(r.Context(), change, arrivedSets.of(arrived{methodOf(r), schemeOf(r)}))
+		activeRequests.Add(r.Context(), change, arrivedAttributes.get(arrived{methodOf(r), schemeOf(r)}))
 	}
 }
 
-func measureAnswer(r *http.Request, x *exchange, route string, status int, took time.Duration) {
+func measureAnswer(r *http.Request, x *requestState, route string, status int, took time.Duration) {
 	if requestTime.Enabled(r.Context()) {
-		requestTime.Record(r.Context(), took.Seconds(), answeredSets.of(answered{methodOf(r), schemeOf(r), route, status, faultOf(r, x, status)}))
+		requestTime.Record(r.Context(), took.Seconds(), answeredAttributes.get(answered{methodOf(r), schemeOf(r), route, status, errorTypeOf(r, x, status)}))
 	}
 }
 
-// hungUp is the fault of a client that did not wait.
-const hungUp = "canceled"
+// clientCanceled is the fault of a client that did not wait.
+const clientCanceled = "canceled"
 
-// faultOf names what went wrong with an answer, so that whoever counts faults of ours
+// errorTypeOf names what went wrong with an answer, so that whoever counts faults of ours
 // need not count clients who hung up.
-func faultOf(r *http.Request, x *exchange, status int) string {
+func errorTypeOf(r *http.Request, x *requestState, status int) string {
 	switch {
-	case status < 500 && !x.cut:
+	case status < 500 && !x.aborted:
 		return ""
 	case r.Context().Err() != nil:
-		return hungUp
-	case x.cut:
+		return clientCanceled
+	case x.aborted:
 		return "cut"
 	}
 	return strconv.Itoa(status)
@@ -221,7 +221,7 @@ func countAuth(r *http.Request, err error) {
 	}
 	result := "ok"
 	if err != nil {
-		switch problemOf(err).code {
+		switch toAPIError(err).code {
 		case MissingAPIKey:
 			result = "missing"
 		case InvalidAPIKey:
@@ -237,17 +237,17 @@ func countAuth(r *http.Request, err error) {
 			result = "unavailable"
 		}
 	}
-	authResults.Add(r.Context(), 1, authSets.of(result))
+	authResults.Add(r.Context(), 1, authAttributes.get(result))
 }
 
 func countDecision(r *http.Request, kind, plan string, d ratelimit.Decision) {
 	if limitDecisions.Enabled(r.Context()) {
-		limitDecisions.Add(r.Context(), 1, decisionSets.of(decision{kind, plan, d.Allowed, d.Local}))
+		limitDecisions.Add(r.Context(), 1, decisionAttributes.get(decision{kind, plan, d.Allowed, d.Local}))
 	}
 }
 
-// countOnce counts what became of an Idempotency-Key.
-func countOnce(r *http.Request, replayed bool, err error) {
+// countIdempotency counts what became of an Idempotency-Key.
+func countIdempotency(r *http.Request, replayed bool, err error) {
 	outcome := "new"
 	switch {
 	case errors.Is(err, idempotency.ErrInProgress):
@@ -259,12 +259,12 @@ func countOnce(r *http.Request, replayed bool, err error) {
 	case replayed:
 		outcome = "replayed"
 	}
-	onceResults.Add(r.Context(), 1, onceSets.of(outcome))
+	idempotencyResults.Add(r.Context(), 1, idempotencyAttributes.get(outcome))
 }
 
 // countRows counts what a request brought in.
 func countRows(r *http.Request, kind string, n int) {
 	if n > 0 {
-		rowsIngested.Add(r.Context(), int64(n), rowSets.of(kind))
+		rowsIngested.Add(r.Context(), int64(n), rowAttributes.get(kind))
 	}
 }

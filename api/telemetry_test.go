@@ -184,7 +184,7 @@ func TestTelemetryOfRequests(t *testing.T) {
 			}
 		})
 		// Whether the cut or the client was first is not for the server to know.
-		if fault := told(s)["error.type"]; fault != "cut" && fault != hungUp || told(s)["http.response.status_code"] != "200" {
+		if fault := told(s)["error.type"]; fault != "cut" && fault != clientCanceled || told(s)["http.response.status_code"] != "200" {
 			t.Errorf("the span tells %v, want a cut", told(s))
 		}
 		if !strings.Contains(a.log.String(), "midway") {
@@ -220,7 +220,7 @@ func TestTelemetryOfRequests(t *testing.T) {
 func TestTelemetryThatIsOffCostsNothing(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/me", nil)
 	r.Header.Set("Traceparent", "")
-	x := &exchange{}
+	x := &requestState{}
 	once := func() {
 		measureArrival(r, 1)
 		countAuth(r, nil)

@@ -26,7 +26,7 @@ import (
 func (a *testAPI) patience(t *testing.T, parameters string) *tenancy.DB {
 	t.Helper()
 	db := tenancytest.MustOpen(t, a.URL+parameters)
-	a.server.db, a.server.catalog, a.server.reports = db, catalog.New(db), reports.New(db)
+	a.server.DB, a.server.Catalog, a.server.Reports = db, catalog.New(db), reports.New(db)
 	return db
 }
 
@@ -199,7 +199,7 @@ func TestARedisThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 	t.Cleanup(func() { silent.Close() })
 	a := newAPI(t)
-	a.server.limiter = mustLimiter(t, "redis://"+silent.Addr().String())
+	a.server.Limiter = mustLimiter(t, "redis://"+silent.Addr().String())
 	begun := time.Now()
 	for range 10 {
 		a.try(t, call{path: "/api/me", wantStatus: 200})
@@ -214,7 +214,7 @@ func TestARedisThatHangsHoldsNobodyUp(t *testing.T) {
 // a part loses it, and its tenant has the place again.
 func TestAnExportThatNobodyReadsIsGivenUp(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, func(s *Server) { s.limits.slowReader = 300 * time.Millisecond })
+	a := newAPI(t, func(s *Server) { s.limits.readerTimeout = 300 * time.Millisecond })
 	a.mustHeavyProducts(t, 900)
 	bodies := []io.ReadCloser{a.mustOpen(t, "/api/products/export"), a.mustOpen(t, "/api/products/export?format=ndjson")}
 	poll(t, "the places are free", func() bool {
@@ -231,7 +231,7 @@ func TestAnExportThatNobodyReadsIsGivenUp(t *testing.T) {
 // Whoever goes on reading has as long as it takes: the deadline moves with every part.
 func TestAnExportThatIsReadSlowlyArrivesWhole(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, func(s *Server) { s.limits.slowReader = time.Second })
+	a := newAPI(t, func(s *Server) { s.limits.readerTimeout = time.Second })
 	a.mustHeavyProducts(t, 900)
 	body, begun, got := a.mustOpen(t, "/api/products/export?sort=sku"), time.Now(), bytes.Buffer{}
 	for {
@@ -252,7 +252,7 @@ func TestAnExportThatIsReadSlowlyArrivesWhole(t *testing.T) {
 // Anybody may send a form, so it must arrive soon.
 func TestAFormThatArrivesSlowlyIsRefused(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), func(s *Server) { s.limits.slowForm = 200 * time.Millisecond })
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.formTimeout = 200 * time.Millisecond })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,13 +11,13 @@ import (
 
 const runbook = "https://github.com/storeroom/storeroom/blob/main/deploy/RUNBOOK.md#"
 
-// rule is one of prometheus/rules: an alert, or a series that others stand on.
+// rule is an alert or a recording rule in prometheus/rules.
 type rule struct {
 	Alert, Record, Expr string
 	Labels, Annotations map[string]string
 }
 
-// rules are all of them.
+// rules returns the rules of all files.
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var all []rule
@@ -29,12 +29,12 @@ func rules(t *testing.T) []rule {
 		}
 	}
 	if len(all) < 40 {
-		t.Fatalf("there are %d rules, want at least 40", len(all))
+		t.Fatalf("found %d rules, want at least 40", len(all))
 	}
 	return all
 }
 
-// recordings are the series that rules record, with their labels.
+// recordings returns the recorded series with their labels.
 func recordings(all []rule) map[string]map[string]bool {
 	recorded := map[string]map[string]bool{}
 	for _, r := range all {
@@ -47,7 +47,7 @@ func recordings(all []rule) map[string]map[string]bool {
 			}
 		}
 	}
-	// What is made of recordings alone has their labels.
+	// A recording of other recordings has their labels.
 	for _, r := range all {
 		for _, name := range named(r.Expr) {
 			if r.Record != "" {
@@ -62,12 +62,12 @@ func files(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
-		t.Fatalf("there is no %s: %v", pattern, err)
+		t.Fatalf("no file matches %s: %v", pattern, err)
 	}
 	return found
 }
 
-// sections are those of the runbook by the anchor that leads to each.
+// sections returns the sections of the runbook by anchor.
 func sections(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -78,7 +78,7 @@ func sections(t *testing.T) map[string]string {
 	return all
 }
 
-func TestEveryAlertSaysWhatToDo(t *testing.T) {
+func TestEveryAlertHasARunbookSection(t *testing.T) {
 	t.Parallel()
 	sections, seen := sections(t), map[string]bool{}
 	for _, r := range rules(t) {
@@ -86,35 +86,35 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 			continue
 		}
 		if seen[r.Alert] {
-			t.Errorf("%s is there twice", r.Alert)
+			t.Errorf("%s is defined twice", r.Alert)
 		}
 		seen[r.Alert] = true
 		if severity := r.Labels["severity"]; severity != "page" && severity != "ticket" {
 			t.Errorf("%s has the severity %q, want page or ticket", r.Alert, severity)
 		}
 		if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
-			t.Errorf("%s says %v, want a summary and a description", r.Alert, r.Annotations)
+			t.Errorf("annotations of %s = %v, want a summary and a description", r.Alert, r.Annotations)
 		}
 		anchor, ours := strings.CutPrefix(r.Annotations["runbook_url"], runbook)
 		if !ours || !strings.Contains(sections[anchor], "`"+r.Alert+"`") {
-			t.Errorf("%s links to %q, where the runbook says nothing of it", r.Alert, r.Annotations["runbook_url"])
+			t.Errorf("%s links to %q, which is not a section that lists it", r.Alert, r.Annotations["runbook_url"])
 		}
 	}
 	for anchor, body := range sections {
 		for _, found := range regexp.MustCompile("`(Storeroom\\w+)`").FindAllStringSubmatch(body, -1) {
 			if !seen[found[1]] {
-				t.Errorf("the runbook tells of %s under %s, which is no alert", found[1], anchor)
+				t.Errorf("the runbook lists %s in %s, which is not an alert", found[1], anchor)
 			}
 		}
 		for _, part := range []string{"Alert", "**Meaning**", "**Impact**", "**Check**", "**Fix**"} {
 			if !strings.Contains(body, part) {
-				t.Errorf("the runbook lacks %s under %s", part, anchor)
+				t.Errorf("the runbook has no %s in %s", part, anchor)
 			}
 		}
 	}
 }
 
-func TestRunbookLinksLeadSomewhere(t *testing.T) {
+func TestRunbookLinksAreValid(t *testing.T) {
 	t.Parallel()
 	sections := sections(t)
 	for _, link := range regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`).FindAllStringSubmatch(read(t, "RUNBOOK.md"), -1) {
@@ -127,7 +127,7 @@ func TestRunbookLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// Each alert has a case in which promtool sees it, and one in which it must not.
+// Every alert needs a case in which it fires and one in which it does not.
 func TestEveryAlertIsTestedBothWays(t *testing.T) {
 	t.Parallel()
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -153,28 +153,27 @@ func TestEveryAlertIsTestedBothWays(t *testing.T) {
 	}
 	for _, r := range rules(t) {
 		if r.Alert != "" && (!fires[r.Alert] || !silent[r.Alert]) {
-			t.Errorf("%s is tested to fire: %v, to be silent: %v; want both", r.Alert, fires[r.Alert], silent[r.Alert])
+			t.Errorf("%s is tested to fire: %v, not to fire: %v; want both", r.Alert, fires[r.Alert], silent[r.Alert])
 		}
 		delete(fires, r.Alert)
 	}
 	if len(fires) > 0 {
-		t.Errorf("tests tell of %v, which are no alerts", slices.Sorted(maps.Keys(fires)))
+		t.Errorf("tests name %v, which are not alerts", slices.Sorted(maps.Keys(fires)))
 	}
 }
 
-func TestRulesAskForWhatThereIs(t *testing.T) {
+func TestRulesUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	all := rules(t)
 	known := metrics(t, recordings(all))
 	for _, r := range all {
-		for _, fault := range faultsOf(r.Expr, known) {
-			t.Errorf("%s%s: %s", r.Alert, r.Record, fault)
+		for _, problem := range unknownNames(r.Expr, known) {
+			t.Errorf("%s%s: %s", r.Alert, r.Record, problem)
 		}
 	}
 }
 
-// A rule that asks for a job asks for one that Prometheus is configured to scrape.
-func TestRulesAskForJobsThatAreScraped(t *testing.T) {
+func TestRulesUseScrapedJobs(t *testing.T) {
 	t.Parallel()
 	var config struct {
 		ScrapeConfigs []struct {
@@ -189,7 +188,7 @@ func TestRulesAskForJobsThatAreScraped(t *testing.T) {
 	for _, r := range rules(t) {
 		for _, job := range regexp.MustCompile(`\bjob="(\w+)"`).FindAllStringSubmatch(r.Expr, -1) {
 			if !jobs[job[1]] {
-				t.Errorf("%s%s asks for the job %s, which prometheus.yml does not scrape", r.Alert, r.Record, job[1])
+				t.Errorf("%s%s uses the job %s, which prometheus.yml does not scrape", r.Alert, r.Record, job[1])
 			}
 		}
 	}

@@ -30,7 +30,7 @@ const (
 	backupPassword = "storeroom-test"
 )
 
-// aShop is little, but has something in most tables.
+// aShop is small but has rows in most tables.
 var aShop = map[string]string{
 	"products.csv":    "sku,name,price,quantity,tags\nMUG-1,Enamel mug,12.50,30,kitchen\nPAN-1,Pan,40.00,4,\n",
 	"customers.csv":   "id,name,email\n7,Ada Marsh,ada@example.com\n",
@@ -39,8 +39,8 @@ var aShop = map[string]string{
 	"refunds.csv":     "order_number,refunded_at,amount\n1002,2026-03-30T10:00:00Z,5.00\n",
 }
 
-// TestBackup runs the scripts that the runbook names, as the roles that it names, and
-// compares every row of what comes back.
+// TestBackup runs the scripts as the roles that the handbook names, and compares every
+// restored row.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	program := buildProgram(t)
@@ -81,7 +81,7 @@ func TestBackupRefuses(t *testing.T) {
 			t.Errorf("backup.sh as the migrator = %v, want an error about row-level security", err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			t.Errorf("it left %v", left)
+			t.Errorf("backup.sh left %v", left)
 		}
 	})
 	t.Run("only BACKUP_KEEP dumps stay, the latest", func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestBackupRefuses(t *testing.T) {
 		mustCommand(t, append(libpq(t, b.role(t)), "BACKUP_KEEP=2"), "sh", "backup/backup.sh", dir)
 		for name, want := range map[string]bool{"storeroom-20200101T000000Z.dump": false, "storeroom-20200101T000000Z.dump.sha256": false, "storeroom-20200102T000000Z.dump": true, "other.dump": true} {
 			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
-				t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+				t.Errorf("%s exists: %v, want %v", name, err == nil, want)
 			}
 		}
 	})
@@ -103,7 +103,7 @@ func TestBackupRefuses(t *testing.T) {
 		t.Parallel()
 		_, err := command(append(libpq(t, d.AdminURL), "STOREROOM="+program), "sh", "backup/restore.sh", dump)
 		if err == nil || !strings.Contains(err.Error(), "is not empty") {
-			t.Errorf("restore.sh over the original = %v, want that the database is not empty", err)
+			t.Errorf("restore.sh into the original = %v, want an error that the database is not empty", err)
 		}
 	})
 	t.Run("a dump that changed since is not restored", func(t *testing.T) {
@@ -125,12 +125,12 @@ func TestBackupRefuses(t *testing.T) {
 		}
 		_, err = command(append(libpq(t, d.AdminURL), "STOREROOM="+program), "sh", "backup/restore.sh", changed)
 		if err == nil || !strings.Contains(err.Error(), "SHA-256") {
-			t.Errorf("restore.sh = %v, want that the SHA-256 is another", err)
+			t.Errorf("restore.sh = %v, want an error about the SHA-256", err)
 		}
 	})
 }
 
-// backedUp is a database with something in it, and where its dumps and metrics go.
+// backedUp is a database with data, and the directories of its dumps and metrics.
 type backedUp struct {
 	*tenancytest.Database
 	program string
@@ -156,11 +156,23 @@ func writeShop(t *testing.T) string {
 	return dir
 }
 
-// fill makes two tenants, the data of one of them, and a key, which it returns.
+// fill creates two tenants, data in one of them, and a key, which it returns.
 func (b backedUp) fill(t *testing.T, data string) string {
 	t.Helper()
 	environ := []string{"DATABASE_ADMIN_URL=" + b.AdminURL, "STOREROOM_KEY_PEPPERS=1:" + backupPepper}
-	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "shop", "--name", "Shop", "--timezone", "Europe/London")
+	mustCommand(
+		t,
+		environ,
+		b.program,
+		"tenant",
+		"create",
+		"--slug",
+		"shop",
+		"--name",
+		"Shop",
+		"--timezone",
+		"Europe/London",
+	)
 	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "empty", "--name", "Empty")
 	mustCommand(t, environ, b.program, "import", "--tenant", "shop", data)
 	var key struct{ Key string }
@@ -170,7 +182,7 @@ func (b backedUp) fill(t *testing.T, data string) string {
 	return key.Key
 }
 
-// role makes the role of the runbook and returns the URL by which it comes in.
+// role creates the role described in the README and returns its URL.
 func (b backedUp) role(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile("backup/README.md")
@@ -180,10 +192,10 @@ func (b backedUp) role(t *testing.T) string {
 	_, sql, found := strings.Cut(string(readme), "```sql\n")
 	sql, _, closed := strings.Cut(sql, "```")
 	if !found || !closed || !strings.Contains(sql, "bypassrls") {
-		t.Fatal("backup/README.md does not begin with the SQL of the role")
+		t.Fatal("backup/README.md does not contain the SQL of the role")
 	}
 	conn := b.MustSuper(t)
-	// Other tests make the same role on the same server.
+	// Other tests create the same role on the same server.
 	if _, err := conn.Exec(t.Context(), `select pg_advisory_lock(42424242)`); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +216,7 @@ func (b backedUp) role(t *testing.T) string {
 	return u.String()
 }
 
-// dump runs backup.sh and returns the dump that it left.
+// dump runs backup.sh and returns the path of the dump.
 func (b backedUp) dump(t *testing.T) string {
 	t.Helper()
 	began := time.Now()
@@ -215,7 +227,7 @@ func (b backedUp) dump(t *testing.T) string {
 		t.Fatalf("dumps = %v, %v; want one", found, err)
 	}
 	if info, err := os.Stat(found[0]); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%s = %v, %v; want it readable by its owner alone", found[0], info, err)
+		t.Errorf("%s = %v, %v; want it readable only by its owner", found[0], info, err)
 	}
 	b.checkMetric(t, "storeroom_backup_last_success_timestamp_seconds", began)
 	return found[0]
@@ -230,7 +242,7 @@ func (b backedUp) restore(t *testing.T, dump string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's is over
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's context has ended
 		defer cancel()
 		conn, err := pgx.Connect(ctx, b.SuperURL)
 		if err == nil {
@@ -245,7 +257,7 @@ func (b backedUp) restore(t *testing.T, dump string) string {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	// A URL in the environment must not lead elsewhere than to what was restored.
+	// A URL in the environment must not take precedence over the restored database.
 	environ := append(libpq(t, inDatabase(t, b.AdminURL, name)),
 		"STOREROOM="+b.program, "TEXTFILE_DIR="+b.metrics, "DATABASE_ADMIN_URL="+b.AdminURL)
 	printed := mustCommand(t, environ, "sh", "backup/restore.sh", dump)
@@ -257,7 +269,7 @@ func (b backedUp) restore(t *testing.T, dump string) string {
 	return inDatabase(t, b.SuperURL, name)
 }
 
-// checkMetric wants a time between began and now in one of the textfiles.
+// checkMetric checks that one of the textfiles contains a time between began and now.
 func (b backedUp) checkMetric(t *testing.T, name string, began time.Time) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(b.metrics, "*.prom"))
@@ -279,10 +291,10 @@ func (b backedUp) checkMetric(t *testing.T, name string, began time.Time) {
 			}
 		}
 	}
-	t.Errorf("%s stands in none of %v", name, files)
+	t.Errorf("none of %[2]v contains %[1]s", name, files)
 }
 
-// checkSchema wants the schema that serve wants.
+// checkSchema checks the schema as serve does.
 func (b backedUp) checkSchema(t *testing.T, restored string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), inDatabase(t, b.URL, mustURL(t, restored).Path))
@@ -290,13 +302,13 @@ func (b backedUp) checkSchema(t *testing.T, restored string) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	faults, err := migrations.Lint(t.Context(), conn)
-	if err != nil || len(faults) > 0 {
-		t.Errorf("Lint = %v, %v; want no fault", faults, err)
+	problems, err := migrations.Lint(t.Context(), conn)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("Lint = %v, %v; want no errors", problems, err)
 	}
 }
 
-// checkKey wants the key to open its tenant under its pepper, and nothing without.
+// checkKey checks that the key resolves with its pepper and with no other.
 func (b backedUp) checkKey(t *testing.T, restored, key string) {
 	t.Helper()
 	runtime := inDatabase(t, b.URL, mustURL(t, restored).Path)
@@ -320,7 +332,7 @@ func (b backedUp) checkKey(t *testing.T, restored, key string) {
 	}
 }
 
-// fingerprints adds up a hash of every row of every table.
+// fingerprints returns a hash of the rows of every table.
 func fingerprints(t *testing.T, super string) map[string]string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), super)
@@ -328,7 +340,10 @@ func fingerprints(t *testing.T, super string) map[string]string {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, _ := conn.Query(t.Context(), `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`)
+	rows, _ := conn.Query(
+		t.Context(),
+		`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
+	)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(tables) < 20 {
 		t.Fatalf("tables = %v, %v; want the whole schema", tables, err)
@@ -336,7 +351,9 @@ func fingerprints(t *testing.T, super string) map[string]string {
 	all := map[string]string{}
 	for _, table := range tables {
 		var found string
-		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) from " + pgx.Identifier{table}.Sanitize() + " r"
+		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) from " + pgx.Identifier{
+			table,
+		}.Sanitize() + " r"
 		if err := conn.QueryRow(t.Context(), query).Scan(&found); err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +362,7 @@ func fingerprints(t *testing.T, super string) map[string]string {
 	return all
 }
 
-// libpq turns a URL into the variables of libpq, which is how the scripts are told.
+// libpq converts a URL to the libpq variables that the scripts read.
 func libpq(t *testing.T, databaseURL string) []string {
 	t.Helper()
 	u := mustURL(t, databaseURL)
@@ -381,15 +398,22 @@ func mustCommand(t *testing.T, environ []string, name string, args ...string) st
 	return printed
 }
 
-// command runs a program with more variables and returns what it prints; the error
-// ends with what it says on standard error.
+// command runs a program with additional variables and returns its output. The error
+// contains its standard error.
 func command(environ []string, name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), environ...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("%s %s: %w: %s%s", name, strings.Join(args, " "), err, stdout.String(), stderr.String())
+		return stdout.String(), fmt.Errorf(
+			"%s %s: %w: %s%s",
+			name,
+			strings.Join(args, " "),
+			err,
+			stdout.String(),
+			stderr.String(),
+		)
 	}
 	return stdout.String(), nil
 }

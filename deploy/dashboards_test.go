@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// dashboard is a file of grafana/dashboards, as far as it is checked.
+// dashboard contains the checked fields of a file in grafana/dashboards.
 type dashboard struct {
 	UID, Title    string
 	SchemaVersion int
@@ -48,32 +48,39 @@ func TestDashboards(t *testing.T) {
 	uids := map[string]bool{}
 	for name, d := range dashboards(t) {
 		if d.UID == "" || uids[d.UID] || d.Title == "" || d.SchemaVersion < 39 {
-			t.Errorf("%s: uid %q, title %q, schema %d, want a uid of its own, a title and 39 or later", name, d.UID, d.Title, d.SchemaVersion)
+			t.Errorf(
+				"%s: uid %q, title %q, schema %d, want a unique uid, a title and 39 or later",
+				name,
+				d.UID,
+				d.Title,
+				d.SchemaVersion,
+			)
 		}
 		uids[d.UID] = true
 		variables := map[string]bool{"__rate_interval": true, "__range": true}
 		for _, v := range d.Templating.List {
 			variables[v.Name] = true
 		}
-		if list := d.Templating.List; len(list) == 0 || list[0].Name != "datasource" || list[0].Type != "datasource" || list[0].Query != "prometheus" {
-			t.Errorf("%s does not let one choose the data source", name)
+		if list := d.Templating.List; len(list) == 0 || list[0].Name != "datasource" || list[0].Type != "datasource" ||
+			list[0].Query != "prometheus" {
+			t.Errorf("%s has no variable for the data source", name)
 		}
 		ids, taken := map[int]bool{}, map[[2]int]string{}
 		for _, p := range d.Panels {
 			if ids[p.ID] {
-				t.Errorf("%s: the id %d is there twice", name, p.ID)
+				t.Errorf("%s: the id %d is used twice", name, p.ID)
 			}
 			ids[p.ID] = true
 			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-						t.Fatalf("%s: %s lies over %q or the edge", name, p.Title, other)
+						t.Fatalf("%s: %s overlaps %q or the edge", name, p.Title, other)
 					}
 					taken[[2]int{x, y}] = p.Title
 				}
 			}
-			for _, fault := range p.faults(known, variables) {
-				t.Errorf("%s: %s: %s", name, p.Title, fault)
+			for _, problem := range p.problems(known, variables) {
+				t.Errorf("%s: %s: %s", name, p.Title, problem)
 			}
 		}
 	}
@@ -81,42 +88,42 @@ func TestDashboards(t *testing.T) {
 
 var variable = regexp.MustCompile(`\$\{?(\w+)\}?`)
 
-// faults are what keeps a panel from being understood, or from showing anything.
-func (p panel) faults(known map[string]map[string]bool, variables map[string]bool) []string {
-	var faults []string
+// problems lists missing parts of a panel and invalid queries.
+func (p panel) problems(known map[string]map[string]bool, variables map[string]bool) []string {
+	var problems []string
 	texts := []string{p.Options.Content}
 	if p.Title == "" {
-		faults = append(faults, "it has no title")
+		problems = append(problems, "it has no title")
 	}
 	if p.Type != "row" && p.Description == "" {
-		faults = append(faults, "it has no description")
+		problems = append(problems, "it has no description")
 	}
 	if p.Type != "row" && p.Type != "text" {
 		if p.FieldConfig.Defaults.Unit == "" {
-			faults = append(faults, "it has no unit")
+			problems = append(problems, "it has no unit")
 		}
 		if p.Datasource.UID != "${datasource}" {
-			faults = append(faults, "it has a data source of its own")
+			problems = append(problems, "its data source is not the variable")
 		}
 		if len(p.Targets) == 0 {
-			faults = append(faults, "it asks for nothing")
+			problems = append(problems, "it has no query")
 		}
 	}
 	refs := map[string]bool{}
 	for _, target := range p.Targets {
 		if target.RefID == "" || refs[target.RefID] || target.LegendFormat == "" {
-			faults = append(faults, "a question has no letter of its own, or no legend")
+			problems = append(problems, "a query has no unique id or no legend")
 		}
 		refs[target.RefID] = true
 		texts = append(texts, target.Expr)
-		faults = append(faults, faultsOf(target.Expr, known)...)
+		problems = append(problems, unknownNames(target.Expr, known)...)
 	}
 	for _, text := range texts {
 		for _, found := range variable.FindAllStringSubmatch(text, -1) {
 			if !variables[found[1]] {
-				faults = append(faults, "there is no variable "+found[1])
+				problems = append(problems, "unknown variable "+found[1])
 			}
 		}
 	}
-	return faults
+	return problems
 }

@@ -1,5 +1,5 @@
-// Package deploy checks the files that operators start from: that they are whole, name
-// what there is, and keep to the rules that they promise.
+// Package deploy checks the files for operators: that they are complete, refer to existing
+// names and follow the documented rules.
 package deploy
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 )
 
-// pinned is an image with a version: 18.4, v3.5.0, 1.26.8-bookworm.
+// pinned matches an image with a version: 18.4, v3.5.0, 1.26.8-bookworm.
 var pinned = regexp.MustCompile(`^[a-z0-9./-]+:v?[0-9]+\.[0-9]+[0-9a-z.-]*$`)
 
 func read(t *testing.T, name string) string {
@@ -31,7 +31,7 @@ func read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// load reads one document of YAML into v; a field that v does not have is passed over.
+// load reads a YAML document into v and ignores fields that v does not have.
 func load(t *testing.T, name string, v any) {
 	t.Helper()
 	if err := yaml.Unmarshal([]byte(read(t, name)), v); err != nil {
@@ -39,7 +39,7 @@ func load(t *testing.T, name string, v any) {
 	}
 }
 
-// variables are the names that the program reads, as its configuration declares them.
+// variables returns the variables that the program's configuration declares.
 func variables(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}
@@ -52,7 +52,7 @@ func variables(t *testing.T) map[string]bool {
 	return known
 }
 
-func TestEveryVariableInTheFilesIsOne(t *testing.T) {
+func TestFilesUseKnownVariables(t *testing.T) {
 	t.Parallel()
 	known := variables(t)
 	name := regexp.MustCompile(`\b(STOREROOM_[A-Z_]+|DATABASE_[A-Z]*_?URL|REDIS_URL)\b`)
@@ -66,9 +66,9 @@ func TestEveryVariableInTheFilesIsOne(t *testing.T) {
 		}
 		for _, found := range name.FindAllString(read(t, path), -1) {
 			checked++
-			// Variables that only Kubernetes would add, and a comment names.
+			// A comment names STOREROOM_SERVICE_HOST, which Kubernetes adds.
 			if !known[found] && found != "STOREROOM_SERVICE_HOST" {
-				t.Errorf("%s names %s, which is no variable of the program", path, found)
+				t.Errorf("%s names %s, which is not a variable of the program", path, found)
 			}
 		}
 		return nil
@@ -88,7 +88,7 @@ func TestHandbookNamesEveryVariable(t *testing.T) {
 	}
 }
 
-func TestHandbookLinksLeadSomewhere(t *testing.T) {
+func TestHandbookLinksAreValid(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"README.md", "backup/README.md", "secret-scanning/README.md"} {
 		links := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(read(t, name), -1)
@@ -114,7 +114,10 @@ func TestImage(t *testing.T) {
 			last[instruction] = rest
 			continue
 		}
-		words := slices.DeleteFunc(strings.Fields(rest), func(word string) bool { return strings.HasPrefix(word, "--") })
+		words := slices.DeleteFunc(
+			strings.Fields(rest),
+			func(word string) bool { return strings.HasPrefix(word, "--") },
+		)
 		image := words[0]
 		for _, argument := range arguments {
 			image = strings.ReplaceAll(image, "${"+argument[1]+"}", argument[2])
@@ -136,16 +139,16 @@ func TestImage(t *testing.T) {
 	}
 	for _, label := range []string{"title", "description", "source", "licenses", "version", "revision"} {
 		if !strings.Contains(dockerfile, "org.opencontainers.image."+label+"=") {
-			t.Errorf("there is no label %s", label)
+			t.Errorf("the image has no label %s", label)
 		}
 	}
 	wanted := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
 	if !strings.Contains(dockerfile, "GO_VERSION="+wanted+".") {
-		t.Errorf("the image is not built with Go %s, as go.mod wants", wanted)
+		t.Errorf("the image is not built with Go %s, which go.mod requires", wanted)
 	}
 }
 
-// composeFile is what is checked of compose.yaml.
+// composeFile contains the checked fields of compose.yaml.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -168,7 +171,7 @@ func TestComposeFile(t *testing.T) {
 	load(t, "compose.yaml", &compose)
 	for _, name := range []string{"storeroom", "migrate", "postgres", "redis", "collector", "jaeger", "prometheus", "grafana"} {
 		if _, there := compose.Services[name]; !there {
-			t.Errorf("there is no service %s", name)
+			t.Errorf("compose.yaml has no service %s", name)
 		}
 	}
 	for name, service := range compose.Services {
@@ -177,30 +180,29 @@ func TestComposeFile(t *testing.T) {
 		}
 		for _, port := range service.Ports {
 			if !strings.HasPrefix(port, "127.0.0.1:") {
-				t.Errorf("%s publishes %s to more than this machine", name, port)
+				t.Errorf("%s publishes %s beyond this machine", name, port)
 			}
 		}
 		if limits := service.Deploy.Resources.Limits; limits["cpus"] == "" || limits["memory"] == "" {
-			t.Errorf("%s has no limits of processor and memory", name)
+			t.Errorf("%s has no CPU and memory limits", name)
 		}
 		for _, volume := range service.Volumes {
 			source, _, _ := strings.Cut(volume, ":")
-			// The dashboards are checked where they stand.
 			if _, err := os.Stat(source); strings.HasPrefix(source, "./") && err != nil {
 				t.Errorf("%s mounts %s: %v", name, source, err)
 			}
 		}
 		if service.Build != nil && (!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
-			t.Errorf("%s may write or has capabilities", name)
+			t.Errorf("%s has a writable file system or capabilities", name)
 		}
 	}
 	if _, there := compose.Services["storeroom"].Environment["DATABASE_ADMIN_URL"]; there {
 		t.Error("the service has the migrator's URL")
 	}
-	checkPatience(t, "compose.yaml", compose.Services["storeroom"].StopGrace, "5s", "25s")
+	checkStopTimeout(t, "compose.yaml", compose.Services["storeroom"].StopGrace, "5s", "25s")
 }
 
-func TestComposeRolesAreThoseOfTheProgram(t *testing.T) {
+func TestComposeRolesMatchTheProgram(t *testing.T) {
 	t.Parallel()
 	want := strings.Join(migrations.Roles("storeroom", "demo-migrator", "demo-runtime"), ";\n") + ";\n"
 	comments := regexp.MustCompile(`(?m)^--.*\n`)
@@ -209,8 +211,8 @@ func TestComposeRolesAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
-// checkPatience wants more time to end than draining, finishing and flushing take.
-func checkPatience(t *testing.T, where, patience, drain, grace string) {
+// checkStopTimeout checks that a timeout is longer than draining, finishing and flushing.
+func checkStopTimeout(t *testing.T, where, patience, drain, grace string) {
 	t.Helper()
 	var all [3]time.Duration
 	for i, text := range []string{patience, drain, grace} {
@@ -222,11 +224,11 @@ func checkPatience(t *testing.T, where, patience, drain, grace string) {
 	}
 	const flush = 10 * time.Second
 	if need := all[1] + all[2] + flush; all[0] < need {
-		t.Errorf("%s ends the service after %v, before the %v that it may need", where, all[0], need)
+		t.Errorf("%s stops the service after %v, which is less than the %v it can need", where, all[0], need)
 	}
 }
 
-// podSpec is what is checked of a Deployment and of a Job.
+// podSpec contains the checked fields of a Deployment and of a Job.
 type podSpec struct {
 	Kind string
 	Spec struct {
@@ -281,10 +283,12 @@ func TestKubernetesPods(t *testing.T) {
 			load(t, file, &object)
 			pod := object.Spec.Template.Spec
 			if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
-				t.Error("enableServiceLinks is not false: Kubernetes would add STOREROOM_SERVICE_HOST, which the program refuses")
+				t.Error(
+					"enableServiceLinks is not false: Kubernetes would add STOREROOM_SERVICE_HOST, which the program refuses",
+				)
 			}
 			if pod.Automount == nil || *pod.Automount {
-				t.Error("the pod gets a token of Kubernetes")
+				t.Error("the pod gets a service account token")
 			}
 			if s := pod.SecurityContext; !s.RunAsNonRoot || s.RunAsUser != 65532 || s.Seccomp.Type != "RuntimeDefault" {
 				t.Errorf("the pod runs as %+v", s)
@@ -293,10 +297,12 @@ func TestKubernetesPods(t *testing.T) {
 				t.Fatalf("%d containers, want one", len(pod.Containers))
 			}
 			container := pod.Containers[0]
-			if s := container.SecurityContext; s.Escalation == nil || *s.Escalation || !s.ReadOnly || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+			if s := container.SecurityContext; s.Escalation == nil || *s.Escalation || !s.ReadOnly ||
+				!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 				t.Errorf("the container's securityContext is %+v", s)
 			}
-			if r := container.Resources; r.Requests["cpu"] == "" || r.Requests["memory"] == "" || r.Limits["memory"] == "" {
+			if r := container.Resources; r.Requests["cpu"] == "" || r.Requests["memory"] == "" ||
+				r.Limits["memory"] == "" {
 				t.Errorf("the container's resources are %+v", r)
 			}
 			got := map[string]string{}
@@ -316,16 +322,22 @@ func TestKubernetesPods(t *testing.T) {
 			}
 			for what, p := range map[string]probe{"/livez of start": container.StartupProbe, "/livez": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
 				if path, _, _ := strings.Cut(what, " "); p.Get.Path != path || p.Get.Port != "ops" {
-					t.Errorf("the probe %s asks %+v", what, p.Get)
+					t.Errorf("the probe %s requests %+v", what, p.Get)
 				}
 			}
 			settings := read(t, "kubernetes/base/serve/kustomization.yaml")
-			checkPatience(t, file, strconv.Itoa(pod.Grace)+"s", literal(t, settings, "STOREROOM_DRAIN"), literal(t, settings, "STOREROOM_GRACE"))
+			checkStopTimeout(
+				t,
+				file,
+				strconv.Itoa(pod.Grace)+"s",
+				literal(t, settings, "STOREROOM_DRAIN"),
+				literal(t, settings, "STOREROOM_GRACE"),
+			)
 		})
 	}
 }
 
-// literal is the value of a variable in a configMapGenerator.
+// literal returns the value of a variable in a configMapGenerator.
 func literal(t *testing.T, settings, name string) string {
 	t.Helper()
 	found := regexp.MustCompile(`- ` + name + `=(\S+)`).FindStringSubmatch(settings)
@@ -335,17 +347,17 @@ func literal(t *testing.T, settings, name string) string {
 	return found[1]
 }
 
-// checkMemory wants Go's limit below the container's, and not far below.
+// checkMemory checks that GOMEMLIMIT is about 90 % of the container's limit.
 func checkMemory(t *testing.T, soft, hard string) {
 	t.Helper()
 	a, errSoft := strconv.Atoi(strings.TrimSuffix(soft, "MiB"))
 	b, errHard := strconv.Atoi(strings.TrimSuffix(hard, "Mi"))
 	if errSoft != nil || errHard != nil || a > b*95/100 || a < b*80/100 {
-		t.Errorf("GOMEMLIMIT %s with a limit of %s, want about nine tenths", soft, hard)
+		t.Errorf("GOMEMLIMIT %s with a limit of %s, want about 90 %%", soft, hard)
 	}
 }
 
-func TestNoManifestHoldsASecret(t *testing.T) {
+func TestManifestsContainNoSecrets(t *testing.T) {
 	t.Parallel()
 	files := 0
 	err := filepath.WalkDir("kubernetes", func(path string, entry os.DirEntry, err error) error {
@@ -355,8 +367,9 @@ func TestNoManifestHoldsASecret(t *testing.T) {
 		files++
 		var object struct{ Kind string }
 		load(t, path, &object)
-		if content := read(t, path); object.Kind == "Secret" || strings.Contains(content, "secretGenerator") || strings.Contains(content, "postgres://") {
-			t.Errorf("%s holds a secret rather than its name", path)
+		if content := read(t, path); object.Kind == "Secret" || strings.Contains(content, "secretGenerator") ||
+			strings.Contains(content, "postgres://") {
+			t.Errorf("%s contains a secret instead of its name", path)
 		}
 		return nil
 	})
@@ -372,9 +385,9 @@ func TestUnits(t *testing.T) {
 	if patience == nil {
 		t.Fatal("the unit has no TimeoutStopSec")
 	}
-	checkPatience(t, "the unit", patience[1]+"s", "5s", "25s")
+	checkStopTimeout(t, "the unit", patience[1]+"s", "5s", "25s")
 	if regexp.MustCompile(`(?m)^Environment.*(ADMIN|PEPPER)`).MatchString(serve) {
-		t.Error("the unit itself sets a secret")
+		t.Error("the unit contains a secret")
 	}
 	units, err := filepath.Glob("systemd/*.service")
 	if err != nil || len(units) != 3 {
@@ -389,7 +402,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-func TestPrometheusAndGrafanaFindTheirFiles(t *testing.T) {
+func TestPrometheusAndGrafanaPaths(t *testing.T) {
 	t.Parallel()
 	type job struct {
 		Name string `yaml:"job_name"`
@@ -401,7 +414,7 @@ func TestPrometheusAndGrafanaFindTheirFiles(t *testing.T) {
 	load(t, "prometheus/prometheus.yml", &prometheus)
 	for _, pattern := range prometheus.Rules {
 		if found, err := filepath.Glob(filepath.Join("prometheus", pattern)); err != nil || len(found) == 0 {
-			t.Errorf("rule_files %s finds %v, %v", pattern, found, err)
+			t.Errorf("rule_files %s matches %v, %v", pattern, found, err)
 		}
 	}
 	if len(prometheus.Rules) == 0 || !slices.Contains(prometheus.Jobs, job{"storeroom"}) {
@@ -419,11 +432,11 @@ func TestPrometheusAndGrafanaFindTheirFiles(t *testing.T) {
 		}
 	}
 	if len(dashboards.Providers) == 0 {
-		t.Error("Grafana is given no dashboards")
+		t.Error("Grafana has no dashboard provider")
 	}
 }
 
-func TestCollectorKeepsNothingSecret(t *testing.T) {
+func TestCollectorRemovesSecrets(t *testing.T) {
 	t.Parallel()
 	var collector struct {
 		Receivers, Processors, Exporters map[string]any
@@ -438,7 +451,11 @@ func TestCollectorKeepsNothingSecret(t *testing.T) {
 			t.Errorf("the processors of %s are %v, want memory_limiter first", signal, pipeline.Processors)
 		}
 		if signal != "metrics" && !slices.Contains(pipeline.Processors, "attributes/nothing-secret") {
-			t.Errorf("the processors of %s are %v, want attributes/nothing-secret among them", signal, pipeline.Processors)
+			t.Errorf(
+				"the processors of %s are %v, want attributes/nothing-secret among them",
+				signal,
+				pipeline.Processors,
+			)
 		}
 		for _, part := range []struct {
 			defined map[string]any
@@ -453,7 +470,7 @@ func TestCollectorKeepsNothingSecret(t *testing.T) {
 	}
 }
 
-// secretPatterns are the expressions of every scanner's file.
+// secretPatterns returns the expressions of every scanner's file.
 func secretPatterns(t *testing.T) map[string]*regexp.Regexp {
 	t.Helper()
 	all := map[string]*regexp.Regexp{}
@@ -468,13 +485,16 @@ func secretPatterns(t *testing.T) map[string]*regexp.Regexp {
 		all[file] = regexp.MustCompile(found[1])
 	}
 	part := func(name string) string {
-		found := regexp.MustCompile(`(?m)^` + name + ` secret +(.+)$|^secret ` + name + ` +(.+)$`).FindStringSubmatch(read(t, "secret-scanning/README.md"))
+		found := regexp.MustCompile(`(?m)^` + name + ` secret +(.+)$|^secret ` + name + ` +(.+)$`).
+			FindStringSubmatch(read(t, "secret-scanning/README.md"))
 		if found == nil {
 			t.Fatalf("README.md has no line for %s", name)
 		}
 		return found[1] + found[2]
 	}
-	all["GitHub's three lines"] = regexp.MustCompile("(?:" + part("before") + ")(" + part("format") + ")(?:" + part("after") + ")")
+	all["GitHub's three lines"] = regexp.MustCompile(
+		"(?:" + part("before") + ")(" + part("format") + ")(?:" + part("after") + ")",
+	)
 	return all
 }
 

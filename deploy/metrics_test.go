@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// foreign are metrics of others, with the labels that the rules may ask for: of
-// postgres_exporter 0.18, node_exporter 1.9, the kubelet, the collector 0.149, and of
-// Prometheus itself.
+// foreign lists metrics of postgres_exporter 0.18, node_exporter 1.9, the kubelet, the
+// collector 0.149 and Prometheus, with the labels that rules can use.
 var foreign = map[string]string{
 	"ALERTS": "alertname alertstate severity",
 	"up":     "",
@@ -41,12 +40,12 @@ var foreign = map[string]string{
 	"otelcol_exporter_send_failed_metric_points_total":    "exporter",
 	"otelcol_exporter_send_failed_spans_total":            "exporter",
 
-	// backup/backup.sh and backup/restore.sh write them.
+	// Written by backup/backup.sh and backup/restore.sh.
 	"storeroom_backup_last_success_timestamp_seconds":       "",
 	"storeroom_restore_test_last_success_timestamp_seconds": "",
 }
 
-// metrics are the series that there are, by name, with the labels that each has.
+// metrics returns all known series by name, with their labels.
 func metrics(t *testing.T, recorded map[string]map[string]bool) map[string]map[string]bool {
 	t.Helper()
 	all := maps.Clone(recorded)
@@ -89,7 +88,7 @@ var (
 	word      = regexp.MustCompile(`([\w:.]+)(\s*\()?`)
 )
 
-// named are the metrics that an expression of PromQL names.
+// named returns the metrics in a PromQL expression.
 func named(expr string) []string {
 	expr = text.ReplaceAllString(expr, `""`)
 	for _, part := range []*regexp.Regexp{clause, matchers, span, offset} {
@@ -106,35 +105,35 @@ func named(expr string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// faultsOf are what an expression asks for that there is not: it would never answer,
-// and nobody would notice.
-func faultsOf(expr string, known map[string]map[string]bool) []string {
-	var faults []string
-	labels := map[string]bool{"le": true} // of all that it names
+// unknownNames returns errors for metrics and labels in an expression that do not exist.
+// Such an expression returns no data.
+func unknownNames(expr string, known map[string]map[string]bool) []string {
+	var problems []string
+	labels := map[string]bool{"le": true} // of all metrics in the expression
 	for _, name := range named(expr) {
 		if known[name] == nil {
-			faults = append(faults, "there is no metric "+name)
+			problems = append(problems, "unknown metric "+name)
 		}
 		maps.Copy(labels, known[name])
 	}
 	for _, s := range selector.FindAllStringSubmatch(text.ReplaceAllString(expr, `""`), -1) {
 		for _, label := range labelName.FindAllStringSubmatch(s[2], -1) {
 			if known[s[1]] != nil && !known[s[1]][label[1]] {
-				faults = append(faults, s[1]+" has no label "+label[1])
+				problems = append(problems, s[1]+" has no label "+label[1])
 			}
 		}
 	}
 	for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
 		for label := range strings.SplitSeq(g[1], ",") {
 			if label = strings.TrimSpace(label); label != "" && !labels[label] {
-				faults = append(faults, "nothing in it has the label "+label)
+				problems = append(problems, "no metric has the label "+label)
 			}
 		}
 	}
-	return faults
+	return problems
 }
 
-func TestFaultsOfExpressionsAreSeen(t *testing.T) {
+func TestUnknownNames(t *testing.T) {
 	t.Parallel()
 	known := map[string]map[string]bool{"a": {"job": true, "x": true}, "b:c": {"job": true}}
 	for _, test := range []struct {
@@ -149,8 +148,8 @@ func TestFaultsOfExpressionsAreSeen(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if faults := faultsOf(test.expr, known); len(faults) != test.want {
-				t.Errorf("faultsOf(%s) = %q, want %d", test.expr, faults, test.want)
+			if problems := unknownNames(test.expr, known); len(problems) != test.want {
+				t.Errorf("unknownNames(%s) = %q, want %d", test.expr, problems, test.want)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// promtool runs the program of that name, which comes with Prometheus.
+// promtool runs Prometheus's promtool.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	if output, err := exec.CommandContext(t.Context(), "promtool", args...).CombinedOutput(); err != nil {
@@ -27,7 +27,7 @@ func TestPromtoolAcceptsTheConfiguration(t *testing.T) {
 	promtool(t, append([]string{"check", "rules"}, files(t, "prometheus/rules/*.yaml")...)...)
 }
 
-func TestAlertsFireWhenTheyShould(t *testing.T) {
+func TestAlerts(t *testing.T) {
 	t.Parallel()
 	for _, name := range files(t, "prometheus/tests/*.yaml") {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".yaml"), func(t *testing.T) {
@@ -37,9 +37,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 }
 
-// What Grafana puts in place of variables is put there, and Prometheus's own parser
-// reads what comes out.
-func TestPromtoolUnderstandsTheDashboards(t *testing.T) {
+// The test replaces Grafana's variables, and Prometheus's parser checks the expressions.
+func TestPromtoolAcceptsTheDashboards(t *testing.T) {
 	t.Parallel()
 	type recording struct{ Record, Expr string }
 	var group struct {
@@ -51,7 +50,10 @@ func TestPromtoolUnderstandsTheDashboards(t *testing.T) {
 	for _, d := range dashboards(t) {
 		for _, p := range d.Panels {
 			for _, target := range p.Targets {
-				group.Rules = append(group.Rules, recording{"panel:" + strconv.Itoa(len(group.Rules)), filled.Replace(target.Expr)})
+				group.Rules = append(
+					group.Rules,
+					recording{"panel:" + strconv.Itoa(len(group.Rules)), filled.Replace(target.Expr)},
+				)
 			}
 		}
 	}

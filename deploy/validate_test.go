@@ -21,8 +21,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 )
 
-// The programs that check the manifests come from the Go module proxy, and so do the
-// schemas of Kubernetes.
+// The validators and the Kubernetes schemas come from the Go module proxy.
 const (
 	kustomize   = "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1"
 	kubeconform = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
@@ -31,8 +30,8 @@ const (
 	gitleaks    = "github.com/zricethezav/gitleaks/v8@v8.28.0"
 )
 
-// TestKubernetesManifestsConform builds what kubectl would apply, and wants Kubernetes's
-// own schemas to know every field of it.
+// TestKubernetesManifestsConform builds the manifests as kubectl does and validates every
+// field against the Kubernetes schemas.
 func TestKubernetesManifestsConform(t *testing.T) {
 	t.Parallel()
 	schemas := kubernetesSchemas(t)
@@ -53,24 +52,39 @@ func TestKubernetesManifestsConform(t *testing.T) {
 		})
 	}
 	t.Run("a field that is misspelt is found", func(t *testing.T) {
-		misspelt := strings.Replace(manifests["kubernetes/base/serve"], "terminationGracePeriodSeconds", "terminationGracePeriod", 1)
+		misspelt := strings.Replace(
+			manifests["kubernetes/base/serve"],
+			"terminationGracePeriodSeconds",
+			"terminationGracePeriod",
+			1,
+		)
 		if printed, err := conform(t, schemas, misspelt); err == nil {
-			t.Errorf("kubeconform finds nothing wrong: %s", printed)
+			t.Errorf("kubeconform accepts an invalid manifest: %s", printed)
 		}
 	})
 }
 
-// conform runs kubeconform on a manifest. A kind that it has no schema for is an error.
+// conform runs kubeconform on a manifest. A kind without a schema is an error.
 func conform(t *testing.T, schemas, manifest string) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return command(nil, "go", "run", kubeconform, "-strict", "-summary", "-schema-location", schemas+"/{{ .ResourceKind }}{{ .KindSuffix }}.json", file)
+	return command(
+		nil,
+		"go",
+		"run",
+		kubeconform,
+		"-strict",
+		"-summary",
+		"-schema-location",
+		schemas+"/{{ .ResourceKind }}{{ .KindSuffix }}.json",
+		file,
+	)
 }
 
-// kustomizations are the folders that kubectl can be pointed at.
+// kustomizations returns the directories with a kustomization.yaml.
 func kustomizations(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("kubernetes/*/*/kustomization.yaml")
@@ -91,11 +105,11 @@ func kustomizations(t *testing.T) []string {
 	return dirs
 }
 
-// kubernetesSchemas writes one schema for each kind that the manifests have, out of the
-// OpenAPI document of Kubernetes's own module.
+// kubernetesSchemas writes a schema for each kind in the manifests, from the OpenAPI document
+// in the Kubernetes module.
 func kubernetesSchemas(t *testing.T) string {
 	t.Helper()
-	// Elsewhere than in our module, which does not depend on it.
+	// In a separate directory, because this module does not depend on it.
 	module := downloaded(t, kubernetes)
 	content, err := os.ReadFile(filepath.Join(module, "api/openapi-spec/swagger.json"))
 	if err != nil {
@@ -109,7 +123,7 @@ func kubernetesSchemas(t *testing.T) string {
 	for name, definition := range document.Definitions {
 		kinds, _ := definition["x-kubernetes-group-version-kind"].([]any)
 		if len(kinds) != 1 {
-			continue // a list, an option or another thing that no file holds
+			continue // lists, options and other kinds that no file contains
 		}
 		kind := kinds[0].(map[string]any)
 		group, _, _ := strings.Cut(kind["group"].(string), ".")
@@ -132,7 +146,7 @@ func kubernetesSchemas(t *testing.T) string {
 	return dir
 }
 
-// collect adds a definition and all that it refers to, made strict.
+// collect adds a definition and everything it refers to, made strict.
 func collect(all map[string]map[string]any, name string, used map[string]any) {
 	if _, known := used[name]; known {
 		return
@@ -162,8 +176,8 @@ func references(v any) []string {
 	return found
 }
 
-// strict refuses fields that are not named, and lets a number stand where Kubernetes
-// takes a number or a text.
+// strict rejects unknown fields, and allows a number where Kubernetes accepts a number or a
+// string.
 func strict(v any) any {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -188,7 +202,7 @@ func strict(v any) any {
 	return copied
 }
 
-// downloaded is where a module's files are.
+// downloaded returns the directory of a module.
 func downloaded(t *testing.T, module string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -223,14 +237,14 @@ func TestScriptsAreClean(t *testing.T) {
 	mustCommand(t, nil, "shellcheck", "backup/backup.sh", "backup/restore.sh")
 }
 
-// TestUnitsAreHardened has systemd itself read the units and judge them.
+// TestUnitsAreHardened checks the units with systemd-analyze.
 func TestUnitsAreHardened(t *testing.T) {
 	t.Parallel()
 	units, err := filepath.Glob("systemd/storeroom*")
 	if err != nil || len(units) < 4 {
 		t.Fatalf("units = %v, %v", units, err)
 	}
-	// verify wants the programs to be there: in a copy they are another one.
+	// verify requires existing programs, so the copies use another one.
 	dir := t.TempDir()
 	program := regexp.MustCompile(`(?m)^ExecStart=\S+`)
 	var copies []string
@@ -241,7 +255,8 @@ func TestUnitsAreHardened(t *testing.T) {
 		}
 		copies = append(copies, copied)
 	}
-	if printed, err := command(nil, "systemd-analyze", append([]string{"verify", "--man=no"}, copies...)...); err != nil || printed != "" {
+	if printed, err := command(nil, "systemd-analyze", append([]string{"verify", "--man=no"}, copies...)...); err != nil ||
+		printed != "" {
 		t.Errorf("systemd-analyze verify = %s, %v", printed, err)
 	}
 	for _, unit := range copies {
@@ -251,7 +266,7 @@ func TestUnitsAreHardened(t *testing.T) {
 		printed := mustCommand(t, nil, "systemd-analyze", "security", "--offline=true", "--no-pager", unit)
 		found := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`).FindStringSubmatch(printed)
 		if found == nil {
-			t.Fatalf("systemd-analyze security says nothing of %s: %s", unit, printed)
+			t.Fatalf("systemd-analyze security has no result for %s: %s", unit, printed)
 		}
 		if exposure, err := strconv.ParseFloat(found[1], 64); err != nil || exposure >= 2 {
 			t.Errorf("the exposure of %s is %s, %v; want less than 2", filepath.Base(unit), found[1], err)
@@ -259,7 +274,7 @@ func TestUnitsAreHardened(t *testing.T) {
 	}
 }
 
-// TestImageBuilds does what the Dockerfile does, with what .dockerignore lets through.
+// TestImageBuilds runs the build of the Dockerfile on the files that .dockerignore allows.
 func TestImageBuilds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -272,13 +287,18 @@ func TestImageBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	flags := regexp.MustCompile(`go build (.*) -ldflags "-X main.version=\$VERSION" -o \S+ (\S+)`).FindStringSubmatch(read(t, "Dockerfile"))
+	flags := regexp.MustCompile(`go build (.*) -ldflags "-X main.version=\$VERSION" -o \S+ (\S+)`).
+		FindStringSubmatch(read(t, "Dockerfile"))
 	if flags == nil {
 		t.Fatal("the Dockerfile has no go build")
 	}
 	program := filepath.Join(t.TempDir(), "storeroom")
 	args := append([]string{"-C", dir, "build"}, strings.Fields(flags[1])...)
-	mustCommand(t, []string{"CGO_ENABLED=0"}, "go", append(args, "-ldflags", "-X main.version=v1.2.3", "-o", program, flags[2])...)
+	mustCommand(
+		t,
+		[]string{"CGO_ENABLED=0"},
+		"go",
+		append(args, "-ldflags", "-X main.version=v1.2.3", "-o", program, flags[2])...)
 	if printed := mustCommand(t, nil, program, "version"); !strings.Contains(printed, "v1.2.3") {
 		t.Errorf("storeroom version = %q, want v1.2.3", printed)
 	}
@@ -288,11 +308,11 @@ func TestImageBuilds(t *testing.T) {
 	}
 	defer file.Close()
 	if libraries, err := file.ImportedLibraries(); err != nil || len(libraries) > 0 {
-		t.Errorf("the program needs %v, %v; an image from scratch has no libraries", libraries, err)
+		t.Errorf("the program needs the libraries %v, %v; the image has none", libraries, err)
 	}
 }
 
-// copySent copies a file, or a folder without what .dockerignore takes out again.
+// copySent copies a file, or a directory without the files that .dockerignore excludes.
 func copySent(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -315,22 +335,40 @@ func copySent(from, to string) error {
 	})
 }
 
-// TestGitleaksFindsKeys runs the scanner itself over a file with one key among others.
+// TestGitleaksFindsKeys runs gitleaks on a file with one key among other text.
 func TestGitleaksFindsKeys(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	key := keys.Generate().Reveal()
-	content := "STRIPE=sk_live_" + strings.Repeat("aB3", 20) + "\nnot = \"sk_live_" + strings.Repeat("z", 38) + "\"\ntoken: " + key + "\n"
+	content := "STRIPE=sk_live_" + strings.Repeat(
+		"aB3",
+		20,
+	) + "\nnot = \"sk_live_" + strings.Repeat(
+		"z",
+		38,
+	) + "\"\ntoken: " + key + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	report := filepath.Join(t.TempDir(), "report.json")
-	mustCommand(t, nil, "go", "run", gitleaks, "dir", "--no-banner", "--exit-code=0", "--config=secret-scanning/gitleaks.toml", "--report-path="+report, dir)
+	mustCommand(
+		t,
+		nil,
+		"go",
+		"run",
+		gitleaks,
+		"dir",
+		"--no-banner",
+		"--exit-code=0",
+		"--config=secret-scanning/gitleaks.toml",
+		"--report-path="+report,
+		dir,
+	)
 	var found []struct{ RuleID, Secret string }
 	if err := json.Unmarshal([]byte(read(t, report)), &found); err != nil {
 		t.Fatal(err)
 	}
 	if len(found) != 1 || found[0].RuleID != "storeroom-api-key" || found[0].Secret != key {
-		t.Errorf("gitleaks finds %d secrets, want the key alone: %v", len(found), found)
+		t.Errorf("gitleaks finds %d secrets, want only the key: %v", len(found), found)
 	}
 }

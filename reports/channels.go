@@ -10,7 +10,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// ChannelsQuery asks for the revenue by channel.
+// ChannelsQuery selects the sales of the report by channel.
 type ChannelsQuery struct {
 	Range
 	Explain bool
@@ -29,45 +29,45 @@ type ChannelSums struct {
 	Channel string
 	Label   string
 	Sums
-	PercentOfTotal Figure // of the revenue of all; together 100.00
+	PercentOfTotal Figure // of the revenue; the percentages of all channels add up to 100.00
 }
 
-// Channels computes the revenue by channel.
+// Channels computes the sales by channel.
 func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery) (Channels, error) {
-	asked := question{Range: q.Range, by: []set{byChannel}}
-	var groups []answer
-	var out outside
-	zone, err := s.fly(ctx, t, deadline, func(f flight) {
-		f.ask(asked, &groups)
+	query := groupQuery{Range: q.Range, groupBy: []column{byChannel}}
+	var rows []groupRow
+	var unfiltered unfilteredSums
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		b.queueGroups(query, &rows)
 		if q.Explain {
-			f.askOutside(q.Range, &out)
+			b.queueUnfiltered(q.Range, &unfiltered)
 		}
 	})
 	if err != nil {
-		return Channels{}, fmt.Errorf("sum up sales by channel: %w", err)
+		return Channels{}, fmt.Errorf("read sales by channel: %w", err)
 	}
 	channels := Channels{Zone: zone}
-	channels.Rows, channels.Total = channelRows(groups)
+	channels.Rows, channels.Total = channelRows(rows)
 	if q.Explain {
-		channels.Explain = channels.explain(out.leftOut(asked, channels.Total))
+		channels.Explain = channels.explain(unfiltered.leftOut(query, channels.Total))
 	}
 	return channels, nil
 }
 
 func (c Channels) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
-	e.figures("rows[].", map[string]string{"revenue": "revenue", "orders": "orders", "average_order_value": "avg_order_value"})
-	e.Formulas["rows[].percent_of_total"] = Formula{"100 * (gross - discounts) / (total.gross - total.discounts)", Percent, largestRemainder, overZero}
-	e.add("total", c.Total)
-	for i, row := range c.Rows {
-		e.add(fmt.Sprintf("rows[%d]", i), row.Sums)
+	e.addFormulas("rows[].", ChannelColumns)
+	e.Formulas["rows[].percent_of_total"] = Formula{
+		"100 * (gross - discounts) / (total.gross - total.discounts)", Percent, largestRemainder, overZero,
 	}
+	e.addGroup("total", c.Total)
+	addRows(e, "rows", c.Rows, func(c ChannelSums) Sums { return c.Sums })
 	return e
 }
 
-// channelRows are the channels among groups with an order or a refund, by revenue,
-// and their sum.
-func channelRows(groups []answer) (rows []ChannelSums, total Sums) {
+// channelRows returns the channels with an order or a refund, by revenue, and their
+// total.
+func channelRows(groups []groupRow) (rows []ChannelSums, total Sums) {
 	rows = []ChannelSums{}
 	for _, g := range groups {
 		if g.Channel == nil || g.Empty() {

@@ -9,19 +9,18 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// CustomQuery asks for metrics of groups. One that asks for orders of several
-// categories reads the facts; see Custom for what it leaves out otherwise.
+// CustomQuery selects the sales of a custom report.
 type CustomQuery struct {
 	Range
 	Metrics     []string
-	GroupBy     string // day, week, month, channel, category, seller, or "" for totals only
+	GroupBy     string // day, week, month, channel, category, seller, or "" for the total alone
 	Channels    []string
 	CategoryIDs []int64
 	Explain     bool
 }
 
-// GroupSums are the sales of a group. Exactly one of Key and ID is set, or none
-// for items without a category or seller.
+// GroupSums are the sales of a group. Either Key or ID is set, and neither for items
+// without a category or seller.
 type GroupSums struct {
 	Key   string // day, week (its Monday), month (YYYY-MM) or channel
 	ID    *int64 // category or seller
@@ -29,9 +28,8 @@ type GroupSums struct {
 	Sums
 }
 
-// Custom is the outcome of a CustomQuery. Where several categories are asked for,
-// Orders and RefundCount of groups other than categories are 0 unless a metric or
-// Explain needs them; those of sellers are where a single one is.
+// Custom is the result of a CustomQuery. If the query filters by category, Orders
+// and RefundCount can be 0 unless a metric or Explain needs them; see clearCounts.
 type Custom struct {
 	Zone    string
 	Rows    []GroupSums
@@ -39,63 +37,65 @@ type Custom struct {
 	Explain *Explain
 }
 
-// noLabel is what items without a category or seller are shown under.
+// noLabel is the label of items without a category or seller.
 const noLabel = "None"
 
 // Custom computes a custom report.
 func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Custom, error) {
-	total := question{Range: q.Range, channels: q.Channels, categories: distinct(q.CategoryIDs), additive: !q.countsOrders()}
-	rows := total
-	switch q.GroupBy {
-	case "":
-	case "day", "week", "month":
-		rows.by, rows.periods = []set{byPeriod}, q.periods(q.GroupBy)
-	case "channel":
-		rows.by = []set{byChannel}
-	case "category":
-		rows.by, rows.key = []set{byKey}, category
-	case "seller":
-		rows.by, rows.key = []set{byKey}, seller
-	}
-	var groups, totals []answer
-	var out outside
-	zone, err := s.fly(ctx, t, deadline, func(f flight) {
-		// An order is in one period and one channel, but perhaps in several
-		// categories: their sum is not the total.
-		if rows.key != total.key || rows.by == nil {
-			f.ask(total, &totals)
+	total, groups := q.queries()
+	var totalRows, groupRows []groupRow
+	var unfiltered unfilteredSums
+	// An order belongs to one period and one channel, but can belong to several
+	// categories and sellers. Their sums do not add up to the total.
+	addsUp := groups.groupBy != nil && groups.key == nil
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		if !addsUp {
+			b.queueGroups(total, &totalRows)
 		}
-		if rows.by != nil {
-			f.ask(rows, &groups)
+		if groups.groupBy != nil {
+			b.queueGroups(groups, &groupRows)
 		}
 		if q.Explain {
-			f.askOutside(q.Range, &out)
+			b.queueUnfiltered(q.Range, &unfiltered)
 		}
 	})
 	if err != nil {
-		return Custom{}, fmt.Errorf("sum up sales by %s: %w", cmp.Or(q.GroupBy, "nothing"), err)
+		return Custom{}, fmt.Errorf("read sales by %s: %w", cmp.Or(q.GroupBy, "nothing"), err)
 	}
-	custom := Custom{Zone: zone, Rows: q.rows(groups, rows.periods), Total: sum(totals)}
-	if totals == nil {
-		custom.Total = sum(groups)
+	custom := Custom{Zone: zone, Rows: q.rows(groupRows, groups.periods), Total: addUp(totalRows)}
+	if addsUp {
+		custom.Total = addUp(groupRows)
 	}
 	if total.additive && len(total.categories) > 0 {
-		custom.forgetOrders(q.GroupBy, len(total.categories))
+		custom.clearCounts(q.GroupBy, len(total.categories))
 	}
 	if q.Explain {
-		custom.Explain = custom.explain(q.Metrics, out.leftOut(total, custom.Total))
+		custom.Explain = custom.explain(q.Metrics, unfiltered.leftOut(total, custom.Total))
 	}
 	return custom, nil
 }
 
-// countsOrders says that the answer shows how many orders or refunds there were,
-// or what depends on it.
-func (q CustomQuery) countsOrders() bool {
-	return q.Explain || slices.Contains(q.Metrics, "orders") || slices.Contains(q.Metrics, "avg_order_value")
+// queries returns the queries for the total and for the groups. The latter has no
+// groupBy if only the total is needed.
+func (q CustomQuery) queries() (total, groups groupQuery) {
+	counts := q.Explain || slices.Contains(q.Metrics, orders.Name) || slices.Contains(q.Metrics, average.Name)
+	total = groupQuery{Range: q.Range, channels: q.Channels, categories: distinct(q.CategoryIDs), additive: !counts}
+	groups = total
+	switch q.GroupBy {
+	case "day", "week", "month":
+		groups.groupBy, groups.periods = []column{byPeriod}, q.periods(q.GroupBy)
+	case "channel":
+		groups.groupBy = []column{byChannel}
+	case "category":
+		groups.groupBy, groups.key = []column{byKey}, category
+	case "seller":
+		groups.groupBy, groups.key = []column{byKey}, seller
+	}
+	return total, groups
 }
 
-// rows are the groups in their order: time runs on, others go by the first metric.
-func (q CustomQuery) rows(groups []answer, periods []period) []GroupSums {
+// rows returns periods in order of time, and other groups by the first metric.
+func (q CustomQuery) rows(groups []groupRow, periods []period) []GroupSums {
 	rows := make([]GroupSums, len(periods))
 	for i, p := range periods {
 		rows[i].Key, rows[i].Label = p.key, p.key
@@ -118,12 +118,14 @@ func (q CustomQuery) rows(groups []answer, periods []period) []GroupSums {
 	}
 	first := MetricNamed(q.Metrics[0]).Of
 	slices.SortFunc(rows, func(a, b GroupSums) int {
-		return cmp.Or(cmp.Compare(first(b.Sums), first(a.Sums)), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Key, b.Key), compareIDs(a.ID, b.ID))
+		return cmp.Or(
+			cmp.Compare(first(b.Sums), first(a.Sums)), cmp.Compare(a.Label, b.Label),
+			cmp.Compare(a.Key, b.Key), compareIDs(a.ID, b.ID))
 	})
 	return rows
 }
 
-// compareIDs sorts no id after all ids.
+// compareIDs orders nil after all ids.
 func compareIDs(a, b *int64) int {
 	switch {
 	case a == nil && b == nil:
@@ -136,13 +138,14 @@ func compareIDs(a, b *int64) int {
 	return cmp.Compare(*a, *b)
 }
 
-// forgetOrders clears what would be no count: an order may have items of several
-// categories, and of several products of a seller in one.
-func (c *Custom) forgetOrders(by string, categories int) {
+// clearCounts sets Orders and RefundCount to 0 in groups whose rollups do not add up
+// to a number of orders: those of several categories, and of a seller with several
+// products in one order.
+func (c *Custom) clearCounts(groupBy string, categories int) {
 	if categories > 1 {
 		c.Total.Orders, c.Total.RefundCount = 0, 0
 	}
-	if by == "category" || categories == 1 && by != "seller" {
+	if groupBy == "category" || categories == 1 && groupBy != "seller" {
 		return
 	}
 	for i := range c.Rows {
@@ -152,27 +155,11 @@ func (c *Custom) forgetOrders(by string, categories int) {
 
 func (c Custom) explain(metrics []string, leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
-	for _, path := range []string{"rows[].", "totals."} {
-		for _, name := range metrics {
-			m := MetricNamed(name)
-			e.Formulas[path+name] = m.formula()
-			if m.OfCost() {
-				e.Formulas[path+"units_without_cost"] = unitsWithoutCost
-			}
-		}
-	}
-	e.add("totals", c.Total)
-	for i, row := range c.Rows {
-		e.add(fmt.Sprintf("rows[%d]", i), row.Sums)
-	}
+	e.addFormulas("rows[].", CustomColumns(metrics))
+	e.addFormulas("totals.", CustomColumns(metrics))
+	e.addGroup("totals", c.Total)
+	addRows(e, "rows", c.Rows, func(g GroupSums) Sums { return g.Sums })
 	return e
-}
-
-func sum(groups []answer) (total Sums) {
-	for _, g := range groups {
-		total.Add(g.Sums)
-	}
-	return total
 }
 
 func distinct(ids []int64) []int64 {

@@ -10,172 +10,237 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// CustomersQuery asks for customer analytics.
+// CustomersQuery selects the sales of the report by customer.
 type CustomersQuery struct {
 	Range
-	Channel   string // "" is all
-	By        string // revenue (default), orders or last_order; ties by customer id
+	Channel   string // "" for all
+	By        string // revenue (default), orders or last_order; then by customer id
 	Ascending bool
 	Page      int
 	PerPage   int
 	Explain   bool
 }
 
-// CustomerSums are the sales to a person in the range.
+// CustomerSums are the sales to a customer in the range.
 type CustomerSums struct {
 	CustomerID   string // the sender's
 	Name         *string
 	Email        *string
-	FirstOrderAt time.Time // ever, in any channel
+	FirstOrderAt time.Time // of all orders, in any channel
 	LastOrderAt  time.Time // in the range
 	Sums
 }
 
-// Customers is one page of the people with an order in the range.
+// Customers is one page of the customers with an order in the range.
 type Customers struct {
 	Zone      string
-	Total     Sums  // of all people; guests are in Guests
+	Total     Sums  // of all customers, without guests
 	Guests    Sums  // orders without a customer
 	Customers int64 // with an order in the range: the rows of all pages
-	New       int64 // of these, whose first order ever is in the range
+	New       int64 // those whose first order is in the range
 	Rows      []CustomerSums
 	Explain   *Explain
 }
 
-// Customers computes customer analytics.
+// customerRow is a row of customersPageSQL. A row with a part has the count and the
+// sums of that part of the customers; the rows after these are the page.
+type customerRow struct {
+	Part  *string
+	Count int64
+	CustomerSums
+}
+
+// Customers computes the sales by customer.
 func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuery) (Customers, error) {
-	var customers Customers
-	var without Sums
-	var out outside
-	zone, err := s.fly(ctx, t, deadline, func(f flight) {
-		a := args{f.tenant}
-		sql := f.customerGroups(q, &a) + customersPage(q, &a, tenancy.StartOfDay(q.From, f.zone))
-		f.Queue(sql, a...).Query(func(rows pgx.Rows) error {
-			customers.Rows = []CustomerSums{}
-			return eachCustomer(rows, func(c CustomerSums, part *string, count int64) error {
-				switch {
-				case part == nil:
-					customers.Rows = append(customers.Rows, c)
-				case *part == "people":
-					customers.Customers, customers.Total = count, c.Sums
-				case *part == "new":
-					customers.New = count
-				case *part == "guest":
-					customers.Guests = c.Sums
-				case *part == "no_order":
-					without = c.Sums
-				}
-				return nil
-			})
-		})
+	var rows []customerRow
+	var unfiltered unfilteredSums
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		args := arguments{b.tenant}
+		fragments := b.customerFragments(q, &args)
+		fragments["start"] = args.add(tenancy.StartOfDay(q.From, b.zone))
+		fragments["limit"], fragments["offset"] = args.add(q.PerPage), args.add(offset(q.Page, q.PerPage))
+		tenancy.QueueRows(b.Batch, &rows, fill(customerSumsSQL+customersPageSQL, fragments), args...)
 		if q.Explain {
-			f.askOutside(q.Range, &out)
+			b.queueUnfiltered(q.Range, &unfiltered)
 		}
 	})
 	if err != nil {
-		return Customers{}, fmt.Errorf("sum up sales by customer: %w", err)
+		return Customers{}, fmt.Errorf("read sales by customer: %w", err)
 	}
-	customers.Zone = zone
+	customers := Customers{Zone: zone, Rows: []CustomerSums{}}
+	var withoutOrder Sums
+	for _, row := range rows {
+		switch part := row.Part; {
+		case part == nil:
+			customers.Rows = append(customers.Rows, row.inUTC())
+		case *part == "customer":
+			customers.Customers, customers.Total = row.Count, row.Sums
+		case *part == "new":
+			customers.New = row.Count
+		case *part == "guest":
+			customers.Guests = row.Sums
+		case *part == "no_order":
+			withoutOrder = row.Sums
+		}
+	}
 	if q.Explain {
-		leftOut := out.leftOut(question{channels: one(q.Channel)}, customers.Total)
-		customers.Explain = customers.explain(append(leftOut, LeftOut{"guest", customers.Guests}, LeftOut{"no_order", without}))
+		leftOut := unfiltered.leftOut(groupQuery{channels: channelFilter(q.Channel)}, customers.Total)
+		leftOut = append(leftOut, LeftOut{"guest", customers.Guests}, LeftOut{"no_order", withoutOrder})
+		customers.Explain = customers.explain(leftOut)
 	}
 	return customers, nil
 }
 
-// WalkCustomers calls f with every person of the report in its order, as they come
-// out of the database.
-func (s *Store) WalkCustomers(ctx context.Context, t tenancy.Tenant, q CustomersQuery, f func(CustomerSums) error) error {
-	_, err := s.fly(ctx, t, walkDeadline, func(flight flight) {
-		a := args{flight.tenant}
-		sql := flight.customerGroups(q, &a) + `
-			select null as part, 0::bigint as count, ` + customerColumns + ` from ` + people + ` g ` + firstOrder + ` order by ` + q.order()
-		flight.Queue(sql, a...).Query(func(rows pgx.Rows) error {
-			return eachCustomer(rows, func(c CustomerSums, _ *string, _ int64) error { return f(c) })
+// WalkCustomers calls f with each customer of the report, in its order, while the
+// rows arrive.
+func (s *Store) WalkCustomers(
+	ctx context.Context, t tenancy.Tenant, q CustomersQuery, f func(CustomerSums) error,
+) error {
+	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
+		args := arguments{b.tenant}
+		sql := fill(customerSumsSQL+allCustomersSQL, b.customerFragments(q, &args))
+		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+			var c CustomerSums
+			fields := append([]any{&c.CustomerID, &c.Name, &c.Email, &c.FirstOrderAt, &c.LastOrderAt}, c.Destinations()...)
+			_, err := pgx.ForEachRow(rows, fields, func() error { return f(c.inUTC()) })
+			return err
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("walk sales by customer: %w", err)
+		return fmt.Errorf("read sales by customer: %w", err)
 	}
 	return nil
 }
 
-// customerGroups begins a query: g has the sums of each person, and of guests
-// under the key 0. Who has no order in the range has refunds of earlier ones.
-func (f flight) customerGroups(q CustomersQuery, a *args) string {
-	return `
-		with g as materialized (
-		     select key, max(at) as last_order_at, ` + sums.Totals + `
-		       from (` + f.relation(question{Range: q.Range, key: customer, channels: one(q.Channel)}, a) + `) s
-		      group by key)`
+func (c CustomerSums) inUTC() CustomerSums {
+	c.FirstOrderAt, c.LastOrderAt = c.FirstOrderAt.UTC(), c.LastOrderAt.UTC()
+	return c
 }
 
-// customersPage reads the sums of each part of the customers, and then the people
-// of a page. New is who has no order from before the range.
-func customersPage(q CustomersQuery, a *args, begin time.Time) string {
-	return `
-		select * from (
-		       select case when key = 0 then 'guest' when orders = 0 then 'no_order' else 'people' end as part, count(*) as count,
-		              '' as number, null as name, null as email, 'epoch'::timestamptz as first_order_at, 'epoch'::timestamptz as last_order_at, ` + sums.Totals + `
-		         from g group by 1
+// customerSumsSQL has the sums of each customer, and of guests under the key 0.
+// Customers without an order in the range have refunds of earlier orders.
+const customerSumsSQL = `
+		with sales as (
+		     {sales}
+		), customer_sums as materialized (
+		     select key, max(at) as last_order_at,
+		            {totals}
+		       from sales
+		      group by key
+		)`
+
+const customersPageSQL = `
+		select part, count, number as customer_id, name, email, first_order_at, last_order_at,
+		       {sums}
+		  from (
+		       select case when key = 0 then 'guest' when orders = 0 then 'no_order' else 'customer' end as part,
+		              count(*) as count, '' as number, null as name, null as email,
+		              'epoch'::timestamptz as first_order_at, 'epoch'::timestamptz as last_order_at,
+		              {totals}
+		         from customer_sums
+		        group by 1
 		        union all
-		       select 'new', count(*), '', null, null, 'epoch', 'epoch', ` + sums.Totals + `
-		         from g
-		        where key <> 0 and orders > 0 and not exists (
-		              select from orders o
-		               where o.tenant_id = $1 and o.customer_id = g.key and o.placed_at < ` + a.add(begin) + `
-		                 and not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id))
+		       select 'new', count(*), '', null, null, 'epoch', 'epoch',
+		              {totals}
+		         from customer_sums g
+		        where key <> 0
+		          and orders > 0
+		          and not exists (
+		              select
+		                from orders o
+		               where o.tenant_id = $1
+		                 and o.customer_id = g.key
+		                 and o.placed_at < {start}
+		                 and not exists (
+		                     select
+		                       from cancellations c
+		                      where c.tenant_id = $1 and c.order_id = o.id))
 		        union all
-		       select null, 0, ` + customerColumns + `
-		         from (select * from ` + people + ` g order by ` + q.order() + ` limit ` + a.add(q.PerPage) + ` offset ` + a.add(offset(q.Page, q.PerPage)) + `) g ` + firstOrder + `
+		       select null, 0, g.number, g.name, g.email, first.placed_at, g.last_order_at,
+		              {sums}
+		         from (
+		              select *
+		                from {customers} g
+		               order by {order}
+		               limit {limit}
+		              offset {offset}
+		              ) g
+		        cross join lateral (
+		              {first_order}
+		              ) first
 		       ) page
-		 order by part, ` + q.order()
-}
+		 order by part, {order}`
 
-var (
-	customerColumns = `g.number, g.name, g.email, first.placed_at as first_order_at, g.last_order_at, ` + sums.List
-	people          = `
-		(select c.number, c.name, c.email, g.* from g join customers c on c.tenant_id = $1 and c.id = g.key where g.orders > 0)`
-	firstOrder = `
+const allCustomersSQL = `
+		select g.number, g.name, g.email, first.placed_at, g.last_order_at,
+		       {sums}
+		  from {customers} g
 		 cross join lateral (
-		       select o.placed_at from orders o
-		        where o.tenant_id = $1 and o.customer_id = g.key
-		          and not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id)
-		        order by o.placed_at limit 1
-		       ) first`
+		       {first_order}
+		       ) first
+		 order by {order}`
+
+const (
+	customersSQL = `
+		(
+		select c.number, c.name, c.email, g.*
+		  from customer_sums g
+		  join customers c
+		    on c.tenant_id = $1 and c.id = g.key
+		 where g.orders > 0
+		)`
+	firstOrderSQL = `
+		select o.placed_at
+		  from orders o
+		 where o.tenant_id = $1
+		   and o.customer_id = g.key
+		   and not exists (
+		       select
+		         from cancellations c
+		        where c.tenant_id = $1 and c.order_id = o.id)
+		 order by o.placed_at
+		 limit 1`
 )
 
-func (q CustomersQuery) order() string {
+func (b batch) customerFragments(q CustomersQuery, args *arguments) map[string]string {
 	by := map[string]string{"orders": "orders", "last_order": "last_order_at"}[q.By]
-	return cmp.Or(by, "revenue") + direction(q.Ascending) + `, number`
+	return map[string]string{
+		"sales":  b.sales(groupQuery{Range: q.Range, key: customer, channels: channelFilter(q.Channel)}, args),
+		"totals": totals, "sums": sums.List, "customers": customersSQL, "first_order": firstOrderSQL,
+		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", number",
+	}
 }
 
-func eachCustomer(rows pgx.Rows, f func(c CustomerSums, part *string, count int64) error) error {
-	var part *string
-	var count int64
-	var c CustomerSums
-	_, err := pgx.ForEachRow(rows, append([]any{&part, &count, &c.CustomerID, &c.Name, &c.Email, &c.FirstOrderAt, &c.LastOrderAt}, c.Destinations()...), func() error {
-		c.FirstOrderAt, c.LastOrderAt = c.FirstOrderAt.UTC(), c.LastOrderAt.UTC()
-		return f(c, part, count)
-	})
-	return err
+// RepeatRatePercent returns the percentage of customers with an earlier order.
+func (c Customers) RepeatRatePercent() Figure {
+	return ratio(c.Customers-c.New, c.Customers, 100_00)
+}
+
+// AverageRevenue returns the revenue per customer.
+func (c Customers) AverageRevenue() money.Cents {
+	return money.Cents(ratio(int64(c.Total.Revenue), c.Customers, 1))
 }
 
 func (c Customers) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
-	e.Formulas["summary.total_customers"] = Formula{Formula: "total_customers", Unit: Number}
-	e.Formulas["summary.new_customers"] = Formula{Formula: "new_customers", Unit: Number}
-	e.Formulas["summary.returning_customers"] = Formula{Formula: "total_customers - new_customers", Unit: Number}
-	e.Formulas["summary.repeat_rate_percent"] = Formula{"100 * (total_customers - new_customers) / total_customers", Percent, halfAwayFromZero, overZero}
-	e.Formulas["summary.average_revenue_per_customer"] = Formula{"(gross - discounts) / total_customers", Money, halfAwayFromZero, overZero}
-	e.Formulas["summary.guest_orders"] = Formula{Formula: "guests.orders", Unit: Number}
-	e.add("summary", c.Total)
-	e.add("guests", c.Guests)
-	e.figures("rows[].", map[string]string{"orders": "orders", "revenue": "revenue", "average_order_value": "avg_order_value", "refunds": "refunds"})
-	for i, row := range c.Rows {
-		e.add(fmt.Sprintf("rows[%d]", i), row.Sums)
+	for name, f := range map[string]Formula{
+		"total_customers":     {Formula: "total_customers", Unit: Number},
+		"new_customers":       {Formula: "new_customers", Unit: Number},
+		"returning_customers": {Formula: "total_customers - new_customers", Unit: Number},
+		"guest_orders":        {Formula: "guests.orders", Unit: Number},
+		"repeat_rate_percent": {
+			"100 * (total_customers - new_customers) / total_customers", Percent, halfAwayFromZero, overZero,
+		},
+		"average_revenue_per_customer": {"(gross - discounts) / total_customers", Money, halfAwayFromZero, overZero},
+	} {
+		e.Formulas["summary."+name] = f
 	}
+	e.addGroup("summary", c.Total)
+	e.addGroup("guests", c.Guests)
+	e.addFormulas("rows[].", CustomerColumns)
+	addRows(e, "rows", c.Rows, func(c CustomerSums) Sums { return c.Sums })
 	return e
 }

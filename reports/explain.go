@@ -1,28 +1,30 @@
 package reports
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 )
 
-// Explain says what the figures of a report are made of, so that anybody can
+// Explain shows how the figures of a report are computed, so that readers can
 // compute them again.
 type Explain struct {
-	// Formulas holds arithmetic by the place of the figures in the answer, such as
-	// "summary.total_revenue" or "by_channel[].revenue". A bare name is a sum of the
-	// group that the figure stands in, "total.orders" one of another group.
+	// Formulas has a formula for each figure, by its path in the report, such as
+	// "summary.total_revenue" or "by_channel[].revenue". In a formula, "orders" is a
+	// sum of the figure's own group, "total.orders" of the group with the path total.
 	Formulas map[string]Formula
 	Groups   []Group
 	LeftOut  []LeftOut
 }
 
-// Formula is how a figure is computed and rounded.
+// Formula is the computation of a figure.
 type Formula struct {
 	Formula string
 	Unit    Unit
-	// Rounding is "half_away_from_zero", or "largest_remainder" where the figures of
-	// all rows add up to 100; both to two digits. Empty where nothing is rounded.
+	// Rounding is "half_away_from_zero", or "largest_remainder" if the figures of all
+	// rows add up to 100; both keep two fraction digits. It is empty without rounding.
 	Rounding string
-	// OverZero is what stands where the formula divides by zero: "0.00", or "null".
+	// OverZero is the figure if the formula divides by zero: "0.00" or "null".
 	OverZero string
 }
 
@@ -32,30 +34,18 @@ const (
 	overZero         = "0.00"
 )
 
-var unitsWithoutCost = Formula{Formula: "units_without_cost", Unit: Number}
-
-// change is the formula of a change to what now is. From zero to zero there is
-// none, from zero to something it has no figure.
-func change(formula string, now int64) Formula {
-	f := Formula{formula, Percent, halfAwayFromZero, overZero}
-	if now != 0 {
-		f.OverZero = "null"
-	}
-	return f
-}
-
-// Group is the sums of one part of the answer, such as "summary", "by_channel[0]"
-// or "daily_breakdown[3]".
+// Group is the sums of one part of the report. Its path is, for example, "summary",
+// "by_channel[0]" or "daily_breakdown[3]".
 type Group struct {
 	Path string
 	Sums
 }
 
-// LeftOut is what lies in the range and was not counted, and why. The reasons are
-// tried in this order: "cancelled", "other_channel", "other_category", "guest" and
-// "no_order" (refunds to people without an order in the range). Together with
-// what was counted they are everything in the range; an order with some items of
-// other categories is counted, and these items are left out.
+// LeftOut is the sums of sales in the range that the report does not count. The
+// first reason that applies is given: "cancelled", "other_channel",
+// "other_category", "guest" or "no_order" (refunds of customers without an order in
+// the range). An order with items of other categories is counted; those items are
+// left out.
 type LeftOut struct {
 	Reason string
 	Sums
@@ -65,40 +55,61 @@ func newExplain(leftOut []LeftOut) *Explain {
 	return &Explain{Formulas: map[string]Formula{}, LeftOut: leftOut}
 }
 
-// figures adds the formulas of metrics by the names that the report gives them.
-func (e *Explain) figures(path string, metrics map[string]string) {
-	for name, metric := range metrics {
-		e.Formulas[path+name] = MetricNamed(metric).formula()
+// addFormulas adds the formulas of columns.
+func (e *Explain) addFormulas(path string, columns []Column) {
+	for _, c := range columns {
+		f := Formula{Formula: c.Metric.Formula, Unit: c.Metric.Unit}
+		if strings.Contains(f.Formula, "/") {
+			f.Rounding, f.OverZero = halfAwayFromZero, overZero
+		}
+		e.Formulas[path+c.Name] = f
 	}
 }
 
-func (e *Explain) add(path string, s Sums) { e.Groups = append(e.Groups, Group{path, s}) }
-
-// outside is what lies in the range of a report, whatever its filters.
-type outside struct{ cancelled, channels []answer }
-
-func (f flight) askOutside(r Range, o *outside) {
-	f.ask(question{Range: r, cancelled: true}, &o.cancelled)
-	f.ask(question{Range: r, by: []set{byChannel}}, &o.channels)
+// addChange adds the formula of a change to now; see Change.
+func (e *Explain) addChange(path, formula string, now int64) {
+	f := Formula{formula, Percent, halfAwayFromZero, overZero}
+	if now != 0 {
+		f.OverZero = "null"
+	}
+	e.Formulas[path] = f
 }
 
-// leftOut tells what is not in total because of cancellations and q's filters.
-func (o outside) leftOut(q question, total Sums) []LeftOut {
-	all := []LeftOut{{"cancelled", o.cancelled[0].Sums}}
-	var in, out Sums
-	for _, g := range o.channels {
+func (e *Explain) addGroup(path string, s Sums) { e.Groups = append(e.Groups, Group{path, s}) }
+
+// addRows adds the sums of each row.
+func addRows[R any](e *Explain, path string, rows []R, sums func(R) Sums) {
+	for i, row := range rows {
+		e.addGroup(fmt.Sprintf("%s[%d]", path, i), sums(row))
+	}
+}
+
+// unfilteredSums are the sums of all sales in a range, which LeftOut is computed from.
+type unfilteredSums struct{ cancelled, byChannel []groupRow }
+
+func (b batch) queueUnfiltered(r Range, u *unfilteredSums) {
+	b.queueGroups(groupQuery{Range: r, cancelled: true}, &u.cancelled)
+	b.queueGroups(groupQuery{Range: r, groupBy: []column{byChannel}}, &u.byChannel)
+}
+
+// leftOut returns the sums that a query with this total leaves out: cancelled
+// orders, and sales outside its filters.
+func (u unfilteredSums) leftOut(q groupQuery, total Sums) []LeftOut {
+	all := []LeftOut{{"cancelled", u.cancelled[0].Sums}}
+	var inChannels, inOthers Sums
+	for _, g := range u.byChannel {
 		if len(q.channels) == 0 || slices.Contains(q.channels, *g.Channel) {
-			in.Add(g.Sums)
+			inChannels.Add(g.Sums)
 		} else {
-			out.Add(g.Sums)
+			inOthers.Add(g.Sums)
 		}
 	}
 	if len(q.channels) > 0 {
-		all = append(all, LeftOut{"other_channel", out})
+		all = append(all, LeftOut{"other_channel", inOthers})
 	}
 	if len(q.categories) > 0 {
-		in.Sub(total)
-		all = append(all, LeftOut{"other_category", in})
+		inChannels.Sub(total)
+		all = append(all, LeftOut{"other_category", inChannels})
 	}
 	return all
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// ProductsQuery asks for the performance of products.
+// ProductsQuery selects the sales of the report by product.
 type ProductsQuery struct {
 	Range
-	CategoryID *int64 // as the product was sold
-	By         string // revenue (default), units or margin; ties by revenue descending, then product id, then SKU
+	CategoryID *int64 // that the product had when it was sold
+	By         string // revenue (default), units or margin; then by revenue descending, product id and SKU
 	Ascending  bool
 	Page       int
 	PerPage    int
 	Explain    bool
 }
 
-// ProductSums are the sales of a product. ProductID is nil where the catalog never
-// knew it: then the SKU is what it is told by.
+// ProductSums are the sales of a product. ProductID is nil if the SKU was never in
+// the catalog; such products are distinguished by their SKU.
 type ProductSums struct {
 	ProductID *int64
 	SKU       string
@@ -39,56 +39,59 @@ type Products struct {
 	Explain *Explain
 }
 
-// Products computes the performance of products.
+// productRow is a row of productsPageSQL. The first row has the count alone.
+type productRow struct {
+	Count *int64
+	ProductSums
+}
+
+// Products computes the sales by product.
 func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery) (Products, error) {
-	asked := question{Range: q.Range, key: product, categories: q.categories()}
-	total := question{Range: q.Range, categories: q.categories()}
-	var products Products
-	var totals []answer
-	var out outside
-	zone, err := s.fly(ctx, t, deadline, func(f flight) {
-		a := args{f.tenant}
-		sql := f.productGroups(asked, &a) + productsPage(q, &a)
-		f.Queue(sql, a...).Query(func(rows pgx.Rows) error {
-			products.Rows = []ProductSums{}
-			return eachProduct(rows, func(p ProductSums, count *int64) error {
-				if count != nil {
-					products.Count = *count
-				} else {
-					products.Rows = append(products.Rows, p)
-				}
-				return nil
-			})
-		})
+	total := groupQuery{Range: q.Range, categories: q.categories()}
+	var rows []productRow
+	var totalRows []groupRow
+	var unfiltered unfilteredSums
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		args := arguments{b.tenant}
+		fragments := b.productFragments(q, &args)
+		fragments["limit"], fragments["offset"] = args.add(q.PerPage), args.add(offset(q.Page, q.PerPage))
+		tenancy.QueueRows(b.Batch, &rows, fill(productSumsSQL+productsPageSQL, fragments), args...)
 		if q.Explain {
-			f.ask(total, &totals)
-			f.askOutside(q.Range, &out)
+			b.queueGroups(total, &totalRows)
+			b.queueUnfiltered(q.Range, &unfiltered)
 		}
 	})
 	if err != nil {
-		return Products{}, fmt.Errorf("sum up sales by product: %w", err)
+		return Products{}, fmt.Errorf("read sales by product: %w", err)
 	}
-	products.Zone = zone
+	products := Products{Zone: zone, Count: *rows[0].Count, Rows: []ProductSums{}}
+	for _, row := range rows[1:] {
+		products.Rows = append(products.Rows, row.ProductSums)
+	}
 	if q.Explain {
-		products.Explain = products.explain(out.leftOut(total, totals[0].Sums))
+		products.Explain = products.explain(unfiltered.leftOut(total, totalRows[0].Sums))
 	}
 	return products, nil
 }
 
-// WalkProducts calls f with every product of the report in its order, as they come
-// out of the database.
-func (s *Store) WalkProducts(ctx context.Context, t tenancy.Tenant, q ProductsQuery, f func(ProductSums) error) error {
-	_, err := s.fly(ctx, t, walkDeadline, func(flight flight) {
-		a := args{flight.tenant}
-		sql := flight.productGroups(question{Range: q.Range, key: product, categories: q.categories()}, &a) + `
-			select null::bigint as count, ` + productColumns + ` from g ` + latestProducts + ` order by ` + q.order()
-		flight.Queue(`select set_config('work_mem', '128MB', true)`) // sorted in memory, or twice as long
-		flight.Queue(sql, a...).Query(func(rows pgx.Rows) error {
-			return eachProduct(rows, func(p ProductSums, _ *int64) error { return f(p) })
+// WalkProducts calls f with each product of the report, in its order, while the
+// rows arrive.
+func (s *Store) WalkProducts(
+	ctx context.Context, t tenancy.Tenant, q ProductsQuery, f func(ProductSums) error,
+) error {
+	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
+		args := arguments{b.tenant}
+		b.Queue(`select set_config('work_mem', '128MB', true)`) // the sort takes twice as long on disk
+		sql := fill(productSumsSQL+allProductsSQL, b.productFragments(q, &args))
+		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+			var p ProductSums
+			fields := append([]any{&p.ProductID, &p.SKU, &p.Name}, p.Destinations()...)
+			_, err := pgx.ForEachRow(rows, fields, func() error { return f(p) })
+			return err
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("walk sales by product: %w", err)
+		return fmt.Errorf("read sales by product: %w", err)
 	}
 	return nil
 }
@@ -100,53 +103,80 @@ func (q ProductsQuery) categories() []int64 {
 	return []int64{*q.CategoryID}
 }
 
-// productGroups begins a query: g has the sums of each product. A product may have
-// been sold under several names; stranger is the SKU of one that the catalog never
-// knew.
-func (f flight) productGroups(asked question, a *args) string {
-	return `
-		with g as materialized (
-		     select p.product_id, case when p.product_id is null then p.sku end as stranger, ` + sums.Totals + `
-		       from (` + f.relation(asked, a) + `) s
-		       join sold_products p on p.tenant_id = $1 and p.id = s.key
+// productSumsSQL has the sums of each product. A product can have several rows in
+// sold_products, one for each of its names.
+const productSumsSQL = `
+		with sales as (
+		     {sales}
+		), product_sums as materialized (
+		     select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+		            {totals}
+		       from sales s
+		       join sold_products p
+		         on p.tenant_id = $1 and p.id = s.key
 		      group by 1, 2
-		     having sum(s.items) > 0)`
-}
+		     having sum(s.items) > 0
+		)`
 
-// productsPage reads how many products there are, and then those of a page.
-func productsPage(q ProductsQuery, a *args) string {
-	return `
-		select * from (
-		       select count(*) as count, null::bigint as product_id, null as stranger, '' as sku, '' as name, ` + sums.Totals + ` from g
+const productsPageSQL = `
+		select count, product_id, sku, name,
+		       {sums}
+		  from (
+		       select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
+		              {totals}
+		         from product_sums
 		        union all
-		       select null, ` + productColumns + `
-		         from (select * from g order by ` + q.order() + ` limit ` + a.add(q.PerPage) + ` offset ` + a.add(offset(q.Page, q.PerPage)) + `) g ` + latestProduct + `
+		       select null, p.product_id, p.unknown_sku,
+		              coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
+		              {sums}
+		         from (
+		              select *
+		                from product_sums
+		               order by {order}
+		               limit {limit}
+		              offset {offset}
+		              ) p
+		         left join lateral (
+		              select s.sku, s.name
+		                from sold_products s
+		               where s.tenant_id = $1 and s.product_id = p.product_id
+		               order by s.id desc
+		               limit 1
+		              ) latest
+		           on true
 		       ) page
-		 order by count, ` + q.order()
-}
+		 order by count, {order}`
 
-var (
-	productColumns = `g.product_id, g.stranger, coalesce(g.stranger, latest.sku) as sku, coalesce(g.stranger, latest.name) as name, ` + sums.List
-	// latestProduct is what a product looked like when it was last sold.
-	latestProduct = `
-		  left join lateral (
-		       select p.sku, p.name from sold_products p where p.tenant_id = $1 and p.product_id = g.product_id order by p.id desc limit 1
-		       ) latest on true`
-	// latestProducts is the same for very many: in one walk instead of many looks.
-	latestProducts = `
+// allProductsSQL reads the latest names of all products in one scan. For a page, one
+// lookup for each product is faster.
+const allProductsSQL = `
+		select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
+		       {sums}
+		  from product_sums p
 		  left join (
-		       select distinct on (p.product_id) p.product_id, p.sku, p.name
-		         from sold_products p where p.tenant_id = $1 and p.product_id is not null order by p.product_id desc, p.id desc
-		       ) latest using (product_id)`
-	// marginPercent is Sums.MarginPercent, rounded the same way.
-	marginPercent = `case when revenue = 0 then 0
-		else sign(revenue - cost) * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric) end`
-)
+		       select distinct on (s.product_id) s.product_id, s.sku, s.name
+		         from sold_products s
+		        where s.tenant_id = $1 and s.product_id is not null
+		        order by s.product_id desc, s.id desc
+		       ) latest
+		 using (product_id)
+		 order by {order}`
 
-// order sorts the products; the count, which only the first row has, goes before.
-func (q ProductsQuery) order() string {
-	by := map[string]string{"units": "units", "margin": marginPercent}[q.By]
-	return cmp.Or(by, "revenue") + direction(q.Ascending) + `, revenue desc, product_id, stranger`
+// marginSQL is MarginPercent with the same rounding.
+const marginSQL = `
+		case
+		    when revenue = 0 then 0
+		    else sign(revenue - cost)
+		       * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric)
+		end`
+
+func (b batch) productFragments(q ProductsQuery, args *arguments) map[string]string {
+	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
+	return map[string]string{
+		"sales":  b.sales(groupQuery{Range: q.Range, key: product, categories: q.categories()}, args),
+		"totals": totals, "sums": sums.List,
+		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", revenue desc, product_id, unknown_sku",
+	}
 }
 
 func direction(ascending bool) string {
@@ -158,23 +188,9 @@ func direction(ascending bool) string {
 
 func offset(page, perPage int) int64 { return int64(page-1) * int64(perPage) }
 
-func eachProduct(rows pgx.Rows, f func(p ProductSums, count *int64) error) error {
-	var count *int64
-	var stranger *string
-	var p ProductSums
-	_, err := pgx.ForEachRow(rows, append([]any{&count, &p.ProductID, &stranger, &p.SKU, &p.Name}, p.Destinations()...), func() error { return f(p, count) })
-	return err
-}
-
 func (p Products) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
-	e.figures("rows[].", map[string]string{
-		"units_sold": "units_sold", "revenue": "revenue", "gross_profit": "gross_profit", "margin_percent": "margin_percent",
-	})
-	e.Formulas["rows[].cost_total"] = Formula{Formula: "cost", Unit: Money}
-	e.Formulas["rows[].units_without_cost"] = unitsWithoutCost
-	for i, row := range p.Rows {
-		e.add(fmt.Sprintf("rows[%d]", i), row.Sums)
-	}
+	e.addFormulas("rows[].", ProductColumns)
+	addRows(e, "rows", p.Rows, func(p ProductSums) Sums { return p.Sums })
 	return e
 }

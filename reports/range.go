@@ -2,28 +2,29 @@ package reports
 
 import "time"
 
-// Range is days in the tenant's time zone, both included, each midnight in UTC.
+// Range is a range of days in the tenant's time zone. It includes both days; each
+// is given as midnight UTC.
 type Range struct{ From, To time.Time }
 
-// Days is how many days a range has.
+// Days returns the number of days.
 func (r Range) Days() int { return int(r.To.Sub(r.From).Hours()/24) + 1 }
 
-// Previous is the same number of days ending the day before r.
+// Previous returns the same number of days, ending on the day before r.
 func (r Range) Previous() Range {
 	n := r.Days()
 	return Range{r.From.AddDate(0, 0, -n), r.From.AddDate(0, 0, -1)}
 }
 
-// after is the day after the range.
-func (r Range) after() time.Time { return r.To.AddDate(0, 0, 1) }
+// dayAfter returns the day after the range.
+func (r Range) dayAfter() time.Time { return r.To.AddDate(0, 0, 1) }
 
-// period is a day, week or month, or the part of one that lies in a range.
+// period is a day, a week or a month, or the part of it that is in a range.
 type period struct {
-	key   string // the day, the week's Monday or YYYY-MM
-	begin time.Time
+	key      string // the day, the Monday of the week, or YYYY-MM
+	firstDay time.Time
 }
 
-// periods cuts a range by day, week or month, without gaps.
+// periods splits the range by day, week or month, without gaps.
 func (r Range) periods(by string) []period {
 	var all []period
 	for day := r.From; !day.After(r.To); {
@@ -46,14 +47,14 @@ func firstOfMonth(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// wholeMonths are the months that lie in the range, and edges the days before and
-// after them. Where there is no whole month, edges is the range.
+// wholeMonths returns the whole months in the range, and the days before and after
+// them as edges. Without a whole month, edges is the range itself.
 func (r Range) wholeMonths() (months *Range, edges []Range) {
 	first := firstOfMonth(r.From)
 	if first.Before(r.From) {
 		first = first.AddDate(0, 1, 0)
 	}
-	last := firstOfMonth(r.after()).AddDate(0, 0, -1)
+	last := firstOfMonth(r.dayAfter()).AddDate(0, 0, -1)
 	if last.Before(first) {
 		return nil, []Range{r}
 	}

@@ -1,9 +1,27 @@
-// Package reports computes what the reporting API and its files show.
+// Package reports computes the reports of the API and of the exported files.
 //
-// Every metric is defined once, in metrics.go, over Sums; every report is a set
-// of Sums for groups of sales. Sums come from the rollups where these answer the
-// question, and from the facts where they do not. All queries of a report see one
-// snapshot, so that its figures tie out to the cent while orders come in.
+// A report consists of groups of sales with their sums (package sums). All other
+// figures follow from the sums; metrics.go defines each of them once. The queries
+// of a report read one snapshot, so its figures agree to the cent while orders
+// come in.
+//
+// Each query reads the cheapest source that has the answer:
+//
+//	query                                              source
+//	-------------------------------------------------  ---------------------------------
+//	total, by period, by channel                       rollups by day
+//	by category; all of these of one category          rollups by category
+//	all of these of several categories, if the report  rollups by category
+//	  does not count orders
+//	by seller                                          rollups by seller
+//	by seller within categories, if the report does    rollups by product (like products)
+//	  not count orders and has no channel filter
+//	by product                                         rollups by product for whole months,
+//	                                                   order lines for the days around them
+//	by customer, cancelled orders                      orders and refunds
+//	all other queries                                  order lines and refund lines
+//
+// The directory testdata/sql has the SQL of each query and the shape of its plan.
 package reports
 
 import (
@@ -17,66 +35,65 @@ import (
 )
 
 const (
-	deadline     = 25 * time.Second
-	walkDeadline = 120 * time.Second
-	// zoneChanges bounds how often a report is begun again because the tenant's days
-	// were counted anew in another time zone meanwhile.
-	zoneChanges = 3
+	reportTimeout = 25 * time.Second
+	exportTimeout = 120 * time.Second
+	// maxZoneAttempts limits how often a report starts again because the time zone of
+	// the rollups has changed.
+	maxZoneAttempts = 3
 )
 
 // Store reads the reports of all tenants. It is safe for concurrent use.
 type Store struct {
-	snapshot snapshot
-	facts    bool // answers nothing from rollups: so can tests compare both
+	db        *tenancy.DB
+	factsOnly bool // reads no rollups; tests compare both sources
 }
 
-// snapshot is tenancy.DB.Snapshot.
-type snapshot func(ctx context.Context, tenant tenancy.ID, within time.Duration, queue func(*pgx.Batch)) error
+// New returns a store of the reports in db.
+func New(db *tenancy.DB) *Store { return &Store{db: db} }
 
-// New returns the reports in db.
-func New(db *tenancy.DB) *Store { return &Store{snapshot: db.Snapshot} }
-
-// flight is the queries of one report: they see one moment of one tenant's sales.
-type flight struct {
+// batch holds the queries of one report. They read one snapshot of one tenant.
+type batch struct {
 	*pgx.Batch
-	tenant tenancy.ID
-	zone   *time.Location
-	facts  bool
+	tenant    tenancy.ID
+	zone      *time.Location
+	factsOnly bool
 }
 
-var errOtherZone = errors.New("days are counted in another time zone")
+var errOtherZone = errors.New("the rollups use another time zone")
 
-// fly runs a report in the time zone that the rollups count days in, and returns
-// its name. The tenant's own is a good guess: while it is being changed the two
-// differ, and queue runs again.
-func (s *Store) fly(ctx context.Context, t tenancy.Tenant, within time.Duration, queue func(flight)) (string, error) {
-	guess := t.Timezone
-	for n := 1; ; n++ {
-		zone, err := tenancy.LoadZone(guess)
+// run sends the queries of a report and returns the name of the time zone in which
+// they count days. It starts with the zone of the tenant. While that changes, the
+// rollups can still have another one; then run starts again with theirs.
+func (s *Store) run(
+	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queue func(batch),
+) (zoneName string, err error) {
+	zoneName = t.Timezone
+	for attempt := 1; ; attempt++ {
+		zone, err := tenancy.LoadZone(zoneName)
 		if err != nil {
 			return "", err
 		}
-		actual := guess
-		err = s.snapshot(ctx, t.ID, within, func(b *pgx.Batch) {
+		actual := zoneName
+		err = s.db.Snapshot(ctx, t.ID, timeout, func(b *pgx.Batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
 				if err := row.Scan(&actual); err != nil {
 					return err
 				}
-				if actual != guess {
+				if actual != zoneName {
 					return errOtherZone
 				}
 				return nil
 			})
-			queue(flight{b, t.ID, zone, s.facts})
+			queue(batch{b, t.ID, zone, s.factsOnly})
 		})
 		switch {
 		case err == nil:
-			return guess, nil
+			return zoneName, nil
 		case !errors.Is(err, errOtherZone):
 			return "", err
-		case n == zoneChanges:
+		case attempt == maxZoneAttempts:
 			return "", tenancy.ErrBusy
 		}
-		guess = actual
+		zoneName = actual
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// SummaryQuery asks for a sales summary.
+// SummaryQuery selects the sales of a summary.
 type SummaryQuery struct {
 	Range
-	Channel string // "" is all
-	Compare bool
+	Channel string // "" for all
+	Compare bool   // with the previous period
 	Explain bool
 }
 
@@ -21,7 +21,7 @@ type Summary struct {
 	Total    Sums
 	Channels []ChannelSums // with an order or a refund, by revenue descending, then identifier
 	Days     []DaySums     // every day of the range
-	Previous *Sums         // where Compare
+	Previous *Sums         // nil without Compare
 	Explain  *Explain
 }
 
@@ -33,71 +33,66 @@ type DaySums struct {
 
 // Summary computes the sales of a range.
 func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (Summary, error) {
-	asked := question{Range: q.Range, by: []set{byPeriod, byChannel}, periods: q.periods("day"), channels: one(q.Channel)}
-	before := question{Range: q.Previous(), channels: asked.channels}
-	var groups, previous []answer
-	var out outside
-	zone, err := s.fly(ctx, t, deadline, func(f flight) {
-		f.ask(asked, &groups)
+	current := groupQuery{
+		Range: q.Range, groupBy: []column{byPeriod, byChannel}, periods: q.periods("day"),
+		channels: channelFilter(q.Channel),
+	}
+	previous := groupQuery{Range: q.Previous(), channels: current.channels}
+	var rows, previousRows []groupRow
+	var unfiltered unfilteredSums
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		b.queueGroups(current, &rows)
 		if q.Compare {
-			f.ask(before, &previous)
+			b.queueGroups(previous, &previousRows)
 		}
 		if q.Explain {
-			f.askOutside(q.Range, &out)
+			b.queueUnfiltered(q.Range, &unfiltered)
 		}
 	})
 	if err != nil {
-		return Summary{}, fmt.Errorf("sum up sales: %w", err)
+		return Summary{}, fmt.Errorf("read the sales summary: %w", err)
 	}
-	summary := Summary{Zone: zone, Days: make([]DaySums, len(asked.periods))}
-	for i, day := range asked.periods {
+	summary := Summary{Zone: zone, Days: make([]DaySums, len(current.periods))}
+	for i, day := range current.periods {
 		summary.Days[i].Day = day.key
 	}
-	for _, g := range groups {
-		if g.Period != nil {
-			summary.Days[*g.Period-1].Sums = g.Sums
+	for _, row := range rows {
+		if row.Period != nil {
+			summary.Days[*row.Period-1].Sums = row.Sums
 		}
 	}
-	summary.Channels, summary.Total = channelRows(groups)
+	summary.Channels, summary.Total = channelRows(rows)
 	if q.Compare {
-		summary.Previous = &previous[0].Sums
+		summary.Previous = &previousRows[0].Sums
 	}
 	if q.Explain {
-		summary.Explain = summary.explain(out.leftOut(asked, summary.Total))
+		summary.Explain = summary.explain(unfiltered.leftOut(current, summary.Total))
 	}
 	return summary, nil
 }
 
 func (s Summary) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
-	e.figures("summary.", map[string]string{
-		"total_revenue": "revenue", "total_orders": "orders", "average_order_value": "avg_order_value", "total_items_sold": "units_sold",
-		"total_discounts": "discounts", "total_tax": "tax", "gross_profit": "gross_profit", "gross_margin_percent": "margin_percent",
-	})
-	e.Formulas["summary.units_without_cost"] = unitsWithoutCost
-	e.add("summary", s.Total)
-	e.figures("by_channel[].", map[string]string{"revenue": "revenue", "orders": "orders"})
-	for i, c := range s.Channels {
-		e.add(fmt.Sprintf("by_channel[%d]", i), c.Sums)
-	}
-	e.figures("daily_breakdown[].", map[string]string{"revenue": "revenue", "orders": "orders"})
-	for i, d := range s.Days {
-		e.add(fmt.Sprintf("daily_breakdown[%d]", i), d.Sums)
-	}
-	if p := s.Previous; p != nil {
-		e.figures("comparison.", map[string]string{"total_revenue": "revenue"})
-		e.Formulas["comparison.revenue_change_percent"] = change(
+	e.addFormulas("summary.", SummaryColumns)
+	e.addGroup("summary", s.Total)
+	e.addFormulas("by_channel[].", BriefColumns)
+	addRows(e, "by_channel", s.Channels, func(c ChannelSums) Sums { return c.Sums })
+	e.addFormulas("daily_breakdown[].", BriefColumns)
+	addRows(e, "daily_breakdown", s.Days, func(d DaySums) Sums { return d.Sums })
+	if s.Previous != nil {
+		e.addFormulas("comparison.", []Column{{"total_revenue", revenue}})
+		e.addChange("comparison.revenue_change_percent",
 			"100 * (summary.gross - summary.discounts - (gross - discounts)) / (gross - discounts)", int64(s.Total.Revenue))
-		e.Formulas["comparison.orders_change_percent"] = change("100 * (summary.orders - orders) / orders", s.Total.Orders)
-		e.add("comparison", *p)
+		e.addChange("comparison.orders_change_percent", "100 * (summary.orders - orders) / orders", s.Total.Orders)
+		e.addGroup("comparison", *s.Previous)
 	}
 	return e
 }
 
-// one is a filter of a single text, or none.
-func one(text string) []string {
-	if text == "" {
+// channelFilter returns a filter for one channel, or none for "".
+func channelFilter(channel string) []string {
+	if channel == "" {
 		return nil
 	}
-	return []string{text}
+	return []string{channel}
 }

@@ -12,20 +12,18 @@ import (
 	"syscall"
 )
 
-// account is the user that the servers run as. The zero value is the user of
-// this process.
+// account is the user that runs the servers. The zero value is the user of this process.
 type account struct {
-	other    bool // run as uid and gid rather than as we are
+	other    bool // use uid and gid
 	uid, gid int
-	// capabilities let the account pass the folders above the directory where
-	// it may not look, such as root's home; see chooseAccount.
+	// capabilities let the account enter parent directories it has no permission for,
+	// such as root's home.
 	capabilities []uintptr
 }
 
-// chooseAccount settles who runs the servers. An ordinary user runs them as
-// himself. Root hands them to the owner of the data that is there, or else to
-// postgres or nobody, and gives them a capability where they could not reach
-// their data otherwise: nothing outside the directory is ever changed.
+// chooseAccount chooses the user that runs the servers. For root that is the owner of the
+// existing data, or else postgres or nobody. If that user cannot reach the directory, the
+// servers get a capability, because chooseAccount changes nothing outside the directory.
 func (d *directory) chooseAccount(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -34,7 +32,7 @@ func (d *directory) chooseAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(d.path, 0o711); err != nil { // to pass through; files in it have modes of their own
+	if err := os.Chmod(d.path, 0o711); err != nil { // lets the account enter; files have stricter modes
 		return err
 	}
 	for _, a.capabilities = range reachCapabilities {
@@ -43,10 +41,15 @@ func (d *directory) chooseAccount(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("user %d cannot reach %s: open the folders above it, or work in another folder: %w", a.uid, d.path, err)
+	return fmt.Errorf(
+		"user %d cannot enter %s: allow access to its parent directories, or use another directory: %w",
+		a.uid,
+		d.path,
+		err,
+	)
 }
 
-// dataOwner finds the account that owns the database, or one for a new one.
+// dataOwner returns the owner of the existing cluster, or an account for a new one.
 func (d *directory) dataOwner() (account, error) {
 	info, err := os.Stat(filepath.Join(d.path, "postgres"))
 	if err == nil {
@@ -65,10 +68,10 @@ func (d *directory) dataOwner() (account, error) {
 		gid, gidErr := strconv.Atoi(u.Gid)
 		return account{other: true, uid: uid, gid: gid}, errors.Join(uidErr, gidErr)
 	}
-	return account{}, errors.New("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as")
+	return account{}, errors.New("PostgreSQL refuses to run as root, and neither the user postgres nor nobody exists")
 }
 
-// reach tries whether a process of the account can enter path.
+// reach checks that a process of the account can enter path.
 func (a account) reach(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", `cd "$1"`, "sh", path)
 	cmd.Dir = "/"
@@ -79,7 +82,7 @@ func (a account) reach(ctx context.Context, path string) error {
 	return nil
 }
 
-// own gives path to the account.
+// own changes the owner of path to the account.
 func (a account) own(path string) error {
 	if !a.other {
 		return nil

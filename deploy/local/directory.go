@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// directory is where the servers of one Start keep everything.
+// directory contains all files of the servers of one Start.
 type directory struct {
 	path    string
 	account account
@@ -24,8 +24,8 @@ type directory struct {
 	state   state
 }
 
-// state is what has to be the same at the next start. It holds passwords and
-// is kept in servers.json, readable by its owner alone.
+// state must stay the same at the next start. It contains passwords and is stored in
+// servers.json, readable only by its owner.
 type state struct {
 	PostgresPort     int    `json:"postgres_port"`
 	PostgresPassword string `json:"postgres_password"`
@@ -33,8 +33,7 @@ type state struct {
 	RedisPassword    string `json:"redis_password"`
 }
 
-// openDirectory makes dir if need be, locks it and reads what an earlier start
-// left there.
+// openDirectory creates dir if needed, locks it and reads the state of an earlier start.
 func openDirectory(ctx context.Context, dir string) (*directory, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -54,11 +53,9 @@ func openDirectory(ctx context.Context, dir string) (*directory, error) {
 	return d, nil
 }
 
-// lockDirectory takes the lock on the file "lock" and writes our process id in
-// it. The servers inherit the open file: the lock is free only when the process
-// that took it and all its servers are gone. Where only the servers are left
-// they are about to end, so it waits for them; where the process lives, it
-// returns an error at once.
+// lockDirectory locks the file "lock" and writes the id of this process to it. The servers
+// inherit the open file, so the lock is held until the process and all its servers have
+// ended. If the process has ended, its servers are ending too, and lockDirectory waits.
 func lockDirectory(ctx context.Context, path string) (*os.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -75,13 +72,16 @@ func lockDirectory(ctx context.Context, path string) (*os.File, error) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
 		}
 		if owner := readOwner(file); alive(owner) || !sleep(ctx, 50*time.Millisecond) {
-			return nil, errors.Join(fmt.Errorf("%s is in use by the servers of process %d: stop that first", path, owner), file.Close())
+			return nil, errors.Join(
+				fmt.Errorf("%s is in use by the servers of process %d: stop it first", path, owner),
+				file.Close(),
+			)
 		}
 	}
 }
 
-// writeOwner notes this process in the lock file, for the error that another
-// start gets. The lock is lost again if that fails.
+// writeOwner writes the id of this process to the lock file, for the error message of
+// another start. It releases the lock if that fails.
 func writeOwner(file *os.File) error {
 	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	if err == nil {
@@ -103,7 +103,7 @@ func readOwner(file *os.File) int {
 	return pid
 }
 
-// alive says whether a process of that id exists, whoever it belongs to.
+// alive reports whether a process with that id exists, of any user.
 func alive(pid int) bool {
 	if pid <= 0 {
 		return false
@@ -112,7 +112,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// loadState reads servers.json; a first start finds none.
+// loadState reads servers.json, which does not exist at the first start.
 func (d *directory) loadState() error {
 	path := filepath.Join(d.path, "servers.json")
 	content, err := os.ReadFile(path)
@@ -128,7 +128,7 @@ func (d *directory) loadState() error {
 	return nil
 }
 
-// saveState writes servers.json whole or not at all.
+// saveState writes servers.json atomically.
 func (d *directory) saveState() error {
 	content, err := json.MarshalIndent(d.state, "", "  ")
 	if err != nil {
@@ -141,9 +141,8 @@ func (d *directory) saveState() error {
 	return os.Rename(path+".new", path)
 }
 
-// freePort finds a port of 127.0.0.1 that nobody listens on. It stays below the
-// range from which systems take the ports of outgoing connections, so that the
-// port is still free at the next start.
+// freePort returns an unused port of 127.0.0.1. It is below the range of ephemeral ports,
+// so that it is most likely free at the next start too.
 func freePort() (int, error) {
 	const first, last, attempts = 20000, 32000, 100
 	for range attempts {
@@ -157,7 +156,7 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", first, last)
 }
 
-// sleep waits and says whether ctx still stands.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

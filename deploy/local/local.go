@@ -1,16 +1,13 @@
-// Package local runs a private PostgreSQL and a private Redis out of one
-// directory, for a developer's machine and for tests. Nobody has to set up a
-// database first, and nothing of the machine's own servers is touched.
+// Package local runs a private PostgreSQL and a private Redis in one directory, for
+// development and tests. It does not touch other servers on the machine.
 //
-// The servers listen on 127.0.0.1 alone, with random passwords, on ports that
-// are kept from start to start. There is no unix socket, because its path would
-// be too long in a deep folder. As root, which PostgreSQL refuses, they run as
+// The servers listen only on 127.0.0.1, with random passwords, on ports that stay the
+// same from start to start. They use no Unix socket, because its path would be too long
+// in a deep directory. PostgreSQL refuses to run as root, so root starts the servers as
 // the user postgres or nobody.
 //
-// They never outlive the process that started them, however it ends. A lock on
-// the directory, which the servers inherit, says whether any of them is left,
-// so that whatever an earlier start forgot on disk can be told from what is
-// still alive.
+// The servers end when the process that started them ends, even if it is killed. They
+// inherit a lock on the directory, so the next start can detect servers that still run.
 package local
 
 import (
@@ -22,37 +19,35 @@ import (
 	"time"
 )
 
-// startTimeout bounds how long a server may take until it answers, with room
-// for PostgreSQL to recover after a crash on a slow disk.
+// startTimeout limits the time until a server answers. It includes PostgreSQL's recovery
+// after a crash on a slow disk.
 const startTimeout = 30 * time.Second
 
-// Options choose what Start brings up.
+// Options selects what Start starts.
 type Options struct {
-	// Postgres and Redis name the servers wanted: a caller that was given the
-	// address of one elsewhere starts only the other.
+	// Postgres and Redis select the servers to start.
 	Postgres, Redis bool
-	// Durable makes PostgreSQL survive a crash of the machine. Tests leave it
-	// out: their data is thrown away, and they run several times faster.
+	// Durable makes PostgreSQL survive a crash of the machine. Tests run several times
+	// faster without it.
 	Durable bool
 }
 
 // Servers are the running servers of one directory.
 type Servers struct {
 	// AdminURL connects the superuser to the database postgres. It is empty if
-	// PostgreSQL was not asked for.
+	// PostgreSQL was not started.
 	AdminURL string
-	// RedisURL connects to Redis. It is empty if Redis was not asked for.
+	// RedisURL connects to Redis. It is empty if Redis was not started.
 	RedisURL string
 
 	processes []*process
 	lock      *os.File
 }
 
-// Start brings up the servers that o names in dir, which it makes if need be,
-// and returns once they answer. ctx bounds the start alone: the servers run
-// until Stop, or until this process ends. A directory belongs to one process at
-// a time: Start returns an error that names the other one. If a server does not
-// come up, the error ends with the last lines of its log.
+// Start starts the servers selected by o in dir and returns when they answer. It creates
+// dir if needed. ctx limits only the start: the servers run until Stop or until this
+// process ends. Only one process can use a directory: Start returns an error with the id
+// of the other one. If a server does not start, the error contains the end of its log.
 func Start(ctx context.Context, dir string, o Options) (*Servers, error) {
 	d, err := openDirectory(ctx, dir)
 	if err != nil {
@@ -72,8 +67,8 @@ func Start(ctx context.Context, dir string, o Options) (*Servers, error) {
 	return s, nil
 }
 
-// Stop ends the servers and returns when they are gone and their ports are
-// free. A second call does nothing.
+// Stop stops the servers and waits until they have ended and their ports are free. A
+// second call does nothing.
 func (s *Servers) Stop() error {
 	var errs []error
 	for _, p := range s.processes {
@@ -89,16 +84,15 @@ func (s *Servers) Stop() error {
 	return errors.Join(errs...)
 }
 
-// serverSpec is what PostgreSQL and Redis have in common: how to start one on a
-// port, and how to tell that it answers there.
+// serverSpec describes how to start a server on a port and how to check that it answers.
 type serverSpec struct {
 	name    string
 	command func(port int) command
 	ready   func(ctx context.Context, port int) error
 }
 
-// startServer runs spec on the port kept in *port. If another program has taken
-// it meanwhile, a new one is chosen and kept.
+// startServer runs spec on *port. If another program uses that port, it chooses a new one
+// and saves it.
 func (s *Servers) startServer(ctx context.Context, d *directory, spec serverSpec, port *int) error {
 	const attempts = 5
 	var err error
@@ -119,7 +113,7 @@ func (s *Servers) startServer(ctx context.Context, d *directory, spec serverSpec
 	return err
 }
 
-// tryServer starts spec once. It returns errPortTaken if that is why it failed.
+// tryServer starts spec once. It returns errPortTaken if another program uses the port.
 func (s *Servers) tryServer(ctx context.Context, d *directory, spec serverSpec, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -134,8 +128,7 @@ func (s *Servers) tryServer(ctx context.Context, d *directory, spec serverSpec, 
 	return nil
 }
 
-// spawn starts c with its output in the directory's log of that name, and with
-// the directory's lock.
+// spawn starts c with the log file name.log and with the directory's lock.
 func (d *directory) spawn(name string, c command) (*process, error) {
 	logPath := filepath.Join(d.path, name+".log")
 	if err := os.Rename(logPath, logPath+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -21,8 +21,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// starterVariable makes the test program a process that only starts servers in
-// the directory it names and then waits, to be killed by a test.
+// starterVariable makes the test program start servers in the directory it contains and
+// then wait until a test kills it.
 const starterVariable = "STOREROOM_LOCAL_STARTER"
 
 var both = Options{Postgres: true, Redis: true}
@@ -43,14 +43,14 @@ func runStarter(dir string) int {
 	if err := json.NewEncoder(os.Stdout).Encode(servers); err != nil {
 		return 1
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test kills us
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test kills this process
 	return 0
 }
 
 func TestStart(t *testing.T) {
 	t.Parallel()
 
-	t.Run("A second start finds the data and the addresses of the first", func(t *testing.T) {
+	t.Run("A second start keeps the data and the addresses of the first", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		first := mustStart(t, dir, both)
@@ -79,7 +79,7 @@ func TestStart(t *testing.T) {
 		}
 	})
 
-	t.Run("A closed parent and a path of more than 100 characters are no obstacle", func(t *testing.T) {
+	t.Run("The directory may have an inaccessible parent and a path of more than 100 characters", func(t *testing.T) {
 		t.Parallel()
 		closed := filepath.Join(t.TempDir(), "closed")
 		dir := filepath.Join(closed, strings.Repeat("deep folder/", 12), ".local")
@@ -91,23 +91,24 @@ func TestStart(t *testing.T) {
 		info, err := os.Stat(closed)
 		mustDo(t, err)
 		if got, want := info.Mode().Perm(), os.FileMode(0o700); got != want {
-			t.Errorf("mode of the parent = %v, want %v: it is not ours to open", got, want)
+			t.Errorf("mode of the parent = %v, want %v: Start must not change it", got, want)
 		}
 	})
 
-	t.Run("The servers can not be used without the password", func(t *testing.T) {
+	t.Run("The servers refuse a wrong password", func(t *testing.T) {
 		t.Parallel()
 		servers := mustStart(t, t.TempDir(), both)
 		wrong := strings.Replace(servers.AdminURL, mustPassword(t, servers.AdminURL), "guess", 1)
 		if err := pingPostgres(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "28P01") {
 			t.Errorf("pingPostgres with a wrong password = %v, want 28P01", err)
 		}
-		if err := pingRedis(t.Context(), mustPort(t, servers.RedisURL), "guess"); err == nil || !strings.Contains(err.Error(), "-WRONG") {
+		if err := pingRedis(t.Context(), mustPort(t, servers.RedisURL), "guess"); err == nil ||
+			!strings.Contains(err.Error(), "-WRONG") {
 			t.Errorf("pingRedis with a wrong password = %v, want WRONGPASS", err)
 		}
 	})
 
-	t.Run("A file from a crash that names a living process is ignored", func(t *testing.T) {
+	t.Run("A stale pid file that names a running process is ignored", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		mustStop(t, mustStart(t, dir, both))
@@ -118,7 +119,7 @@ func TestStart(t *testing.T) {
 		}
 	})
 
-	t.Run("Another port is taken and kept where the port is in use", func(t *testing.T) {
+	t.Run("If a port is in use, another one is chosen and kept", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		first := mustStart(t, dir, both)
@@ -128,7 +129,8 @@ func TestStart(t *testing.T) {
 		mustListen(t, mustPort(t, first.RedisURL))
 
 		second := mustStart(t, dir, both)
-		if mustPort(t, second.AdminURL) == mustPort(t, first.AdminURL) || mustPort(t, second.RedisURL) == mustPort(t, first.RedisURL) {
+		if mustPort(t, second.AdminURL) == mustPort(t, first.AdminURL) ||
+			mustPort(t, second.RedisURL) == mustPort(t, first.RedisURL) {
 			t.Fatalf("ports of %v are those in use of %v", second, first)
 		}
 		mustExec(t, second.AdminURL, `drop table still_here`)
@@ -140,30 +142,34 @@ func TestStart(t *testing.T) {
 		}
 	})
 
-	t.Run("Another PostgreSQL on the port is not taken for ours", func(t *testing.T) {
+	t.Run("Another PostgreSQL on the port is not mistaken for the private one", func(t *testing.T) {
 		t.Parallel()
 		other := mustStart(t, t.TempDir(), both)
 		dir := t.TempDir()
-		kept, err := json.Marshal(state{PostgresPort: mustPort(t, other.AdminURL), RedisPort: mustPort(t, other.RedisURL)})
+		kept, err := json.Marshal(
+			state{PostgresPort: mustPort(t, other.AdminURL), RedisPort: mustPort(t, other.RedisURL)},
+		)
 		mustDo(t, err)
 		mustDo(t, os.WriteFile(filepath.Join(dir, "servers.json"), kept, 0o600))
 		ours := mustStart(t, dir, both)
-		if mustPort(t, ours.AdminURL) == mustPort(t, other.AdminURL) || mustPort(t, ours.RedisURL) == mustPort(t, other.RedisURL) {
+		if mustPort(t, ours.AdminURL) == mustPort(t, other.AdminURL) ||
+			mustPort(t, ours.RedisURL) == mustPort(t, other.RedisURL) {
 			t.Errorf("ours = %v, other = %v: want other ports", ours, other)
 		}
 	})
 
-	t.Run("A second start on a directory in use names the process that has it", func(t *testing.T) {
+	t.Run("A second start on a directory in use names the other process", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		mustStart(t, dir, Options{Redis: true})
 		_, err := Start(t.Context(), dir, Options{Redis: true})
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by the servers of process %d", os.Getpid())) {
+		if err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("in use by the servers of process %d", os.Getpid())) {
 			t.Errorf("second Start = %v, want an error that names process %d", err, os.Getpid())
 		}
 	})
 
-	t.Run("A server that does not come up is explained by its log", func(t *testing.T) {
+	t.Run("The error of a failed start quotes the log", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		mustStop(t, mustStart(t, dir, both))
@@ -174,10 +180,10 @@ func TestStart(t *testing.T) {
 		}
 	})
 
-	t.Run("A cancelled start leaves nothing and the next one works", func(t *testing.T) {
+	t.Run("A start after a cancelled start works", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // in the midst of initdb
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // during initdb
 		defer cancel()
 		if servers, err := Start(ctx, dir, both); err == nil {
 			mustStop(t, servers)
@@ -199,8 +205,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestKilled shows that even kill -9 of the process that started them leaves no
-// server running, and that a start right afterwards waits for their end.
+// TestKilled checks that kill -9 of the process that started the servers ends them, and
+// that the next start waits for their end.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -212,7 +218,7 @@ func TestKilled(t *testing.T) {
 	}
 	mustExec(t, servers.AdminURL, `create table survived ()`)
 	backend := mustBackend(t, servers.AdminURL)
-	mustDo(t, backend.Signal(syscall.SIGSTOP)) // it is slow to end
+	mustDo(t, backend.Signal(syscall.SIGSTOP)) // delays the end of PostgreSQL
 	mustDo(t, starter.Process.Kill())
 	_ = starter.Wait() // it was killed
 
@@ -222,7 +228,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("Start beside a server that has not ended = %v, want an error that says so", err)
 	}
 	mustDo(t, backend.Signal(syscall.SIGCONT))
-	next := mustStart(t, dir, both) // fails after a while if an old server still holds the lock
+	next := mustStart(t, dir, both) // fails if an old server still holds the lock
 	mustExec(t, next.AdminURL, `drop table survived`)
 	if next.AdminURL != servers.AdminURL || next.RedisURL != servers.RedisURL {
 		t.Errorf("next start = %v, want the addresses of the killed one, %v: its ports are not free", next, servers)
@@ -235,7 +241,7 @@ func mustStarter(t *testing.T, dir string) (*exec.Cmd, *Servers) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), starterVariable+"="+dir)
 	cmd.Stderr = os.Stderr
-	_, err := cmd.StdinPipe() // open until it is killed
+	_, err := cmd.StdinPipe() // stays open until the process is killed
 	mustDo(t, err)
 	stdout, err := cmd.StdoutPipe()
 	mustDo(t, err)
@@ -247,20 +253,20 @@ func mustStarter(t *testing.T, dir string) (*exec.Cmd, *Servers) {
 	return cmd, &servers
 }
 
-// mustBackend finds the process of a connection that stays open: PostgreSQL
-// does not end before it.
+// mustBackend returns the server process of an open connection. PostgreSQL does not end
+// before that process.
 func mustBackend(t *testing.T, adminURL string) *os.Process {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), adminURL)
 	mustDo(t, err)
-	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) }) // its server is gone by then
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) }) // the server has ended by then
 	process, err := os.FindProcess(int(conn.PgConn().PID()))
 	mustDo(t, err)
 	return process
 }
 
-// leaveStalePidFile writes the file that a crash would have left, naming a
-// process of the servers' own account: PostgreSQL itself would refuse to start.
+// leaveStalePidFile writes the pid file that a crash would leave, with the id of a running
+// process of the servers' account. With it PostgreSQL refuses to start.
 func leaveStalePidFile(t *testing.T, dir string) {
 	t.Helper()
 	d, err := openDirectory(t.Context(), dir)
@@ -274,7 +280,12 @@ func leaveStalePidFile(t *testing.T, dir string) {
 	mustDo(t, living.Start())
 	t.Cleanup(func() { _ = living.Process.Kill(); _ = living.Wait() })
 	path := filepath.Join(dir, "postgres", "postmaster.pid")
-	content := fmt.Sprintf("%d\n%s\n1700000000\n%d\n\n127.0.0.1\n", living.Process.Pid, filepath.Dir(path), d.state.PostgresPort)
+	content := fmt.Sprintf(
+		"%d\n%s\n1700000000\n%d\n\n127.0.0.1\n",
+		living.Process.Pid,
+		filepath.Dir(path),
+		d.state.PostgresPort,
+	)
 	mustDo(t, os.WriteFile(path, []byte(content), 0o600))
 	mustDo(t, d.account.own(path))
 }
@@ -316,7 +327,7 @@ func mustQuery(t *testing.T, adminURL, sql string) (value string) {
 	return value
 }
 
-// mustListen occupies a port of 127.0.0.1, which has to be free.
+// mustListen listens on a port of 127.0.0.1, which must be free.
 func mustListen(t *testing.T, port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))

@@ -14,11 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// superuser is the role that owns the cluster. The service never uses it beyond
-// making its own roles and databases.
+// superuser owns the cluster. The service uses it only to create roles and databases.
 const superuser = "storeroom_admin"
 
-// startPostgres makes the cluster on the first start and runs it.
+// startPostgres creates the cluster on the first start and runs it.
 func (s *Servers) startPostgres(ctx context.Context, d *directory, durable bool) error {
 	data := filepath.Join(d.path, "postgres")
 	bin, err := postgresBin(ctx, data)
@@ -28,8 +27,8 @@ func (s *Servers) startPostgres(ctx context.Context, d *directory, durable bool)
 	if err := d.initPostgres(ctx, bin, data, durable); err != nil {
 		return err
 	}
-	// The lock says that no server of this directory is left: the file names a
-	// process that is gone, and its number may meanwhile belong to another.
+	// The lock guarantees that no server of this directory runs. After a crash the file
+	// contains a process id that another process may use by now.
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -51,12 +50,12 @@ func (s state) adminURL(port int) string {
 	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, s.PostgresPassword, port)
 }
 
-// initPostgres makes the cluster unless it is there. It is made under another
-// name and moved when whole, so that an interrupted start leaves no half one.
+// initPostgres creates the cluster unless it exists. It creates it under another name and
+// renames it when it is complete, so that an interrupted start leaves no partial cluster.
 func (d *directory) initPostgres(ctx context.Context, bin, data string, durable bool) error {
 	if _, err := os.Stat(data); err == nil {
 		if d.state.PostgresPassword == "" {
-			return fmt.Errorf("%s is there but its password in servers.json is lost: remove both to begin anew", data)
+			return fmt.Errorf("%s exists but servers.json has no password for it: remove both to start over", data)
 		}
 		return nil
 	}
@@ -71,7 +70,7 @@ func (d *directory) initPostgres(ctx context.Context, bin, data string, durable 
 	if err := errors.Join(os.WriteFile(password, []byte(d.state.PostgresPassword), 0o600), d.account.own(password)); err != nil {
 		return err
 	}
-	// C.UTF-8 knows upper and lower case beyond ASCII, but some systems lack it.
+	// C.UTF-8 handles case beyond ASCII, but some systems do not have it.
 	err := d.initdb(ctx, bin, data, "--pwfile="+password, "C.UTF-8", durable)
 	if err != nil && ctx.Err() == nil {
 		err = d.initdb(ctx, bin, data, "--pwfile="+password, "C", durable)
@@ -79,7 +78,7 @@ func (d *directory) initPostgres(ctx context.Context, bin, data string, durable 
 	return err
 }
 
-// initdb makes a cluster of one locale at data.
+// initdb creates a cluster with a locale at data.
 func (d *directory) initdb(ctx context.Context, bin, data, pwfile, locale string, durable bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
 	defer cancel()
@@ -87,11 +86,22 @@ func (d *directory) initdb(ctx context.Context, bin, data, pwfile, locale string
 	if err := errors.Join(os.RemoveAll(unfinished), os.Mkdir(unfinished, 0o700), d.account.own(unfinished)); err != nil {
 		return err
 	}
-	args := []string{"-D", unfinished, "--username=" + superuser, pwfile, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=" + locale}
+	args := []string{
+		"-D",
+		unfinished,
+		"--username=" + superuser,
+		pwfile,
+		"--auth=scram-sha-256",
+		"--encoding=UTF8",
+		"--locale=" + locale,
+	}
 	if !durable {
 		args = append(args, "--no-sync")
 	}
-	p, err := d.spawn("initdb", command{path: filepath.Join(bin, "initdb"), args: args, quit: []syscall.Signal{syscall.SIGTERM}})
+	p, err := d.spawn(
+		"initdb",
+		command{path: filepath.Join(bin, "initdb"), args: args, quit: []syscall.Signal{syscall.SIGTERM}},
+	)
 	if err != nil {
 		return err
 	}
@@ -101,8 +111,8 @@ func (d *directory) initdb(ctx context.Context, bin, data, pwfile, locale string
 	return os.Rename(unfinished, data)
 }
 
-// postgresCommand runs the server itself rather than pg_ctl, so that it is our
-// child. SIGINT is its fast shutdown, SIGQUIT the immediate one.
+// postgresCommand runs the server directly instead of pg_ctl, so that it is a child of this
+// process. SIGINT requests a fast shutdown, SIGQUIT an immediate one.
 func postgresCommand(bin, data string, port int, durable bool) command {
 	settings := []string{
 		"listen_addresses=127.0.0.1",
@@ -115,16 +125,27 @@ func postgresCommand(bin, data string, port int, durable bool) command {
 		"log_timezone=UTC",
 	}
 	if !durable {
-		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
+		settings = append(
+			settings,
+			"fsync=off",
+			"synchronous_commit=off",
+			"full_page_writes=off",
+			"wal_level=minimal",
+			"max_wal_senders=0",
+		)
 	}
 	args := []string{"-D", data}
 	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}
-	return command{path: filepath.Join(bin, "postgres"), args: args, quit: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}}
+	return command{
+		path: filepath.Join(bin, "postgres"),
+		args: args,
+		quit: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT},
+	}
 }
 
-// pingPostgres tries a connection with the password.
+// pingPostgres opens a connection with the password.
 func pingPostgres(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code != "57P03" { // it is starting up

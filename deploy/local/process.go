@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// errPortTaken says that a server ended because its port was in use.
+// errPortTaken reports that a server ended because its port was in use.
 var errPortTaken = errors.New("the port is in use by another program")
 
-// errFinal marks an answer that no waiting will change, such as a wrong password.
-var errFinal = errors.New("the server refuses us")
+// errFinal marks errors that retrying does not change, such as a wrong password.
+var errFinal = errors.New("the server refused the connection")
 
-// command is a program to run, and how it is asked to end: by the first signal,
-// and where that does not help in time by the next.
+// command is a program to run and the signals that stop it: the first, then the next if it
+// does not end in time.
 type command struct {
 	path  string
 	args  []string
@@ -35,14 +35,13 @@ type process struct {
 	cmd     *exec.Cmd
 	quit    []syscall.Signal
 	logPath string
-	done    chan struct{} // closed when the child is gone
-	err     error         // how it ended, once done is closed
+	done    chan struct{} // closed when the child has ended
+	err     error         // of the child, set before done is closed
 }
 
-// startProcess runs c as a, with its output in a new file at logPath. The child
-// holds inherited open. When this process ends in any way, the kernel sends the
-// child c's first signal: it does so when the starting thread ends, so a
-// goroutine keeps that thread until the child is gone.
+// startProcess runs c as a, with its output in a new file at logPath. The child inherits
+// an open file. When the thread that started the child ends, the kernel sends the child
+// c's first signal, so a goroutine locks that thread until the child has ended.
 func startProcess(name string, c command, a account, logPath string, inherited *os.File) (*process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -50,7 +49,7 @@ func startProcess(name string, c command, a account, logPath string, inherited *
 	}
 	defer log.Close()
 	cmd := exec.Command(c.path, c.args...)
-	cmd.Dir = "/" // ours may be closed to the account
+	cmd.Dir = "/" // the account may not be able to enter the current directory
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.Stdin = strings.NewReader(c.stdin)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -73,14 +72,14 @@ func startProcess(name string, c command, a account, logPath string, inherited *
 	return p, nil
 }
 
-// waitReady calls ready until it returns nil, the process ends or ctx does.
+// waitReady calls ready until it returns nil, the process ends or ctx ends.
 func (p *process) waitReady(ctx context.Context, ready func(context.Context) error) error {
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-p.done:
-			cancel() // whoever answers on the port is not ours
+			cancel() // another program answers on the port
 		case <-attempt.Done():
 		}
 	}()
@@ -91,7 +90,7 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 		}
 		pause := 20 * time.Millisecond
 		if errors.Is(err, errFinal) {
-			pause = 2 * time.Second // ours would have ended by then if this is another's answer
+			pause = 2 * time.Second // if another program answered, the process ends within this time
 		}
 		select {
 		case <-p.done:
@@ -106,7 +105,7 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 	}
 }
 
-// wait returns when the process has ended, and kills it if ctx ends first.
+// wait waits until the process has ended. It stops the process if ctx ends first.
 func (p *process) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -119,32 +118,32 @@ func (p *process) wait(ctx context.Context) error {
 	return nil
 }
 
-// failure explains the end of the process by its log.
+// failure returns an error with the end of the log.
 func (p *process) failure() error {
 	tail := p.logTail()
 	if strings.Contains(tail, "Address already in use") {
 		return fmt.Errorf("%w\n%s", errPortTaken, tail)
 	}
-	return fmt.Errorf("%s ended at once (%s):\n%s", p.name, p.cmd.ProcessState, tail)
+	return fmt.Errorf("%s ended unexpectedly (%s):\n%s", p.name, p.cmd.ProcessState, tail)
 }
 
-// stop asks the process and what it started to end, ever more firmly, and
-// returns once they have. That it was ended by our signal is no error.
+// stop sends the stop signals to the process group, finally SIGKILL, and waits until the
+// group has ended.
 func (p *process) stop() error {
-	const patience = 20 * time.Second
+	const timeout = 20 * time.Second
 	for _, signal := range append(p.quit, syscall.SIGKILL) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		gone := p.ended(ctx, signal)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		ended := p.ended(ctx, signal)
 		cancel()
-		if gone {
+		if ended {
 			return nil
 		}
 	}
 	return fmt.Errorf("process %d does not end", p.cmd.Process.Pid)
 }
 
-// ended sends a signal to the process group and says whether it is empty before
-// ctx ends. A group without members is what no signal can be sent to.
+// ended sends a signal to the process group and reports whether the group ended before
+// ctx. Signals to an empty group fail with ESRCH.
 func (p *process) ended(ctx context.Context, signal syscall.Signal) bool {
 	group := -p.cmd.Process.Pid
 	if err := syscall.Kill(group, signal); errors.Is(err, syscall.ESRCH) {
@@ -172,7 +171,7 @@ func (p *process) logTail() string {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.Size() > size {
-		_, _ = file.Seek(-size, io.SeekEnd) // from the start is as good
+		_, _ = file.Seek(-size, io.SeekEnd) // on failure, read from the start
 	}
 	content, err := io.ReadAll(file)
 	if err != nil {

@@ -4,12 +4,12 @@ package local
 
 import "syscall"
 
-// reachCapabilities has only the empty set: there are none beside Linux.
+// reachCapabilities contains only the empty set, because only Linux has capabilities.
 var reachCapabilities = [][]uintptr{nil}
 
-// attributes puts a child into a process group of its own and runs it as the
-// account. The signal on our death is known to Linux alone: elsewhere a kill -9
-// of this process leaves the servers, and the next start says so.
+// attributes runs a child as the account in a new process group. Only Linux can signal a
+// child when its parent ends: elsewhere a kill -9 of this process leaves the servers
+// running, and the next start returns an error.
 func (a account) attributes(syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a.other {

@@ -15,17 +15,17 @@ import (
 // minPostgres is the oldest PostgreSQL that the service supports.
 const minPostgres = 15
 
-// postgresPlaces are where packages put PostgreSQL outside PATH: Debian and
+// postgresDirectories are the locations of PostgreSQL packages outside PATH: Debian and
 // Ubuntu, Red Hat, Homebrew.
-var postgresPlaces = []string{
+var postgresDirectories = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/usr/pgsql-*/bin",
 	"/opt/homebrew/opt/postgresql@*/bin",
 	"/usr/local/opt/postgresql@*/bin",
 }
 
-// postgresBin finds the folder with PostgreSQL's programs: of the version that
-// made the cluster in data, or the newest where there is none.
+// postgresBin returns the directory of PostgreSQL's programs: of the version that created
+// the cluster in data, or of the newest if there is no cluster.
 func postgresBin(ctx context.Context, data string) (string, error) {
 	made, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -43,12 +43,19 @@ func postgresBin(ctx context.Context, data string) (string, error) {
 	case found != "":
 		return found, nil
 	case wanted != 0:
-		return "", fmt.Errorf("the data in %s is of PostgreSQL %d, which is not installed: install it, or remove the data", data, wanted)
+		return "", fmt.Errorf(
+			"the data in %s needs PostgreSQL %d, which is not installed: install it, or remove the data",
+			data,
+			wanted,
+		)
 	}
-	return "", fmt.Errorf("PostgreSQL %d or later is not installed: install the packages postgresql and postgresql-contrib (Debian, Ubuntu) or postgresql@17 (Homebrew)", minPostgres)
+	return "", fmt.Errorf(
+		"PostgreSQL %d or later is not installed: install the packages postgresql and postgresql-contrib (Debian, Ubuntu) or postgresql@17 (Homebrew)",
+		minPostgres,
+	)
 }
 
-// postgresBins lists the folders that have a server, PATH's first.
+// postgresBins lists the directories that may contain a server, PATH first.
 func postgresBins() []string {
 	var bins []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -57,7 +64,7 @@ func postgresBins() []string {
 		}
 		bins = append(bins, filepath.Dir(path))
 	}
-	for _, place := range postgresPlaces {
+	for _, place := range postgresDirectories {
 		matches, _ := filepath.Glob(place) // the patterns are well-formed
 		bins = append(bins, matches...)
 	}
@@ -66,8 +73,7 @@ func postgresBins() []string {
 
 var postgresVersionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// postgresVersion asks the server in bin for its major version; 0 if there is
-// no usable one.
+// postgresVersion returns the major version of the server in bin, or 0 if there is none.
 func postgresVersion(ctx context.Context, bin string) int {
 	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
 	if err != nil {

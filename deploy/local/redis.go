@@ -13,12 +13,14 @@ import (
 	"time"
 )
 
-// startRedis runs a Redis that keeps nothing on disk: what the service has
-// there may be lost at any time.
+// startRedis runs a Redis without persistence, because the service can lose its data at any
+// time.
 func (s *Servers) startRedis(ctx context.Context, d *directory) error {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return errors.New("redis-server is not installed: install the package redis-server (Debian, Ubuntu) or redis (Homebrew)")
+		return errors.New(
+			"redis-server is not installed: install the package redis-server (Debian, Ubuntu) or redis (Homebrew)",
+		)
 	}
 	if d.state.RedisPassword == "" {
 		d.state.RedisPassword = rand.Text()
@@ -41,15 +43,19 @@ func (s state) redisURL(port int) string {
 	return fmt.Sprintf("redis://default:%s@127.0.0.1:%d/0", s.RedisPassword, port)
 }
 
-// redisCommand hands Redis its configuration on standard input, where other
-// users of the machine cannot read the password.
+// redisCommand passes the configuration on standard input, so that other users of the
+// machine cannot read the password.
 func (d *directory) redisCommand(path string, port int) command {
-	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nrequirepass %s\nsave \"\"\nappendonly no\ndaemonize no\n", port, d.state.RedisPassword)
+	config := fmt.Sprintf(
+		"bind 127.0.0.1\nport %d\nrequirepass %s\nsave \"\"\nappendonly no\ndaemonize no\n",
+		port,
+		d.state.RedisPassword,
+	)
 	return command{path: path, args: []string{"-"}, stdin: config, quit: []syscall.Signal{syscall.SIGTERM}}
 }
 
-// pingRedis tries a command with the password. It speaks the protocol itself: a
-// client with a pool would log every attempt made before Redis listens.
+// pingRedis sends a command with the password. It does not use the Redis client, which
+// logs every failed attempt before Redis listens.
 func pingRedis(ctx context.Context, port int, password string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {

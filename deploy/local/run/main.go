@@ -1,11 +1,10 @@
-// Command run starts throw-away servers, runs a command against them and ends
-// with its exit code:
+// Command run starts temporary servers, runs a command with them and exits with its exit
+// code:
 //
 //	go run ./deploy/local/run go test ./...
 //
-// The command finds the servers in STOREROOM_TEST_DATABASE_URL (the superuser,
-// who may make databases and roles) and REDIS_URL. A server whose variable is
-// already set is not started.
+// The command gets the addresses in STOREROOM_TEST_DATABASE_URL (a superuser) and
+// REDIS_URL. If a variable is already set, its server is not started.
 package main
 
 import (
@@ -38,7 +37,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the exit code of the command, and an error if the servers or the
+// run returns the exit code of the command. It returns an error if the servers or the
 // command could not be started or stopped.
 func run(args []string) (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -60,7 +59,7 @@ func run(args []string) (code int, err error) {
 	return command(ctx, args, environment(servers))
 }
 
-// environment is ours with the addresses of the servers that were started.
+// environment adds the addresses of the servers to the environment of this process.
 func environment(s *local.Servers) []string {
 	env := os.Environ()
 	if s.AdminURL != "" {
@@ -72,11 +71,9 @@ func environment(s *local.Servers) []string {
 	return env
 }
 
-// command runs args in a process group of its own, so that a signal to us, be
-// it from the terminal or from another program, reaches everything it started
-// once. The servers stay up until it has ended; what outlives it then gets the signal
-// again, because it may have been born too late for the first: a shell holds signals
-// back while it forks.
+// command runs args in a new process group and forwards signals to the group, so that each
+// process gets a signal once. After the command has ended, the rest of the group gets the
+// last signal again, because a shell can miss one while it forks.
 func command(ctx context.Context, args, env []string) (int, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -93,21 +90,21 @@ func command(ctx context.Context, args, env []string) (int, error) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	var last syscall.Signal // 0 asks for nothing
+	var last syscall.Signal // 0: none
 	for {
 		select {
 		case s := <-signals:
 			last = s.(syscall.Signal)
-			_ = syscall.Kill(-cmd.Process.Pid, last) // it may have ended just now
+			_ = syscall.Kill(-cmd.Process.Pid, last) // the group may have ended
 		case err := <-done:
-			_ = syscall.Kill(-cmd.Process.Pid, last) // most often nobody is left
+			_ = syscall.Kill(-cmd.Process.Pid, last) // usually the group is empty
 			return exitCode(cmd.ProcessState), ignoreExit(err)
 		}
 	}
 }
 
-// exitCode is what a shell would say: 128 and the signal's number for a command
-// ended by a signal.
+// exitCode returns the exit code as a shell does: 128 plus the signal's number for a
+// command that was ended by a signal.
 func exitCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -115,8 +112,7 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// ignoreExit leaves only errors that are not the command's own failure, which
-// the exit code tells.
+// ignoreExit returns nil for a command that ran and failed, which its exit code reports.
 func ignoreExit(err error) error {
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asCommand makes the test program the command itself.
+// asCommand makes the test program run main.
 const asCommand = "STOREROOM_RUN_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 
-	t.Run("The command finds both servers and its exit code is ours", func(t *testing.T) {
+	t.Run("The command gets both addresses, and run returns its exit code", func(t *testing.T) {
 		t.Parallel()
 		cmd, temporary := mustCommand(t, "sh", "-c", `echo "$STOREROOM_TEST_DATABASE_URL"; echo "$REDIS_URL"; exit 3`)
 		out, err := cmd.Output()
@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 		checkGone(t, temporary, addresses)
 	})
 
-	t.Run("A server that the environment names is not started", func(t *testing.T) {
+	t.Run("A server named in the environment is not started", func(t *testing.T) {
 		t.Parallel()
 		cmd, _ := mustCommand(t, "sh", "-c", `echo "$STOREROOM_TEST_DATABASE_URL"; echo "$REDIS_URL"`)
 		cmd.Env = append(cmd.Env, databaseVariable+"=postgres://elsewhere", redisVariable+"=redis://elsewhere")
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 		}
 	})
 
-	t.Run("SIGTERM ends the command, what it started and the servers", func(t *testing.T) {
+	t.Run("SIGTERM ends the command, its children and the servers", func(t *testing.T) {
 		t.Parallel()
 		cmd, temporary := mustCommand(t, "sh", "-c", `echo "$REDIS_URL"; sleep 600; exit 3`)
 		stdout, err := cmd.StdoutPipe()
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(io.Discard, reader); err != nil { // ends when sleep, too, has let go of it
+		if _, err := io.Copy(io.Discard, reader); err != nil { // ends when sleep has ended too
 			t.Fatal(err)
 		}
 		if exit, ok := errors.AsType[*exec.ExitError](cmd.Wait()); !ok || exit.ExitCode() != 128+int(syscall.SIGTERM) {
@@ -96,8 +96,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// mustCommand prepares run with args, without servers in its environment, and
-// with a folder for temporary files of its own.
+// mustCommand prepares run with args, without servers in its environment and with a
+// separate directory for temporary files.
 func mustCommand(t *testing.T, args ...string) (cmd *exec.Cmd, temporary string) {
 	t.Helper()
 	temporary = t.TempDir()

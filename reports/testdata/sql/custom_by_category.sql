@@ -1,17 +1,81 @@
-select period, channel, key, 
-		coalesce((select c.name from categories c where c.tenant_id = $1 and c.id = g.key),
-		         (select p.category_name from sold_products p where p.tenant_id = $1 and p.category_id = g.key order by p.id desc limit 1), g.key::text) as label, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-		  from (select null::int as period, null::text as channel, key, coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
-		          from (
-		select null::int as period, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-		  from sales_rollups
-		 where tenant_id = $1 and kind = 2 and day >= $2 and day <= $3) s
-		         group by grouping sets (key)) g
+select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---  Aggregate
---    Bitmap Heap Scan on sales_rollups
---      Bitmap Index Scan using sales_rollups_pkey
---  Seq Scan on categories
---  Limit
---    Index Scan on sold_products using sold_products_pkey
+--   Seq Scan on sales_zones
+
+with sales as (
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
+), groups as (
+     select null::int as period, null::text as channel, null::bigint as key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by grouping sets (())
+)
+select period, channel, key,
+       null::text as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+  from groups g
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
+with sales as (
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 2
+        and day >= $2
+        and day <= $3
+), groups as (
+     select null::int as period, null::text as channel, key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by grouping sets (key)
+)
+select period, channel, key,
+       coalesce(
+           (select c.name
+              from categories c
+             where c.tenant_id = $1 and c.id = g.key),
+           (select p.category_name
+              from sold_products p
+             where p.tenant_id = $1 and p.category_id = g.key
+             order by p.id desc
+             limit 1),
+           g.key::text) as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+  from groups g
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Bitmap Heap Scan on sales_rollups
+--       Bitmap Index Scan using sales_rollups_pkey
+--   Seq Scan on categories (SubPlan)
+--   Limit (SubPlan)
+--     Index Scan using sold_products_pkey on sold_products

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// readerTimeout is how long a client may take to accept one part of a download.
+const readerTimeout = 30 * time.Second
+
+// download streams a file. An error before the first byte becomes an error response; after it,
+// the connection is aborted, so that the client detects the incomplete file.
+type download struct {
+	w           http.ResponseWriter
+	timeout     time.Duration // for the client to accept one part
+	started     bool
+	contentType string
+	name        string
+	size        int64 // in bytes; 0 means unknown
+}
+
+// stream sends what write writes.
+func (d *download) stream(state *requestState, write func(io.Writer) error) error {
+	buffer := bufio.NewWriterSize(d, 64<<10)
+	err := write(buffer)
+	if err == nil {
+		err = buffer.Flush()
+	}
+	switch {
+	case err != nil && d.started:
+		state.err, state.aborted = err, true
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		return err
+	}
+	d.start() // an empty file has no Write
+	return nil
+}
+
+// start sends the headers once.
+func (d *download) start() {
+	if d.started {
+		return
+	}
+	d.started = true
+	h := d.w.Header()
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	if d.size > 0 {
+		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
+	}
+	d.w.WriteHeader(http.StatusOK)
+}
+
+// Write sends a part of the file.
+func (d *download) Write(b []byte) (int, error) {
+	setWriteDeadline(d.w, d.timeout)
+	d.start()
+	return d.w.Write(b)
+}
+
+// setWriteDeadline replaces the server's write deadline, which suits short responses. A
+// response that is recorded for an Idempotency-Key has no deadline.
+func setWriteDeadline(w http.ResponseWriter, timeout time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout))
+}

@@ -1,0 +1,1185 @@
+-- The schema after all migrations: tables with their indexes, policies and
+-- privileges, then functions. It is written from PostgreSQL's catalog by
+-- go test ./migrations -update, and is for reading only.
+
+create extension if not exists pg_trgm;
+create extension if not exists btree_gin;
+
+create table tenants (
+    id           bigint not null generated always as identity,
+    slug         text collate "C" not null,
+    name         text not null,
+    plan         text not null,
+    rate_limit   integer,
+    timezone     text not null default 'UTC'::text,
+    currency     text not null default 'USD'::text,
+    suspended_at timestamptz,
+    created_at   timestamptz not null default now(),
+    updated_at   timestamptz not null default now(),
+    PRIMARY KEY (id),
+    UNIQUE (slug),
+    CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
+    CHECK (currency ~ '^[A-Z]{3}$'::text),
+    CHECK (length(name) >= 1 AND length(name) <= 255),
+    CHECK (plan = ANY (ARRAY['standard'::text, 'professional'::text, 'enterprise'::text])),
+    CHECK (rate_limit >= 1 AND rate_limit <= 10000000),
+    CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)
+);
+comment on table tenants is 'Businesses. No tenant_id and no runtime privilege: read through resolve_key.';
+CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
+
+create table users (
+    id            bigint not null generated always as identity,
+    email         text collate "C" not null,
+    password_hash text not null,
+    created_at    timestamptz not null default now(),
+    PRIMARY KEY (id),
+    UNIQUE (email),
+    CHECK (email = lower(email))
+);
+comment on table users is 'People, one account an e-mail in the whole service. No runtime privilege.';
+
+create table memberships (
+    tenant_id  bigint not null,
+    user_id    bigint not null,
+    role       text not null,
+    created_at timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, user_id),
+    CHECK (role = ANY (ARRAY['owner'::text, 'admin'::text, 'viewer'::text])),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
+    FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+comment on table memberships is 'What a person may do in a tenant. No runtime privilege: read through definer functions.';
+CREATE INDEX memberships_user ON memberships USING btree (user_id);
+
+create table api_keys (
+    tenant_id    bigint not null,
+    id           bigint not null generated always as identity,
+    name         text not null,
+    permissions  text[] not null,
+    prefix       text not null,
+    last4        text not null,
+    created_by   bigint,
+    created_at   timestamptz not null default now(),
+    expires_at   timestamptz,
+    revoked_at   timestamptz,
+    replaced_by  bigint,
+    last_used_at timestamptz,
+    request      text collate "C",
+    PRIMARY KEY (tenant_id, id),
+    CHECK (length(name) >= 1 AND length(name) <= 100),
+    CHECK (cardinality(permissions) > 0),
+    CHECK (length(request) >= 1 AND length(request) <= 100),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, replaced_by) REFERENCES api_keys(tenant_id, id)
+);
+comment on table api_keys is 'Keys as people see them; the secret stands nowhere, its hash in key_hashes.';
+comment on column api_keys.request is 'Of the form that made the key, so that sending it again makes no other.';
+CREATE UNIQUE INDEX api_keys_request ON api_keys USING btree (tenant_id, request);
+CREATE TRIGGER notify_keys AFTER INSERT OR DELETE OR UPDATE OF name, permissions, expires_at, revoked_at ON api_keys FOR EACH ROW EXECUTE FUNCTION notify_keys();
+alter table api_keys enable row level security, force row level security;
+create policy tenant on api_keys for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on api_keys to storeroom_runtime;
+
+create table key_hashes (
+    hash           bytea not null,
+    pepper_version smallint not null,
+    tenant_id      bigint not null,
+    key_id         bigint not null,
+    PRIMARY KEY (hash),
+    CHECK (octet_length(hash) = 32),
+    FOREIGN KEY (tenant_id, key_id) REFERENCES api_keys(tenant_id, id) ON DELETE CASCADE
+);
+comment on table key_hashes is 'HMAC-SHA-256 of keys under a pepper outside the database. Looked up before the tenant is known, hence no policy and no runtime privilege.';
+CREATE INDEX key_hashes_key ON key_hashes USING btree (tenant_id, key_id);
+
+create table categories (
+    tenant_id  bigint not null,
+    id         bigint not null generated always as identity,
+    name       text collate "C" not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, name),
+    CHECK (length(name) >= 1 AND length(name) <= 255),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table categories is 'Product categories.';
+alter table categories enable row level security, force row level security;
+create policy tenant on categories for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on categories to storeroom_runtime;
+
+create table sellers (
+    tenant_id  bigint not null,
+    id         bigint not null generated always as identity,
+    name       text collate "C" not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, name),
+    CHECK (length(name) >= 1 AND length(name) <= 255),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table sellers is 'Who sells or made a product.';
+alter table sellers enable row level security, force row level security;
+create policy tenant on sellers for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on sellers to storeroom_runtime;
+
+create table warehouses (
+    tenant_id  bigint not null,
+    id         bigint not null generated always as identity,
+    name       text collate "C" not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    is_default boolean not null default false,
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, name),
+    CHECK (length(name) >= 1 AND length(name) <= 255),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table warehouses is 'Where stock lies. Each tenant has one default, where a product without a warehouse lives.';
+CREATE UNIQUE INDEX warehouses_default ON warehouses USING btree (tenant_id) WHERE is_default;
+alter table warehouses enable row level security, force row level security;
+create policy tenant on warehouses for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on warehouses to storeroom_runtime;
+
+create table products (
+    tenant_id     bigint not null,
+    id            bigint not null generated always as identity,
+    category_id   bigint,
+    seller_id     bigint,
+    warehouse_id  bigint not null,
+    price         bigint not null,
+    msrp          bigint,
+    cost          bigint,
+    created_at    timestamptz not null default now(),
+    updated_at    timestamptz not null default now(),
+    quantity      integer not null default 0,
+    reorder_point integer,
+    sku           text collate "C" not null,
+    name          text collate "C" not null,
+    status        text collate "C" not null,
+    condition     text collate "C" not null,
+    description   text,
+    bin_location  text,
+    upc           text collate "C",
+    tags          text[] not null default '{}'::text[],
+    images        jsonb not null default '[]'::jsonb,
+    search        text collate "C" not null,
+    changed_at    timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, sku) INCLUDE (id),
+    CHECK (condition = ANY (ARRAY['new'::text, 'like_new'::text, 'used'::text, 'refurbished'::text, 'for_parts'::text])),
+    CHECK (cost >= 0 AND cost <= '999999999999'::bigint),
+    CHECK (msrp >= 0 AND msrp <= '999999999999'::bigint),
+    CHECK (price >= 0 AND price <= '999999999999'::bigint),
+    CHECK (quantity >= 0),
+    CHECK (reorder_point >= 0),
+    CHECK (status = ANY (ARRAY['active'::text, 'draft'::text])),
+    FOREIGN KEY (tenant_id, category_id) REFERENCES categories(tenant_id, id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, seller_id) REFERENCES sellers(tenant_id, id),
+    FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
+) with (fillfactor=90);
+comment on table products is 'Products. Prices in cents; quantity is the total of stock; search is '' '' and then name, sku and upc in lower case, each run of white space one blank.';
+comment on column products.images is 'Array of {id, url, position}; no endpoint writes it.';
+comment on column products.changed_at is 'When anything but stock last changed.';
+CREATE INDEX products_category ON products USING btree (tenant_id, category_id, created_at, id);
+CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
+CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
+CREATE INDEX products_name ON products USING btree (tenant_id, name, id);
+CREATE INDEX products_price ON products USING btree (tenant_id, price, id);
+CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops);
+CREATE INDEX products_seller ON products USING btree (tenant_id, seller_id, created_at, id);
+CREATE INDEX products_status_created ON products USING btree (tenant_id, status, created_at, id);
+CREATE INDEX products_status_name ON products USING btree (tenant_id, status, name, id);
+CREATE INDEX products_status_price ON products USING btree (tenant_id, status, price, id);
+CREATE INDEX products_status_sku ON products USING btree (tenant_id, status, sku, id);
+CREATE INDEX products_warehouse ON products USING btree (tenant_id, warehouse_id, created_at, id);
+CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
+CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
+CREATE TRIGGER count_updates AFTER UPDATE OF status ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION count_products();
+alter table products enable row level security, force row level security;
+create policy search on products for select to storeroom_search
+    using (true);
+create policy tenant on products for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on products to storeroom_runtime;
+grant select (tenant_id, id, category_id, seller_id, warehouse_id, price, created_at, updated_at, sku, name, status, tags, search) on products to storeroom_search;
+
+create table product_tags (
+    tenant_id  bigint not null,
+    tag        text collate "C" not null,
+    created_at timestamptz not null,
+    product_id bigint not null,
+    PRIMARY KEY (tenant_id, tag, product_id),
+    FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
+);
+comment on table product_tags is 'Tags of products for filtering; created_at is the product''s, so that the default order comes from the index.';
+CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, created_at, product_id);
+CREATE INDEX product_tags_product ON product_tags USING btree (tenant_id, product_id);
+alter table product_tags enable row level security, force row level security;
+create policy tenant on product_tags for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on product_tags to storeroom_runtime;
+
+create table stock (
+    tenant_id    bigint not null,
+    product_id   bigint not null,
+    warehouse_id bigint not null,
+    quantity     integer not null,
+    PRIMARY KEY (tenant_id, product_id, warehouse_id),
+    CHECK (quantity >= 0),
+    FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
+) with (fillfactor=80);
+comment on table stock is 'Pieces of a product in a warehouse; products.quantity is their sum.';
+CREATE INDEX stock_warehouse ON stock USING btree (tenant_id, warehouse_id);
+alter table stock enable row level security, force row level security;
+create policy tenant on stock for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on stock to storeroom_runtime;
+
+create table inventory_adjustments (
+    tenant_id       bigint not null,
+    id              bigint not null generated always as identity,
+    product_id      bigint not null,
+    warehouse_id    bigint not null,
+    api_key_id      bigint,
+    quantity        integer not null,
+    quantity_before integer not null,
+    quantity_after  integer not null,
+    created_at      timestamptz not null default clock_timestamp(),
+    type            text collate "C" not null,
+    notes           text,
+    PRIMARY KEY (tenant_id, id),
+    CHECK (type = ANY (ARRAY['add'::text, 'remove'::text, 'set'::text])),
+    FOREIGN KEY (tenant_id, api_key_id) REFERENCES api_keys(tenant_id, id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table inventory_adjustments is 'The ledger: one row a change of stock, never changed; it outlives its product and warehouse, hence no foreign key to them. quantity_before and quantity_after are the product''s totals.';
+CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
+CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
+alter table inventory_adjustments enable row level security, force row level security;
+create policy tenant on inventory_adjustments for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on inventory_adjustments to storeroom_runtime;
+
+create table product_counts (
+    tenant_id bigint not null,
+    slot      smallint not null,
+    status    text collate "C" not null,
+    count     bigint not null,
+    PRIMARY KEY (tenant_id, slot, status),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+) with (fillfactor=50);
+comment on table product_counts is 'How many products a tenant has by status: the sum over its slots. A backend writes the slot of its pid, so that writers do not wait for each other; counting a million rows would be the whole price of a list.';
+alter table product_counts enable row level security, force row level security;
+create policy tenant on product_counts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on product_counts to storeroom_runtime;
+
+create table idempotency_keys (
+    tenant_id   bigint not null,
+    key         text collate "C" not null,
+    fingerprint bytea not null,
+    created_at  timestamptz not null default now(),
+    status      smallint,
+    header      jsonb,
+    body        bytea,
+    PRIMARY KEY (tenant_id, key),
+    CHECK (octet_length(fingerprint) = 32),
+    CHECK (length(key) >= 1 AND length(key) <= 255),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table idempotency_keys is 'What a request with an Idempotency-Key was answered, written in the transaction of its work and kept for 24 hours. A row without a status is in work, and nobody but its own transaction sees it.';
+CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
+alter table idempotency_keys enable row level security, force row level security;
+create policy tenant on idempotency_keys for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on idempotency_keys to storeroom_runtime;
+
+create table channels (
+    tenant_id  bigint not null,
+    identifier text collate "C" not null,
+    label      text not null,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, identifier),
+    CHECK (identifier ~ '^[a-z0-9_-]{1,50}$'::text),
+    CHECK (length(label) >= 1 AND length(label) <= 255),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table channels is 'Where sales come from. Every tenant has pos.';
+alter table channels enable row level security, force row level security;
+create policy tenant on channels for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on channels to storeroom_runtime;
+
+create table sales_zones (
+    tenant_id bigint not null,
+    timezone  text not null,
+    PRIMARY KEY (tenant_id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table sales_zones is 'The time zone by which a tenant''s rollups count days. It follows tenants.timezone when they are rebuilt.';
+alter table sales_zones enable row level security, force row level security;
+create policy tenant on sales_zones for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant select on sales_zones to storeroom_runtime;
+
+create table customers (
+    tenant_id  bigint not null,
+    id         bigint not null generated always as identity,
+    number     text collate "C" not null,
+    name       text,
+    email      text,
+    erased_at  timestamptz,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, number),
+    CHECK (erased_at IS NULL OR name IS NULL AND email IS NULL),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table customers is 'People who bought; number is the sender''s id of them. Who was erased stays without name and e-mail.';
+alter table customers enable row level security, force row level security;
+create policy tenant on customers for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on customers to storeroom_runtime;
+
+create table sold_products (
+    tenant_id     bigint not null,
+    id            bigint not null generated always as identity,
+    product_id    bigint,
+    category_id   bigint,
+    seller_id     bigint,
+    created_at    timestamptz not null default now(),
+    sku           text collate "C" not null,
+    name          text collate "C" not null,
+    category_name text collate "C",
+    seller_name   text collate "C",
+    PRIMARY KEY (tenant_id, id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table sold_products is 'Products as they were sold: a new row whenever one is sold that no longer looks as it did. It outlives the catalog, hence no foreign key to it. product_id is null where the catalog did not know the SKU. Two senders that see a change at the same moment may both write it; readers group by product, so nothing counts twice.';
+CREATE INDEX sold_products_product ON sold_products USING btree (tenant_id, product_id, id) WHERE product_id IS NOT NULL;
+CREATE INDEX sold_products_sku ON sold_products USING btree (tenant_id, sku, id);
+alter table sold_products enable row level security, force row level security;
+create policy tenant on sold_products for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on sold_products to storeroom_runtime;
+
+create table orders (
+    tenant_id          bigint not null,
+    id                 bigint not null,
+    customer_id        bigint,
+    placed_at          timestamptz not null,
+    created_at         timestamptz not null default now(),
+    units              bigint not null,
+    units_without_cost bigint not null,
+    revenue            bigint not null,
+    discounts          bigint not null,
+    tax                bigint not null,
+    cost               bigint not null,
+    items              integer not null,
+    channel            text collate "C" not null,
+    number             text collate "C" not null,
+    content            bytea not null,
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, number),
+    CHECK (units_without_cost >= 0 AND units_without_cost <= units),
+    CHECK (octet_length(content) = 32),
+    CHECK (cost >= 0),
+    CHECK (discounts >= 0),
+    CHECK (items > 0),
+    CHECK (revenue >= 0),
+    CHECK (tax >= 0),
+    CHECK (units > 0),
+    FOREIGN KEY (tenant_id, channel) REFERENCES channels(tenant_id, identifier),
+    FOREIGN KEY (tenant_id, customer_id) REFERENCES customers(tenant_id, id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table orders is 'Orders with the sums of their items. revenue is what the items cost after discounts, without tax; content is the SHA-256 of what was sent, by which the same order sent again is known.';
+CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
+CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
+alter table orders enable row level security, force row level security;
+create policy tenant on orders for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on orders to storeroom_runtime;
+
+create table order_items (
+    tenant_id  bigint not null,
+    order_id   bigint not null,
+    sold_id    bigint not null,
+    placed_at  timestamptz not null,
+    unit_price bigint not null,
+    unit_cost  bigint,
+    discount   bigint not null,
+    tax        bigint not null,
+    line       integer not null,
+    quantity   integer not null,
+    PRIMARY KEY (tenant_id, order_id, line),
+    CHECK (discount <= (quantity * unit_price)),
+    CHECK (discount >= 0),
+    CHECK (line > 0),
+    CHECK (quantity > 0),
+    CHECK (tax >= 0),
+    CHECK (unit_cost >= 0),
+    CHECK (unit_price >= 0),
+    FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, sold_id) REFERENCES sold_products(tenant_id, id)
+);
+comment on table order_items is 'Lines of orders. discount and tax hold the line''s share of what the order has of them; placed_at is the order''s. Revenue is quantity * unit_price - discount.';
+CREATE INDEX order_items_placed ON order_items USING btree (tenant_id, placed_at);
+CREATE INDEX order_items_sold ON order_items USING btree (tenant_id, sold_id, placed_at);
+alter table order_items enable row level security, force row level security;
+create policy tenant on order_items for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on order_items to storeroom_runtime;
+
+create table cancellations (
+    tenant_id    bigint not null,
+    order_id     bigint not null,
+    placed_at    timestamptz not null,
+    cancelled_at timestamptz not null,
+    created_at   timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, order_id),
+    FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE
+);
+comment on table cancellations is 'Orders that count nowhere any more, nor do their refunds. placed_at is the order''s.';
+CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
+alter table cancellations enable row level security, force row level security;
+create policy tenant on cancellations for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on cancellations to storeroom_runtime;
+
+create table refunds (
+    tenant_id   bigint not null,
+    id          bigint not null,
+    order_id    bigint not null,
+    refunded_at timestamptz not null,
+    created_at  timestamptz not null default now(),
+    amount      bigint not null,
+    reference   text collate "C",
+    content     bytea not null,
+    PRIMARY KEY (tenant_id, id),
+    UNIQUE (tenant_id, order_id, reference),
+    CHECK (amount > 0),
+    CHECK (octet_length(content) = 32),
+    FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE
+);
+comment on table refunds is 'Money given back for an order, on a day of its own. It may be more than was paid.';
+CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
+alter table refunds enable row level security, force row level security;
+create policy tenant on refunds for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on refunds to storeroom_runtime;
+
+create table refund_items (
+    tenant_id bigint not null,
+    refund_id bigint not null,
+    order_id  bigint not null,
+    amount    bigint not null,
+    line      integer not null,
+    PRIMARY KEY (tenant_id, refund_id, line),
+    CHECK (amount > 0),
+    FOREIGN KEY (tenant_id, order_id, line) REFERENCES order_items(tenant_id, order_id, line),
+    FOREIGN KEY (tenant_id, refund_id) REFERENCES refunds(tenant_id, id) ON DELETE CASCADE
+);
+comment on table refund_items is 'How a refund is spread over the lines of its order.';
+CREATE INDEX refund_items_order ON refund_items USING btree (tenant_id, order_id, line);
+alter table refund_items enable row level security, force row level security;
+create policy tenant on refund_items for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on refund_items to storeroom_runtime;
+
+create table sales_rollups (
+    tenant_id          bigint not null,
+    kind               smallint not null,
+    day                date not null,
+    key                bigint not null,
+    orders             bigint not null,
+    items              bigint not null,
+    units              bigint not null,
+    units_without_cost bigint not null,
+    revenue            bigint not null,
+    discounts          bigint not null,
+    tax                bigint not null,
+    cost               bigint not null,
+    refund_count       bigint not null,
+    refunds            bigint not null,
+    channel            text collate "C" not null,
+    PRIMARY KEY (tenant_id, kind, day, channel, key),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+) with (fillfactor=80);
+comment on table sales_rollups is 'Sums of the facts by day in the tenant''s time zone (of a month: its first day). kind is 1 day and channel, 2 day, channel and category, 3 day, channel and seller, 4 month and product as sold; key is 0, the category or seller (0 for none), or sold_products.id.';
+alter table sales_rollups enable row level security, force row level security;
+create policy tenant on sales_rollups for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on sales_rollups to storeroom_runtime;
+
+create table sessions (
+    token_hash   bytea not null,
+    user_id      bigint not null,
+    created_at   timestamptz not null default now(),
+    seen_at      timestamptz not null default now(),
+    confirmed_at timestamptz not null default now(),
+    PRIMARY KEY (token_hash),
+    CHECK (octet_length(token_hash) = 32),
+    FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+comment on table sessions is 'Who is signed in, by the SHA-256 of the cookie. Ends 30 minutes after seen_at and 12 hours after created_at; confirmed_at is when the password was last given. No runtime privilege.';
+CREATE INDEX sessions_created ON sessions USING btree (created_at);
+CREATE INDEX sessions_user ON sessions USING btree (user_id);
+
+create table one_time_links (
+    token_hash bytea not null,
+    id         bigint not null generated always as identity,
+    tenant_id  bigint,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null default now() + '24:00:00'::interval,
+    purpose    text not null,
+    email      text collate "C" not null,
+    role       text,
+    made_by    bigint,
+    request    text collate "C",
+    PRIMARY KEY (token_hash),
+    UNIQUE (id),
+    CHECK ((purpose = 'invitation'::text) = (role IS NOT NULL)),
+    CHECK (purpose = 'reset'::text OR tenant_id IS NOT NULL),
+    CHECK (email = lower(email)),
+    CHECK (purpose = ANY (ARRAY['invitation'::text, 'reset'::text])),
+    CHECK (length(request) >= 1 AND length(request) <= 100),
+    CHECK (role = ANY (ARRAY['owner'::text, 'admin'::text, 'viewer'::text])),
+    CHECK (octet_length(token_hash) = 32),
+    FOREIGN KEY (made_by) REFERENCES users(id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table one_time_links is 'Invitations and password resets, by the SHA-256 of the link''s token. Without a tenant it is a reset by the operator, good for any account. made_by is null for the operator. What was used, replaced or revoked has expired at the epoch and stays for a day, so that sending its form again makes no other link. No runtime privilege.';
+CREATE INDEX one_time_links_email ON one_time_links USING btree (email);
+CREATE UNIQUE INDEX one_time_links_request ON one_time_links USING btree (tenant_id, request);
+
+create table audit_log (
+    tenant_id bigint not null,
+    id        bigint not null generated always as identity,
+    user_id   bigint,
+    at        timestamptz not null default clock_timestamp(),
+    actor     text not null,
+    address   text,
+    action    text collate "C" not null,
+    target    text not null,
+    details   jsonb not null default '{}'::jsonb,
+    PRIMARY KEY (tenant_id, id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table audit_log is 'Who did what to keys, members, plan and settings, from where. Written in the transaction of the act, never changed. actor is an e-mail address, or operator for a command.';
+alter table audit_log enable row level security, force row level security;
+create policy tenant on audit_log for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert (tenant_id, user_id, actor, address, action, target, details), select on audit_log to storeroom_runtime;
+
+create table schema_migrations (
+    version    integer not null,
+    name       text not null,
+    applied_at timestamptz not null default now(),
+    PRIMARY KEY (version)
+);
+comment on table schema_migrations is 'Which migrations ran; read through schema_version.';
+
+CREATE OR REPLACE FUNCTION public.schema_version()
+ RETURNS integer
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$select coalesce(max(version), 0) from schema_migrations$function$;
+revoke execute on function schema_version() from public;
+grant execute on function schema_version() to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.resolve_key(hashes bytea[])
+ RETURNS TABLE(hash bytea, tenant_id bigint, key_id bigint, key_name text, permissions text[], expires_at timestamptz, slug text, tenant_name text, plan text, rate_limit integer, timezone text, currency text, suspended boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    h      key_hashes;
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    select * into h from key_hashes k where k.hash = any (hashes) limit 1;
+    if not found then
+        return;
+    end if;
+    perform set_config('app.tenant_id', h.tenant_id::text, true);
+    return query
+        select h.hash, k.tenant_id, k.id, k.name, k.permissions, k.expires_at,
+               t.slug, t.name, t.plan, t.rate_limit, t.timezone, t.currency, t.suspended_at is not null
+          from api_keys k
+          join tenants t on t.id = k.tenant_id
+         where k.tenant_id = h.tenant_id and k.id = h.key_id
+           and k.revoked_at is null
+           and (k.expires_at is null or k.expires_at > now());
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function resolve_key(bytea[]) from public;
+grant execute on function resolve_key(bytea[]) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.add_key_hash(key_id bigint, hash bytea, pepper_version smallint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+begin
+    if exists (select from tenants t where t.id = tenant and t.suspended_at is not null) then
+        raise 'the tenant is suspended' using errcode = 'SR001';
+    end if;
+    insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (hash, pepper_version, tenant, key_id);
+end $function$;
+revoke execute on function add_key_hash(bigint,bytea,smallint) from public;
+grant execute on function add_key_hash(bigint,bytea,smallint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.notify_keys()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if tg_table_name = 'tenants' then
+        perform pg_notify('keys', coalesce(new.id, old.id)::text);
+    else
+        perform pg_notify('keys', coalesce(new.tenant_id, old.tenant_id)::text);
+    end if;
+    return null;
+end $function$;
+revoke execute on function notify_keys() from public;
+
+CREATE OR REPLACE FUNCTION public.count_products()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if tg_op = 'INSERT' then
+        insert into product_counts as c (tenant_id, slot, status, count)
+        select n.tenant_id, pg_backend_pid() % 64, n.status, count(*) from new_rows n group by 1, 3 order by 1, 3
+        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+    elsif tg_op = 'DELETE' then
+        insert into product_counts as c (tenant_id, slot, status, count)
+        select o.tenant_id, pg_backend_pid() % 64, o.status, -count(*) from old_rows o group by 1, 3 order by 1, 3
+        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+    else
+        insert into product_counts as c (tenant_id, slot, status, count)
+        select new.tenant_id, pg_backend_pid() % 64, s.status, s.count
+          from (values (old.status, -1), (new.status, 1)) s (status, count) order by s.status
+        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+    end if;
+    return null;
+end $function$;
+revoke execute on function count_products() from public;
+
+CREATE OR REPLACE FUNCTION public.search_products(patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint, page_offset bigint)
+ RETURNS TABLE(ids bigint[], total bigint)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    conditions text := 'p.tenant_id = $1';
+    beyond     text := 'true';
+    direction  text := case when descending then 'desc' else 'asc' end;
+    value      text;
+begin
+    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+        raise 'search_products: sort % of % patterns', sort, cardinality(patterns);
+    end if;
+    foreach value in array patterns loop
+        conditions := conditions || format(' and p.search like %L', value);
+    end loop;
+    foreach value in array array['status', 'category_id', 'seller_id', 'warehouse_id'] loop
+        if narrow ? value then
+            conditions := conditions || format(' and p.%I = %L', value, narrow ->> value);
+        end if;
+    end loop;
+    if narrow ? 'tag' then
+        conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ? 'from' then
+        conditions := conditions || format(' and p.created_at >= %L', narrow ->> 'from');
+    end if;
+    if narrow ? 'before' then
+        conditions := conditions || format(' and p.created_at < %L', narrow ->> 'before');
+    end if;
+    if narrow ? 'since' then
+        conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
+    end if;
+    if narrow ? 'after_id' then
+        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end, narrow ->> 'after_key', narrow ->> 'after_id');
+    end if;
+    return query execute format($q$
+        with hits as materialized (select p.id, p.%1$I as key from public.products p where %2$s)
+        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3), (select count(*) from hits)
+        $q$, sort, conditions, beyond, direction)
+        using nullif(current_setting('app.tenant_id', true), '')::bigint, page_limit, page_offset;
+end $function$;
+alter function search_products(text[],jsonb,text,boolean,bigint,bigint) owner to storeroom_search;
+revoke execute on function search_products(text[],jsonb,text,boolean,bigint,bigint) from public;
+grant execute on function search_products(text[],jsonb,text,boolean,bigint,bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.live(s sessions)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select s.seen_at >= now() - interval '30 minutes' and s.created_at >= now() - interval '12 hours'
+$function$;
+revoke execute on function live(sessions) from public;
+
+CREATE OR REPLACE FUNCTION public.usable(l one_time_links)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select l.expires_at > now()
+       and (l.purpose = 'invitation' or l.tenant_id is null or array[l.tenant_id] = array(
+               select m.tenant_id from memberships m join users u on u.id = m.user_id where u.email = l.email))
+$function$;
+revoke execute on function usable(one_time_links) from public;
+
+CREATE OR REPLACE FUNCTION public.acting_member(token bytea, roles text[])
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select m.user_id
+      from sessions s
+      join memberships m on m.user_id = s.user_id
+     where s.token_hash = token and live(s) and m.role = any (roles)
+       and m.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
+$function$;
+revoke execute on function acting_member(bytea,text[]) from public;
+
+CREATE OR REPLACE FUNCTION public.acting_owner(token bytea)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+begin
+    perform from tenants t where t.id = nullif(current_setting('app.tenant_id', true), '')::bigint for no key update;
+    return acting_member(token, '{owner}');
+end $function$;
+revoke execute on function acting_owner(bytea) from public;
+
+CREATE OR REPLACE FUNCTION public.log_person(person bigint, action text, address text, by_operator boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant bigint;
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    for tenant in select m.tenant_id from memberships m where m.user_id = person order by m.tenant_id loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        insert into audit_log (tenant_id, user_id, actor, address, action, target)
+        select tenant, case when not by_operator then u.id end, case when by_operator then 'operator' else u.email end,
+               nullif(log_person.address, ''), log_person.action, u.email
+          from users u where u.id = person;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function log_person(bigint,text,text,boolean) from public;
+
+CREATE OR REPLACE FUNCTION public.person_by_email(address text)
+ RETURNS TABLE(user_id bigint, password_hash text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select u.id, u.password_hash from users u where u.email = lower(address)
+$function$;
+revoke execute on function person_by_email(text) from public;
+grant execute on function person_by_email(text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.begin_session(token bytea, person bigint, password text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    begun boolean;
+begin
+    insert into sessions (token_hash, user_id)
+    select token, u.id from users u where u.id = person and u.password_hash = password for share;
+    begun := found;
+    delete from sessions s where s.created_at < now() - interval '12 hours';
+    return begun;
+end $function$;
+revoke execute on function begin_session(bytea,bigint,text) from public;
+grant execute on function begin_session(bytea,bigint,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.use_session(token bytea, tenant text)
+ RETURNS TABLE(user_id bigint, email text, confirmed_at timestamptz, role text, tenant_id bigint, slug text, tenant_name text, plan text, rate_limit integer, timezone text, currency text, suspended boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    update sessions s set seen_at = now()
+     where s.token_hash = token and live(s) and s.seen_at < now() - interval '1 minute';
+    return query
+        select u.id, u.email, s.confirmed_at, m.role, t.id, t.slug, t.name, t.plan, t.rate_limit, t.timezone, t.currency, t.suspended_at is not null
+          from sessions s
+          join users u on u.id = s.user_id
+          left join (memberships m join tenants t on t.id = m.tenant_id) on m.user_id = s.user_id and t.slug = tenant
+         where s.token_hash = token and live(s);
+end $function$;
+revoke execute on function use_session(bytea,text) from public;
+grant execute on function use_session(bytea,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.session_tenants(token bytea)
+ RETURNS TABLE(tenant_id bigint, slug text, name text, role text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select t.id, t.slug, t.name, m.role
+      from sessions s
+      join memberships m on m.user_id = s.user_id
+      join tenants t on t.id = m.tenant_id
+     where s.token_hash = token and live(s)
+     order by t.name, t.id
+$function$;
+revoke execute on function session_tenants(bytea) from public;
+grant execute on function session_tenants(bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.confirm_session(token bytea, successor bytea, password text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    update sessions s set token_hash = successor, confirmed_at = now()
+      from users u
+     where s.token_hash = token and live(s) and u.id = s.user_id and u.password_hash = password;
+    return found;
+end $function$;
+revoke execute on function confirm_session(bytea,bytea,text) from public;
+grant execute on function confirm_session(bytea,bytea,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.end_session(token bytea, everywhere boolean)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    delete from sessions s
+     where s.token_hash = token
+        or everywhere and s.user_id = (select o.user_id from sessions o where o.token_hash = token and live(o))
+$function$;
+revoke execute on function end_session(bytea,boolean) from public;
+grant execute on function end_session(bytea,boolean) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.change_password(token bytea, successor bytea, before text, after text, address text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    person bigint;
+begin
+    update users u set password_hash = after
+      from sessions s
+     where s.token_hash = token and live(s) and u.id = s.user_id and u.password_hash = before
+    returning u.id into person;
+    if person is null then
+        return false;
+    end if;
+    -- Links before sessions, as everywhere: nobody waits in a circle.
+    update one_time_links l set expires_at = 'epoch' from users u where u.id = person and l.email = u.email and l.purpose = 'reset';
+    delete from sessions s where s.user_id = person and s.token_hash <> token;
+    update sessions s set token_hash = successor, confirmed_at = now() where s.token_hash = token;
+    perform log_person(person, 'password.change', address, false);
+    return true;
+end $function$;
+revoke execute on function change_password(bytea,bytea,text,text,text) from public;
+grant execute on function change_password(bytea,bytea,text,text,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.tenant_members(token bytea)
+ RETURNS TABLE(user_id bigint, email text, role text, created_at timestamptz)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select u.id, u.email, m.role, m.created_at
+      from memberships m
+      join users u on u.id = m.user_id
+     where m.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint
+       and (select acting_member(token, '{owner,admin,viewer}')) is not null
+     order by u.email
+$function$;
+revoke execute on function tenant_members(bytea) from public;
+grant execute on function tenant_members(bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.set_member(person bigint, new_role text)
+ RETURNS TABLE(email text, before text, outcome text)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+begin
+    -- One at a time, or two owners could remove each other.
+    perform from tenants t where t.id = tenant for no key update;
+    select u.email, m.role into email, before
+      from memberships m join users u on u.id = m.user_id
+     where m.tenant_id = tenant and m.user_id = person;
+    if not found then
+        outcome := 'absent';
+    elsif before = 'owner' and new_role is distinct from 'owner'
+          and not exists (select from memberships m where m.tenant_id = tenant and m.role = 'owner' and m.user_id <> person) then
+        outcome := 'last_owner';
+    elsif before = new_role then
+        outcome := 'same';
+    else
+        update one_time_links l set expires_at = 'epoch'
+         where l.tenant_id = tenant and (l.made_by = person or new_role is null and l.email = set_member.email);
+        if new_role is null then
+            delete from memberships m where m.tenant_id = tenant and m.user_id = person;
+        else
+            update memberships m set role = new_role where m.tenant_id = tenant and m.user_id = person;
+        end if;
+        delete from sessions s where s.user_id = person;
+        outcome := 'changed';
+    end if;
+    return next;
+end $function$;
+revoke execute on function set_member(bigint,text) from public;
+
+CREATE OR REPLACE FUNCTION public.change_member(token bytea, person bigint, new_role text)
+ RETURNS TABLE(email text, before text, outcome text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if acting_owner(token) is null then
+        outcome := 'refused';
+        return next;
+        return;
+    end if;
+    return query select * from set_member(person, new_role);
+end $function$;
+revoke execute on function change_member(bytea,bigint,text) from public;
+grant execute on function change_member(bytea,bigint,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.store_link(link bytea, purpose text, address text, new_role text, request text, maker bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    here   boolean;
+    others boolean;
+begin
+    -- One at a time, or the operator's and an owner's would not end each other.
+    perform from tenants t where t.id = tenant for no key update;
+    here   := exists (select from memberships m join users u on u.id = m.user_id where u.email = lower(address) and m.tenant_id = tenant);
+    others := exists (select from memberships m join users u on u.id = m.user_id where u.email = lower(address) and m.tenant_id <> tenant);
+    delete from one_time_links l where l.created_at < now() - interval '24 hours';
+    if exists (select from one_time_links l where l.tenant_id = tenant and l.request = store_link.request) then
+        return 'repeated';
+    elsif purpose = 'invitation' and here then
+        return 'member';
+    elsif purpose = 'reset' and not here then
+        return 'absent';
+    elsif purpose = 'reset' and others then
+        return 'elsewhere';
+    end if;
+    update one_time_links l set expires_at = 'epoch'
+     where l.tenant_id = tenant and l.email = lower(address) and l.purpose = store_link.purpose;
+    insert into one_time_links (token_hash, tenant_id, purpose, email, role, request, made_by)
+    values (link, tenant, purpose, lower(address), new_role, request, maker);
+    return 'made';
+end $function$;
+revoke execute on function store_link(bytea,text,text,text,text,bigint) from public;
+
+CREATE OR REPLACE FUNCTION public.make_link(token bytea, link bytea, purpose text, address text, new_role text, request text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    maker bigint := acting_owner(token);
+begin
+    if maker is null then
+        return 'refused';
+    end if;
+    return store_link(link, purpose, address, new_role, request, maker);
+end $function$;
+revoke execute on function make_link(bytea,bytea,text,text,text,text) from public;
+grant execute on function make_link(bytea,bytea,text,text,text,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.store_reset(link bytea, address text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    person bigint := (select u.id from users u where u.email = lower(address));
+begin
+    if person is null then
+        return false;
+    end if;
+    update one_time_links l set expires_at = 'epoch' where l.tenant_id is null and l.email = lower(address);
+    insert into one_time_links (token_hash, purpose, email) values (link, 'reset', lower(address));
+    perform log_person(person, 'password.reset_link', null, true);
+    return true;
+end $function$;
+revoke execute on function store_reset(bytea,text) from public;
+
+CREATE OR REPLACE FUNCTION public.end_reset(address text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    update one_time_links l set expires_at = 'epoch' where l.tenant_id is null and l.email = lower(address) and l.expires_at > now();
+    if not found then
+        return false;
+    end if;
+    perform log_person(u.id, 'password.reset_link_revoke', null, true) from users u where u.email = lower(address);
+    return true;
+end $function$;
+revoke execute on function end_reset(text) from public;
+
+CREATE OR REPLACE FUNCTION public.tenant_links(token bytea)
+ RETURNS TABLE(id bigint, purpose text, email text, role text, made_by text, created_at timestamptz, expires_at timestamptz)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select l.id, l.purpose, l.email, l.role, coalesce(u.email, 'operator'), l.created_at, l.expires_at
+      from one_time_links l
+      left join users u on u.id = l.made_by
+     where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and usable(l)
+       and (select acting_member(token, '{owner}')) is not null
+     order by l.id
+$function$;
+revoke execute on function tenant_links(bytea) from public;
+grant execute on function tenant_links(bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.end_link(token bytea, link bigint)
+ RETURNS TABLE(purpose text, email text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if acting_owner(token) is null then
+        return;
+    end if;
+    return query
+        update one_time_links l set expires_at = 'epoch'
+         where l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and l.id = link and l.expires_at > now()
+        returning l.purpose, l.email;
+end $function$;
+revoke execute on function end_link(bytea,bigint) from public;
+grant execute on function end_link(bytea,bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.open_link(token bytea)
+ RETURNS TABLE(purpose text, email text, role text, tenant_id bigint, tenant_name text, expires_at timestamptz)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select l.purpose, l.email, l.role, coalesce(t.id, 0), coalesce(t.name, ''), l.expires_at
+      from one_time_links l
+      left join tenants t on t.id = l.tenant_id
+     where l.token_hash = token and usable(l)
+$function$;
+revoke execute on function open_link(bytea) from public;
+grant execute on function open_link(bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.accept_invitation(token bytea, password text, session bytea)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    link   one_time_links;
+    person bigint;
+begin
+    select * into link from one_time_links l
+     where l.token_hash = token and l.purpose = 'invitation' and l.expires_at > now() for update;
+    if not found then
+        return null;
+    end if;
+    insert into users (email, password_hash) values (link.email, password) on conflict (email) do nothing;
+    select u.id into person from users u where u.email = link.email and u.password_hash = password for update;
+    if person is null then
+        return null;
+    end if;
+    insert into memberships (tenant_id, user_id, role) values (link.tenant_id, person, link.role) on conflict do nothing;
+    update one_time_links l set expires_at = 'epoch' where l.token_hash = token;
+    insert into sessions (token_hash, user_id) values (session, person);
+    return person;
+end $function$;
+revoke execute on function accept_invitation(bytea,text,bytea) from public;
+grant execute on function accept_invitation(bytea,text,bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.use_reset(token bytea, password text, session bytea, address text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    person users;
+begin
+    select u.* into person from users u join one_time_links l on l.email = u.email where l.token_hash = token for update of u;
+    update one_time_links l set expires_at = 'epoch' where l.token_hash = token and l.purpose = 'reset' and usable(l);
+    if not found then
+        return false;
+    end if;
+    update one_time_links l set expires_at = 'epoch' where l.email = person.email and l.purpose = 'reset';
+    update users u set password_hash = password where u.id = person.id;
+    delete from sessions s where s.user_id = person.id;
+    insert into sessions (token_hash, user_id) values (session, person.id);
+    perform log_person(person.id, 'password.reset', address, false);
+    return true;
+end $function$;
+revoke execute on function use_reset(bytea,text,bytea,text) from public;
+grant execute on function use_reset(bytea,text,bytea,text) to storeroom_runtime;

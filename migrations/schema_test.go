@@ -1,0 +1,104 @@
+package migrations_test
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+var update = flag.Bool("update", false, "write schema.sql and the checksums of new migrations")
+
+//go:embed testdata/describe.sql
+var describeSQL string
+
+const schemaHeader = `-- The schema after all migrations: tables with their indexes, policies and
+-- privileges, then functions. It is written from PostgreSQL's catalog by
+-- go test ./migrations -update, and is for reading only.
+
+create extension if not exists pg_trgm;
+create extension if not exists btree_gin;
+`
+
+func TestSchemaSQLIsTheSchemaAfterAllMigrations(t *testing.T) {
+	t.Parallel()
+	rows, err := tenancytest.New(t).MustSuper(t).Query(t.Context(), describeSQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type line struct {
+		Object int64
+		Line   string
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowToStructByName[line])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema strings.Builder
+	schema.WriteString(schemaHeader)
+	object := int64(0)
+	for _, l := range lines {
+		if l.Object != object {
+			schema.WriteString("\n")
+		}
+		object = l.Object
+		fmt.Fprintln(&schema, l.Line)
+	}
+	compareFile(t, "schema.sql", plain(schema.String()))
+}
+
+// plain writes what PostgreSQL deparses in the way that the migrations write it.
+func plain(schema string) string {
+	policy := regexp.MustCompile(
+		`\(\(tenant_id = \(\s*SELECT \(NULLIF\(current_setting\('app.tenant_id'::text, true\), ''::text\)\)::bigint.*\)\)\)`)
+	schema = policy.ReplaceAllString(schema,
+		`(tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))`)
+	return strings.ReplaceAll(schema, "timestamp with time zone", "timestamptz")
+}
+
+// A migration never changes after a release has it: databases that ran it keep the
+// schema of its first text. -update adds new migrations, and no other change.
+func TestLandedMigrationsNeverChange(t *testing.T) {
+	t.Parallel()
+	const path = "testdata/checksums.txt"
+	file, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	var sums strings.Builder
+	for _, m := range migrations.All() {
+		fmt.Fprintf(&sums, "%x  %s.sql\n", sha256.Sum256([]byte(m.SQL)), m.Name)
+	}
+	if !strings.HasPrefix(sums.String(), string(file)) {
+		t.Fatalf("a landed migration has changed: put its text back and add a new migration (-landed +now):\n%s",
+			cmp.Diff(string(file), sums.String()))
+	}
+	compareFile(t, path, sums.String())
+}
+
+func compareFile(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-file +database); go test ./migrations -update writes it:\n%s", path, diff)
+	}
+}

@@ -1,0 +1,176 @@
+package reports
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/storeroom/storeroom/reports/sums"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// groupQuery selects sales and groups them.
+type groupQuery struct {
+	Range
+	groupBy    []column   // each column gives rows of its own; without columns there is one row, the total
+	periods    []period   // of byPeriod, in order
+	key        *dimension // of byKey
+	channels   []string   // empty for all
+	categories []int64    // empty for all
+	// additive is set if the report uses neither Orders nor RefundCount. These two
+	// cannot be added up over categories: an order can have items of several.
+	additive  bool
+	cancelled bool // selects cancelled orders instead of all others
+	lines     bool // reads order lines even if a cheaper source has the answer
+}
+
+// column is a column that sales are grouped by.
+type column string
+
+const (
+	byPeriod  column = "period"
+	byChannel column = "channel"
+	byKey     column = "key"
+)
+
+// dimension defines the column key.
+type dimension struct {
+	facts string // the key in SQL over orders o, order lines i and sold products p
+	label string // the name of the key of a group g in SQL
+}
+
+var (
+	category = &dimension{
+		facts: "coalesce(p.category_id, 0)",
+		label: `
+		coalesce(
+		    (select c.name
+		       from categories c
+		      where c.tenant_id = $1 and c.id = g.key),
+		    (select p.category_name
+		       from sold_products p
+		      where p.tenant_id = $1 and p.category_id = g.key
+		      order by p.id desc
+		      limit 1),
+		    g.key::text)`,
+	}
+	seller = &dimension{
+		facts: "coalesce(p.seller_id, 0)",
+		label: `
+		coalesce(
+		    (select s.name
+		       from sellers s
+		      where s.tenant_id = $1 and s.id = g.key),
+		    (select p.seller_name
+		       from sold_products p
+		      where p.tenant_id = $1 and p.seller_id = g.key
+		      order by p.id desc
+		      limit 1),
+		    g.key::text)`,
+	}
+	product  = &dimension{facts: "i.sold_id"}
+	customer = &dimension{facts: "coalesce(o.customer_id, 0)"}
+)
+
+const channelLabel = `
+		coalesce(
+		    (select c.label
+		       from channels c
+		      where c.tenant_id = $1 and c.identifier = g.channel),
+		    g.channel)`
+
+// groupRow is the sums of one group. The column that the group was made by is set;
+// in the total none is.
+type groupRow struct {
+	Period  *int32 // the position in groupQuery.periods, from 1
+	Channel *string
+	Key     *int64 // 0 for items without a category or seller
+	Label   *string
+	Sums
+}
+
+// addUp returns the sums of all groups.
+func addUp(groups []groupRow) (total Sums) {
+	for _, g := range groups {
+		total.Add(g.Sums)
+	}
+	return total
+}
+
+const groupsSQL = `
+		with sales as (
+		     {sales}
+		), groups as (
+		     select {period}, {channel}, {key},
+		            {totals}
+		       from sales
+		      group by grouping sets ({sets})
+		)
+		select period, channel, key,
+		       {label} as label,
+		       {sums}
+		  from groups g`
+
+// queueGroups adds a query to the batch. Its rows include groups without sales.
+func (b batch) queueGroups(q groupQuery, rows *[]groupRow) {
+	args := arguments{b.tenant}
+	fragments := map[string]string{
+		"sales": b.sales(q, &args), "totals": totals, "sums": sums.List,
+		"period": "null::int as period", "channel": "null::text as channel", "key": "null::bigint as key",
+		"label": "null::text",
+	}
+	sets := []string{}
+	for _, c := range q.groupBy {
+		fragments[string(c)] = string(c)
+		sets = append(sets, string(c))
+	}
+	if len(sets) == 0 {
+		sets = []string{"()"}
+	}
+	fragments["sets"] = strings.Join(sets, ", ")
+	switch {
+	case slices.Contains(q.groupBy, byChannel):
+		fragments["label"] = channelLabel
+	case slices.Contains(q.groupBy, byKey):
+		fragments["label"] = q.key.label
+	}
+	tenancy.QueueRows(b.Batch, rows, fill(groupsSQL, fragments), args...)
+}
+
+// sales returns a query for the selected sales with the columns period, channel,
+// key and the sums. A group can have any number of rows.
+func (b batch) sales(q groupQuery, args *arguments) string {
+	kind := q.rollupKind()
+	switch {
+	case b.factsOnly || kind == 0:
+		return q.facts(args, b.zone)
+	case kind == sums.ByProduct && q.key == seller:
+		return b.sellersOfProducts(q, args)
+	case kind == sums.ByProduct:
+		return b.productSales(q, args)
+	}
+	return q.rollups(kind, args)
+}
+
+// rollupKind returns the kind of rollups that answers the query, or 0 if only the
+// facts do.
+func (q groupQuery) rollupKind() sums.RollupKind {
+	switch {
+	case q.lines || q.cancelled || q.key == customer:
+		return 0
+	case q.key == category:
+		return sums.ByCategory
+	case q.key == product:
+		return sums.ByProduct
+	case q.key == seller && len(q.categories) == 0:
+		return sums.BySeller
+	case q.key == seller && q.additive && len(q.channels) == 0:
+		return sums.ByProduct // a sold product has one category and one seller
+	case q.key == seller:
+		return 0
+	case len(q.categories) == 0:
+		return sums.ByDay
+	case len(q.categories) == 1 || q.additive:
+		return sums.ByCategory
+	}
+	return 0
+}
