@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
@@ -111,7 +113,7 @@ func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
 	if !strings.HasPrefix(hash, "$argon2id$") || !people.PasswordMatches(hash, "correct horse battery") {
 		t.Errorf("the stored hash %.12s… is not of the password", hash)
 	}
-	if o := p.runWith(t, "another password\n", create...); o.code != 1 || !strings.Contains(o.stderr, "--email: ada@example.com is a member of tenant acme already") {
+	if o := p.runWith(t, "another password\n", create...); o.code != 1 || !strings.Contains(o.stderr, "--email: ada@example.com is already a member of tenant acme") {
 		t.Errorf("second user create = %+v, want a conflict", o)
 	}
 }
@@ -152,10 +154,10 @@ func TestUserCommands(t *testing.T) {
 	if len(all.Members) != 1 || all.Members[0].Email != "ada@example.com" || all.Members[0].Role != "owner" || all.Members[0].CreatedAt.IsZero() || len(all.Links) != 0 {
 		t.Errorf("user list = %+v, want the owner ada@example.com and no link", all)
 	}
-	if o := p.run(t, "user", "remove", "--tenant", "acme", "--email", "ada@example.com"); !strings.Contains(o.stderr, "--email: ada@example.com is the last owner of tenant acme: make somebody else") {
+	if o := p.run(t, "user", "remove", "--tenant", "acme", "--email", "ada@example.com"); !strings.Contains(o.stderr, "--email: ada@example.com is the last owner of tenant acme: make another member an owner first") {
 		t.Errorf("user remove of the last owner = %+v", o)
 	}
-	if o := p.run(t, "user", "remove", "--tenant", "bolt", "--email", "ada@example.com"); o.code != 0 || !strings.Contains(o.stdout, "ada@example.com is no member of tenant bolt now") {
+	if o := p.run(t, "user", "remove", "--tenant", "bolt", "--email", "ada@example.com"); o.code != 0 || !strings.Contains(o.stdout, "ada@example.com is no longer a member of tenant bolt") {
 		t.Errorf("user remove = %+v", o)
 	}
 	if o := p.run(t, "user", "list", "--tenant", "bolt"); o.code != 0 || strings.Contains(o.stdout, "ada@") {
@@ -204,10 +206,10 @@ func TestUserCommandsListAndRevokeLinks(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--tenant", "acme", "--email", "New@example.com"}, {"--email", "bob@example.com"}, {"--email", "ada@example.com"}} {
 		revoke := append([]string{"user", "revoke-link"}, args...)
-		if o := p.run(t, revoke...); o.code != 0 || !strings.Contains(o.stdout, "opens nothing any more") {
+		if o := p.run(t, revoke...); o.code != 0 || !strings.Contains(o.stdout, "revoked the link of") {
 			t.Errorf("%v = %+v", revoke, o)
 		}
-		if o := p.run(t, revoke...); o.code != 1 || !strings.Contains(o.stderr, "--email: "+args[len(args)-1]+" has no link") {
+		if o := p.run(t, revoke...); o.code != 1 || !strings.Contains(o.stderr, "--email: "+strings.ToLower(args[len(args)-1])+" has no link") {
 			t.Errorf("%v again = %+v, want to be told that there is none", revoke, o)
 		}
 	}
@@ -245,15 +247,19 @@ func TestWrongCommandLines(t *testing.T) {
 		{"nonsense", `unknown command "nonsense": see storeroom --help`},
 		{"tenant nonsense", `unknown command "nonsense": see storeroom tenant --help`},
 		{"version nonsense", `unexpected argument "nonsense"`},
-		{"tenant list --nonsense", "nonsense"},
+		{"tenant list --nonsense", "unknown flag --nonsense: see storeroom tenant list --help"},
+		{"tenat list", `unknown command "tenat": did you mean tenant?`},
+		{"tenant crate", `unknown command "crate": did you mean create?`},
+		{"key list --tenatn acme", "unknown flag --tenatn: did you mean --tenant?"},
+		{"key list --tenant", "--tenant needs a value: see storeroom key list --help"},
 		{"tenant create", "--slug, --name are required"},
-		{"tenant create --slug acme --name A", `--slug: there is a tenant "acme" already`},
+		{"tenant create --slug acme --name A", `--slug: tenant "acme" already exists`},
 		{"tenant create --slug A_B --name A --plan gold --currency euro --timezone Mars", "--currency must be three capital letters such as EUR; --plan must be standard, professional or enterprise; --slug must be 1 to 63 lower-case letters"},
 		{"tenant create --slug a --name A --rate-limit 5", "--rate-limit goes with the enterprise plan only"},
 		{"tenant create --slug a --name A --plan enterprise", "--rate-limit is required for the enterprise plan"},
 		{"tenant create --slug a --name A --plan enterprise --rate-limit 99999999999", "--rate-limit must be between 1 and 10000000"},
-		{"tenant create --slug a --name A --plan enterprise --rate-limit x", "rate-limit"},
-		{"tenant set --slug acme", "nothing to set"},
+		{"tenant create --slug a --name A --plan enterprise --rate-limit x", `--rate-limit must be a whole number, not "x"`},
+		{"tenant set --slug acme", "nothing to change"},
 		{"tenant set --slug none --name N", `--slug: there is no tenant "none"`},
 		{"tenant suspend --slug none", `--slug: there is no tenant "none"`},
 		{"tenant delete --slug acme --confirm acne", `--confirm must repeat the slug "acme"`},
@@ -265,7 +271,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"key create --tenant acme --name N --scopes full --expires 0d", "--expires must be 30d, 90d, 365d or never"},
 		{"key list", "--tenant is required"},
 		{"key revoke --tenant acme --id 77", "--id: tenant acme has no key 77"},
-		{"key revoke --tenant acme --id x", "id"},
+		{"key revoke --tenant acme --id x", `--id must be a whole number, not "x"`},
 		{"key roll --tenant acme --id 77 --overlap 2h", "--overlap must be 0, 1h, 24h or 168h"},
 		{"key roll --tenant acme --id 77 --overlap soon", "--overlap must be 0, 1h, 24h or 168h"},
 		{"key roll --tenant acme --id 77", "--id: tenant acme has no key 77"},
@@ -287,16 +293,17 @@ func TestWrongCommandLines(t *testing.T) {
 		{"user revoke-link --tenant acme", "--email is required"},
 		{"user revoke-link --tenant acme --email a@b.c", "--email: a@b.c has no link into tenant acme"},
 		{"user revoke-link --tenant none --email a@b.c", `--tenant: there is no tenant "none"`},
-		{"user revoke-link --email a@b.c", "--email: a@b.c has no link of user reset"},
+		{"user revoke-link --email a@b.c", "--email: a@b.c has no link of `user reset`"},
 		{"user list", "--tenant is required"},
 		{"user role --tenant acme --email a@b.c", "--role is required"},
-		{"user role --tenant acme --email a@b.c --role owner", "--email: a@b.c is no member of tenant acme"},
-		{"user remove --tenant acme --email a@b.c", "--email: a@b.c is no member of tenant acme"},
+		{"user role --tenant acme --email a@b.c --role owner", "--email: a@b.c is not a member of tenant acme"},
+		{"user remove --tenant acme --email a@b.c", "--email: a@b.c is not a member of tenant acme"},
 		{"import " + empty, "--tenant is required"},
-		{"import --tenant acme", "want one folder"},
-		{"import --tenant acme " + file, "is not a folder"},
+		{"import --tenant acme", "expected one argument: DIR"},
+		{"import --tenant acme a b", "expected one argument: DIR"},
+		{"import --tenant acme " + file, "is not a directory"},
 		{"import --tenant acme " + filepath.Join(empty, "none"), "DIR: stat"},
-		{"import --tenant acme " + empty, "there is nothing to import"},
+		{"import --tenant acme " + empty, "nothing to import"},
 		{"import --tenant none " + empty, `--tenant: there is no tenant "none"`},
 		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},
 	} {
@@ -312,15 +319,52 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-func TestHelpNamesEveryCommand(t *testing.T) {
+// The help of every command has a usage line, a sentence, its flags, and an example with flags that exist.
+func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir()}
-	for _, line := range []string{"", "--help"} {
-		o := p.run(t, strings.Fields(line)...)
-		for _, command := range []string{"serve", "migrate", "dev", "version", "tenant", "key", "user", "import", "customer", "verify", "rebuild"} {
-			if o.code != 0 || !strings.Contains(o.stdout, "\n   "+command+" ") {
-				t.Errorf("storeroom %s = %d without %s: %s", line, o.code, command, o.stdout)
+	var check func(cmd *cli.Command, line string)
+	check = func(cmd *cli.Command, line string) {
+		o := p.run(t, append(strings.Fields(line)[1:], "--help")...)
+		if o.code != 0 || !strings.Contains(o.stdout, "USAGE:\n   "+line) || cmd.Usage == "" {
+			t.Errorf("%s --help = %d: %s", line, o.code, o.stdout)
+		}
+		for _, sub := range cmd.Commands {
+			if !strings.Contains(o.stdout, "\n   "+sub.Name+" ") {
+				t.Errorf("%s --help does not list %s: %s", line, sub.Name, o.stdout)
 			}
+			check(sub, line+" "+sub.Name)
+		}
+		if len(cmd.Commands) > 0 {
+			return
+		}
+		_, example, _ := strings.Cut(cmd.Description, "Example: ")
+		if !strings.Contains(example, line) {
+			t.Errorf("%s --help has no example: %s", line, o.stdout)
+		}
+		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(example, -1) {
+			if !slices.Contains(flagNames(cmd), flag[1]) {
+				t.Errorf("the example of %s has the unknown flag %s", line, flag[0])
+			}
+		}
+	}
+	check(console{}.rootCommand(), "storeroom")
+	if o := p.run(t, "key", "create", "--help"); !strings.Contains(o.stdout, `(default: "never")`) {
+		t.Errorf("key create --help shows no default: %s", o.stdout)
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "key", 3}, {"key", "key", 0}, {"key", "keys", 1}, {"tenant", "tenat", 1},
+		{"tenant", "tennat", 2}, {"create", "crate", 1}, {"kitten", "sitting", 3},
+	} {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("editDistance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
 		}
 	}
 }
@@ -382,7 +426,7 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 	if o.code != 2 || strings.Join(strings.Fields(o.stdout), " ") != "FILE CREATED UPDATED UNCHANGED REFUSED categories.csv 1 0 0 0 products.csv 1 0 0 25" {
 		t.Errorf("import = %d, %q, want 2 and the counts", o.code, o.stdout)
 	}
-	for _, want := range []string{"passed over notes.csv: only", `products.csv line 3 "B": price must be a decimal number`, "and 5 more; all of them are in " + errorsFile, "storeroom: 25 rows were refused"} {
+	for _, want := range []string{"skipped notes.csv: only", `products.csv line 3 "B": price must be a decimal number`, "and 5 more; all of them are in " + errorsFile, "storeroom: 25 rows were refused"} {
 		if !strings.Contains(o.stderr, want) {
 			t.Errorf("stderr lacks %q:\n%s", want, o.stderr)
 		}

@@ -15,8 +15,9 @@ func (c console) configCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "config",
 		Usage: "print the configuration of serve without secrets, and every problem in it",
-		Description: "Values come from the environment, and from .local/env for variables that are not set. The OTEL_* variables\n" +
+		Description: describe("Values come from the environment, and from .local/env for variables that are not set. The OTEL_* variables\n"+
 			"that are set follow at the end. The exit code is 1 if serve would refuse to start.",
+			"storeroom config"),
 		Flags:  []cli.Flag{jsonFlag()},
 		Action: c.printConfig,
 	}

@@ -21,6 +21,83 @@ import (
 // connectTimeout bounds how long a command waits for PostgreSQL to accept its connection.
 const connectTimeout = 15 * time.Second
 
+// rowsRefusedError is the result of an import that refused this number of rows and loaded the others.
+type rowsRefusedError int
+
+func (e rowsRefusedError) Error() string {
+	return counted(int64(e), "row was refused", "rows were refused")
+}
+
+// exitCode prints an error as one sentence and returns its exit code.
+func (c console) exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(c.stderr, "storeroom:", errorText(err))
+	if _, ok := errors.AsType[rowsRefusedError](err); ok {
+		return 2
+	}
+	return 1
+}
+
+// flagOf maps the fields of validation errors to flags with another name.
+var flagOf = map[string]string{"permissions": "--scopes", "password": "the password"}
+
+// errorText returns the text of an error. It names the flags instead of the fields of a validation error.
+func errorText(err error) string {
+	invalid, ok := errors.AsType[tenancy.InvalidError](err)
+	if !ok {
+		return err.Error()
+	}
+	var parts []string
+	for _, field := range slices.Sorted(maps.Keys(invalid)) {
+		flag := flagOf[field]
+		if flag == "" {
+			flag = "--" + field
+		}
+		parts = append(parts, flag+" "+strings.Join(invalid[field], ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// print writes value as JSON if --json is set. Otherwise it calls text, and aligns cells that are separated by tabs.
+func (c console) print(cmd *cli.Command, value any, text func(io.Writer)) error {
+	if cmd.Bool("json") {
+		encoder := json.NewEncoder(c.stdout)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	text(table)
+	return table.Flush()
+}
+
+// counted returns the number with the singular or the plural form.
+func counted(n int64, singular, plural string) string {
+	if n == 1 {
+		return "1 " + singular
+	}
+	return fmt.Sprintf("%d %s", n, plural)
+}
+
+// date formats a time for a table.
+func date(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// inUTC converts a time for JSON.
+func inUTC(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	utc := t.UTC()
+	return &utc
+}
+
 // variables returns the environment, completed by .local/env.
 func (c console) variables() (map[string]string, error) {
 	file, err := config.ReadFile(c.dir)
@@ -39,155 +116,55 @@ func (c console) config(required ...string) (config.Config, error) {
 	return config.Parse(variables, required...)
 }
 
-// errRefused is the outcome of an import that loaded what it could.
-type errRefused int
-
-func (e errRefused) Error() string { return fmt.Sprintf("%d rows were refused", int(e)) }
-
-// exitCode prints an error as one sentence and turns it into the exit code.
-func (c console) exitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(c.stderr, "storeroom:", explain(err))
-	if _, ok := errors.AsType[errRefused](err); ok {
-		return 2
-	}
-	return 1
+// operation is a command of the operator that runs as the migrator.
+type operation struct {
+	console
+	cmd    *cli.Command
+	cfg    config.Config
+	db     *tenancy.DB
+	tenant tenancy.Tenant // of the flag --tenant, if it is set
 }
 
-// flagOf names the flag by which a field of the domain is given, where it is not
-// called the same.
-var flagOf = map[string]string{"permissions": "--scopes", "password": "the password"}
-
-// explain names faults by the flags that hold them.
-func explain(err error) string {
-	invalid, ok := errors.AsType[tenancy.InvalidError](err)
-	if !ok {
-		return err.Error()
-	}
-	var faults []string
-	for _, field := range slices.Sorted(maps.Keys(invalid)) {
-		flag := flagOf[field]
-		if flag == "" {
-			flag = "--" + field
+// asMigrator returns an action that connects as the migrator, finds the tenant and calls run.
+func (c console) asMigrator(run func(context.Context, operation) error, variables ...string) cli.ActionFunc {
+	return func(ctx context.Context, cmd *cli.Command) error {
+		cfg, err := c.config(append(variables, "DATABASE_ADMIN_URL")...)
+		if err != nil {
+			return err
 		}
-		faults = append(faults, flag+" "+strings.Join(invalid[field], ", "))
-	}
-	return strings.Join(faults, "; ")
-}
-
-// quietUsage lets a wrong command line end in its one sentence, without the whole
-// help before it.
-func quietUsage(cmd *cli.Command) {
-	cmd.OnUsageError = func(_ context.Context, _ *cli.Command, err error, _ bool) error { return err }
-	for _, sub := range cmd.Commands {
-		quietUsage(sub)
-	}
-}
-
-// checkArguments refuses what no command and no argument of one is.
-func checkArguments(_ context.Context, cmd *cli.Command) error {
-	first := cmd.Args().First()
-	switch {
-	case first == "" || len(cmd.Commands) == 0 && cmd.ArgsUsage != "":
-		return nil
-	case len(cmd.Commands) > 0:
-		return fmt.Errorf("unknown command %q: see %s --help", first, cmd.FullName())
-	default:
-		return fmt.Errorf("unexpected argument %q: see %s --help", first, cmd.FullName())
-	}
-}
-
-// require names every flag that is missing, at once.
-func require(cmd *cli.Command, flags ...string) error {
-	var missing []string
-	for _, flag := range flags {
-		if !cmd.IsSet(flag) {
-			missing = append(missing, "--"+flag)
+		db, err := openMigrator(ctx, cfg)
+		if err != nil {
+			return err
 		}
-	}
-	switch len(missing) {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%s is required", missing[0])
-	default:
-		return fmt.Errorf("%s are required", strings.Join(missing, ", "))
+		defer db.Close()
+		o := operation{console: c, cmd: cmd, cfg: cfg, db: db}
+		if cmd.IsSet("tenant") {
+			slug := cmd.String("tenant")
+			if o.tenant, err = tenancy.TenantBySlug(ctx, db, slug); err != nil {
+				return tenantError(err, "tenant", slug)
+			}
+		}
+		return run(ctx, o)
 	}
 }
 
-func jsonFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "json", Usage: "print JSON, for scripts"}
-}
-
-func stringFlag(name, usage string) cli.Flag {
-	return &cli.StringFlag{Name: name, Usage: usage}
-}
-
-// answer prints value as JSON if that was asked for, else what people print. Cells
-// that people separates by tabs become columns.
-func (c console) print(cmd *cli.Command, value any, people func(io.Writer)) error {
-	if cmd.Bool("json") {
-		encoder := json.NewEncoder(c.stdout)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
-	}
-	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	people(table)
-	return table.Flush()
-}
-
-// date is a time as people read it; `-` where there is none.
-func date(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04 UTC")
-}
-
-// openAdmin opens the migrator's connections, for the operator's commands.
-func (c console) openAdmin(ctx context.Context, needs ...string) (*tenancy.DB, config.Config, error) {
-	cfg, err := c.config(append(needs, "DATABASE_ADMIN_URL")...)
-	if err != nil {
-		return nil, cfg, err
-	}
+func openMigrator(ctx context.Context, cfg config.Config) (*tenancy.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	db, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
-		return nil, cfg, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
+		return nil, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
 	}
-	return db, cfg, nil
+	return db, nil
 }
 
-// findTenant looks a tenant up for a command that has a flag for its slug.
-func findTenant(ctx context.Context, db *tenancy.DB, flag, slug string) (tenancy.Tenant, error) {
-	t, err := tenancy.TenantBySlug(ctx, db, slug)
-	return t, noTenant(err, flag, slug)
+// print writes the result of the operation. See console.print.
+func (o operation) print(value any, text func(io.Writer)) error {
+	return o.console.print(o.cmd, value, text)
 }
 
-// withTenant opens what the commands about one tenant's rows need, and finds the
-// tenant.
-func (c console) withTenant(ctx context.Context, cmd *cli.Command, f func(*tenancy.DB, tenancy.Tenant, config.Config) error, flags ...string) error {
-	if err := require(cmd, append([]string{"tenant"}, flags...)...); err != nil {
-		return err
-	}
-	db, cfg, err := c.openAdmin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	tenant, err := findTenant(ctx, db, "tenant", cmd.String("tenant"))
-	if err != nil {
-		return err
-	}
-	return f(db, tenant, cfg)
-}
-
-// noTenant says which flag names a tenant that there is not.
-func noTenant(err error, flag, slug string) error {
+// tenantError replaces tenancy.ErrNotFound by an error that names the flag and the slug.
+func tenantError(err error, flag, slug string) error {
 	if errors.Is(err, tenancy.ErrNotFound) {
 		return fmt.Errorf("--%s: there is no tenant %q", flag, slug)
 	}

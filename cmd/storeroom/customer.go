@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -16,32 +15,32 @@ import (
 func (c console) customerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "customer",
-		Usage: "forget people who bought",
+		Usage: "erase the personal data of customers",
 		Commands: []*cli.Command{{
-			Name: "erase", Usage: "blank a person's name and e-mail for good", Action: c.eraseCustomer,
-			Description: "The person's orders stay under their id, and so does every sum. No import or order brings the name back.",
-			Flags:       []cli.Flag{stringFlag("tenant", "slug of the tenant"), stringFlag("id", "the person's id, as orders have it"), jsonFlag()},
+			Name: "erase", Usage: "permanently erase the name and e-mail address of a customer",
+			Description: describe("The orders keep the customer id, and all sums remain. A later import or order does not restore the name.",
+				"storeroom customer erase --tenant acme --id 1017"),
+			Flags:  []cli.Flag{tenantFlag(), requiredFlag("id", "customer id, as in the orders"), jsonFlag()},
+			Action: c.asMigrator(eraseCustomer),
 		}},
 	}
 }
 
-func (c console) eraseCustomer(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
-		id := cmd.String("id")
-		err := sales.New(db).EraseCustomer(ctx, t.ID, id)
-		if errors.Is(err, tenancy.ErrNotFound) {
-			return fmt.Errorf("--id: tenant %s has no customer %q", t.Slug, id)
-		}
-		if err != nil {
-			return err
-		}
-		answer := struct {
-			Tenant string `json:"tenant"`
-			ID     string `json:"id"`
-			Erased bool   `json:"erased"`
-		}{t.Slug, id, true}
-		return c.print(cmd, answer, func(w io.Writer) {
-			fmt.Fprintf(w, "erased name and e-mail of customer %q of tenant %s; orders and sums stay\n", id, t.Slug)
-		})
-	}, "id")
+func eraseCustomer(ctx context.Context, o operation) error {
+	id := o.cmd.String("id")
+	err := sales.New(o.db).EraseCustomer(ctx, o.tenant.ID, id)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		return fmt.Errorf("--id: tenant %s has no customer %q", o.tenant.Slug, id)
+	}
+	if err != nil {
+		return err
+	}
+	result := struct {
+		Tenant string `json:"tenant"`
+		ID     string `json:"id"`
+		Erased bool   `json:"erased"`
+	}{o.tenant.Slug, id, true}
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "erased name and e-mail address of customer %q of tenant %s; orders and sums remain\n", id, o.tenant.Slug)
+	})
 }

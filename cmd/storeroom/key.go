@@ -15,30 +15,55 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
+const (
+	expiryValues  = "30d, 90d, 365d or never"
+	overlapValues = "0, 1h, 24h or 168h"
+)
+
 func (c console) keyCommand() *cli.Command {
-	tenant := stringFlag("tenant", "slug of the tenant")
-	id := &cli.Int64Flag{Name: "id", Usage: "number of the key"}
+	id := func() cli.Flag { return &cli.Int64Flag{Name: "id", Usage: "id of the key (required)", Required: true} }
 	return &cli.Command{
 		Name:  "key",
-		Usage: "make, list, revoke and roll API keys",
+		Usage: "create, list, revoke and roll API keys",
 		Commands: []*cli.Command{
-			{Name: "create", Usage: "make a key and print it, this once", Action: c.createKey, Flags: []cli.Flag{
-				tenant, jsonFlag(),
-				stringFlag("name", "what the key is for"),
-				stringFlag("scopes", "permissions such as products:read,orders:write, or a preset: full, read-only, catalog, reporting"),
-				&cli.StringFlag{Name: "expires", Value: "never", Usage: "30d, 90d, 365d or never"},
-			}},
-			{Name: "list", Usage: "list the keys of a tenant", Action: c.listKeys, Flags: []cli.Flag{tenant, jsonFlag()}},
-			{Name: "revoke", Usage: "end a key for good", Action: c.revokeKey, Flags: []cli.Flag{tenant, id, jsonFlag()}},
-			{Name: "roll", Usage: "make a key's successor and print it, this once", Action: c.rollKey, Flags: []cli.Flag{
-				tenant, id, jsonFlag(),
-				&cli.StringFlag{Name: "overlap", Value: "24h", Usage: "how long the old key lives on: 0, 1h, 24h or 168h"},
-			}},
+			{
+				Name: "create", Usage: "create a key and print it; it cannot be shown again",
+				Description: describe("", "storeroom key create --tenant acme --name Till --scopes products:read,orders:write"),
+				Flags: []cli.Flag{
+					tenantFlag(),
+					requiredFlag("name", "purpose of the key"),
+					requiredFlag("scopes", "permissions such as products:read,orders:write, or full, read-only, catalog or reporting"),
+					&cli.StringFlag{Name: "expires", Value: "never", Usage: expiryValues},
+					jsonFlag(),
+				},
+				Action: c.asMigrator(createKey, "STOREROOM_KEY_PEPPERS"),
+			},
+			{
+				Name: "list", Usage: "list the keys of a tenant",
+				Description: describe("", "storeroom key list --tenant acme"),
+				Flags:       []cli.Flag{tenantFlag(), jsonFlag()},
+				Action:      c.asMigrator(listKeys),
+			},
+			{
+				Name: "revoke", Usage: "permanently disable a key",
+				Description: describe("", "storeroom key revoke --tenant acme --id 7"),
+				Flags:       []cli.Flag{tenantFlag(), id(), jsonFlag()},
+				Action:      c.asMigrator(revokeKey),
+			},
+			{
+				Name: "roll", Usage: "create a key that replaces another one, and print it; it cannot be shown again",
+				Description: describe("", "storeroom key roll --tenant acme --id 7 --overlap 1h"),
+				Flags: []cli.Flag{
+					tenantFlag(), id(), jsonFlag(),
+					&cli.StringFlag{Name: "overlap", Value: "24h", Usage: "how long the old key stays active: " + overlapValues},
+				},
+				Action: c.asMigrator(rollKey, "STOREROOM_KEY_PEPPERS"),
+			},
 		},
 	}
 }
 
-// keyJSON is a key as scripts read it. Key is there only when it was made.
+// keyJSON is the JSON form of a key. Key is set only when the key is created.
 type keyJSON struct {
 	ID          int64             `json:"id"`
 	Key         string            `json:"key,omitempty"`
@@ -56,96 +81,81 @@ type keyJSON struct {
 
 func newKeyJSON(tenant string, k keys.Key) keyJSON {
 	return keyJSON{
-		ID: k.ID, Tenant: tenant, Name: k.Name, Permissions: k.Permissions, Prefix: k.Prefix, Last4: k.Last4, CreatedAt: k.CreatedAt.UTC(),
-		ExpiresAt: inUTC(k.ExpiresAt), RevokedAt: inUTC(k.RevokedAt), ReplacedBy: k.ReplacedBy, LastUsedAt: inUTC(k.LastUsedAt),
+		ID:          k.ID,
+		Tenant:      tenant,
+		Name:        k.Name,
+		Permissions: k.Permissions,
+		Prefix:      k.Prefix,
+		Last4:       k.Last4,
+		CreatedAt:   k.CreatedAt.UTC(),
+		ExpiresAt:   inUTC(k.ExpiresAt),
+		RevokedAt:   inUTC(k.RevokedAt),
+		ReplacedBy:  k.ReplacedBy,
+		LastUsedAt:  inUTC(k.LastUsedAt),
 	}
 }
 
-func inUTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	utc := t.UTC()
-	return &utc
-}
+func (o operation) keys() *keys.Store { return keys.New(o.db, o.cfg.KeyPeppers) }
 
-// withKeys opens what the key commands need and finds their tenant.
-func (c console) withKeys(ctx context.Context, cmd *cli.Command, f func(*keys.Store, tenancy.Tenant) error, needs ...string) error {
-	db, cfg, err := c.openAdmin(ctx, needs...)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	tenant, err := findTenant(ctx, db, "tenant", cmd.String("tenant"))
-	if err != nil {
-		return err
-	}
-	err = f(keys.New(db, cfg.KeyPeppers), tenant)
+// keyError names the flags in errors of the store.
+func (o operation) keyError(err error) error {
+	slug := o.tenant.Slug
 	switch {
 	case errors.Is(err, tenancy.ErrNotFound):
-		return fmt.Errorf("--id: tenant %s has no key %d", tenant.Slug, cmd.Int64("id"))
+		return fmt.Errorf("--id: tenant %s has no key %d", slug, o.cmd.Int64("id"))
 	case errors.Is(err, keys.ErrSuspended):
-		return fmt.Errorf("--tenant: %s is suspended and gets no new key: storeroom tenant resume --slug %s", tenant.Slug, tenant.Slug)
+		return fmt.Errorf("--tenant: %s is suspended and cannot have new keys: run `storeroom tenant resume --slug %s`",
+			slug, slug)
 	}
 	return err
 }
 
-func (c console) createKey(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "name", "scopes"); err != nil {
-		return err
-	}
-	wanted, err := newKey(cmd)
+func createKey(ctx context.Context, o operation) error {
+	newKey, err := parseNewKey(o.cmd)
 	if err != nil {
 		return err
 	}
-	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
-		key, secret, err := store.Create(ctx, t.ID, tenancy.Operator, wanted)
-		if err != nil {
-			return err
-		}
-		return c.tellSecret(cmd, t, key, secret)
-	}, "STOREROOM_KEY_PEPPERS")
+	key, secret, err := o.keys().Create(ctx, o.tenant.ID, tenancy.Operator, newKey)
+	if err != nil {
+		return o.keyError(err)
+	}
+	return o.printSecret(key, secret)
 }
 
-// newKey reads the flags and names the faults of both at once.
-func newKey(cmd *cli.Command) (keys.NewKey, error) {
-	faults := tenancy.InvalidError{}
+// parseNewKey reads the flags. Its error names all invalid flags.
+func parseNewKey(cmd *cli.Command) (keys.NewKey, error) {
+	invalid := tenancy.InvalidError{}
 	permissions, err := keys.ParsePermissions(cmd.String("scopes"))
 	if unknown, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		faults = unknown
+		invalid = unknown
 	}
 	var lifetime time.Duration
 	if expires := cmd.String("expires"); expires != "never" {
-		if lifetime, err = parseSpan(expires); err != nil || lifetime == 0 {
-			faults.Add("expires", "must be 30d, 90d, 365d or never")
+		if lifetime, err = parseDuration(expires); err != nil || lifetime == 0 {
+			invalid.Add("expires", "must be "+expiryValues)
 		}
 	}
-	return keys.NewKey{Name: cmd.String("name"), Permissions: permissions, Lifetime: lifetime}, faults.Err()
+	return keys.NewKey{Name: cmd.String("name"), Permissions: permissions, Lifetime: lifetime}, invalid.Err()
 }
 
-func (c console) listKeys(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant"); err != nil {
+func listKeys(ctx context.Context, o operation) error {
+	found, err := o.keys().List(ctx, o.tenant.ID)
+	if err != nil {
 		return err
 	}
-	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
-		found, err := store.List(ctx, t.ID)
-		if err != nil {
-			return err
+	all := make([]keyJSON, len(found))
+	for i, k := range found {
+		all[i] = newKeyJSON(o.tenant.Slug, k)
+	}
+	return o.print(all, func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tKEY\tNAME\tPERMISSIONS\tCREATED\tLAST USED\tSTATE")
+		for _, k := range found {
+			fmt.Fprintf(w, "%d\t%s…%s\t%s\t%s\t%s\t%s\t%s\n",
+				k.ID, k.Prefix, k.Last4, k.Name, k.Permissions, date(&k.CreatedAt), date(k.LastUsedAt), keyState(k))
 		}
-		all := make([]keyJSON, len(found))
-		for i, k := range found {
-			all[i] = newKeyJSON(t.Slug, k)
-		}
-		return c.print(cmd, all, func(w io.Writer) {
-			fmt.Fprintln(w, "ID\tKEY\tNAME\tPERMISSIONS\tCREATED\tLAST USED\tSTATE")
-			for _, k := range found {
-				fmt.Fprintf(w, "%d\t%s…%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Last4, k.Name, k.Permissions, date(&k.CreatedAt), date(k.LastUsedAt), keyState(k))
-			}
-		})
 	})
 }
 
-// keyState says in a word or two whether a key still works.
 func keyState(k keys.Key) string {
 	switch {
 	case k.RevokedAt != nil:
@@ -153,61 +163,50 @@ func keyState(k keys.Key) string {
 	case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
 		return "expired " + date(k.ExpiresAt)
 	case k.ExpiresAt != nil:
-		return "until " + date(k.ExpiresAt)
+		return "active until " + date(k.ExpiresAt)
 	}
-	return "live"
+	return "active"
 }
 
-func (c console) revokeKey(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "id"); err != nil {
-		return err
+func revokeKey(ctx context.Context, o operation) error {
+	id := o.cmd.Int64("id")
+	if err := o.keys().Revoke(ctx, o.tenant.ID, tenancy.Operator, id); err != nil {
+		return o.keyError(err)
 	}
-	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
-		id := cmd.Int64("id")
-		if err := store.Revoke(ctx, t.ID, tenancy.Operator, id); err != nil {
-			return err
-		}
-		answer := struct {
-			ID      int64  `json:"id"`
-			Tenant  string `json:"tenant"`
-			Revoked bool   `json:"revoked"`
-		}{id, t.Slug, true}
-		return c.print(cmd, answer, func(w io.Writer) {
-			fmt.Fprintf(w, "revoked key %d of tenant %s: every instance refuses it within two seconds\n", id, t.Slug)
-		})
+	result := struct {
+		ID      int64  `json:"id"`
+		Tenant  string `json:"tenant"`
+		Revoked bool   `json:"revoked"`
+	}{id, o.tenant.Slug, true}
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "revoked key %d of tenant %s; all instances reject it within two seconds\n", id, o.tenant.Slug)
 	})
 }
 
-func (c console) rollKey(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "id"); err != nil {
-		return err
-	}
-	overlap, err := parseSpan(cmd.String("overlap"))
+func rollKey(ctx context.Context, o operation) error {
+	overlap, err := parseDuration(o.cmd.String("overlap"))
 	if err != nil {
-		return tenancy.InvalidError{"overlap": {"must be 0, 1h, 24h or 168h"}}
+		return tenancy.InvalidError{"overlap": {"must be " + overlapValues}}
 	}
-	return c.withKeys(ctx, cmd, func(store *keys.Store, t tenancy.Tenant) error {
-		key, secret, err := store.Roll(ctx, t.ID, tenancy.Operator, cmd.Int64("id"), overlap)
-		if err != nil {
-			return err
-		}
-		return c.tellSecret(cmd, t, key, secret)
-	}, "STOREROOM_KEY_PEPPERS")
+	key, secret, err := o.keys().Roll(ctx, o.tenant.ID, tenancy.Operator, o.cmd.Int64("id"), overlap)
+	if err != nil {
+		return o.keyError(err)
+	}
+	return o.printSecret(key, secret)
 }
 
-// tellSecret prints a new key: the one time that it can be seen.
-func (c console) tellSecret(cmd *cli.Command, t tenancy.Tenant, k keys.Key, secret keys.Secret) error {
-	answer := newKeyJSON(t.Slug, k)
-	answer.Key = secret.Reveal()
-	return c.print(cmd, answer, func(w io.Writer) {
-		fmt.Fprintf(w, "%s\n\n", answer.Key)
-		fmt.Fprintf(w, "Key %d of tenant %s, %q, may %s; %s.\n", k.ID, t.Slug, k.Name, k.Permissions, keyState(k))
-		fmt.Fprintln(w, "It cannot be shown again: keep it now.")
+func (o operation) printSecret(k keys.Key, secret keys.Secret) error {
+	result := newKeyJSON(o.tenant.Slug, k)
+	result.Key = secret.Reveal()
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "%s\n\n", result.Key)
+		fmt.Fprintf(w, "Key %d of tenant %s, %q, permissions: %s; %s.\n", k.ID, o.tenant.Slug, k.Name, k.Permissions, keyState(k))
+		fmt.Fprintln(w, "Store it now: it cannot be shown again.")
 	})
 }
 
-// parseSpan reads 90d as well as what time.ParseDuration reads.
-func parseSpan(s string) (time.Duration, error) {
+// parseDuration reads a number of days such as 90d, or the format of time.ParseDuration.
+func parseDuration(s string) (time.Duration, error) {
 	if days, found := strings.CutSuffix(s, "d"); found {
 		n, err := strconv.ParseUint(days, 10, 16)
 		return time.Duration(n) * 24 * time.Hour, err

@@ -16,7 +16,7 @@ func TestASuspendedTenantGetsNoKeyByCommand(t *testing.T) {
 		{"key", "create", "--tenant", "acme", "--name", "New", "--scopes", "full"},
 		{"key", "roll", "--tenant", "acme", "--id", id},
 	} {
-		if o := p.run(t, args...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, "--tenant: acme is suspended and gets no new key: storeroom tenant resume --slug acme") {
+		if o := p.run(t, args...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, "--tenant: acme is suspended and cannot have new keys: run `storeroom tenant resume --slug acme`") {
 			t.Errorf("%v = %+v, want to be told that the tenant is suspended", args, o)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operation is what one client asked of one product. A bulk request is an
-// operation on each of its products.
-type operation struct {
+// stockOperation is what one client asked of one product. A bulk request is an
+// stockOperation on each of its products.
+type stockOperation struct {
 	product   int
 	kind      string // add, remove and set adjust; patch, touch, bulk and look
 	quantity  int
@@ -38,9 +38,9 @@ type holding struct{ own, other int }
 
 func (h holding) total() int { return h.own + h.other }
 
-// apply says what an operation does to a product, by the rules of the API and
+// apply says what an stockOperation does to a product, by the rules of the API and
 // nothing else, and what it must be answered.
-func (h holding) apply(o operation) (holding, answer) {
+func (h holding) apply(o stockOperation) (holding, answer) {
 	if o.expected != unasked && o.expected != h.total() {
 		return h, answer{code: "PRECONDITION_FAILED"}
 	}
@@ -68,7 +68,7 @@ func (h holding) apply(o operation) (holding, answer) {
 }
 
 // told is what a success tells of the product.
-func told(o operation, before, after holding) answer {
+func told(o stockOperation, before, after holding) answer {
 	switch {
 	case o.kind == "bulk" && before == after:
 		return answer{code: "unchanged"}
@@ -82,24 +82,26 @@ func told(o operation, before, after holding) answer {
 	return answer{code: "done", total: after.total()}
 }
 
-func (o operation) adjusts() bool { return o.kind == "add" || o.kind == "remove" || o.kind == "set" }
+func (o stockOperation) adjusts() bool {
+	return o.kind == "add" || o.kind == "remove" || o.kind == "set"
+}
 
-// writes says whether it could matter that an operation happened.
-func (o operation) writes() bool { return o.kind != "look" && o.kind != "touch" }
+// writes says whether it could matter that an stockOperation happened.
+func (o stockOperation) writes() bool { return o.kind != "look" && o.kind != "touch" }
 
-// stockModel is a product by itself, from an empty shelf. An operation of which
+// stockModel is a product by itself, from an empty shelf. An stockOperation of which
 // nobody knows what became stays open for ever (its Return is never): the checker
 // puts it wherever it fits, and at the very end if it did not happen.
 var stockModel = porcupine.Model{
 	Init: func() any { return holding{} },
 	Step: func(state, input, output any) (bool, any) {
-		next, want := state.(holding).apply(input.(operation))
+		next, want := state.(holding).apply(input.(stockOperation))
 		return output == answer{} || output == want, next
 	},
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		products := map[int][]porcupine.Operation{}
 		for _, o := range history {
-			n := o.Input.(operation).product
+			n := o.Input.(stockOperation).product
 			products[n] = append(products[n], o)
 		}
 		var all [][]porcupine.Operation
@@ -118,16 +120,16 @@ const never = math.MaxInt64
 func TestTheStockModelTellsRightFromWrong(t *testing.T) {
 	t.Parallel()
 	op := func(call, back int64, kind string, quantity int, a answer) porcupine.Operation {
-		return porcupine.Operation{Input: operation{kind: kind, quantity: quantity, expected: unasked}, Call: call, Return: back, Output: a}
+		return porcupine.Operation{Input: stockOperation{kind: kind, quantity: quantity, expected: unasked}, Call: call, Return: back, Output: a}
 	}
 	expecting := func(total int, o porcupine.Operation) porcupine.Operation {
-		in := o.Input.(operation)
+		in := o.Input.(stockOperation)
 		in.expected = total
 		o.Input = in
 		return o
 	}
 	elsewhere := func(o porcupine.Operation) porcupine.Operation {
-		in := o.Input.(operation)
+		in := o.Input.(stockOperation)
 		in.elsewhere = true
 		o.Input = in
 		return o
@@ -223,11 +225,11 @@ func simulated(random *rand.Rand, size, lost int) []porcupine.Operation {
 	return history
 }
 
-// someOperation makes up an operation for a client that believes the product to
+// someOperation makes up an stockOperation for a client that believes the product to
 // have this total. Quantities are many, so that no mistake hides behind another.
-func someOperation(random *rand.Rand, product, total int) operation {
+func someOperation(random *rand.Rand, product, total int) stockOperation {
 	kinds := []string{"add", "add", "add", "add", "remove", "remove", "remove", "remove", "set", "set", "patch", "touch", "touch", "bulk", "look", "look", "look"}
-	o := operation{product: product, kind: kinds[random.IntN(len(kinds))], expected: unasked}
+	o := stockOperation{product: product, kind: kinds[random.IntN(len(kinds))], expected: unasked}
 	switch o.kind {
 	case "add", "remove":
 		o.quantity = 1 + random.IntN(90)

@@ -46,7 +46,7 @@ func TestStockIsLinearizable(t *testing.T) {
 	}
 	for product := range s.products { // the last word
 		last := &buyer{market: s, id: clients, seen: make([]int, products)}
-		last.ask(t, []operation{{product: product, kind: "look", expected: unasked}}, manner{})
+		last.ask(t, []stockOperation{{product: product, kind: "look", expected: unasked}}, manner{})
 		history = append(history, last.history...)
 	}
 	t.Logf("seed %d: %d operations: %s", seed, len(history), census(history))
@@ -73,7 +73,7 @@ func mustBeLinearizable(t *testing.T, history []porcupine.Operation) {
 func census(history []porcupine.Operation) string {
 	counts := map[string]int{}
 	for _, o := range history {
-		counts[o.Input.(operation).kind+" "+o.Output.(answer).code]++
+		counts[o.Input.(stockOperation).kind+" "+o.Output.(answer).code]++
 	}
 	var text string
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
@@ -121,9 +121,9 @@ type buyer struct {
 // it sends again if it may.
 func (c *buyer) act(t *testing.T) {
 	product := c.random.IntN(len(c.products))
-	all := []operation{someOperation(c.random, product, c.seen[product])}
+	all := []stockOperation{someOperation(c.random, product, c.seen[product])}
 	if all[0].kind == "bulk" {
-		all = append(all, operation{product: (product + 1) % len(c.products), kind: "bulk", quantity: c.random.IntN(400), expected: unasked})
+		all = append(all, stockOperation{product: (product + 1) % len(c.products), kind: "bulk", quantity: c.random.IntN(400), expected: unasked})
 	}
 	how := manner{insists: true}
 	if c.random.IntN(8) == 0 {
@@ -150,7 +150,7 @@ func (h manner) context(ctx context.Context) (context.Context, context.CancelFun
 }
 
 // ask sends the operations as one request and enters them into the history.
-func (c *buyer) ask(t *testing.T, all []operation, how manner) {
+func (c *buyer) ask(t *testing.T, all []stockOperation, how manner) {
 	m, called := c.message(all), c.now()
 	ctx, cut := how.context(t.Context())
 	defer cut()
@@ -179,13 +179,13 @@ func (c *buyer) ask(t *testing.T, all []operation, how manner) {
 	}
 }
 
-func (c *buyer) enterUnknown(all []operation, called int64) {
+func (c *buyer) enterUnknown(all []stockOperation, called int64) {
 	c.enter(all, make([]answer, len(all)), called, never)
 }
 
 // enter puts operations into the history. What changes no stock and has no answer
 // either would only give the checker more to search.
-func (c *buyer) enter(all []operation, answers []answer, called, returned int64) {
+func (c *buyer) enter(all []stockOperation, answers []answer, called, returned int64) {
 	for i, o := range all {
 		if !o.writes() && answers[i] == (answer{}) {
 			continue
@@ -200,7 +200,7 @@ func (c *buyer) enter(all []operation, answers []answer, called, returned int64)
 func (c *buyer) now() int64 { return int64(time.Since(c.opened)) }
 
 // message is how operations are asked for. POST has a key of its own each time.
-func (c *buyer) message(all []operation) message {
+func (c *buyer) message(all []stockOperation) message {
 	c.asked++
 	o, path := all[0], "/api/products/"+strconv.FormatInt(c.products[all[0].product], 10)
 	once := fmt.Sprintf("client-%d-%d", c.id, c.asked)
@@ -229,7 +229,7 @@ func (c *buyer) message(all []operation) message {
 }
 
 // readAnswers reads what each of the operations of one request was told.
-func readAnswers(all []operation, r reply) ([]answer, error) {
+func readAnswers(all []stockOperation, r reply) ([]answer, error) {
 	switch code := r.code(); {
 	case code == "INSUFFICIENT_STOCK" && r.status == 422, code == "PRECONDITION_FAILED" && r.status == 412:
 		return []answer{{code: code}}, nil

@@ -1,10 +1,8 @@
-// Command storeroom serves the catalog and reports of many tenants over HTTP, and
-// is its operator's tool.
+// Command storeroom serves the catalog and the reports of many tenants over HTTP. It is also the tool of the operator.
 //
-// serve runs as a role that PostgreSQL holds to one tenant at a time, and opens
-// nothing else. migrate and the operator's commands (tenant, key, user, import,
-// customer, verify, rebuild) run as the migrator. dev starts private servers, makes a demo shop and serves it.
-// Every command is one file; this package is the only one that knows all others.
+// serve connects to PostgreSQL as the runtime role, which row-level security restricts to one tenant at a time.
+// migrate and the commands of the operator (tenant, key, user, import, customer, verify, rebuild) connect as the
+// migrator. dev starts private servers, creates a demo shop and serves it. Each command has one file.
 package main
 
 import (
@@ -22,27 +20,34 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop) // a second signal terminates the process immediately
 	os.Exit(run(ctx, console{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		environ: os.Environ(), dir: ".",
+		stdin:   os.Stdin,
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		environ: os.Environ(),
+		dir:     ".",
 	}, os.Args))
 }
 
-// console is what a command has of the world; tests give it another.
+// console is the environment of a command. Tests provide their own.
 type console struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	environ        []string
-	dir            string // where .local stands
+	dir            string // contains .local
 }
 
-// run executes one command line and returns the exit code: 0 for success, 1 for a
-// failure, 2 where import loaded some rows and refused others.
+// run executes a command line and returns the exit code: 0 for success, 1 for failure, and 2 if import refused some
+// rows and loaded the others.
 func run(ctx context.Context, c console, args []string) int {
+	return c.exitCode(c.rootCommand().Run(ctx, args))
+}
+
+func (c console) rootCommand() *cli.Command {
 	root := &cli.Command{
 		Name:    "storeroom",
-		Usage:   "a catalog and its reports, for many tenants, over HTTP",
+		Usage:   "serve the catalog and the reports of many tenants over HTTP",
 		Version: version,
 		Commands: []*cli.Command{
 			c.serveCommand(), c.migrateCommand(), c.devCommand(), c.versionCommand(),
@@ -53,8 +58,8 @@ func run(ctx context.Context, c console, args []string) int {
 		ErrWriter:       c.stderr,
 		HideHelpCommand: true,
 		ArgValidator:    checkArguments,
-		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // run prints it
+		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // exitCode prints the error
 	}
-	quietUsage(root)
-	return c.exitCode(root.Run(ctx, args))
+	setUsageErrors(root)
+	return root
 }

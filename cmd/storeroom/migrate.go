@@ -16,9 +16,11 @@ import (
 func (c console) migrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "migrate",
-		Usage: "bring the schema to the version that this program needs",
+		Usage: "apply the pending migrations of the database schema",
+		Description: describe("With --print-roles it only prints the SQL that creates the roles and the database, for an administrator.",
+			"storeroom migrate --print-roles > roles.sql"),
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "print-roles", Usage: "print the SQL by which an administrator makes the roles and the database, and do nothing"},
+			&cli.BoolFlag{Name: "print-roles", Usage: "print the SQL that creates the roles and the database, and exit"},
 			&cli.StringFlag{Name: "database", Value: "storeroom", Usage: "name of the database in that SQL"},
 			jsonFlag(),
 		},
@@ -36,27 +38,26 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	ran, err := migrate(ctx, cfg.DatabaseAdminURL)
+	applied, err := migrate(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
 		return err
 	}
-	answer := struct {
+	result := struct {
 		Version int      `json:"version"`
 		Applied []string `json:"applied"`
 	}{migrations.Latest(), []string{}}
-	for _, m := range ran {
-		answer.Applied = append(answer.Applied, m.Name)
+	for _, m := range applied {
+		result.Applied = append(result.Applied, m.Name)
 	}
-	return c.print(cmd, answer, func(w io.Writer) {
-		for _, name := range answer.Applied {
+	return c.print(cmd, result, func(w io.Writer) {
+		for _, name := range result.Applied {
 			fmt.Fprintln(w, "applied", name)
 		}
-		fmt.Fprintf(w, "the schema is at version %d\n", answer.Version)
+		fmt.Fprintf(w, "the schema is at version %d\n", result.Version)
 	})
 }
 
-// migrate runs what is missing, on a connection of its own: migrations may take
-// longer than the statements of requests may.
+// migrate uses its own connection, because migrations may exceed the statement timeout of the pool.
 func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 	conn, err := connect(ctx, "DATABASE_ADMIN_URL", url)
 	if err != nil {
@@ -66,7 +67,7 @@ func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 	return migrations.Apply(ctx, conn)
 }
 
-// connect opens one connection; variable says where its URL is from.
+// connect opens a connection. Its error names the variable that holds the URL.
 func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -81,17 +82,17 @@ func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 func disconnect(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 	defer cancel()
-	_ = conn.Close(ctx) // there is no unsaved data
+	_ = conn.Close(ctx) // all work is committed
 }
 
-// printRoles writes a script for psql, with fresh passwords.
+// printRoles writes a script for psql with new passwords.
 func printRoles(w io.Writer, database string) error {
 	migrator, runtime := rand.Text(), rand.Text()
-	_, err := fmt.Fprintf(w, `-- The roles and the database of Storeroom. Run it once with psql, as a role that
--- may create both; set the two URLs at the end; then run: storeroom migrate
+	_, err := fmt.Fprintf(w, `-- The roles and the database of Storeroom. Run this script once with psql, as a role
+-- that may create roles and databases. Set the two URLs at the end, then run: storeroom migrate
 %s;
 
--- Replace HOST by the server's:
+-- Replace HOST by the host name of the server:
 -- DATABASE_ADMIN_URL=postgres://storeroom_migrator:%[2]s@HOST:5432/%[4]s
 -- DATABASE_URL=postgres://storeroom_runtime:%[3]s@HOST:5432/%[4]s
 `, strings.Join(migrations.Roles(database, migrator, runtime), ";\n"), migrator, runtime, database)

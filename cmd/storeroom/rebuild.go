@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -17,44 +16,43 @@ import (
 func (c console) rebuildCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rebuild",
-		Usage: "put a tenant's rollups right from the facts",
-		Description: "Adds to each rollup what it differs by from orders, refunds and cancellations, while the service runs. Where the\n" +
-			"tenant's time zone is not the one that the rollups count days in, every day is counted anew; orders wait meanwhile.",
-		Flags:  []cli.Flag{stringFlag("tenant", "slug of the tenant"), jsonFlag()},
-		Action: c.rebuild,
+		Usage: "recompute the rollups of a tenant",
+		Description: describe("Corrects each rollup from orders, refunds and cancellations, while the service runs. If the time zone of the tenant\n"+
+			"has changed, it recomputes the day of every sale; orders wait meanwhile.",
+			"storeroom rebuild --tenant acme"),
+		Flags:  []cli.Flag{tenantFlag(), jsonFlag()},
+		Action: c.asMigrator(rebuild),
 	}
 }
 
-func (c console) rebuild(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
-		begin := time.Now()
-		anew, changed, err := countDays(ctx, db, t)
-		if err == nil && !anew {
-			changed, err = sales.New(db).Repair(ctx, t.ID)
+func rebuild(ctx context.Context, o operation) error {
+	begin := time.Now()
+	recounted, changed, err := recountDays(ctx, o.db, o.tenant)
+	if err == nil && !recounted {
+		changed, err = sales.New(o.db).Repair(ctx, o.tenant.ID)
+	}
+	if err != nil {
+		return err
+	}
+	took := time.Since(begin).Round(time.Millisecond)
+	result := struct {
+		Tenant      string  `json:"tenant"`
+		Timezone    string  `json:"timezone"`
+		ZoneChanged bool    `json:"zone_changed"`
+		Changed     int64   `json:"changed"`
+		TookSeconds float64 `json:"took_seconds"`
+	}{o.tenant.Slug, o.tenant.Timezone, recounted, changed, took.Seconds()}
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "changed %s of tenant %s in %v\n", counted(changed, "rollup", "rollups"), o.tenant.Slug, took)
+		if recounted {
+			fmt.Fprintf(w, "reports now count days in %s\n", o.tenant.Timezone)
 		}
-		if err != nil {
-			return err
-		}
-		took := time.Since(begin).Round(time.Millisecond)
-		answer := struct {
-			Tenant      string  `json:"tenant"`
-			Timezone    string  `json:"timezone"`
-			ZoneChanged bool    `json:"zone_changed"`
-			Changed     int64   `json:"changed"`
-			TookSeconds float64 `json:"took_seconds"`
-		}{t.Slug, t.Timezone, anew, changed, took.Seconds()}
-		return c.print(cmd, answer, func(w io.Writer) {
-			fmt.Fprintf(w, "changed %d rollups of tenant %s in %v\n", changed, t.Slug, took)
-			if anew {
-				fmt.Fprintln(w, daysIn(t))
-			}
-		})
 	})
 }
 
-// countDays counts every day anew if the rollups count them in another time zone
-// than the tenant's, and returns whether it did and how many rollups changed.
-func countDays(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (anew bool, changed int64, err error) {
+// recountDays recomputes the days of all sales if the rollups use another time zone than the tenant. It reports whether
+// it did so, and how many rollups changed.
+func recountDays(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (recounted bool, changed int64, err error) {
 	csvimport.Analyze(ctx, db)
 	store := sales.New(db)
 	zone, err := store.Zone(ctx, t.ID)
@@ -64,5 +62,3 @@ func countDays(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (anew bool
 	changed, err = store.ChangeZone(ctx, t.ID, t.Timezone)
 	return true, changed, err
 }
-
-func daysIn(t tenancy.Tenant) string { return "reports now count days in " + t.Timezone }

@@ -43,7 +43,7 @@ func TestCustomerEraseBlanksAPersonAndLeavesTheSums(t *testing.T) {
 	p := newProgram(t)
 	p.mustSell(t, "acme")
 	o := p.run(t, "customer", "erase", "--tenant", "acme", "--id", "7")
-	if o.code != 0 || o.stdout != "erased name and e-mail of customer \"7\" of tenant acme; orders and sums stay\n" {
+	if o.code != 0 || o.stdout != "erased name and e-mail address of customer \"7\" of tenant acme; orders and sums remain\n" {
 		t.Errorf("customer erase = %+v", o)
 	}
 	var answer map[string]any
@@ -63,7 +63,7 @@ func TestVerifyTellsWhatDiffersAndRebuildMendsRollups(t *testing.T) {
 	p := newProgram(t)
 	p.mustSell(t, "acme")
 	p.mustSell(t, "bolt")
-	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 || o.stdout != "everything agrees: 1 products, 1 orders, days in UTC\n" {
+	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 || o.stdout != "everything agrees: 1 product, 1 order, days in UTC\n" {
 		t.Errorf("verify = %+v, want that everything agrees", o)
 	}
 	db := p.MustSuper(t)
@@ -74,16 +74,16 @@ func TestVerifyTellsWhatDiffersAndRebuildMendsRollups(t *testing.T) {
 		}
 	}
 	o := p.run(t, "verify", "--tenant", "acme")
-	want := `WHAT                                    FIGURE             STORED  FACTS
+	want := `OBJECT                                  FIGURE             STORED  COMPUTED
 rollup of day 2026-02-28, channel web   revenue            0.01    20.00
 stock of product 1                      sum of warehouses  9       5
 stock of product 1                      end of ledger      9       5
 `
-	if diff := cmp.Diff(squeezed(want), squeezed(o.stdout)); diff != "" || o.code != 1 || o.stderr != "storeroom: 3 differences; storeroom rebuild --tenant acme mends rollups\n" {
+	if diff := cmp.Diff(squeezed(want), squeezed(o.stdout)); diff != "" || o.code != 1 || o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups\n" {
 		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
 	}
 	o = p.run(t, "rebuild", "--tenant", "acme")
-	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollups of tenant acme in ") {
+	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollup of tenant acme in ") {
 		t.Errorf("rebuild = %+v, want one rollup changed", o)
 	}
 	o = p.run(t, "verify", "--tenant", "acme", "--json")
@@ -146,7 +146,7 @@ func TestAnotherTimeZoneCountsDaysAnew(t *testing.T) {
 	}
 	o = p.run(t, "verify", "--tenant", "acme")
 	if o.code != 1 || !strings.Contains(squeezed(o.stdout), "days of reports time zone Europe/Rome America/New_York") ||
-		o.stderr != "storeroom: 1 difference; storeroom rebuild --tenant acme mends rollups\n" {
+		o.stderr != "storeroom: 1 difference; `storeroom rebuild --tenant acme` corrects rollups\n" {
 		t.Errorf("verify = %+v, want the time zones", o)
 	}
 	var rebuilt struct {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// counted is what one series must have come to: on the operations port, and in what
+// wantSeries is what one series must have come to: on the operations port, and in what
 // was exported last.
-type counted struct {
+type wantSeries struct {
 	name   string // of OpenTelemetry
 	pairs  string // name=value, separated by blanks
 	want   float64
 	metric string // of Prometheus
 }
 
-// A script of requests, and exactly what is counted of it.
+// A script of requests, and exactly what is wantSeries of it.
 func TestMetricsCountWhatHappened(t *testing.T) {
 	t.Parallel()
 	w := watch(t, newCollector(t))
@@ -88,7 +88,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		w.visit(t, v, "/settings/sign-in", map[string][]string{"email": {"nobody@example.com"}, "password": {"wrong"}}, 422)
 	}
 
-	want := []counted{
+	want := []wantSeries{
 		{"storeroom.auth.results", "storeroom.auth.result=ok", 19, "storeroom_auth_results_total"},
 		{"storeroom.auth.results", "storeroom.auth.result=missing", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=malformed", 2, ""},
@@ -123,7 +123,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	w.client.CloseIdleConnections()
 	scraped := w.scrape(t)
 	if sample(t, scraped, "storeroom_ratelimit_decisions_total", `kind="settings"`, `outcome="admitted"`) == 0 {
-		t.Error("no decision about a sign-in was counted")
+		t.Error("no decision about a sign-in was wantSeries")
 	}
 	w.server.stop(t)
 	exported := w.points()
@@ -152,7 +152,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	}
 }
 
-func holdsAll(point string, c counted) bool {
+func holdsAll(point string, c wantSeries) bool {
 	name, pairs, _ := strings.Cut(strings.TrimSuffix(point, "}"), "{")
 	for pair := range strings.FieldsSeq(c.pairs) {
 		if !strings.Contains(","+pairs+",", ","+pair+",") {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/urfave/cli/v3"
 
@@ -14,33 +15,64 @@ import (
 )
 
 func (c console) tenantCommand() *cli.Command {
-	slug := stringFlag("slug", "the tenant's short name: lower-case letters, digits and dashes")
-	settings := []cli.Flag{
-		stringFlag("name", "the business's name"),
-		stringFlag("plan", "standard, professional or enterprise"),
-		&cli.IntFlag{Name: "rate-limit", Usage: "requests a minute, for the enterprise plan"},
-		stringFlag("timezone", "what decides a day, such as Europe/London"),
-		stringFlag("currency", "such as EUR"),
+	slug := func() cli.Flag { return requiredFlag("slug", "short name: lower-case letters, digits and dashes") }
+	settings := func(name cli.Flag) []cli.Flag {
+		return []cli.Flag{
+			slug(), name, jsonFlag(),
+			stringFlag("plan", "standard (the default), professional or enterprise"),
+			&cli.IntFlag{Name: "rate-limit", Usage: "requests per minute, for the enterprise plan"},
+			stringFlag("timezone", "time zone of the reports, such as Europe/London (default: UTC)"),
+			stringFlag("currency", "such as EUR (default: USD)"),
+		}
 	}
 	return &cli.Command{
 		Name:  "tenant",
-		Usage: "make, list, change and remove tenants",
+		Usage: "create, list, change and delete tenants",
 		Commands: []*cli.Command{
-			{Name: "create", Usage: "make a tenant", Flags: append([]cli.Flag{slug, jsonFlag()}, settings...), Action: c.createTenant},
-			{Name: "list", Usage: "list every tenant", Flags: []cli.Flag{jsonFlag()}, Action: c.listTenants},
-			{Name: "set", Usage: "change a tenant", Description: timezoneEffect, Flags: append([]cli.Flag{slug, jsonFlag()}, settings...), Action: c.setTenant},
-			{Name: "suspend", Usage: "refuse a tenant's keys", Flags: []cli.Flag{slug, jsonFlag()}, Action: c.suspendTenant(true)},
-			{Name: "resume", Usage: "accept a tenant's keys again", Flags: []cli.Flag{slug, jsonFlag()}, Action: c.suspendTenant(false)},
-			{Name: "delete", Usage: "remove a tenant and everything it has", Action: c.deleteTenant,
-				Flags: []cli.Flag{slug, stringFlag("confirm", "the slug once more"), jsonFlag()}},
+			{
+				Name: "create", Usage: "create a tenant",
+				Description: describe("", `storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
+				Flags:       settings(requiredFlag("name", "name of the business")),
+				Action:      c.asMigrator(createTenant),
+			},
+			{
+				Name: "list", Usage: "list all tenants",
+				Description: describe("", "storeroom tenant list"),
+				Flags:       []cli.Flag{jsonFlag()},
+				Action:      c.asMigrator(listTenants),
+			},
+			{
+				Name: "set", Usage: "change a tenant; flags that are not given keep their values",
+				Description: describe(timezoneEffect, "storeroom tenant set --slug acme --plan enterprise --rate-limit 5000"),
+				Flags:       settings(stringFlag("name", "name of the business")),
+				Action:      c.asMigrator(setTenant),
+			},
+			{
+				Name: "suspend", Usage: "refuse the requests of a tenant",
+				Description: describe("", "storeroom tenant suspend --slug acme"),
+				Flags:       []cli.Flag{slug(), jsonFlag()},
+				Action:      c.asMigrator(suspendTenant),
+			},
+			{
+				Name: "resume", Usage: "accept the requests of a suspended tenant",
+				Description: describe("", "storeroom tenant resume --slug acme"),
+				Flags:       []cli.Flag{slug(), jsonFlag()},
+				Action:      c.asMigrator(resumeTenant),
+			},
+			{
+				Name: "delete", Usage: "permanently delete a tenant with all its data",
+				Description: describe("", "storeroom tenant delete --slug acme --confirm acme"),
+				Flags:       []cli.Flag{slug(), requiredFlag("confirm", "the slug again"), jsonFlag()},
+				Action:      c.asMigrator(deleteTenant),
+			},
 		},
 	}
 }
 
-const timezoneEffect = "Another --timezone counts the days of every past sale anew: reports by day, week and month change, and orders wait\n" +
-	"until it is done. The category of a past sale never changes: it is that of the moment when the order came in."
+const timezoneEffect = "A new --timezone recomputes the day of every past sale: reports by day, week and month change, and orders wait\n" +
+	"meanwhile. The category of a past sale never changes: it is the category at the time of the order."
 
-// tenantJSON is a tenant as scripts read it. rate_limit is the one in force.
+// tenantJSON is the JSON form of a tenant. RateLimit is the effective limit.
 type tenantJSON struct {
 	ID        tenancy.ID   `json:"id"`
 	Slug      string       `json:"slug"`
@@ -56,33 +88,21 @@ func newTenantJSON(t tenancy.Tenant) tenantJSON {
 	return tenantJSON{t.ID, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency, t.Suspended}
 }
 
-func (c console) createTenant(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "slug", "name"); err != nil {
-		return err
-	}
-	db, _, err := c.openAdmin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	t := tenancy.Tenant{Slug: cmd.String("slug")}
-	applySettings(cmd, &t)
-	if t, err = tenancy.CreateTenant(ctx, db, t); errors.Is(err, tenancy.ErrConflict) {
-		return fmt.Errorf("--slug: there is a tenant %q already", cmd.String("slug"))
+func createTenant(ctx context.Context, o operation) error {
+	t := tenancy.Tenant{Slug: o.cmd.String("slug")}
+	applySettings(o.cmd, &t)
+	t, err := tenancy.CreateTenant(ctx, o.db, t)
+	if errors.Is(err, tenancy.ErrConflict) {
+		return fmt.Errorf("--slug: tenant %q already exists", o.cmd.String("slug"))
 	}
 	if err != nil {
 		return err
 	}
-	return c.tellTenant(cmd, "made", t)
+	return o.printTenant("created", t)
 }
 
-func (c console) listTenants(ctx context.Context, cmd *cli.Command) error {
-	db, _, err := c.openAdmin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	tenants, err := tenancy.Tenants(ctx, db)
+func listTenants(ctx context.Context, o operation) error {
+	tenants, err := tenancy.Tenants(ctx, o.db)
 	if err != nil {
 		return err
 	}
@@ -90,107 +110,98 @@ func (c console) listTenants(ctx context.Context, cmd *cli.Command) error {
 	for i, t := range tenants {
 		all[i] = newTenantJSON(t)
 	}
-	return c.print(cmd, all, func(w io.Writer) {
+	return o.print(all, func(w io.Writer) {
 		fmt.Fprintln(w, "ID\tSLUG\tNAME\tPLAN\tREQUESTS/MIN\tTIME ZONE\tCURRENCY\tSTATE")
 		for _, t := range all {
 			state := "active"
 			if t.Suspended {
 				state = "suspended"
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, state)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n",
+				t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, state)
 		}
 	})
 }
 
-func (c console) setTenant(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "slug"); err != nil {
+func setTenant(ctx context.Context, o operation) error {
+	if !slices.ContainsFunc([]string{"name", "plan", "rate-limit", "timezone", "currency"}, o.cmd.IsSet) {
+		return errors.New("nothing to change: give --name, --plan, --rate-limit, --timezone or --currency")
+	}
+	t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { applySettings(o.cmd, t) })
+	if err != nil {
 		return err
 	}
-	if !cmd.IsSet("name") && !cmd.IsSet("plan") && !cmd.IsSet("rate-limit") && !cmd.IsSet("timezone") && !cmd.IsSet("currency") {
-		return errors.New("nothing to set: give --name, --plan, --rate-limit, --timezone or --currency")
+	if !o.cmd.IsSet("timezone") {
+		return o.printTenant("changed", t)
 	}
-	return c.changeTenant(ctx, cmd, "changed", func(t *tenancy.Tenant) { applySettings(cmd, t) })
+	changed, _, err := recountDays(ctx, o.db, t)
+	if err != nil {
+		return fmt.Errorf("tenant %s is changed, but its reports are not: run `storeroom rebuild --tenant %s`: %w",
+			t.Slug, t.Slug, err)
+	}
+	if changed {
+		return o.printTenant("changed", t, "reports now count days in "+t.Timezone)
+	}
+	return o.printTenant("changed", t)
 }
 
-func (c console) suspendTenant(suspended bool) cli.ActionFunc {
-	return func(ctx context.Context, cmd *cli.Command) error {
-		if err := require(cmd, "slug"); err != nil {
-			return err
-		}
-		done := map[bool]string{true: "suspended", false: "resumed"}[suspended]
-		return c.changeTenant(ctx, cmd, done, func(t *tenancy.Tenant) { t.Suspended = suspended })
-	}
+func suspendTenant(ctx context.Context, o operation) error {
+	return o.setSuspended(ctx, true, "suspended")
 }
 
-func (c console) changeTenant(ctx context.Context, cmd *cli.Command, done string, change func(*tenancy.Tenant)) error {
-	db, _, err := c.openAdmin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	slug := cmd.String("slug")
-	t, err := tenancy.ChangeTenant(ctx, db, slug, change)
-	if err != nil {
-		return noTenant(err, "slug", slug)
-	}
-	if !cmd.IsSet("timezone") {
-		return c.tellTenant(cmd, done, t)
-	}
-	anew, _, err := countDays(ctx, db, t)
-	if err != nil {
-		return fmt.Errorf("tenant %s is changed, but its reports are not: run storeroom rebuild --tenant %s: %w", slug, slug, err)
-	}
-	if anew {
-		return c.tellTenant(cmd, done, t, daysIn(t))
-	}
-	return c.tellTenant(cmd, done, t)
+func resumeTenant(ctx context.Context, o operation) error {
+	return o.setSuspended(ctx, false, "resumed")
 }
 
-func (c console) deleteTenant(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "slug", "confirm"); err != nil {
-		return err
-	}
-	slug := cmd.String("slug")
-	if cmd.String("confirm") != slug {
-		return fmt.Errorf("--confirm must repeat the slug %q: everything of the tenant will be gone for good", slug)
-	}
-	db, _, err := c.openAdmin(ctx)
+func (o operation) setSuspended(ctx context.Context, suspended bool, done string) error {
+	t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { t.Suspended = suspended })
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	if err := tenancy.DeleteTenant(ctx, db, slug); err != nil {
-		return noTenant(err, "slug", slug)
+	return o.printTenant(done, t)
+}
+
+func (o operation) changeTenant(ctx context.Context, change func(*tenancy.Tenant)) (tenancy.Tenant, error) {
+	slug := o.cmd.String("slug")
+	t, err := tenancy.ChangeTenant(ctx, o.db, slug, change)
+	return t, tenantError(err, "slug", slug)
+}
+
+func deleteTenant(ctx context.Context, o operation) error {
+	slug := o.cmd.String("slug")
+	if o.cmd.String("confirm") != slug {
+		return fmt.Errorf("--confirm must repeat the slug %q: all data of the tenant will be deleted permanently", slug)
 	}
-	answer := struct {
+	if err := tenancy.DeleteTenant(ctx, o.db, slug); err != nil {
+		return tenantError(err, "slug", slug)
+	}
+	result := struct {
 		Slug    string `json:"slug"`
 		Deleted bool   `json:"deleted"`
 	}{slug, true}
-	return c.print(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "removed tenant %s\n", slug) })
+	return o.print(result, func(w io.Writer) { fmt.Fprintf(w, "deleted tenant %s\n", slug) })
 }
 
-func (c console) tellTenant(cmd *cli.Command, done string, t tenancy.Tenant, more ...string) error {
-	return c.print(cmd, newTenantJSON(t), func(w io.Writer) {
-		fmt.Fprintf(w, "%s tenant %s (%s): plan %s, %d requests a minute, %s, %s\n", done, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency)
+func (o operation) printTenant(done string, t tenancy.Tenant, more ...string) error {
+	return o.print(newTenantJSON(t), func(w io.Writer) {
+		fmt.Fprintf(w, "%s tenant %s (%s): plan %s, %d requests per minute, %s, %s\n",
+			done, t.Slug, t.Name, t.Plan, t.Limit(), t.Timezone, t.Currency)
 		for _, line := range more {
 			fmt.Fprintln(w, line)
 		}
 	})
 }
 
-// given keeps an empty value from meaning the default: a variable of a script that
-// is not set must not change a tenant.
-func given(value string) string { return cmp.Or(value, " ") }
-
-// applySettings writes the flags that are set into a tenant. A plan other than
-// enterprise takes a limit of the tenant's own away, unless one is given: that is
-// a fault, which the tenant's rules name.
+// applySettings sets the fields whose flags are given. A change of the plan removes the tenant's own limit, unless the
+// new plan is enterprise.
 func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
+	// An empty flag must be an error, not the default: it is probably a script variable that is not set.
+	value := func(name string) string { return cmp.Or(cmd.String(name), " ") }
 	if cmd.IsSet("name") {
 		t.Name = cmd.String("name")
 	}
 	if cmd.IsSet("plan") {
-		t.Plan = tenancy.Plan(given(cmd.String("plan")))
+		t.Plan = tenancy.Plan(value("plan"))
 		if t.Plan != tenancy.Enterprise {
 			t.RateLimit = nil
 		}
@@ -200,9 +211,9 @@ func applySettings(cmd *cli.Command, t *tenancy.Tenant) {
 		t.RateLimit = &limit
 	}
 	if cmd.IsSet("timezone") {
-		t.Timezone = given(cmd.String("timezone"))
+		t.Timezone = value("timezone")
 	}
 	if cmd.IsSet("currency") {
-		t.Currency = given(cmd.String("currency"))
+		t.Currency = value("currency")
 	}
 }

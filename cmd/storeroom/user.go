@@ -13,190 +13,189 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/api/settings"
-	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// maxPassword is more than any password may have, in bytes.
-const maxPassword = 4096
+// maxPasswordInput is the number of bytes to read. It exceeds the longest valid password.
+const maxPasswordInput = 4096
 
 func (c console) userCommand() *cli.Command {
-	tenant, email := stringFlag("tenant", "slug of the tenant"), stringFlag("email", "the person's e-mail address")
-	role := stringFlag("role", "owner, admin or viewer")
+	email := func() cli.Flag { return requiredFlag("email", "e-mail address") }
+	role := func() cli.Flag { return requiredFlag("role", "owner, admin or viewer") }
 	return &cli.Command{
 		Name:  "user",
-		Usage: "let people into a tenant, and out again",
+		Usage: "manage the members of a tenant and their roles",
 		Commands: []*cli.Command{
-			{Name: "create", Usage: "make a person a member of a tenant", Action: c.createUser, Flags: []cli.Flag{
-				tenant, email, role,
-				&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input"},
-				jsonFlag(),
-			}},
-			{Name: "invite", Usage: "print a link by which a person becomes a member, this once", Action: c.inviteUser, Flags: []cli.Flag{tenant, email, role, jsonFlag()}},
-			{Name: "reset", Usage: "print a link by which a person chooses another password, this once", Action: c.resetUser, Flags: []cli.Flag{email, jsonFlag()}},
-			{Name: "list", Usage: "list the members of a tenant and the links that nobody has used yet", Action: c.listUsers, Flags: []cli.Flag{tenant, jsonFlag()}},
-			{Name: "revoke-link", Usage: "end the link of a person into a tenant; without --tenant, of user reset", Action: c.revokeLink, Flags: []cli.Flag{tenant, email, jsonFlag()}},
-			{Name: "role", Usage: "give a member another role", Action: c.changeRole, Flags: []cli.Flag{tenant, email, role, jsonFlag()}},
-			{Name: "remove", Usage: "take a member out of a tenant", Action: c.removeUser, Flags: []cli.Flag{tenant, email, jsonFlag()}},
+			{
+				Name: "create", Usage: "add a member with a password",
+				Description: describe("An existing account becomes a member and keeps its password.",
+					"storeroom user create --tenant acme --email ann@example.com --role owner --password-stdin < password.txt"),
+				Flags: []cli.Flag{
+					tenantFlag(), email(), role(),
+					&cli.BoolFlag{
+						Name: "password-stdin", Usage: "read the password from standard input (required)", Required: true,
+					},
+					jsonFlag(),
+				},
+				Action: c.asMigrator(createUser),
+			},
+			{
+				Name: "invite", Usage: "print a link that makes a person a member",
+				Description: describe("The link works once, for 24 hours, and cannot be shown again.",
+					"storeroom user invite --tenant acme --email ann@example.com --role owner"),
+				Flags:  []cli.Flag{tenantFlag(), email(), role(), jsonFlag()},
+				Action: c.asMigrator(inviteUser),
+			},
+			{
+				Name: "reset", Usage: "print a link with which a person sets a new password",
+				Description: describe("The link works once, for 24 hours, and cannot be shown again.",
+					"storeroom user reset --email ann@example.com"),
+				Flags:  []cli.Flag{email(), jsonFlag()},
+				Action: c.asMigrator(resetUser),
+			},
+			{
+				Name: "list", Usage: "list the members of a tenant and the pending links",
+				Description: describe("", "storeroom user list --tenant acme"),
+				Flags:       []cli.Flag{tenantFlag(), jsonFlag()},
+				Action:      c.asMigrator(listUsers),
+			},
+			{
+				Name: "revoke-link", Usage: "revoke a pending link",
+				Description: describe("With --tenant: the links of a person into that tenant. Without: a link of `user reset`.",
+					"storeroom user revoke-link --tenant acme --email ann@example.com"),
+				Flags:  []cli.Flag{stringFlag("tenant", "slug of the tenant"), email(), jsonFlag()},
+				Action: c.asMigrator(revokeLink),
+			},
+			{
+				Name: "role", Usage: "change the role of a member",
+				Description: describe("", "storeroom user role --tenant acme --email ann@example.com --role viewer"),
+				Flags:       []cli.Flag{tenantFlag(), email(), role(), jsonFlag()},
+				Action:      c.asMigrator(changeRole),
+			},
+			{
+				Name: "remove", Usage: "remove a member from a tenant",
+				Description: describe("", "storeroom user remove --tenant acme --email ann@example.com"),
+				Flags:       []cli.Flag{tenantFlag(), email(), jsonFlag()},
+				Action:      c.asMigrator(removeUser),
+			},
 		},
 	}
 }
 
-// withPeople opens what the user commands of a tenant need, finds the tenant and puts
-// what they refuse into words.
-func (c console) withPeople(ctx context.Context, cmd *cli.Command, f func(*people.Store, tenancy.Tenant, config.Config) error) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, tenant tenancy.Tenant, cfg config.Config) error {
-		err := f(people.New(db), tenant, cfg)
-		switch email := cmd.String("email"); {
-		case errors.Is(err, tenancy.ErrNotFound):
-			return fmt.Errorf("--email: %s is no member of tenant %s", email, tenant.Slug)
-		case errors.Is(err, tenancy.ErrConflict):
-			return fmt.Errorf("--email: %s is a member of tenant %s already", email, tenant.Slug)
-		case errors.Is(err, people.ErrLastOwner):
-			return fmt.Errorf("--email: %s is the last owner of tenant %s: make somebody else an owner first", email, tenant.Slug)
-		}
-		return err
-	})
+func (o operation) people() *people.Store { return people.New(o.db) }
+
+func (o operation) role() people.Role { return people.Role(o.cmd.String("role")) }
+
+// memberError names the flag and the tenant in errors of the store.
+func (o operation) memberError(err error) error {
+	email := people.Account(o.cmd.String("email"))
+	switch {
+	case errors.Is(err, tenancy.ErrNotFound):
+		return fmt.Errorf("--email: %s is not a member of tenant %s", email, o.tenant.Slug)
+	case errors.Is(err, tenancy.ErrConflict):
+		return fmt.Errorf("--email: %s is already a member of tenant %s", email, o.tenant.Slug)
+	case errors.Is(err, people.ErrLastOwner):
+		return fmt.Errorf("--email: %s is the last owner of tenant %s: make another member an owner first", email, o.tenant.Slug)
+	}
+	return err
 }
 
-func (c console) createUser(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "email", "role", "password-stdin"); err != nil {
-		return err
-	}
-	password, err := readPassword(c.stdin)
+func createUser(ctx context.Context, o operation) error {
+	password, err := readPassword(o.stdin)
 	if err != nil {
 		return err
 	}
-	db, _, err := c.openAdmin(ctx)
+	m, err := o.people().CreateMember(ctx, o.tenant.ID, o.cmd.String("email"), o.role(), password)
 	if err != nil {
-		return err
+		return o.memberError(err)
 	}
-	defer db.Close()
-	tenant, err := findTenant(ctx, db, "tenant", cmd.String("tenant"))
-	if err != nil {
-		return err
-	}
-	member, err := people.New(db).CreateMember(ctx, tenant.ID, cmd.String("email"), people.Role(cmd.String("role")), password)
-	if errors.Is(err, tenancy.ErrConflict) {
-		return fmt.Errorf("--email: %s is a member of tenant %s already", member.Email, tenant.Slug)
-	}
-	if err != nil {
-		return err
-	}
-	return c.tellMember(cmd, tenant, member)
-}
-
-func (c console) tellMember(cmd *cli.Command, tenant tenancy.Tenant, m people.Member) error {
-	answer := struct {
+	result := struct {
 		UserID     int64       `json:"user_id"`
 		Email      string      `json:"email"`
 		Tenant     string      `json:"tenant"`
 		Role       people.Role `json:"role"`
 		NewAccount bool        `json:"new_account"`
-	}{m.UserID, m.Email, tenant.Slug, m.Role, m.NewAccount}
-	return c.print(cmd, answer, func(w io.Writer) {
-		fmt.Fprintf(w, "%s is %s of tenant %s now\n", m.Email, m.Role, tenant.Slug)
+	}{m.UserID, m.Email, o.tenant.Slug, m.Role, m.NewAccount}
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "%s is now %s of tenant %s\n", m.Email, m.Role, o.tenant.Slug)
 		if !m.NewAccount {
-			fmt.Fprintln(w, "The account was there already and keeps its password.")
+			fmt.Fprintln(w, "The account already existed and keeps its password.")
 		}
 	})
 }
 
-func (c console) inviteUser(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "email", "role"); err != nil {
-		return err
+// readPassword returns the first line without its line break.
+func readPassword(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(r, maxPasswordInput)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the password: %w", err)
 	}
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, cfg config.Config) error {
-		return c.tellLink(cmd, cfg, t.Slug, "become a member of "+t.Slug, func() (people.Token, error) {
-			return store.Invite(ctx, t.ID, tenancy.Operator, "", cmd.String("email"), people.Role(cmd.String("role")))
-		})
-	})
+	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
 }
 
-func (c console) resetUser(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "email"); err != nil {
-		return err
-	}
-	db, cfg, err := c.openAdmin(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	err = c.tellLink(cmd, cfg, "", "choose another password", func() (people.Token, error) {
-		return people.New(db).ResetAnywhere(ctx, cmd.String("email"))
+func inviteUser(ctx context.Context, o operation) error {
+	err := o.printLink("become a member of "+o.tenant.Slug, func(email string) (people.Token, error) {
+		return o.people().Invite(ctx, o.tenant.ID, tenancy.Operator, "", email, o.role())
+	})
+	return o.memberError(err)
+}
+
+func resetUser(ctx context.Context, o operation) error {
+	err := o.printLink("set a new password", func(email string) (people.Token, error) {
+		return o.people().ResetAnywhere(ctx, email)
 	})
 	if errors.Is(err, tenancy.ErrNotFound) {
-		return fmt.Errorf("--email: %s has no account", cmd.String("email"))
+		return fmt.Errorf("--email: %s has no account", o.cmd.String("email"))
 	}
 	return err
 }
 
-// tellLink prints a link: the one time that it can be seen. Where it cannot be
-// known what a browser would open, no link is made.
-func (c console) tellLink(cmd *cli.Command, cfg config.Config, tenant, purpose string, link func() (people.Token, error)) error {
-	base, err := cfg.PublicURL(cfg.Addr)
+// printLink creates a link and prints it. It creates none if the public URL is not known.
+func (o operation) printLink(purpose string, create func(email string) (people.Token, error)) error {
+	base, err := o.cfg.PublicURL(o.cfg.Addr)
 	if err != nil {
 		return err
 	}
-	token, err := link()
+	token, err := create(o.cmd.String("email"))
 	if err != nil {
 		return err
 	}
-	answer := struct {
+	result := struct {
 		Email  string `json:"email"`
 		Tenant string `json:"tenant,omitempty"` // of an invitation
 		Link   string `json:"link"`
-	}{people.Account(cmd.String("email")), tenant, settings.LinkURL(base, token)}
-	return c.print(cmd, answer, func(w io.Writer) {
-		fmt.Fprintf(w, "%s\n\n", answer.Link)
-		fmt.Fprintf(w, "Pass it on to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n", answer.Email, purpose)
+	}{people.Account(o.cmd.String("email")), o.tenant.Slug, settings.LinkURL(base, token)}
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "%s\n\n", result.Link)
+		fmt.Fprintf(w, "Send this link to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n", result.Email, purpose)
 	})
 }
 
-func (c console) revokeLink(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "email"); err != nil {
-		return err
-	}
-	email := people.Account(cmd.String("email"))
-	if !cmd.IsSet("tenant") {
-		return c.revokeReset(ctx, cmd, email)
-	}
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
-		err := people.New(db).EndLinksOf(ctx, t.ID, email)
-		if errors.Is(err, tenancy.ErrNotFound) {
-			return fmt.Errorf("--email: %s has no link into tenant %s", cmd.String("email"), t.Slug)
+func revokeLink(ctx context.Context, o operation) error {
+	email := people.Account(o.cmd.String("email"))
+	var err error
+	if o.cmd.IsSet("tenant") {
+		if err = o.people().EndLinksOf(ctx, o.tenant.ID, email); errors.Is(err, tenancy.ErrNotFound) {
+			return fmt.Errorf("--email: %s has no link into tenant %s", email, o.tenant.Slug)
 		}
-		return c.tellRevoked(cmd, t.Slug, email, err)
-	})
-}
-
-func (c console) revokeReset(ctx context.Context, cmd *cli.Command, email string) error {
-	db, _, err := c.openAdmin(ctx)
+	} else {
+		if err = o.people().EndResetAnywhere(ctx, email); errors.Is(err, tenancy.ErrNotFound) {
+			return fmt.Errorf("--email: %s has no link of `user reset`; give --tenant for a link into a tenant", email)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	err = people.New(db).EndResetAnywhere(ctx, email)
-	if errors.Is(err, tenancy.ErrNotFound) {
-		return fmt.Errorf("--email: %s has no link of user reset; give --tenant for one into a tenant", cmd.String("email"))
-	}
-	return c.tellRevoked(cmd, "", email, err)
-}
-
-func (c console) tellRevoked(cmd *cli.Command, tenant, email string, err error) error {
-	if err != nil {
-		return err
-	}
-	answer := struct {
+	result := struct {
 		Email   string `json:"email"`
 		Tenant  string `json:"tenant,omitempty"`
 		Revoked bool   `json:"revoked"`
-	}{email, tenant, true}
-	return c.print(cmd, answer, func(w io.Writer) { fmt.Fprintf(w, "the link of %s opens nothing any more\n", email) })
+	}{email, o.tenant.Slug, true}
+	return o.print(result, func(w io.Writer) { fmt.Fprintf(w, "revoked the link of %s\n", email) })
 }
 
-// memberJSON is a member as scripts read it.
+// memberJSON is the JSON form of a member.
 type memberJSON struct {
 	UserID    int64       `json:"user_id"`
 	Email     string      `json:"email"`
@@ -204,56 +203,50 @@ type memberJSON struct {
 	CreatedAt time.Time   `json:"created_at"`
 }
 
-// linkJSON is a pending link as scripts read it.
+// linkJSON is the JSON form of a pending link.
 type linkJSON struct {
 	Purpose   string       `json:"purpose"` // invitation or reset
 	Email     string       `json:"email"`
 	Role      *people.Role `json:"role,omitempty"` // of an invitation
-	MadeBy    string       `json:"made_by"`        // an e-mail, or operator
+	MadeBy    string       `json:"made_by"`        // e-mail address, or operator
 	CreatedAt time.Time    `json:"created_at"`
 	ExpiresAt time.Time    `json:"expires_at"`
 }
 
-// usersJSON is who may come into a tenant.
 type usersJSON struct {
 	Members []memberJSON `json:"members"`
 	Links   []linkJSON   `json:"links"`
 }
 
-func (c console) listUsers(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant"); err != nil {
+func listUsers(ctx context.Context, o operation) error {
+	members, err := o.people().Members(ctx, o.tenant.ID, tenancy.Operator)
+	if err != nil {
 		return err
 	}
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config.Config) error {
-		members, err := store.Members(ctx, t.ID, tenancy.Operator)
-		if err != nil {
-			return err
-		}
-		links, err := store.Links(ctx, t.ID, tenancy.Operator)
-		if err != nil {
-			return err
-		}
-		all := usersJSON{make([]memberJSON, len(members)), make([]linkJSON, len(links))}
-		for i, m := range members {
-			all.Members[i] = memberJSON{m.UserID, m.Email, m.Role, m.CreatedAt.UTC()}
-		}
-		for i, l := range links {
-			all.Links[i] = linkJSON{l.Purpose, l.Email, l.Role, l.MadeBy, l.CreatedAt.UTC(), l.ExpiresAt.UTC()}
-		}
-		return c.print(cmd, all, all.print)
-	})
+	links, err := o.people().Links(ctx, o.tenant.ID, tenancy.Operator)
+	if err != nil {
+		return err
+	}
+	all := usersJSON{make([]memberJSON, len(members)), make([]linkJSON, len(links))}
+	for i, m := range members {
+		all.Members[i] = memberJSON{m.UserID, m.Email, m.Role, m.CreatedAt.UTC()}
+	}
+	for i, l := range links {
+		all.Links[i] = linkJSON{l.Purpose, l.Email, l.Role, l.MadeBy, l.CreatedAt.UTC(), l.ExpiresAt.UTC()}
+	}
+	return o.print(all, all.write)
 }
 
-// print writes two tables, the second only where there are links.
-func (u usersJSON) print(w io.Writer) {
-	fmt.Fprintln(w, "ID\tE-MAIL\tROLE\tSINCE")
+// write writes two tables. It omits the second if there are no links.
+func (u usersJSON) write(w io.Writer) {
+	fmt.Fprintln(w, "ID\tE-MAIL\tROLE\tMEMBER SINCE")
 	for _, m := range u.Members {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", m.UserID, m.Email, m.Role, date(&m.CreatedAt))
 	}
 	if len(u.Links) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nPENDING LINK\tFOR\tROLE\tMADE BY\tMADE\tENDS")
+	fmt.Fprintln(w, "\nPENDING LINK\tE-MAIL\tROLE\tCREATED BY\tCREATED\tEXPIRES")
 	for _, l := range u.Links {
 		role := "-"
 		if l.Role != nil {
@@ -263,56 +256,39 @@ func (u usersJSON) print(w io.Writer) {
 	}
 }
 
-func (c console) changeRole(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "email", "role"); err != nil {
+func changeRole(ctx context.Context, o operation) error {
+	return o.changeMember(ctx, "is now "+string(o.role())+" of", func(user int64) error {
+		return o.people().ChangeRole(ctx, o.tenant.ID, tenancy.Operator, user, o.role())
+	})
+}
+
+func removeUser(ctx context.Context, o operation) error {
+	return o.changeMember(ctx, "is no longer a member of", func(user int64) error {
+		return o.people().Remove(ctx, o.tenant.ID, tenancy.Operator, user)
+	})
+}
+
+// changeMember finds the member of --email, calls change and prints the result.
+func (o operation) changeMember(ctx context.Context, done string, change func(user int64) error) error {
+	members, err := o.people().Members(ctx, o.tenant.ID, tenancy.Operator)
+	if err != nil {
 		return err
 	}
-	return c.changeUser(ctx, cmd, "is "+cmd.String("role")+" of", func(store *people.Store, t tenancy.ID, user int64) error {
-		return store.ChangeRole(ctx, t, tenancy.Operator, user, people.Role(cmd.String("role")))
-	})
-}
-
-func (c console) removeUser(ctx context.Context, cmd *cli.Command) error {
-	if err := require(cmd, "tenant", "email"); err != nil {
-		return err
+	email := people.Account(o.cmd.String("email"))
+	i := slices.IndexFunc(members, func(m people.Member) bool { return m.Email == email })
+	if i < 0 {
+		return o.memberError(tenancy.ErrNotFound)
 	}
-	return c.changeUser(ctx, cmd, "is no member of", func(store *people.Store, t tenancy.ID, user int64) error {
-		return store.Remove(ctx, t, tenancy.Operator, user)
-	})
-}
-
-// changeUser does something to the member of the e-mail and tells what has become.
-func (c console) changeUser(ctx context.Context, cmd *cli.Command, become string, change func(*people.Store, tenancy.ID, int64) error) error {
-	return c.withPeople(ctx, cmd, func(store *people.Store, t tenancy.Tenant, _ config.Config) error {
-		members, err := store.Members(ctx, t.ID, tenancy.Operator)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(members, func(m people.Member) bool { return m.Email == people.Account(cmd.String("email")) })
-		if i < 0 {
-			return tenancy.ErrNotFound
-		}
-		m := members[i]
-		if err := change(store, t.ID, m.UserID); err != nil {
-			return err
-		}
-		answer := struct {
-			UserID int64  `json:"user_id"`
-			Email  string `json:"email"`
-			Tenant string `json:"tenant"`
-			Role   string `json:"role,omitempty"` // of who is a member still
-		}{m.UserID, m.Email, t.Slug, cmd.String("role")}
-		return c.print(cmd, answer, func(w io.Writer) {
-			fmt.Fprintf(w, "%s %s tenant %s now; their sessions have ended\n", m.Email, become, t.Slug)
-		})
-	})
-}
-
-// readPassword takes the first line, without its end.
-func readPassword(r io.Reader) (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(r, maxPassword)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the password: %w", err)
+	if err := change(members[i].UserID); err != nil {
+		return o.memberError(err)
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
+	result := struct {
+		UserID int64       `json:"user_id"`
+		Email  string      `json:"email"`
+		Tenant string      `json:"tenant"`
+		Role   people.Role `json:"role,omitempty"` // empty after removal
+	}{members[i].UserID, email, o.tenant.Slug, o.role()}
+	return o.print(result, func(w io.Writer) {
+		fmt.Fprintf(w, "%s %s tenant %s; their sessions have ended\n", email, done, o.tenant.Slug)
+	})
 }

@@ -10,31 +10,30 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// shownDifferences is how many differences of each kind verify looks for.
-const shownDifferences = 1000
+// maxDifferences is the largest number of differences that verify reports for the catalog and for the sales each.
+const maxDifferences = 1000
 
 func (c console) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "verify",
-		Usage: "compute a tenant's stock and sales anew and tell what differs",
-		Description: "Compares what is stored with what it comes from: rollups, orders and refunds with their items, stock with its\n" +
-			"warehouses and its ledger. The service may run meanwhile. Exit code 0: everything agrees; 1: something differs.",
-		Flags:  []cli.Flag{stringFlag("tenant", "slug of the tenant"), jsonFlag()},
-		Action: c.verify,
+		Usage: "recompute the stock and the sales of a tenant and print what differs",
+		Description: describe("Compares rollups, orders and refunds with their items, and stock with its warehouses and its ledger. It can run\n"+
+			"while the service runs. Exit code: 0 if everything agrees, 1 if something differs.",
+			"storeroom verify --tenant acme"),
+		Flags:  []cli.Flag{tenantFlag(), jsonFlag()},
+		Action: c.asMigrator(verify),
 	}
 }
 
-// verification is what verify found, as scripts read it.
+// verification is the result of verify.
 type verification struct {
 	Tenant      string           `json:"tenant"`
-	Timezone    string           `json:"timezone"` // that of the rollups
+	Timezone    string           `json:"timezone"` // of the rollups
 	Products    int64            `json:"products"`
 	Orders      int64            `json:"orders"`
 	Differences []differenceJSON `json:"differences"`
@@ -47,80 +46,73 @@ type differenceJSON struct {
 	Facts  string `json:"facts"`
 }
 
-func (c console) verify(ctx context.Context, cmd *cli.Command) error {
-	return c.withTenant(ctx, cmd, func(db *tenancy.DB, t tenancy.Tenant, _ config.Config) error {
-		v, err := newVerification(ctx, db, t)
-		if err != nil {
-			return err
-		}
-		err = c.print(cmd, v, func(w io.Writer) {
-			if len(v.Differences) == 0 {
-				fmt.Fprintf(w, "everything agrees: %d products, %d orders, days in %s\n", v.Products, v.Orders, v.Timezone)
-				return
-			}
-			fmt.Fprintln(w, "WHAT\tFIGURE\tSTORED\tFACTS")
-			for _, d := range v.Differences {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.What, d.Figure, d.Stored, d.Facts)
-			}
-		})
-		if err != nil {
-			return err
-		}
-		return v.err()
-	})
+// rebuildCorrects reports whether `storeroom rebuild` corrects the difference.
+func (d differenceJSON) rebuildCorrects() bool {
+	return d.Figure == "time zone" || strings.HasPrefix(d.What, "rollup ")
 }
 
-func newVerification(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (verification, error) {
-	v := verification{Tenant: t.Slug, Differences: []differenceJSON{}}
-	products, sold := catalog.New(db), sales.New(db)
-	csvimport.Analyze(ctx, db)
+func verify(ctx context.Context, o operation) error {
+	v, err := o.findDifferences(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.print(v, v.write); err != nil {
+		return err
+	}
+	if len(v.Differences) == 0 {
+		return nil
+	}
+	hint := ""
+	if slices.ContainsFunc(v.Differences, differenceJSON.rebuildCorrects) {
+		hint = fmt.Sprintf("; `storeroom rebuild --tenant %s` corrects rollups", v.Tenant)
+	}
+	return fmt.Errorf("%s%s", counted(int64(len(v.Differences)), "difference", "differences"), hint)
+}
+
+func (v verification) write(w io.Writer) {
+	if len(v.Differences) == 0 {
+		fmt.Fprintf(w, "everything agrees: %s, %s, days in %s\n",
+			counted(v.Products, "product", "products"), counted(v.Orders, "order", "orders"), v.Timezone)
+		return
+	}
+	fmt.Fprintln(w, "OBJECT\tFIGURE\tSTORED\tCOMPUTED")
+	for _, d := range v.Differences {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.What, d.Figure, d.Stored, d.Facts)
+	}
+}
+
+func (o operation) findDifferences(ctx context.Context) (verification, error) {
+	tenant := o.tenant
+	v := verification{Tenant: tenant.Slug, Differences: []differenceJSON{}}
+	products, orders := catalog.New(o.db), sales.New(o.db)
+	csvimport.Analyze(ctx, o.db)
 	var err error
-	if v.Timezone, err = sold.Zone(ctx, t.ID); err != nil {
+	if v.Timezone, err = orders.Zone(ctx, tenant.ID); err != nil {
 		return v, err
 	}
-	if v.Timezone != t.Timezone {
-		v.Differences = append(v.Differences, differenceJSON{"days of reports", "time zone", v.Timezone, t.Timezone})
+	if v.Timezone != tenant.Timezone {
+		v.Differences = append(v.Differences, differenceJSON{"days of reports", "time zone", v.Timezone, tenant.Timezone})
 	}
-	inSales, err := sold.Verify(ctx, t.ID, shownDifferences)
+	inSales, err := orders.Verify(ctx, tenant.ID, maxDifferences)
 	if err != nil {
 		return v, err
 	}
 	for _, d := range inSales {
 		v.Differences = append(v.Differences, differenceJSON(d))
 	}
-	inCatalog, err := products.Verify(ctx, t.ID, shownDifferences)
+	inCatalog, err := products.Verify(ctx, tenant.ID, maxDifferences)
 	if err != nil {
 		return v, err
 	}
 	for _, d := range inCatalog {
 		v.Differences = append(v.Differences, differenceJSON(d))
 	}
-	page, err := products.List(ctx, t.ID, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+	first := paging.Page{Number: 1, PerPage: 1}
+	productPage, err := products.List(ctx, tenant.ID, catalog.Filter{Page: first})
 	if err != nil {
 		return v, err
 	}
-	v.Products = page.Total
-	orders, err := sold.List(ctx, t.ID, sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
-	v.Orders = orders.Total
+	orderPage, err := orders.List(ctx, tenant.ID, sales.Filter{Page: first})
+	v.Products, v.Orders = productPage.Total, orderPage.Total
 	return v, err
-}
-
-// err tells how much differs, and what a rebuild would mend of it.
-func (v verification) err() error {
-	if len(v.Differences) == 0 {
-		return nil
-	}
-	hint := ""
-	if slices.ContainsFunc(v.Differences, differenceJSON.ofRollups) {
-		hint = fmt.Sprintf("; storeroom rebuild --tenant %s mends rollups", v.Tenant)
-	}
-	if n := len(v.Differences); n > 1 {
-		return fmt.Errorf("%d differences%s", n, hint)
-	}
-	return fmt.Errorf("1 difference%s", hint)
-}
-
-// ofRollups says whether a rebuild mends the difference.
-func (d differenceJSON) ofRollups() bool {
-	return d.Figure == "time zone" || strings.HasPrefix(d.What, "rollup ")
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+)
+
+// describe returns the description of a command: the given text, if any, and an example.
+func describe(text, example string) string {
+	if text != "" {
+		text += "\n\n"
+	}
+	return text + "Example: " + example
+}
+
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON, for scripts"} }
+
+func requiredFlag(name, usage string) cli.Flag {
+	return &cli.StringFlag{Name: name, Usage: usage + " (required)", Required: true}
+}
+
+func stringFlag(name, usage string) cli.Flag { return &cli.StringFlag{Name: name, Usage: usage} }
+
+func tenantFlag() cli.Flag { return requiredFlag("tenant", "slug of the tenant") }
+
+// setUsageErrors makes all commands report a wrong command line in one sentence, without the help text.
+func setUsageErrors(cmd *cli.Command) {
+	cmd.OnUsageError = func(_ context.Context, cmd *cli.Command, err error, _ bool) error { return usageError(cmd, err) }
+	for _, sub := range cmd.Commands {
+		setUsageErrors(sub)
+	}
+}
+
+// invalidNumber matches the library's error for a flag with a wrong number. All numbers are integers.
+var invalidNumber = regexp.MustCompile(`^invalid value (".*") for flag -([\w-]+): `)
+
+// usageError rewrites an error of the library, which names neither a similar flag nor the accepted values.
+func usageError(cmd *cli.Command, err error) error {
+	text := err.Error()
+	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
+		return unknown("flag --"+name, name, "--", flagNames(cmd), cmd)
+	}
+	if name, found := strings.CutPrefix(text, "flag needs an argument: "); found {
+		return fmt.Errorf("%s needs a value: see %s --help", name, cmd.FullName())
+	}
+	if match := invalidNumber.FindStringSubmatch(text); match != nil {
+		return fmt.Errorf("--%s must be a whole number, not %s", match[2], match[1])
+	}
+	return err
+}
+
+func flagNames(cmd *cli.Command) []string {
+	names := []string{"help"}
+	for _, flag := range cmd.Flags {
+		names = append(names, flag.Names()...)
+	}
+	return names
+}
+
+// checkArguments refuses unknown commands, wrong arguments, and missing flags.
+func checkArguments(_ context.Context, cmd *cli.Command) error {
+	first := cmd.Args().First()
+	switch {
+	case len(cmd.Commands) > 0 && first != "":
+		var names []string
+		for _, sub := range cmd.Commands {
+			names = append(names, sub.Name)
+		}
+		return unknown(fmt.Sprintf("command %q", first), first, "", names, cmd)
+	case cmd.ArgsUsage == "" && first != "":
+		return fmt.Errorf("unexpected argument %q: see %s --help", first, cmd.FullName())
+	}
+	var missing []string
+	for _, flag := range cmd.Flags {
+		if required, ok := flag.(cli.RequiredFlag); ok && required.IsRequired() && !flag.IsSet() {
+			missing = append(missing, "--"+flag.Names()[0])
+		}
+	}
+	switch {
+	case len(missing) > 1:
+		return fmt.Errorf("%s are required", strings.Join(missing, ", "))
+	case len(missing) == 1:
+		return fmt.Errorf("%s is required", missing[0])
+	case cmd.ArgsUsage != "" && cmd.NArg() != 1:
+		return fmt.Errorf("expected one argument: %s", cmd.ArgsUsage)
+	}
+	return nil
+}
+
+// unknown returns the error for a mistyped name. It suggests the most similar of the names, or the help text.
+func unknown(what, typed, prefix string, names []string, cmd *cli.Command) error {
+	for distance := 1; distance <= 2; distance++ {
+		similar := func(name string) bool { return len(name) > distance && editDistance(typed, name) <= distance }
+		if i := slices.IndexFunc(names, similar); i >= 0 {
+			return fmt.Errorf("unknown %s: did you mean %s%s?", what, prefix, names[i])
+		}
+	}
+	return fmt.Errorf("unknown %s: see %s --help", what, cmd.FullName())
+}
+
+// editDistance returns the number of bytes to insert, delete or replace to turn a into b.
+func editDistance(a, b string) int {
+	previous := make([]int, len(b)+1) // the distances of a[:i] to b[:j]
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := range len(a) {
+		current := []int{i + 1}
+		for j := range len(b) {
+			replace := previous[j]
+			if a[i] != b[j] {
+				replace++
+			}
+			current = append(current, min(replace, previous[j+1]+1, current[j]+1))
+		}
+		previous = current
+	}
+	return previous[len(b)]
+}
