@@ -2,27 +2,26 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io"
 	"maps"
 	"net/http"
-	"net/textproto"
+	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
-// idempotent says whether a route takes an Idempotency-Key: every POST that
+// idempotent reports whether a route accepts an Idempotency-Key: every POST that
 // writes does.
 func (r route) idempotent() bool {
 	return r.method == http.MethodPost && strings.HasSuffix(string(r.permission), ":write")
 }
 
-// once runs a handler under the request's Idempotency-Key, if it has one: its work
-// and the record of its answer are one transaction, and a twin gets that answer.
+// once runs a handler under the request's Idempotency-Key, if it has one. The work and
+// the stored response are one transaction; a duplicate gets the stored response.
 func (s *Server) once(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		key, err := idempotencyKey(r)
@@ -37,72 +36,83 @@ func (s *Server) once(h handler) handler {
 			return err
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		fingerprint := idempotency.FingerprintOf(r.Method+maySee(r), r.URL.RawPath, body)
-		ctx, claim, before, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, fingerprint)
-		countIdempotency(r, before != nil, err)
+		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, fingerprint(r, body))
+		countIdempotency(r, stored != nil, err)
 		switch {
 		case err != nil:
 			return err
-		case before != nil:
+		case stored != nil:
 			w.Header().Set("Idempotent-Replayed", "true")
-			replay(w, *before)
+			sendStored(w, *stored)
 			return nil
 		}
-		defer claim.Rollback(r.Context()) // after a panic too; after the commit it does nothing
-		kept := &answer{header: http.Header{}, status: http.StatusOK}
-		if err := h(kept, r.WithContext(ctx)); err != nil {
+		defer claim.Rollback(r.Context()) // also after a panic; after Commit it does nothing
+		recorder := &responseRecorder{header: http.Header{}, status: http.StatusOK}
+		if err := h(recorder, r.WithContext(ctx)); err != nil {
 			return err
 		}
-		stored := idempotency.Answer{Status: int16(kept.status), Header: textproto.MIMEHeader(kept.header), Body: kept.body.Bytes()}
-		if err := claim.Commit(r.Context(), stored); err != nil {
+		response := recorder.response()
+		if err := claim.Commit(r.Context(), response); err != nil {
 			return err
 		}
-		replay(w, stored)
+		sendStored(w, response)
 		return nil
 	}
 }
 
-// maySee tells apart, where an answer holds names of customers, who may see them: a
-// key must not get by repeating what another key was shown.
-func maySee(r *http.Request) string {
+// fingerprint is the digest of a request's method, path and body. The lengths keep the
+// parts apart. A response with customer names must not be replayed to a key without
+// customers:read, so that permission is part of the method.
+func fingerprint(r *http.Request, body []byte) idempotency.Fingerprint {
+	method := r.Method
 	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
-		return " without customers"
+		method += " without customers"
 	}
-	return ""
+	h := sha256.New()
+	for _, part := range []string{method, r.URL.RawPath} {
+		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
+	}
+	h.Write(body)
+	return idempotency.Fingerprint(h.Sum(nil))
 }
 
-// idempotencyKey reads the header; "" is none.
+// idempotencyKey returns the value of the header, or "" if it is absent.
 func idempotencyKey(r *http.Request) (string, error) {
-	given := r.Header.Values("Idempotency-Key")
-	if len(given) == 0 {
+	values := r.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
 		return "", nil
 	}
-	n := utf8.RuneCountInString(given[0])
-	if len(given) > 1 || n < 1 || n > idempotency.MaxKey || checkText(given[0]) != nil || strings.ContainsFunc(given[0], unicode.IsControl) {
+	key, problem := tenancy.SingleLine(values[0], idempotency.MaxKey)
+	if len(values) > 1 || key == "" || problem != "" {
 		return "", &apiError{code: InvalidHeader, details: tenancy.InvalidError{
 			"Idempotency-Key": {"must be one value of 1 to 255 characters without control characters"},
 		}}
 	}
-	return given[0], nil
+	return key, nil
 }
 
-func replay(w http.ResponseWriter, a idempotency.Answer) {
-	maps.Copy(w.Header(), a.Header)
-	send(w, int(a.Status), a.Body)
+func sendStored(w http.ResponseWriter, response idempotency.Response) {
+	maps.Copy(w.Header(), response.Header)
+	send(w, int(response.Status), response.Body)
 }
 
-// answer keeps what a handler writes until its work is committed.
-type answer struct {
+// responseRecorder keeps a handler's response until its work is committed. It has its
+// own headers; those that middleware set stay on the real response.
+type responseRecorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header is the answer's own; what middleware set stays on the real one.
-func (a *answer) Header() http.Header { return a.header }
+func (r *responseRecorder) response() idempotency.Response {
+	return idempotency.Response{Status: int16(r.status), Header: r.header, Body: r.body.Bytes()}
+}
 
-// WriteHeader keeps the status.
-func (a *answer) WriteHeader(status int) { a.status = status }
+// Header implements http.ResponseWriter.
+func (r *responseRecorder) Header() http.Header { return r.header }
 
-// Write keeps a part of the body.
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+// WriteHeader implements http.ResponseWriter.
+func (r *responseRecorder) WriteHeader(status int) { r.status = status }
+
+// Write implements http.ResponseWriter.
+func (r *responseRecorder) Write(b []byte) (int, error) { return r.body.Write(b) }

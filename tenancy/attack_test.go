@@ -384,6 +384,10 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
 		attempt{"search_products", "inject by a filter", strings.Replace(search("%"), "'{}'", `'{"tag": "x'' = any (p.tags) or true or ''x"}'`, 1), nothing},
 		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
+		attempt{"delete_expired_responses", "delete what has not expired", fmt.Sprintf(`select delete_expired_responses(%[1]d - 1, 10);
+			set local app.tenant_id = '%[1]d'; select from idempotency_keys where tenant_id = %[1]d`, s.a), something},
+		attempt{"delete_expired_responses", "keep the tenant", fmt.Sprintf(`select delete_expired_responses(%d, 10);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
 		attempt{"add_key_hash", "add a hash to A's key", fmt.Sprintf("select add_key_hash(%v, sha256('x'), 1::smallint)", key), func(_ int64, err error) bool {
 			state := tenancy.SQLState(err)

@@ -395,7 +395,7 @@ func TestOpenSetsTheServersTimeouts(t *testing.T) {
 	               current_setting('idle_in_transaction_session_timeout') as idle,
 	               current_setting('search_path') as path, current_setting('timezone') as zone`
 	got, err := tenancy.Call[settings](t.Context(), d.DB, sql)
-	if diff := cmp.Diff([]settings{{"10s", "2s", "10s", "public", "UTC"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]settings{{"8s", "2s", "10s", "public", "UTC"}}, got); diff != "" || err != nil {
 		t.Errorf("settings (-want +got): %v\n%s", err, diff)
 	}
 	if _, err := tenancy.Open(t.Context(), "postgres://127.0.0.1:1/none?connect_timeout=1"); err == nil {

@@ -35,7 +35,7 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 			for _, name := range tables {
 				mustExec(t, s.super, fmt.Sprintf(m.mutation, name))
 			}
-			s.mustFind(t, tables, "change_password", "use_reset") // which write into the audit log
+			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses") // they use such tables
 		})
 	}
 }
@@ -75,6 +75,8 @@ func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
 		{"the search forgets the tenant", "search_products", "p.tenant_id = $1", "$1 is not distinct from $1"},
 		{"the search lets a pattern out of its quotes", "search_products", "%L", "''%s''"},
 		{"resolve_key leaves the tenant of the key", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
+		{"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'", "true"},
+		{"delete_expired_responses leaves the tenant", "delete_expired_responses", "'app.tenant_id', before", "'app.nothing', before"},
 		{"add_key_hash takes the tenant of the key", "add_key_hash", "nullif(current_setting('app.tenant_id', true), '')::bigint", "1"},
 	} {
 		t.Run(m.name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -19,19 +18,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// What PostgreSQL costs is measured here, below everybody who asks it. Until the
-// program sets providers the instruments are empty; without a span that records
-// nothing is written down for one. Names of tables and text of statements are told,
-// values never: also not PostgreSQL's messages, which quote them.
+// Spans and metrics of all queries are recorded here. Spans contain table names and
+// the text of statements, but no values, and no messages of PostgreSQL, which quote
+// values.
 const scope = "github.com/storeroom/storeroom/tenancy"
 
 var (
 	tracer = otel.Tracer(scope)
 	meter  = otel.Meter(scope)
 
-	// The API's meters never fail, and the SDK only on names, which do not change.
+	// Errors are ignored: the SDK returns them only for invalid names.
 	operationTime, _ = meter.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of one round trip, whatever it carries."),
+		metric.WithDescription("Duration of one round trip: a query or a batch."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10))
 	waitTime, _ = meter.Float64Histogram("db.client.connection.wait_time", metric.WithUnit("s"),
 		metric.WithDescription("How long it took to get a connection from the pool."),
@@ -39,22 +37,23 @@ var (
 	waitTimeouts, _ = meter.Int64Counter("db.client.connection.timeouts", metric.WithUnit("{timeout}"),
 		metric.WithDescription("Callers that got no connection in time."))
 	violations, _ = meter.Int64Counter("storeroom.tenancy.violations", metric.WithUnit("{violation}"),
-		metric.WithDescription("Statements that a policy or privilege refused, and queries without a tenant. Never anything but 0 unless code is wrong."))
+		metric.WithDescription("Statements that a policy or privilege refused, and queries without a tenant. "+
+			"Any value above 0 is a programming error."))
 
-	pool            = metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom")))
+	poolName        = metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom")))
 	refusedByPolicy = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.violation", "refused_by_policy")))
 	withoutTenant   = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.violation", "no_tenant")))
-	wentWell        = metric.WithAttributeSet(attribute.NewSet(semconv.DBSystemNamePostgreSQL))
+	succeeded       = metric.WithAttributeSet(attribute.NewSet(semconv.DBSystemNamePostgreSQL))
 )
 
-// observePool reports the state of a pool whenever somebody comes to read.
+// observePool registers the metrics of the pool's state.
 func (db *DB) observePool() (metric.Registration, error) {
 	count, err := meter.Int64ObservableUpDownCounter("db.client.connection.count", metric.WithUnit("{connection}"),
 		metric.WithDescription("Connections of the pool by state."))
 	if err != nil {
 		return nil, err
 	}
-	most, err := meter.Int64ObservableUpDownCounter("db.client.connection.max", metric.WithUnit("{connection}"),
+	limit, err := meter.Int64ObservableUpDownCounter("db.client.connection.max", metric.WithUnit("{connection}"),
 		metric.WithDescription("Connections that the pool may have."))
 	if err != nil {
 		return nil, err
@@ -69,59 +68,41 @@ func (db *DB) observePool() (metric.Registration, error) {
 	}
 	idle, used := state(semconv.DBClientConnectionStateIdle), state(semconv.DBClientConnectionStateUsed)
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := db.pool.Stat()
-		o.ObserveInt64(count, int64(s.IdleConns()), idle)
-		o.ObserveInt64(count, int64(s.AcquiredConns()), used)
-		o.ObserveInt64(most, int64(s.MaxConns()), pool)
-		o.ObserveInt64(pending, db.waiting.Load(), pool)
+		stat := db.pool.Stat()
+		o.ObserveInt64(count, int64(stat.IdleConns()), idle)
+		o.ObserveInt64(count, int64(stat.AcquiredConns()), used)
+		o.ObserveInt64(limit, int64(stat.MaxConns()), poolName)
+		o.ObserveInt64(pending, db.waiting.Load(), poolName)
 		return nil
-	}, count, most, pending)
+	}, count, limit, pending)
 }
 
-// acquire waits a second for a connection: under load an early 503 serves
-// everybody better than a long queue.
-func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	within, cancel := context.WithTimeout(ctx, acquireWithin)
-	defer cancel()
-	began := time.Now()
-	db.waiting.Add(1)
-	conn, err := db.pool.Acquire(within)
-	db.waiting.Add(-1)
-	if waitTime.Enabled(ctx) {
-		waitTime.Record(ctx, time.Since(began).Seconds(), pool)
-	}
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		waitTimeouts.Add(ctx, 1, pool)
-		return nil, ErrBusy
-	}
-	return conn, err
-}
+// tracerHooks records a span and a duration for every round trip. It is the pgx tracer
+// of the pool.
+type tracerHooks struct{}
 
-// flights watches every round trip. It is the pgx tracer of the pool.
-type flights struct{}
+type roundTripKey struct{}
 
-type flightKey struct{}
-
-// flight is one round trip under way.
-type flight struct {
+// roundTrip is a query or a batch whose results are awaited.
+type roundTrip struct {
 	began time.Time
-	span  trace.Span // nil where the caller's does not record
-	err   error      // the first
+	span  trace.Span // nil if the caller's span is not recorded
+	err   error      // the first error
 }
 
-func takeOff(ctx context.Context, statements func() []string) context.Context {
+func beginRoundTrip(ctx context.Context, statements func() []string) context.Context {
 	recording := trace.SpanFromContext(ctx).IsRecording()
 	if !recording && !operationTime.Enabled(ctx) && !violations.Enabled(ctx) {
 		return ctx
 	}
-	f := &flight{began: time.Now()}
+	trip := &roundTrip{began: time.Now()}
 	if recording {
-		ctx, f.span = startFlight(ctx, statements())
+		ctx, trip.span = startSpan(ctx, statements())
 	}
-	return context.WithValue(ctx, flightKey{}, f)
+	return context.WithValue(ctx, roundTripKey{}, trip)
 }
 
-func startFlight(ctx context.Context, statements []string) (context.Context, trace.Span) {
+func startSpan(ctx context.Context, statements []string) (context.Context, trace.Span) {
 	var names, texts []string
 	for _, sql := range statements {
 		text := strings.Join(strings.Fields(sql), " ")
@@ -130,12 +111,14 @@ func startFlight(ctx context.Context, statements []string) (context.Context, tra
 		}
 		texts = append(texts, text)
 	}
-	if len(names) == 0 { // the setting travels alone where a transaction goes on
+	if len(names) == 0 { // a transaction begins with a batch that only sets the tenant
 		names = []string{summary(texts[0])}
 	}
 	name := strings.Join(slices.Compact(names), "; ")
 	attributes := []attribute.KeyValue{
-		semconv.DBSystemNamePostgreSQL, semconv.DBQuerySummary(name), semconv.DBQueryText(strings.Join(slices.Compact(texts), "; ")),
+		semconv.DBSystemNamePostgreSQL,
+		semconv.DBQuerySummary(name),
+		semconv.DBQueryText(strings.Join(slices.Compact(texts), "; ")),
 	}
 	if len(statements) > 1 {
 		attributes = append(attributes, semconv.DBOperationBatchSize(len(statements)))
@@ -148,12 +131,12 @@ var (
 	function = regexp.MustCompile(`\b(?:select|from) ([a-z_]+)\(`)
 )
 
-// summary is the verb of a statement and the first table it names, or function where
-// there is no table. Subqueries come last: they look up what goes with the rows.
+// summary returns the verb of a statement and the first table that it names, or the
+// function if it names no table. Tables outside parentheses come first.
 func summary(text string) string {
 	verb, _, _ := strings.Cut(text, " ")
-	found := table.FindStringSubmatch(outermost(text))
-	if found == nil || verb == "with" { // whose own names are no tables
+	found := table.FindStringSubmatch(withoutParentheses(text))
+	if found == nil || verb == "with" { // names of common table expressions are not tables
 		found = table.FindStringSubmatch(text)
 	}
 	if found == nil {
@@ -165,8 +148,7 @@ func summary(text string) string {
 	return strings.ToUpper(verb) + " " + found[1]
 }
 
-// outermost is a statement without what stands in parentheses.
-func outermost(text string) string {
+func withoutParentheses(text string) string {
 	depth := 0
 	return strings.Map(func(r rune) rune {
 		if r == ')' {
@@ -183,64 +165,64 @@ func outermost(text string) string {
 	}, text)
 }
 
-// failed notes what went wrong with a part of a flight.
-func failed(ctx context.Context, err error) {
-	if f, ok := ctx.Value(flightKey{}).(*flight); ok && err != nil && f.err == nil {
-		f.err = err
+func recordError(ctx context.Context, err error) {
+	if trip, ok := ctx.Value(roundTripKey{}).(*roundTrip); ok && err != nil && trip.err == nil {
+		trip.err = err
 	}
 }
 
-func land(ctx context.Context, err error) {
-	failed(ctx, err)
-	f, ok := ctx.Value(flightKey{}).(*flight)
+func endRoundTrip(ctx context.Context, err error) {
+	recordError(ctx, err)
+	trip, ok := ctx.Value(roundTripKey{}).(*roundTrip)
 	if !ok {
 		return
 	}
-	took := time.Since(f.began).Seconds()
-	if f.err == nil {
-		operationTime.Record(ctx, took, wentWell)
+	seconds := time.Since(trip.began).Seconds()
+	if trip.err == nil {
+		operationTime.Record(ctx, seconds, succeeded)
 	} else {
-		kind := faultOf(f.err)
-		operationTime.Record(ctx, took, metric.WithAttributes(semconv.DBSystemNamePostgreSQL, semconv.ErrorTypeKey.String(kind)))
+		kind := errorType(trip.err)
+		operationTime.Record(ctx, seconds,
+			metric.WithAttributes(semconv.DBSystemNamePostgreSQL, semconv.ErrorTypeKey.String(kind)))
 		if kind == insufficientPrivilege {
 			violations.Add(ctx, 1, refusedByPolicy)
 		}
-		if f.span != nil {
-			f.span.SetAttributes(semconv.ErrorTypeKey.String(kind))
-			if code := SQLState(f.err); code != "" {
-				f.span.SetAttributes(semconv.DBResponseStatusCode(code))
+		if trip.span != nil {
+			trip.span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+			if code := SQLState(trip.err); code != "" {
+				trip.span.SetAttributes(semconv.DBResponseStatusCode(code))
 			}
-			f.span.SetStatus(codes.Error, "")
+			trip.span.SetStatus(codes.Error, "")
 		}
 	}
-	if f.span != nil {
-		f.span.End()
+	if trip.span != nil {
+		trip.span.End()
 	}
 }
 
-// insufficientPrivilege is what PostgreSQL answers where a policy or a grant says no.
+// insufficientPrivilege is the SQLSTATE for a violated policy or a missing privilege.
 const insufficientPrivilege = "42501"
 
-// faultOf names an error without what it says.
-func faultOf(err error) string {
+// errorType classifies an error without its message.
+func errorType(err error) string {
 	code := SQLState(err)
-	timeout, network := errors.AsType[net.Error](err)
+	network, isNetwork := errors.AsType[net.Error](err)
 	switch {
 	case code != "":
 		return code
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	case errors.Is(err, context.DeadlineExceeded), network && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), isNetwork && network.Timeout():
 		return "timeout"
-	case network:
+	case isNetwork:
 		return "network"
 	}
 	return "_OTHER"
 }
 
-// TraceBatchStart begins a flight of queued statements.
-func (flights) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	return takeOff(ctx, func() []string {
+// TraceBatchStart implements pgx.BatchTracer.
+func (tracerHooks) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	return beginRoundTrip(ctx, func() []string {
 		var statements []string
 		for _, q := range data.Batch.QueuedQueries {
 			statements = append(statements, q.SQL)
@@ -249,22 +231,22 @@ func (flights) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceB
 	})
 }
 
-// TraceBatchQuery sees one statement answered.
-func (flights) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	failed(ctx, data.Err)
+// TraceBatchQuery implements pgx.BatchTracer.
+func (tracerHooks) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	recordError(ctx, data.Err)
 }
 
-// TraceBatchEnd ends a flight.
-func (flights) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
-	land(ctx, data.Err)
+// TraceBatchEnd implements pgx.BatchTracer.
+func (tracerHooks) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
+	endRoundTrip(ctx, data.Err)
 }
 
-// TraceQueryStart begins a flight of one statement.
-func (flights) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	return takeOff(ctx, func() []string { return []string{data.SQL} })
+// TraceQueryStart implements pgx.QueryTracer.
+func (tracerHooks) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	return beginRoundTrip(ctx, func() []string { return []string{data.SQL} })
 }
 
-// TraceQueryEnd ends it.
-func (flights) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	land(ctx, data.Err)
+// TraceQueryEnd implements pgx.QueryTracer.
+func (tracerHooks) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	endRoundTrip(ctx, data.Err)
 }

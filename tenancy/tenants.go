@@ -119,7 +119,7 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 	if err := t.validate(Tenant{}); err != nil {
 		return t, err
 	}
-	err := db.asOperator(ctx, func(tx pgx.Tx) (err error) {
+	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
 		t, err = tenantRow(tx.Query(ctx, `
 			insert into tenants (slug, name, plan, rate_limit, timezone, currency)
 			values ($1, $2, $3, $4, $5, $6)
@@ -170,7 +170,7 @@ func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 // and hold its key meanwhile. It returns ErrNotFound or an InvalidError.
 func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
 	var t Tenant
-	err := db.asOperator(ctx, func(tx pgx.Tx) (err error) {
+	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
 		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for no key update`, slug))
 		if err != nil {
 			return err
@@ -229,11 +229,11 @@ func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 	if _, err := ChangeTenant(ctx, db, slug, func(t *Tenant) { t.Suspended = true }); err != nil {
 		return err
 	}
-	return wrap("delete tenant "+slug, again(func() error { return db.deleteTenant(ctx, slug) }))
+	return wrap("delete tenant "+slug, retry(ctx, func() error { return db.deleteTenant(ctx, slug) }))
 }
 
 func (db *DB) deleteTenant(ctx context.Context, slug string) error {
-	return db.asOperator(ctx, func(tx pgx.Tx) error {
+	return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
 		// A shop of a million products takes longer than a request may, and so may what
 		// is still under way.
 		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
@@ -264,16 +264,6 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 		}
 		return nil
 	})
-}
-
-// asOperator runs f in a transaction without a tenant.
-func (db *DB) asOperator(ctx context.Context, f func(pgx.Tx) error) error {
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	return pgx.BeginFunc(ctx, conn, f)
 }
 
 func tenantRow(rows pgx.Rows, err error) (Tenant, error) {

@@ -83,7 +83,7 @@ faults (object, fault) as (
     select p.proname::text, v.fault
       from pg_proc p
      cross join lateral (values
-           (not p.proname = any ('{resolve_key,add_key_hash,search_products,schema_version,person_by_email,begin_session,use_session,session_tenants,confirm_session,end_session,change_password,tenant_members,change_member,make_link,tenant_links,end_link,open_link,accept_invitation,use_reset}'),
+           (not p.proname = any ('{resolve_key,add_key_hash,delete_expired_responses,search_products,schema_version,person_by_email,begin_session,use_session,session_tenants,confirm_session,end_session,change_password,tenant_members,change_member,make_link,tenant_links,end_link,open_link,accept_invitation,use_reset}'),
             'is a security definer function that the lint does not know'),
            (not coalesce(p.proconfig @> '{"search_path=pg_catalog, public, pg_temp"}', false),
             'is a security definer function without a pinned search_path'),

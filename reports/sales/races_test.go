@@ -75,7 +75,7 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 			go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
 			s.awaitLock(t, func() bool { return len(erased) > 0 })
 			body := []byte(`{"customer":{"id":"7","name":"` + *sale.CustomerName + `"}}`)
-			if err := claim.Commit(t.Context(), idempotency.Answer{Status: 200, Body: body}); err != nil {
+			if err := claim.Commit(t.Context(), idempotency.Response{Status: 200, Body: body}); err != nil {
 				t.Fatal(err)
 			}
 			if err := <-erased; err != nil {
@@ -89,7 +89,8 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 	}
 }
 
-// Who removes expired answers holds them, and may want to sell to the customer next.
+// A request that claims an expired key locks the stored response, and may then store an
+// order of the customer.
 func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
@@ -102,7 +103,7 @@ func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
 		values ($1, 'old', sha256(''), now() - interval '25 hours', 200, '{}', '{"customer":{"id":"7","name":"Ann"}}')`, s.tenant); err != nil {
 		t.Fatal(err)
 	}
-	ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "k", idempotency.Fingerprint{})
+	ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "old", idempotency.Fingerprint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
 	if _, err := s.store.Ingest(ctx, s.tenant, []sales.Row{{Order: o}}); err != nil {
 		t.Errorf("Ingest = %v", err)
 	}
-	if err := claim.Commit(t.Context(), idempotency.Answer{Status: 200}); err != nil {
+	if err := claim.Commit(t.Context(), idempotency.Response{Status: 200}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-erased; err != nil {

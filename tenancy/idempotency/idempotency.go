@@ -1,10 +1,10 @@
-// Package idempotency makes a write that is sent twice count once.
+// Package idempotency makes a request that is sent twice take effect once.
 //
-// A request with a key claims it in the transaction of its work, and its answer
-// is stored in that transaction too: work that rolled back leaves no trace and
-// may be sent again, work that committed is answered from the record for 24
-// hours. A twin that is still running holds the key's row; the second one waits
-// for it, as long as a lock may be waited for, and then is refused.
+// A request claims its key in the transaction of its work, and its response is stored
+// in that transaction too. If the work rolls back, nothing is stored and the request
+// may be sent again. If it commits, the stored response answers the same request for
+// 24 hours. A request whose duplicate still runs waits for the lock of the key's row,
+// until lock_timeout, and is then refused.
 package idempotency
 
 import (
@@ -12,8 +12,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/textproto"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,92 +20,87 @@ import (
 
 // Errors that callers branch on.
 var (
-	// ErrInProgress says that a request with the same key is still running.
+	// ErrInProgress reports that a request with the same key is still running.
 	ErrInProgress = errors.New("a request with this key is still in progress")
-	// ErrReused says that the key belongs to another request.
+	// ErrReused reports that the key belongs to another request.
 	ErrReused = errors.New("the key was used for another request")
 )
 
-// MaxKey is how many characters a key may have.
+// MaxKey is the greatest number of characters in a key.
 const MaxKey = 255
 
-// Fingerprint tells requests under one key apart.
+// Fingerprint is a digest of a request. It detects another request under the same key.
 type Fingerprint [sha256.Size]byte
 
-// FingerprintOf is of method, path and body. Lengths keep the parts apart.
-func FingerprintOf(method, path string, body []byte) Fingerprint {
-	h := sha256.New()
-	for _, part := range []string{method, path} {
-		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-	}
-	h.Write(body)
-	return Fingerprint(h.Sum(nil))
-}
-
-// Answer is what a request was answered.
-type Answer struct {
+// Response is the stored response of a request.
+type Response struct {
 	Status int16
-	Header textproto.MIMEHeader // those of the answer's own
+	Header map[string][]string
 	Body   []byte
 }
 
-// Claim is a request that runs under its key.
+// Claim is a running request that owns its key.
 type Claim struct {
-	work   *tenancy.Work
+	tx     *tenancy.SharedTx
 	tenant tenancy.ID
 	key    string
 }
 
-// Begin claims the key. What is done with the returned context is part of the
-// claim's transaction, which Commit or Rollback ends. Where the work was done
-// before, it returns the Answer and no claim. It returns ErrInProgress or
-// ErrReused.
-func Begin(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, f Fingerprint) (context.Context, *Claim, *Answer, error) {
+// Begin claims the key. Store methods that are called with the returned context take
+// part in the claim's transaction, which the caller ends with Commit or Rollback. If
+// the request is a duplicate, Begin returns the stored response and no claim. It
+// returns ErrInProgress or ErrReused.
+func Begin(
+	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
+) (context.Context, *Claim, *Response, error) {
 	var claimed []struct{ Key string }
 	var stored []struct {
 		Fingerprint []byte
-		Answer
+		Response
 	}
-	inWork, work, err := db.Begin(ctx, tenant, func(b *pgx.Batch) {
-		b.Queue(`
-			delete from idempotency_keys
-			 where tenant_id = $1 and key in (
-			       select key from idempotency_keys
-			        where tenant_id = $1 and created_at < now() - interval '24 hours'
-			        order by key = $2 desc limit 20 for update skip locked)`, tenant, key)
-		tenancy.QueueRows(b, &claimed, `
-			insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, $2, $3)
-			on conflict (tenant_id, key) do nothing returning key`, tenant, key, f[:])
-		tenancy.QueueRows(b, &stored, `
-			select fingerprint, status, header, body from idempotency_keys
-			 where tenant_id = $1 and key = $2 and status is not null and created_at >= now() - interval '24 hours'`, tenant, key)
+	txCtx, tx, err := db.Begin(ctx, tenant, func(batch *pgx.Batch) {
+		// An expired response is as good as none: its row is claimed again.
+		tenancy.QueueRows(batch, &claimed, `
+			insert into idempotency_keys as k (tenant_id, key, fingerprint)
+			values ($1, $2, $3)
+			on conflict (tenant_id, key) do update
+			   set fingerprint = excluded.fingerprint, created_at = now(), status = null, header = null, body = null
+			 where k.created_at < now() - interval '24 hours'
+			returning k.key`, tenant, key, fingerprint[:])
+		tenancy.QueueRows(batch, &stored, `
+			select fingerprint, status, header, body
+			  from idempotency_keys
+			 where tenant_id = $1 and key = $2 and status is not null`, tenant, key)
 	})
 	if err != nil {
-		if tenancy.SQLState(err) == "55P03" { // lock_timeout: the twin holds the row
+		if tenancy.SQLState(err) == "55P03" { // lock_timeout: the duplicate holds the row
 			err = ErrInProgress
 		}
 		return ctx, nil, nil, fmt.Errorf("claim an idempotency key: %w", err)
 	}
 	if len(claimed) == 1 {
-		return inWork, &Claim{work, tenant, key}, nil, nil
+		return txCtx, &Claim{tx, tenant, key}, nil, nil
 	}
-	work.Rollback(ctx)
+	tx.Rollback(ctx)
 	switch {
-	case len(stored) == 0: // removed between the two looks, or back from a removal that was undone
+	case len(stored) == 0: // deleted between the two statements
 		return ctx, nil, nil, ErrInProgress
-	case Fingerprint(stored[0].Fingerprint) != f:
+	case Fingerprint(stored[0].Fingerprint) != fingerprint:
 		return ctx, nil, nil, ErrReused
 	}
-	return ctx, nil, &stored[0].Answer, nil
+	return ctx, nil, &stored[0].Response, nil
 }
 
-// Commit stores the answer and makes the work last.
-func (c *Claim) Commit(ctx context.Context, a Answer) error {
-	return c.work.Commit(ctx, func(b *pgx.Batch) {
-		b.Queue(`update idempotency_keys set status = $3, header = $4, body = $5 where tenant_id = $1 and key = $2`,
-			c.tenant, c.key, a.Status, a.Header, a.Body)
+// Commit stores the response and commits the work.
+func (c *Claim) Commit(ctx context.Context, response Response) error {
+	return c.tx.Commit(ctx, func(batch *pgx.Batch) {
+		batch.Queue(`
+			update idempotency_keys
+			   set status = $3, header = $4, body = $5
+			 where tenant_id = $1 and key = $2`,
+			c.tenant, c.key, response.Status, response.Header, response.Body)
 	})
 }
 
-// Rollback undoes the work and frees the key.
-func (c *Claim) Rollback(ctx context.Context) { c.work.Rollback(ctx) }
+// Rollback undoes the work and releases the key. After Commit it does nothing.
+func (c *Claim) Rollback(ctx context.Context) { c.tx.Rollback(ctx) }

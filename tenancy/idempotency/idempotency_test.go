@@ -1,14 +1,17 @@
 package idempotency_test
 
 import (
+	"context"
 	"errors"
-	"net/textproto"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
@@ -26,24 +29,26 @@ func countCategories(t *testing.T, db *tenancy.DB, tenant tenancy.ID) int64 {
 	return n.Count
 }
 
-func TestAnAnswerIsReplayedAndTheWorkDoneOnce(t *testing.T) {
+func TestADuplicateGetsTheStoredResponse(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant, other := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
-	f := idempotency.FingerprintOf("POST", "/api/categories", []byte(`{"name":"x"}`))
-	want := idempotency.Answer{Status: 201, Header: textproto.MIMEHeader{"Location": {"/api/categories/1"}}, Body: []byte("{\"id\":1}\x00\xff")}
+	fingerprint := idempotency.Fingerprint{1}
+	want := idempotency.Response{
+		Status: 201, Header: map[string][]string{"Location": {"/api/categories/1"}}, Body: []byte("{\"id\":1}\x00\xff"),
+	}
 
-	ctx, claim, answer, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", f)
-	if err != nil || claim == nil || answer != nil {
-		t.Fatalf("the first Begin = %v, %v, %v, want a claim", claim, answer, err)
+	ctx, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", fingerprint)
+	if err != nil || claim == nil || response != nil {
+		t.Fatalf("the first Begin = %v, %v, %v, want a claim", claim, response, err)
 	}
 	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
 		t.Fatal(err)
 	}
 	if n := countCategories(t, d.DB, tenant); n != 0 {
-		t.Errorf("%d categories before the commit, want none outside the claim", n)
+		t.Errorf("%d categories before the commit, want none visible outside the claim", n)
 	}
-	// A call that fails leaves what was done before it.
+	// A failed call keeps the work of earlier calls.
 	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); tenancy.SQLState(err) != "23505" {
 		t.Errorf("the same name again = %v, want a unique violation", err)
 	}
@@ -54,26 +59,26 @@ func TestAnAnswerIsReplayedAndTheWorkDoneOnce(t *testing.T) {
 		t.Errorf("%d categories, want 1", n)
 	}
 
-	_, claim, answer, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", f)
-	if err != nil || claim != nil || answer == nil {
-		t.Fatalf("the second Begin = %v, %v, %v, want the answer", claim, answer, err)
+	_, claim, response, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", fingerprint)
+	if err != nil || claim != nil || response == nil {
+		t.Fatalf("the second Begin = %v, %v, %v, want the stored response", claim, response, err)
 	}
-	if diff := cmp.Diff(want, *answer); diff != "" {
-		t.Errorf("the answer differs (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, *response); diff != "" {
+		t.Errorf("the response differs (-want +got):\n%s", diff)
 	}
-	_, _, _, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.FingerprintOf("POST", "/api/categories", []byte(`{}`)))
+	_, _, _, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{2})
 	if !errors.Is(err, idempotency.ErrReused) {
 		t.Errorf("another body under the key = %v, want ErrReused", err)
 	}
-	// Another tenant's key is its own.
-	_, claim, _, err = idempotency.Begin(t.Context(), d.DB, other, "k", f)
+	// Keys of different tenants are independent.
+	_, claim, _, err = idempotency.Begin(t.Context(), d.DB, other, "k", fingerprint)
 	if err != nil || claim == nil {
 		t.Fatalf("another tenant's Begin = %v, %v, want a claim", claim, err)
 	}
 	claim.Rollback(t.Context())
 }
 
-func TestWorkThatRolledBackLeavesTheKeyFree(t *testing.T) {
+func TestARollbackReleasesTheKey(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant := d.MustTenant(t, "a").ID
@@ -92,7 +97,7 @@ func TestWorkThatRolledBackLeavesTheKeyFree(t *testing.T) {
 	}
 }
 
-func TestATwinWaitsAndIsThenRefused(t *testing.T) {
+func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant := d.MustTenant(t, "a").ID
@@ -101,13 +106,13 @@ func TestATwinWaitsAndIsThenRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer claim.Rollback(t.Context())
-	impatient := tenancytest.MustOpen(t, d.URL+"&lock_timeout=100ms")
-	if _, _, _, err := idempotency.Begin(t.Context(), impatient, tenant, "k", idempotency.Fingerprint{}); !errors.Is(err, idempotency.ErrInProgress) {
-		t.Errorf("the twin's Begin = %v, want ErrInProgress", err)
+	shortTimeout := tenancytest.MustOpen(t, d.URL+"&lock_timeout=100ms")
+	if _, _, _, err := idempotency.Begin(t.Context(), shortTimeout, tenant, "k", idempotency.Fingerprint{}); !errors.Is(err, idempotency.ErrInProgress) {
+		t.Errorf("Begin of the duplicate = %v, want ErrInProgress", err)
 	}
 }
 
-func TestTwentyTwinsWorkOnce(t *testing.T) {
+func TestTwentyDuplicatesTakeEffectOnce(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant := d.MustTenant(t, "a").ID
@@ -115,20 +120,20 @@ func TestTwentyTwinsWorkOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			ctx, claim, answer, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{1})
+			ctx, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{1})
 			switch {
 			case errors.Is(err, tenancy.ErrBusy):
-				replayed.Add(1) // as good: the sender tries again
+				replayed.Add(1) // the client would retry
 			case err != nil:
 				t.Error(err)
-			case answer != nil:
+			case response != nil:
 				replayed.Add(1)
 			default:
 				worked.Add(1)
 				if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
 					t.Error(err)
 				}
-				if err := claim.Commit(ctx, idempotency.Answer{Status: 201, Body: []byte("{}")}); err != nil {
+				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -140,77 +145,149 @@ func TestTwentyTwinsWorkOnce(t *testing.T) {
 	}
 }
 
-func TestADayLaterTheKeyIsFree(t *testing.T) {
-	t.Parallel()
-	d := tenancytest.New(t)
-	tenant := d.MustTenant(t, "a").ID
-	_, err := d.MustSuper(t).Exec(t.Context(), `
+// insertStored stores n responses that were created the given number of hours ago.
+func insertStored(t testing.TB, super *pgx.Conn, tenant tenancy.ID, name string, n, hours int) {
+	t.Helper()
+	_, err := super.Exec(t.Context(), `
 		insert into idempotency_keys (tenant_id, key, fingerprint, created_at, status, header, body)
-		select $1, 'k' || i, sha256('')::bytea, now() - interval '25 hours', 200, '{}', '' from generate_series(1, 100) i`, tenant)
+		select $1, $2 || i, $5, now() - make_interval(hours => $4), 200, '{}', '{"name":"Ann"}'
+		  from generate_series(1, $3::int) i`, tenant, name, n, hours, make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k77", idempotency.Fingerprint{})
+}
+
+func countStored(t testing.TB, super *pgx.Conn) (n int) {
+	t.Helper()
+	if err := super.QueryRow(t.Context(), `select count(*) from idempotency_keys`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAnExpiredKeyCanBeClaimed(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	insertStored(t, super, tenant, "old", 1, 25)
+	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
 	if err != nil || claim == nil {
 		t.Fatalf("Begin = %v, %v, want a claim", claim, err)
 	}
-	if err := claim.Commit(t.Context(), idempotency.Answer{Status: 200}); err != nil {
+	want := idempotency.Response{Status: 201, Body: []byte("new")}
+	if err := claim.Commit(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
-	n, err := tenancy.One[struct{ Count int64 }](t.Context(), d.DB, tenant, `select count(*) from idempotency_keys where tenant_id = $1`, tenant)
-	if err != nil || n.Count != 81 {
-		t.Errorf("%d keys, %v, want 80 old ones and the new one: each claim removes twenty", n.Count, err)
+	_, _, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{1})
+	if err != nil || response == nil || string(response.Body) != "new" {
+		t.Errorf("Begin of the duplicate = %v, %v, want the new response", response, err)
 	}
 }
 
-// A claim that fails leaves the expired keys that it meant to remove: whoever waited
-// for one of them must not take its answer for an answer of today.
-func TestAnExpiredAnswerIsNeverReplayed(t *testing.T) {
+// A claim that rolls back keeps the expired row. A duplicate that waited for it must
+// not replay the expired response.
+func TestAnExpiredResponseIsNeverReplayed(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]string{"a claim of the same key failed": "k", "a claim of another key failed": "other"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := tenancytest.New(t)
-			tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
-			if _, err := super.Exec(t.Context(), `
-				insert into idempotency_keys (tenant_id, key, fingerprint, created_at, status, header, body)
-				values ($1, 'k', $2, now() - interval '25 hours', 200, '{}', 'old')`, tenant, make([]byte, 32)); err != nil {
-				t.Fatal(err)
-			}
-			_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, first, idempotency.Fingerprint{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			type begun struct {
-				answer *idempotency.Answer
-				err    error
-			}
-			second := make(chan begun, 1)
-			go func() {
-				_, c, answer, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
-				if c != nil {
-					c.Rollback(t.Context())
-				}
-				second <- begun{answer, err}
-			}()
-			for waiting, deadline := 0, time.Now().Add(10*time.Second); waiting == 0; {
-				if err := super.QueryRow(t.Context(), `
-					select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
-					t.Fatal(err)
-				}
-				if time.Now().After(deadline) {
-					t.Fatal("the second claim does not wait")
-				}
-			}
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	insertStored(t, super, tenant, "old", 1, 25)
+	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type begun struct {
+		claimed  bool
+		response *idempotency.Response
+		err      error
+	}
+	second := make(chan begun, 1)
+	go func() {
+		_, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
+		if claim != nil {
 			claim.Rollback(t.Context())
-			if got := <-second; got.answer != nil || !errors.Is(got.err, idempotency.ErrInProgress) {
-				t.Errorf("the second Begin = %+v, %v, want ErrInProgress", got.answer, got.err)
-			}
-			_, claim, _, err = idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{1})
-			if err != nil || claim == nil {
-				t.Fatalf("sent again, Begin = %v, %v, want a claim", claim, err)
-			}
-			claim.Rollback(t.Context())
-		})
+		}
+		second <- begun{claim != nil, response, err}
+	}()
+	for waiting, deadline := 0, time.Now().Add(10*time.Second); waiting == 0; {
+		if err := super.QueryRow(t.Context(), `
+			select count(*)
+			  from pg_stat_activity
+			 where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the second claim does not wait")
+		}
+	}
+	claim.Rollback(t.Context())
+	if got := <-second; !got.claimed || got.response != nil || got.err != nil {
+		t.Errorf("the second Begin = %+v, want a claim", got)
+	}
+}
+
+// Stored responses contain names of customers. A tenant that sends no more requests
+// must not keep them.
+func TestExpiredResponsesOfEveryTenantAreDeleted(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a, b, super := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID, d.MustSuper(t)
+	d.MustTenant(t, "c") // has no responses
+	insertStored(t, super, a, "old", 1100, 25)
+	insertStored(t, super, b, "old", 3, 25)
+	insertStored(t, super, a, "new", 2, 23)
+	insertStored(t, super, b, "new", 2, 0)
+	if err := idempotency.DeleteExpired(t.Context(), d.DB); err != nil {
+		t.Fatal(err)
+	}
+	if n := countStored(t, super); n != 4 {
+		t.Errorf("%d responses are left, want the 4 that have not expired", n)
+	}
+}
+
+// An instance skips the rows that another instance or a request has locked, and
+// instances that run at the same moment delete everything.
+func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	insertStored(t, super, tenant, "old", 2000, 25)
+	_, claim, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "old7", idempotency.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var instances errgroup.Group
+	for range 4 {
+		instances.Go(func() error { return idempotency.DeleteExpired(t.Context(), d.DB) })
+	}
+	if err := instances.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n := countStored(t, super); n != 1 {
+		t.Errorf("%d responses are left, want the one that a request has locked", n)
+	}
+	claim.Rollback(t.Context())
+}
+
+func TestRunDeletesAtStartAndStops(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	super := d.MustSuper(t)
+	insertStored(t, super, d.MustTenant(t, "a").ID, "old", 3, 25)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		idempotency.Run(ctx, d.DB, slog.New(slog.DiscardHandler))
+		close(stopped)
+	}()
+	for deadline := time.Now().Add(10 * time.Second); countStored(t, super) > 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("Run deletes nothing")
+		}
+	}
+	cancel()
+	select {
+	case <-stopped:
+	case <-time.After(10 * time.Second):
+		t.Error("Run does not stop with its context")
 	}
 }

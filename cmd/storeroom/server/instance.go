@@ -25,6 +25,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -48,7 +49,7 @@ type instance struct {
 
 	draining atomic.Bool
 	running  atomic.Int64       // number of running requests
-	abort    context.CancelFunc // cancels the contexts of all requests
+	abort    context.CancelFunc // cancels the contexts of all requests and of background work
 
 	minSchema int // schema version that this program needs
 	checks    singleflight.Group
@@ -103,6 +104,7 @@ func openInstance(
 	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	i.abort = abort
 	i.http.BaseContext = func(net.Listener) context.Context { return requests }
+	go idempotency.Run(requests, i.db, logger)
 	return i, nil
 }
 
@@ -228,6 +230,9 @@ func (i *instance) close() error {
 
 func (i *instance) closeAll() error {
 	var errs []error
+	if i.abort != nil {
+		i.abort()
+	}
 	if i.keys != nil {
 		errs = append(errs, i.keys.Close())
 	}

@@ -1,0 +1,73 @@
+package tenancy_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// A query must stop on the server when its context ends. Otherwise the backend keeps
+// working for a client that has gone.
+func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	super := d.MustSuper(t)
+	tenant := d.MustTenant(t, "a").ID
+	const sleep = `select pg_sleep(60)`
+	queue := func(batch *pgx.Batch) { batch.Queue(sleep) }
+	nothing := func(*pgx.Batch) {}
+	running := func() (n int) {
+		t.Helper()
+		err := super.QueryRow(t.Context(), `
+			select count(*)
+			  from pg_stat_activity
+			 where datname = current_database() and usename = 'storeroom_runtime' and wait_event = 'PgSleep'`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	waitFor := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); running() != want; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d queries run on the server, want %d", running(), want)
+			}
+		}
+	}
+	for name, run := range map[string]func(context.Context) error{
+		"Run":  func(ctx context.Context) error { return d.DB.Run(ctx, tenant, queue) },
+		"Call": func(ctx context.Context) error { _, err := tenancy.Call[struct{}](ctx, d.DB, sleep); return err },
+		"Update reading": func(ctx context.Context) error {
+			return d.DB.Update(ctx, tenant, queue, func(*pgx.Batch) error { return nil })
+		},
+		"Update writing": func(ctx context.Context) error {
+			return d.DB.Update(ctx, tenant, nothing, func(batch *pgx.Batch) error { queue(batch); return nil })
+		},
+		"Snapshot": func(ctx context.Context) error { return d.DB.Snapshot(ctx, tenant, time.Minute, queue) },
+		"Tx": func(ctx context.Context) error {
+			return d.DB.Tx(ctx, tenant, func(tx pgx.Tx) error { _, err := tx.Exec(ctx, sleep); return err })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- run(ctx) }()
+			waitFor(1)
+			cancel()
+			begun := time.Now()
+			if err := <-done; err == nil {
+				t.Error("the cancelled call returned no error")
+			}
+			waitFor(0)
+			if took := time.Since(begun); took > 4*time.Second {
+				t.Errorf("the server stopped after %v, want a moment", took)
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package tenancy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/metric"
+)
+
+const (
+	acquireTimeout = time.Second
+	dialTimeout    = 5 * time.Second
+	// minMaxConns is the smallest default for the size of a pool; pool_max_conns in
+	// the URL overrides it.
+	minMaxConns = 10
+)
+
+// runtimeParams are the defaults of settings that a connection string may override.
+// statement_timeout equals the deadline of an API request. It is the second line of
+// defence: when a context ends, pgx sends a cancel request to the server.
+var runtimeParams = map[string]string{
+	"application_name":                    "storeroom",
+	"statement_timeout":                   "8s",
+	"lock_timeout":                        "2s",
+	"idle_in_transaction_session_timeout": "10s",
+	"search_path":                         "public",
+	// Parallel workers would take CPU time from other requests.
+	"max_parallel_workers_per_gather": "0",
+	// Compiling takes longer than most queries run.
+	"jit":      "off",
+	"timezone": "UTC",
+}
+
+// DB is a pool of connections of one role. It is safe for concurrent use.
+type DB struct {
+	pool     *pgxpool.Pool
+	waiting  atomic.Int64 // callers that wait for a connection
+	observed metric.Registration
+}
+
+// Open parses a connection string and connects. TCP keep-alive detects a dead server
+// within 30 s, even for callers without a deadline. Each change is applied to the
+// settings of a connection last.
+func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	for name, value := range runtimeParams {
+		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = max(minMaxConns, int32(4*runtime.GOMAXPROCS(0)))
+	}
+	config.MaxConnLifetime = 30 * time.Minute
+	config.MaxConnLifetimeJitter = 5 * time.Minute
+	config.ConnConfig.Tracer = tracerHooks{}
+	config.ConnConfig.DialFunc = (&net.Dialer{
+		Timeout:         cmp.Or(config.ConnConfig.ConnectTimeout, dialTimeout),
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+	}).DialContext
+	for _, f := range change {
+		f(config.ConnConfig)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	db := &DB{pool: pool}
+	// At start the caller's deadline applies, not acquireTimeout.
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	if db.observed, err = db.observePool(); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("observe the database: %w", err)
+	}
+	return db, nil
+}
+
+// Close waits for running queries and closes every connection.
+func (db *DB) Close() {
+	_ = db.observed.Unregister() // does not fail in the SDK
+	db.pool.Close()
+}
+
+// Ping makes one round trip.
+func (db *DB) Ping(ctx context.Context) error {
+	return db.Conn(ctx, func(conn *pgx.Conn) error {
+		if err := conn.Ping(ctx); err != nil {
+			return fmt.Errorf("reach the database: %w", err)
+		}
+		return nil
+	})
+}
+
+// Conn runs f with a connection that has no tenant. It is for checks of the schema.
+func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return f(conn.Conn())
+}
+
+// acquire returns a connection, or ErrBusy after a second: under load an early 503
+// is better for every client than a long queue.
+func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	acquireCtx, cancel := context.WithTimeout(ctx, acquireTimeout)
+	defer cancel()
+	began := time.Now()
+	db.waiting.Add(1)
+	conn, err := db.pool.Acquire(acquireCtx)
+	db.waiting.Add(-1)
+	if waitTime.Enabled(ctx) {
+		waitTime.Record(ctx, time.Since(began).Seconds(), poolName)
+	}
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		waitTimeouts.Add(ctx, 1, poolName)
+		return nil, ErrBusy
+	}
+	return conn, err
+}

@@ -1,0 +1,221 @@
+package tenancy
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// maxTries bounds how often a transaction runs that PostgreSQL aborts because of a
+	// deadlock or a serialization failure.
+	maxTries = 3
+	// retryPause, and up to as long again, lets the other transaction of a deadlock
+	// take the lock first.
+	retryPause = 50 * time.Millisecond
+)
+
+// Update runs one transaction in two batches: read queues the queries that lock and
+// select, write sees their results and queues the changes. An error of either
+// function or of PostgreSQL rolls everything back. The commit is part of the second
+// batch, so callbacks of its queries cannot prevent it. Both functions may be called
+// again after a deadlock, so they must not depend on state of an earlier call.
+func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	if shared := sharedTxOf(ctx, tenant); shared != nil {
+		return shared.inSavepoint(ctx, func(tx pgx.Tx) error { return updateIn(ctx, tx, read, write) })
+	}
+	return retry(ctx, func() error { return db.update(ctx, tenant, read, write) })
+}
+
+func updateIn(ctx context.Context, tx pgx.Tx, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	batch := &pgx.Batch{}
+	read(batch)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	batch = &pgx.Batch{}
+	if err := write(batch); err != nil {
+		return err
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	batch.Queue(setTenant, tenant.setting())
+	read(batch)
+	results := conn.SendBatch(ctx, batch)
+	tx, committed := results.Tx(), false
+	defer func() {
+		if !committed {
+			rollback(ctx, tx)
+		}
+	}()
+	if err := results.Close(); err != nil {
+		return err
+	}
+	batch = &pgx.Batch{}
+	if err := write(batch); err != nil {
+		return err
+	}
+	// PostgreSQL skips the commit after an error. tx does not see this commit, so it
+	// must not be ended a second time.
+	batch.Queue("commit")
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	committed = true
+	return nil
+}
+
+// setSnapshot allows more memory than a request for a page needs: it sums up years of
+// sales.
+const setSnapshot = `
+	select set_config('app.tenant_id', $1, true),
+	       set_config('statement_timeout', $2, true),
+	       set_config('plan_cache_mode', 'force_custom_plan', true),
+	       set_config('work_mem', '32MB', true)`
+
+// Snapshot sends the queries that queue adds as one batch in a read-only transaction
+// that sees the tenant's rows at one moment, so that the figures of several queries
+// agree. Each query has the given timeout and is planned for its values.
+func (db *DB) Snapshot(ctx context.Context, tenant ID, timeout time.Duration, queue func(*pgx.Batch)) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+	queue(batch)
+	batch.Queue("commit")
+	results := conn.SendBatch(ctx, batch)
+	tx := results.Tx()
+	if err := results.Close(); err != nil {
+		rollback(ctx, tx)
+		return err
+	}
+	return nil
+}
+
+// Tx runs f in a transaction of the tenant, for work that needs more than two batches.
+// f may be called again after a deadlock.
+func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
+	if shared := sharedTxOf(ctx, tenant); shared != nil {
+		return shared.inSavepoint(ctx, f)
+	}
+	return retry(ctx, func() error {
+		return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, setTenant, tenant.setting()); err != nil {
+				return err
+			}
+			return f(tx)
+		})
+	})
+}
+
+// txWithoutTenant runs f in a transaction, for the operator.
+func (db *DB) txWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return pgx.BeginFunc(ctx, conn, f)
+}
+
+// SharedTx is a transaction that several store methods share: each method that is
+// called with the context of Begin runs in a savepoint of it. It exists for
+// idempotency, where a request's work and the record of its response must commit
+// together.
+type SharedTx struct {
+	tenant ID
+	conn   *pgxpool.Conn
+	tx     pgx.Tx
+}
+
+type sharedTxKey struct{}
+
+// Begin begins a shared transaction; queue adds its first queries. The caller must
+// end it with Commit or Rollback.
+func (db *DB) Begin(ctx context.Context, tenant ID, queue func(*pgx.Batch)) (context.Context, *SharedTx, error) {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return ctx, nil, err
+	}
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	batch.Queue(setTenant, tenant.setting())
+	queue(batch)
+	results := conn.SendBatch(ctx, batch)
+	shared := &SharedTx{tenant, conn, results.Tx()}
+	if err := results.Close(); err != nil {
+		shared.Rollback(ctx)
+		return ctx, nil, err
+	}
+	return context.WithValue(ctx, sharedTxKey{}, shared), shared, nil
+}
+
+// sharedTxOf returns the shared transaction of the tenant in ctx, or nil.
+func sharedTxOf(ctx context.Context, tenant ID) *SharedTx {
+	if shared, _ := ctx.Value(sharedTxKey{}).(*SharedTx); shared != nil && shared.tenant == tenant {
+		return shared
+	}
+	return nil
+}
+
+func (s *SharedTx) inSavepoint(ctx context.Context, f func(pgx.Tx) error) error {
+	return retry(ctx, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
+}
+
+// Commit sends the queries that queue adds and commits.
+func (s *SharedTx) Commit(ctx context.Context, queue func(*pgx.Batch)) error {
+	defer s.conn.Release()
+	batch := &pgx.Batch{}
+	queue(batch)
+	if err := s.tx.SendBatch(ctx, batch).Close(); err != nil {
+		rollback(ctx, s.tx)
+		return err
+	}
+	return s.tx.Commit(ctx)
+}
+
+// Rollback undoes everything. After Commit it does nothing.
+func (s *SharedTx) Rollback(ctx context.Context) {
+	defer s.conn.Release()
+	rollback(ctx, s.tx)
+}
+
+// rollback ends a transaction, even if ctx has ended.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
+	defer cancel()
+	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
+}
+
+// retry calls f again, after a pause, if PostgreSQL aborts it because of a deadlock
+// or a serialization failure. It returns that error when ctx ends.
+func retry(ctx context.Context, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		if code := SQLState(err); try == maxTries || code != "40P01" && code != "40001" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause + rand.N(retryPause)):
+		}
+	}
+}
