@@ -1183,3 +1183,33 @@ begin
 end $function$;
 revoke execute on function use_reset(bytea,text,bytea,text) from public;
 grant execute on function use_reset(bytea,text,bytea,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.delete_expired_responses(after_tenant bigint, max_rows integer)
+ RETURNS TABLE(tenant bigint, deleted integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    select min(t.id) into tenant from tenants t where t.id > after_tenant;
+    if tenant is null then
+        return;
+    end if;
+    perform set_config('app.tenant_id', tenant::text, true);
+    delete from idempotency_keys k
+     where k.tenant_id = tenant
+       and k.key in (
+           select e.key
+             from idempotency_keys e
+            where e.tenant_id = tenant and e.created_at < now() - interval '24 hours'
+            order by e.created_at
+            limit max_rows
+              for update skip locked);
+    get diagnostics deleted = row_count;
+    perform set_config('app.tenant_id', before, true);
+    return next;
+end $function$;
+revoke execute on function delete_expired_responses(bigint,integer) from public;
+grant execute on function delete_expired_responses(bigint,integer) to storeroom_runtime;
