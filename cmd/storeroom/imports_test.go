@@ -20,7 +20,7 @@ var allowedImports = map[string][]string{
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
 		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports", "reports/sales",
-		"tenancy", "tenancy/people",
+		"tenancy", "tenancy/idempotency", "tenancy/people",
 	},
 	"cmd/storeroom/demo":   {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api":                  {"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging"},
