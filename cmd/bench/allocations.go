@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// allocations counts what single requests allocate from the handler down: no
-// network, no client.
+// allocations measures the allocations of single requests in the handler, without network
+// and client.
 func allocations(ctx context.Context, s *service) ([]allocation, error) {
 	shop := s.shops[large]
 	byID := shop.byID(newRandom(0)).path
@@ -19,9 +19,9 @@ func allocations(ctx context.Context, s *service) ([]allocation, error) {
 		path    string
 	}{
 		{"get by id", s.handler, byID},
-		{"get by id, bare handler", s.floors.handler(), byID},
+		{"get by id, bare handler", s.bare.handler(), byID},
 		{"page 1", s.handler, "/api/products"},
-		{"page 1, bare handler", s.floors.handler(), "/api/products"},
+		{"page 1, bare handler", s.bare.handler(), "/api/products"},
 	} {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.path, nil)
 		if err != nil {
@@ -38,7 +38,7 @@ func allocations(ctx context.Context, s *service) ([]allocation, error) {
 	return all, nil
 }
 
-// allocated returns the average of 200 runs, after some that fill pools and caches.
+// allocated returns the average of 200 runs after a warm-up.
 func allocated(f func()) (objects, bytes float64) {
 	const warm, runs = 20, 200
 	for range warm {
@@ -53,10 +53,10 @@ func allocated(f func()) (objects, bytes float64) {
 	return float64(after.Mallocs-before.Mallocs) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs
 }
 
-// discard is an answer of which nobody reads more than a failure.
+// discard is a ResponseWriter that only remembers a failure.
 type discard struct {
 	header http.Header
-	failed int // the status, if it was not 200
+	failed int // the status if it is not 200
 }
 
 func (d *discard) Header() http.Header         { return d.header }

@@ -11,41 +11,39 @@ import (
 	"time"
 )
 
-// answerWithin bounds one request; nothing here may take so long.
-const answerWithin = 30 * time.Second
+// requestTimeout limits one request.
+const requestTimeout = 30 * time.Second
 
-// request is what one client sends next.
+// request is one HTTP request.
 type request struct {
 	method, path string
 	body         []byte
 }
 
-// client is one keep-alive connection. It writes requests and reads no more of an
-// answer than its status and length: on two cores the client of net/http would
-// cost as much as the service.
+// client is one keep-alive connection. It parses only the status and the length of a
+// response, because the client of net/http would use as much CPU as the service.
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
-	out  []byte // the request, the buffer kept
-	head []byte // the headers that every request has
-	body []byte // of the last answer, the buffer kept
+	out  []byte // buffer of the request
+	head []byte // headers of every request
+	body []byte // of the last response
 }
 
-// dial connects to a server; key is sent with each request.
+// dial connects to a server until ctx ends. Each request carries the key.
 func dial(ctx context.Context, address, key string) (*client, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
+	context.AfterFunc(ctx, func() { conn.Close() })
 	head := " HTTP/1.1\r\nHost: " + address + "\r\nAccept: application/json\r\nAuthorization: Bearer " + key + "\r\n"
 	return &client{conn: conn, in: bufio.NewReaderSize(conn, 32<<10), head: []byte(head)}, nil
 }
 
-func (c *client) close() { c.conn.Close() }
-
-// do sends a request, waits for the whole answer and returns its status.
+// do sends a request, reads the response and returns its status.
 func (c *client) do(r request) (status int, err error) {
-	if err := c.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return 0, err
 	}
 	b := append(c.out[:0], r.method...)
@@ -60,12 +58,11 @@ func (c *client) do(r request) (status int, err error) {
 	if _, err := c.conn.Write(b); err != nil {
 		return 0, fmt.Errorf("send: %w", err)
 	}
-	return c.answer()
+	return c.response()
 }
 
-// answer reads one answer. Those of the service have a length, but for those that
-// have no body.
-func (c *client) answer() (status int, err error) {
+// response reads one response. A response without Content-Length has no body.
+func (c *client) response() (status int, err error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
 		return 0, fmt.Errorf("read the status: %w", err)

@@ -18,11 +18,11 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// database is the three ways into one database.
+// database has the URLs of three roles for one database.
 type database struct{ super, migrator, runtime string }
 
-// shopSize is a tenant that is to be there, how many products it has and how many
-// orders. Where each sells another product, wide is how many items each order has.
+// shopSize is a tenant to generate. If wide is set, each order has that many items of
+// products that no other order contains.
 type shopSize struct {
 	slug             string
 	products, orders int
@@ -30,33 +30,33 @@ type shopSize struct {
 }
 
 const (
-	large       = "large" // the tenant of a million products and two million orders
-	small       = "small" // the tenant that shows what size costs
-	wide        = "wide"  // the tenant that sold a million products once each, in a month
+	large       = "large" // 1,000,000 products, 2,000,000 orders
+	small       = "small" // for comparison with large
+	wide        = "wide"  // 1,000,000 products sold once each, in one month
 	smallSize   = 1_000
 	smallOrders = 2_000
 )
 
-// fullShops are the tenants of the full database: the large one, the small one,
-// the wide one, and one neighbour of 2,000 products and as many orders for each
-// 10,000 products of the large one.
+// fullShops returns the tenants of the full database: large, small, wide, and one tenant
+// with 2,000 products and orders for each 10,000 products of the large one.
 func fullShops(products, orders int) []shopSize {
 	shops := []shopSize{{slug: large, products: products, orders: orders}}
 	shops = append(shops, emptyShops(products, orders)...)
 	shops = append(shops, shopSize{slug: wide, orders: max(1, orders/20), wide: 10})
 	for i := range min(99, products/10_000) {
-		shops = append(shops, shopSize{slug: fmt.Sprintf("neighbour-%02d", i+1), products: 2_000, orders: min(orders, smallOrders)})
+		shops = append(shops, shopSize{
+			slug: fmt.Sprintf("neighbour-%02d", i+1), products: 2_000, orders: min(orders, smallOrders),
+		})
 	}
 	return shops
 }
 
-// emptyShops are the tenants of the database in which the small one is alone.
+// emptyShops returns the only tenant of the empty database.
 func emptyShops(products, orders int) []shopSize {
 	return []shopSize{{slug: small, products: min(products, smallSize), orders: min(orders, smallOrders)}}
 }
 
-// makeDatabase returns the database of that name on a server, with the roles and
-// the database made where they are missing.
+// makeDatabase creates the roles and the database if they do not exist.
 func makeDatabase(ctx context.Context, server, name, password string) (database, error) {
 	d := database{
 		super:    withUser(server, name, "", ""),
@@ -65,9 +65,9 @@ func makeDatabase(ctx context.Context, server, name, password string) (database,
 	}
 	return d, withConn(ctx, server, func(conn *pgx.Conn) error {
 		for _, statement := range migrations.Roles(name, password, password) {
-			// A database that is there is kept.
+			// 42P04: the database exists.
 			if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != "42P04" {
-				return fmt.Errorf("make the roles and the database: %w", err)
+				return fmt.Errorf("create the roles and the database: %w", err)
 			}
 		}
 		return nil
@@ -84,7 +84,7 @@ func dropDatabase(ctx context.Context, server, name string) error {
 func withUser(server, database, user, password string) string {
 	u, err := url.Parse(server)
 	if err != nil {
-		return server // connecting says what is wrong with it
+		return server // connecting returns the error
 	}
 	u.Path = "/" + database
 	if user != "" {
@@ -107,10 +107,10 @@ func queryOne[T any](ctx context.Context, conn *pgx.Conn, sql string, args ...an
 	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 }
 
-// generation is the version of the generator: another one makes the data anew.
+// generation is the version of the generator. Data of another version is recreated.
 const generation = 2
 
-// marker says what a database holds. It is kept as the database's comment.
+// marker describes the generated data. It is stored as the comment of the database.
 type marker struct {
 	Generation     int    `json:"generation"`
 	Schema         string `json:"schema"`
@@ -129,15 +129,17 @@ func schemaHash() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:6])
 }
 
-// errStale says that a database must be made anew.
-var errStale = errors.New("of another generator or schema")
+// errStale means that the database must be recreated.
+var errStale = errors.New("the database has another generator version or schema")
 
-// fill makes the shops in a database that is new, and takes what an earlier run
-// wrote out of one that has them. It returns errStale for any other.
+// fill generates the shops in a new database, and deletes the rows of earlier runs in a
+// filled one. It returns errStale for any other database.
 func fill(ctx context.Context, d database, shops []shopSize, progress io.Writer) error {
 	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
 		comment, err := queryOne[string](ctx, conn, `
-			select coalesce(shobj_description(oid, 'pg_database'), '') from pg_database where datname = current_database()`)
+			select coalesce(shobj_description(oid, 'pg_database'), '')
+			  from pg_database
+			 where datname = current_database()`)
 		if err != nil {
 			return err
 		}
@@ -151,8 +153,8 @@ func fill(ctx context.Context, d database, shops []shopSize, progress io.Writer)
 		if err := migrate(ctx, d.migrator); err != nil {
 			return err
 		}
-		// An interrupted run left some tenants and no comment.
-		if left, err := queryOne[bool](ctx, conn, `select exists (select from tenants)`); err != nil || left {
+		// An interrupted run leaves tenants but no comment.
+		if partial, err := queryOne[bool](ctx, conn, `select exists (select from tenants)`); err != nil || partial {
 			return errors.Join(err, errStale)
 		}
 		return generate(ctx, d, conn, shops, progress)
@@ -166,8 +168,8 @@ func migrate(ctx context.Context, url string) error {
 	})
 }
 
-// restore removes what earlier runs added, keys included, so that each run finds
-// the same rows.
+// restore deletes the rows of earlier runs, including keys, so that each run starts with the
+// same rows.
 func restore(ctx context.Context, conn *pgx.Conn, m marker) error {
 	for _, s := range []struct {
 		sql  string
@@ -177,31 +179,35 @@ func restore(ctx context.Context, conn *pgx.Conn, m marker) error {
 		{`delete from products where id > $1`, []any{m.LastProduct}},
 		{`delete from idempotency_keys`, nil},
 		{`delete from api_keys`, nil},
-		{`set session_replication_role = replica`, nil}, // foreign keys would look at each row alone
-		{forgetOrders, []any{m.LastOrder}},
+		{`set session_replication_role = replica`, nil}, // do not check foreign keys row by row
+		{deleteOrders, []any{m.LastOrder}},
 		{`delete from customers where id > $1`, []any{m.LastCustomer}},
 		{`delete from sold_products where id > $1`, []any{m.LastSold}},
-		{`delete from sales_rollups where day >= '` + sellingNow + `'`, nil},
+		{`delete from sales_rollups where day >= '` + runsFrom + `'`, nil},
 		{`set session_replication_role = origin`, nil},
 		{`vacuum products, product_tags, stock, inventory_adjustments, product_counts, idempotency_keys, api_keys,
 		         orders, order_items, customers, sold_products, sales_rollups`, nil},
 	} {
 		if _, err := conn.Exec(ctx, s.sql, s.args...); err != nil {
-			return fmt.Errorf("remove what the last run added: %w", err)
+			return fmt.Errorf("delete the rows of the last run: %w", err)
 		}
 	}
 	return nil
 }
 
-// generate makes the shops. Triggers and foreign keys sleep meanwhile: the rows
-// are right by construction, the counters are written at the end, and the
-// secondary indexes are made once over all rows. With them awake it takes four
-// times as long.
+// generate generates the shops without triggers, foreign key checks and secondary indexes,
+// which makes it four times as fast. It writes the counters and creates the indexes at the
+// end.
 func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize, progress io.Writer) error {
-	begun := time.Now()
-	// Redis may be shared, and knows tenants by their number only.
+	started := time.Now()
+	// A shared Redis identifies tenants only by id, so the ids start at a random number.
 	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50))
-	if err := execAll(ctx, conn, first, `set maintenance_work_mem = '512MB'`, `set work_mem = '512MB'`, `set timezone = 'UTC'`, `set synchronous_commit = off`); err != nil {
+	if err := execAll(ctx, conn, first,
+		`set maintenance_work_mem = '512MB'`,
+		`set work_mem = '512MB'`,
+		`set timezone = 'UTC'`,
+		`set synchronous_commit = off`,
+	); err != nil {
 		return err
 	}
 	ids, err := createTenants(ctx, d.migrator, shops)
@@ -215,7 +221,7 @@ func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize,
 	if err := execAll(ctx, conn, `set session_replication_role = replica`); err != nil {
 		return err
 	}
-	var sold serials
+	var sold sequences
 	for i, shop := range shops {
 		if shop.products >= 50_000 || shop.orders >= 50_000 {
 			fmt.Fprintf(progress, "generating %d products and %d orders …\n", shop.products, shop.orders)
@@ -236,21 +242,24 @@ func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize,
 	if err := execAll(ctx, conn, `vacuum (analyze)`, `checkpoint`); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(begun).Seconds())
+	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(started).Seconds())
 	return leaveMarker(ctx, conn)
 }
 
 func leaveMarker(ctx context.Context, conn *pgx.Conn) error {
 	m, name := marker{Generation: generation, Schema: schemaHash()}, ""
 	err := conn.QueryRow(ctx, `
-		select coalesce((select max(id) from products), 0), coalesce((select max(id) from inventory_adjustments), 0),
-		       (select last_value from orders_id_seq), (select last_value from customers_id_seq), (select last_value from sold_products_id_seq),
+		select coalesce((select max(id) from products), 0),
+		       coalesce((select max(id) from inventory_adjustments), 0),
+		       (select last_value from orders_id_seq),
+		       (select last_value from customers_id_seq),
+		       (select last_value from sold_products_id_seq),
 		       current_database()`,
 	).Scan(&m.LastProduct, &m.LastAdjustment, &m.LastOrder, &m.LastCustomer, &m.LastSold, &name)
 	if err != nil {
-		return fmt.Errorf("read what was generated: %w", err)
+		return fmt.Errorf("read the last ids: %w", err)
 	}
-	text, err := json.Marshal(m) // holds no single quote
+	text, err := json.Marshal(m) // contains no single quote
 	if err != nil {
 		return err
 	}
@@ -266,8 +275,7 @@ func execAll(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	return nil
 }
 
-// createTenants makes the tenants with a limit that no run reaches. The limiter
-// counts that by tenths of a second, and so does the floor's.
+// createTenants creates the tenants with a limit that no run reaches.
 func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy.ID, error) {
 	db, err := tenancy.Open(ctx, url)
 	if err != nil {
@@ -287,16 +295,18 @@ func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy
 	return ids, nil
 }
 
-// dropIndexes drops what no constraint needs of the large tables and returns the
-// statements that make it again.
+// dropIndexes drops the indexes of large tables that no constraint needs, and returns the
+// statements that create them.
 func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 	type index struct{ Name, Definition string }
 	rows, _ := conn.Query(ctx, `
 		select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition
 		  from pg_index i
 		  join pg_class c on c.oid = i.indexrelid
-		 where i.indrelid in ('products'::regclass, 'product_tags'::regclass, 'stock'::regclass, 'inventory_adjustments'::regclass, 'orders'::regclass,
-		                      'order_items'::regclass, 'cancellations'::regclass, 'refunds'::regclass, 'refund_items'::regclass, 'sold_products'::regclass)
+		 where i.indrelid = any (array[
+		         'products', 'product_tags', 'stock', 'inventory_adjustments', 'orders', 'order_items',
+		         'cancellations', 'refunds', 'refund_items', 'sold_products'
+		       ]::regclass[])
 		   and not exists (select from pg_constraint k where k.conindid = i.indexrelid)`)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
 	if err != nil {

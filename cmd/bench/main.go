@@ -1,14 +1,13 @@
-// Command bench measures the service on a shop of a million products and two
-// million orders among a hundred tenants:
+// Command bench measures the service with 100 tenants, one of which has 1,000,000 products
+// and 2,000,000 orders:
 //
 //	go run ./cmd/bench -run '^(get|page)' -clients 1,8
 //
-// It starts private servers under .local/bench, generates the data once and keeps
-// it, and drives the product over loopback HTTP from 1, 8 and 64 clients. What a
-// figure means depends on the machine and on who else uses it, so each is set
-// beside a floor: a handler that does the same work and nothing else, run in
-// alternation with it. Trust the ratios, with their spread. Nothing here passes or
-// fails by a time: the command fails only when an answer is wrong.
+// It starts private servers in .local/bench, generates the data once, and sends requests
+// over loopback HTTP from 1, 8 and 64 clients. Times depend on the machine and its other
+// load, so each scenario runs alternately with a bare handler that does the same work and
+// nothing else. Compare the ratios and their spread. The command fails only if a response
+// is wrong, never because of a time.
 package main
 
 import (
@@ -57,23 +56,37 @@ func main() {
 
 func parseFlags() options {
 	o := options{run: regexp.MustCompile(""), clients: []int{1, 8, 64}}
-	flag.StringVar(&o.dir, "dir", ".local/bench", "where the servers, their data and last.json are kept")
-	flag.IntVar(&o.products, "products", 1_000_000, "products of the large tenant; each number has a database of its own")
-	flag.IntVar(&o.orders, "orders", 2_000_000, "orders of the large tenant; likewise")
+	flag.StringVar(&o.dir, "dir", ".local/bench", "`directory` of the servers, their data and last.json")
+	flag.IntVar(&o.products, "products", 1_000_000, "products of the large tenant; each number has a separate database")
+	flag.IntVar(&o.orders, "orders", 2_000_000, "orders of the large tenant; each number has a separate database")
 	flag.Func("run", "measure only the scenarios whose name matches this `regexp`", func(s string) (err error) {
 		o.run, err = regexp.Compile(s)
 		return err
 	})
-	flag.Func("clients", "numbers of clients (default 1,8,64); reports, orders in bulk and files have their own", func(s string) (err error) {
-		o.clients, err = parseClients(s)
-		return err
-	})
+	flag.Func(
+		"clients",
+		"numbers of clients (default 1,8,64); reports, bulk orders and exports use fixed numbers",
+		func(s string) (err error) {
+			o.clients, err = parseClients(s)
+			return err
+		},
+	)
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each scenario")
-	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "length of a round")
-	flag.StringVar(&o.program, "program", "bin/storeroom", "the program itself, for what telemetry costs: a `file` that make build makes")
-	flag.StringVar(&o.profile, "profile", "", "write a processor profile of the measuring to this `file`")
-	flag.StringVar(&o.database, "database", "", "`URL` of a superuser on a PostgreSQL to spare, instead of a private one; the passwords of its storeroom roles change")
-	flag.StringVar(&o.redis, "redis", "", "`URL` of a Redis, instead of a private one")
+	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "duration of a round")
+	flag.StringVar(
+		&o.program,
+		"program",
+		"bin/storeroom",
+		"`file` of the program, built by make build, for the scenarios with telemetry",
+	)
+	flag.StringVar(&o.profile, "profile", "", "write a CPU profile to this `file`")
+	flag.StringVar(
+		&o.database,
+		"database",
+		"",
+		"superuser `URL` of a PostgreSQL server to use; changes the passwords of its storeroom roles",
+	)
+	flag.StringVar(&o.redis, "redis", "", "`URL` of a Redis server to use")
 	flag.Parse()
 	return o
 }
@@ -83,16 +96,20 @@ func parseClients(list string) ([]int, error) {
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is no number of clients", text)
+			return nil, fmt.Errorf("%q is not a positive number of clients", text)
 		}
 		all = append(all, n)
 	}
 	return all, nil
 }
 
-// run prepares servers and data, and measures.
+// run prepares the servers and the data and runs the scenarios.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
-	servers, err := local.Start(ctx, o.dir, local.Options{Postgres: o.database == "", Redis: o.redis == "", Durable: true})
+	servers, err := local.Start(
+		ctx,
+		o.dir,
+		local.Options{Postgres: o.database == "", Redis: o.redis == "", Durable: true},
+	)
 	if err != nil {
 		return err
 	}
@@ -104,20 +121,34 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		o.redis = servers.RedisURL
 	}
 	password := rand.Text()
-	full, err := prepare(ctx, o, fmt.Sprintf("bench_%d_%d", o.products, o.orders), password, fullShops(o.products, o.orders), out)
+	full, err := prepare(
+		ctx,
+		o,
+		fmt.Sprintf("bench_%d_%d", o.products, o.orders),
+		password,
+		fullShops(o.products, o.orders),
+		out,
+	)
 	if err != nil {
 		return err
 	}
 	alone := emptyShops(o.products, o.orders)
-	empty, err := prepare(ctx, o, fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders), password, alone, out)
+	empty, err := prepare(
+		ctx,
+		o,
+		fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders),
+		password,
+		alone,
+		out,
+	)
 	if err != nil {
 		return err
 	}
 	return measure(ctx, o, full, empty, out)
 }
 
-// prepare returns a database with the shops in it, made anew if it holds those of
-// another generator or schema.
+// prepare returns a database that contains the shops. It recreates a database of another
+// generator version or schema.
 func prepare(ctx context.Context, o options, name, password string, shops []shopSize, out io.Writer) (database, error) {
 	d, err := makeDatabase(ctx, o.database, name, password)
 	if err != nil {
@@ -139,8 +170,7 @@ func prepare(ctx context.Context, o options, name, password string, shops []shop
 	return d, nil
 }
 
-// measure runs the scenarios on two databases that are filled, prints the table and
-// keeps the report.
+// measure runs the scenarios on two filled databases, prints the table and saves the report.
 func measure(ctx context.Context, o options, fullDatabase, emptyDatabase database, out io.Writer) (err error) {
 	full, err := openService(ctx, fullDatabase, o.redis, large, small, wide)
 	if err != nil {
@@ -152,7 +182,7 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 		return err
 	}
 	defer func() { err = errors.Join(err, empty.close()) }()
-	telemetry, err := openWatched(ctx, o.program, full, fullDatabase, o.redis)
+	telemetry, err := openTraced(ctx, o.program, full, fullDatabase, o.redis)
 	if err != nil {
 		return err
 	}
@@ -167,7 +197,7 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	if r.Allocations, err = allocations(ctx, full); err != nil {
 		return fmt.Errorf("count allocations: %w", err)
 	}
-	broken, err := deadlocks(ctx, full.db)
+	earlier, err := deadlocks(ctx, full.db)
 	if err != nil {
 		return err
 	}
@@ -176,18 +206,18 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	}); err != nil {
 		return err
 	}
-	if r.Files, err = exported(ctx, fullDatabase, o); err != nil {
+	if r.Files, err = measureFiles(ctx, fullDatabase, o); err != nil {
 		return err
 	}
 	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
 		return err
 	}
-	r.Deadlocks -= broken
+	r.Deadlocks -= earlier
 	r.summary(out)
 	return r.with(before, o).save(path)
 }
 
-// measureAll prints each result as soon as it is there.
+// measureAll runs the scenarios and prints each result.
 func (r *report) measureAll(ctx context.Context, o options, all []scenario, before report, out io.Writer) error {
 	fmt.Fprintln(out, tableHead)
 	for _, sc := range all {
@@ -211,29 +241,27 @@ func (r *report) measureAll(ctx context.Context, o options, all []scenario, befo
 }
 
 func (sc scenario) measure(ctx context.Context, o options, clients int) (result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // closes the clients
 	own, err := openSide(ctx, sc.work, clients)
 	if err != nil {
 		return result{}, err
 	}
-	defer own.close()
-	if sc.beside == nil {
-		if err := alternate(ctx, o.rounds, o.time, own); err != nil {
+	sides := []*side{own}
+	var other *side
+	if sc.baseline != nil {
+		if other, err = openSide(ctx, sc.baseline, clients); err != nil {
 			return result{}, err
 		}
-		return resultOf(sc, clients, own, nil), nil
+		sides = append(sides, other)
 	}
-	other, err := openSide(ctx, sc.beside, clients)
-	if err != nil {
-		return result{}, err
-	}
-	defer other.close()
-	if err := alternate(ctx, o.rounds, o.time, own, other); err != nil {
+	if err := alternate(ctx, o.rounds, o.time, sides...); err != nil {
 		return result{}, err
 	}
 	return resultOf(sc, clients, own, other), nil
 }
 
-// profiled writes a processor profile of f if a file is named.
+// profiled runs f and writes a CPU profile of it if path is set.
 func profiled(path string, f func() error) (err error) {
 	if path == "" {
 		return f()

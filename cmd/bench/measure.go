@@ -11,95 +11,79 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// work is one thing done over and over; opened once for each client.
-type work interface {
-	open(ctx context.Context, client int) (worker, error)
-}
+// work prepares one client and returns its step. Connections that it opens are closed
+// when ctx ends.
+type work func(ctx context.Context, client int) (step, error)
 
-// worker does one piece of work at a time and returns the status it was answered
-// with.
-type worker interface {
-	step(ctx context.Context) (status int, err error)
-	close()
-}
+// step does one unit of work, such as a request, and returns the HTTP status.
+type step func(ctx context.Context) (status int, err error)
 
-// traffic is requests to a server.
+// traffic sends requests to a server.
 type traffic struct {
 	address, key string
 	next         func(*rand.Rand) request
 }
 
-func (t traffic) open(ctx context.Context, n int) (worker, error) {
-	c, err := dial(ctx, t.address, t.key)
-	return &sender{client: c, random: newRandom(n), next: t.next}, err
-}
-
-// newRandom draws the same for a client in every run.
+// newRandom returns the same sequence for a client in every run.
 func newRandom(client int) *rand.Rand { return rand.New(rand.NewPCG(uint64(client), 1)) }
 
-// sender is one client of a server.
-type sender struct {
-	*client
-	random *rand.Rand
-	next   func(*rand.Rand) request
-}
-
-func (s *sender) step(context.Context) (int, error) {
-	r := s.next(s.random)
-	status, err := s.do(r)
+func (t traffic) open(ctx context.Context, n int) (step, error) {
+	c, err := dial(ctx, t.address, t.key)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+		return nil, err
 	}
-	whole := status/100 == 2 && status != http.StatusMultiStatus // which says that some rows of a bulk failed
-	if status != http.StatusServiceUnavailable && !whole {
-		return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, s.body)
-	}
-	return status, nil
+	random := newRandom(n)
+	return func(context.Context) (int, error) {
+		r := t.next(random)
+		status, err := c.do(r)
+		if err != nil {
+			return 0, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+		}
+		// 207 means that some rows of a bulk request failed.
+		succeeded := status/100 == 2 && status != http.StatusMultiStatus
+		if !succeeded && status != http.StatusServiceUnavailable {
+			return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, c.body)
+		}
+		return status, nil
+	}, nil
 }
 
-// sample is what a number of clients got done.
+// sample is the work done by all clients in one round.
 type sample struct {
-	took    []time.Duration // of each piece of work, in no order
-	refused int             // answered 503: the service sheds what it cannot do in time
+	took    []time.Duration // of each step, unordered
+	refused int             // 503 responses
 	elapsed time.Duration
 }
 
 func (s sample) rate() float64 { return float64(len(s.took)) / s.elapsed.Seconds() }
 
-// side is a work with its clients and what they got done, round by round.
+// side is one side of a comparison: its clients and their samples.
 type side struct {
-	workers []worker
-	rounds  []sample
+	steps  []step
+	rounds []sample
 }
 
 func openSide(ctx context.Context, w work, clients int) (*side, error) {
 	s := &side{}
 	for n := range clients {
-		worker, err := w.open(ctx, n)
+		step, err := w(ctx, n)
 		if err != nil {
-			s.close()
 			return nil, err
 		}
-		s.workers = append(s.workers, worker)
+		s.steps = append(s.steps, step)
 	}
 	return s, nil
 }
 
-func (s *side) close() {
-	for _, w := range s.workers {
-		w.close()
-	}
-}
-
-// round lets all clients work for a while, each at least once.
+// round runs all clients for a time, each at least one step.
 func (s *side) round(ctx context.Context, length time.Duration) (sample, error) {
-	each := make([]sample, len(s.workers))
+	each := make([]sample, len(s.steps))
 	group, ctx := errgroup.WithContext(ctx)
-	begun := time.Now()
-	for n, w := range s.workers {
+	start := time.Now()
+	for n, step := range s.steps {
 		group.Go(func() error {
 			for at := time.Now(); ; {
-				status, err := w.step(ctx)
+				status, err := step(ctx)
 				if err != nil {
 					return err
 				}
@@ -109,14 +93,14 @@ func (s *side) round(ctx context.Context, length time.Duration) (sample, error) 
 				} else {
 					each[n].took = append(each[n].took, now.Sub(at))
 				}
-				if at = now; now.Sub(begun) >= length || ctx.Err() != nil {
+				if at = now; now.Sub(start) >= length || ctx.Err() != nil {
 					return ctx.Err()
 				}
 			}
 		})
 	}
 	err := group.Wait()
-	all := sample{elapsed: time.Since(begun)}
+	all := sample{elapsed: time.Since(start)}
 	for _, e := range each {
 		all.took = append(all.took, e.took...)
 		all.refused += e.refused
@@ -124,18 +108,18 @@ func (s *side) round(ctx context.Context, length time.Duration) (sample, error) 
 	return all, err
 }
 
-// alternate runs rounds of the sides in turn, A B A B, so that what else the
-// machine does meets both. The first, short round of each warms up and is not
-// kept. Slow work gets fewer rounds: it ends after four times its time.
+// alternate runs rounds of the sides in turn, A B A B, so that other load on the machine
+// affects both. A short first round of each is a warm-up and is discarded. Slow work runs
+// fewer rounds: it ends after four times the planned time.
 func alternate(ctx context.Context, rounds int, length time.Duration, sides ...*side) error {
 	for _, s := range sides {
 		if _, err := s.round(ctx, length/4); err != nil {
 			return err
 		}
 	}
-	begun := time.Now()
+	start := time.Now()
 	for n := range rounds {
-		if n > 1 && time.Since(begun) > 4*time.Duration(rounds*len(sides))*length {
+		if n > 1 && time.Since(start) > 4*time.Duration(rounds*len(sides))*length {
 			return nil
 		}
 		for _, s := range sides {
@@ -149,7 +133,7 @@ func alternate(ctx context.Context, rounds int, length time.Duration, sides ...*
 	return nil
 }
 
-// spread is the middle and the ends of what several rounds measured.
+// spread summarizes one value of several rounds.
 type spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
@@ -161,37 +145,37 @@ func spreadOf(values []float64) spread {
 	return spread{values[len(values)/2], values[0], values[len(values)-1]}
 }
 
-// rates are the pieces of work a second.
+// rates returns the steps per second.
 func (s *side) rates() spread {
-	all := make([]float64, len(s.rounds))
+	rates := make([]float64, len(s.rounds))
 	for i, r := range s.rounds {
-		all[i] = r.rate()
+		rates[i] = r.rate()
 	}
-	return spreadOf(all)
+	return spreadOf(rates)
 }
 
-// ratio compares each round of s with the round of other beside it.
+// ratio compares each round of s with the round of other that followed it.
 func (s *side) ratio(other *side) spread {
-	all := make([]float64, len(s.rounds))
+	ratios := make([]float64, len(s.rounds))
 	for i, r := range s.rounds {
-		if beside := other.rounds[i].rate(); beside > 0 {
-			all[i] = r.rate() / beside
+		if rate := other.rounds[i].rate(); rate > 0 {
+			ratios[i] = r.rate() / rate
 		}
 	}
-	return spreadOf(all)
+	return spreadOf(ratios)
 }
 
-// percentile returns how long that share of all pieces took at most.
+// percentile returns a percentile of the duration of a step.
 func (s *side) percentile(share float64) time.Duration {
-	var all []time.Duration
+	var took []time.Duration
 	for _, r := range s.rounds {
-		all = append(all, r.took...)
+		took = append(took, r.took...)
 	}
-	if len(all) == 0 {
+	if len(took) == 0 {
 		return 0
 	}
-	slices.Sort(all)
-	return all[min(len(all)-1, int(share*float64(len(all))))]
+	slices.Sort(took)
+	return took[min(len(took)-1, int(share*float64(len(took))))]
 }
 
 func (s *side) refused() (n int) {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report is everything a run measured; it is kept for the next one to compare with.
+// report contains all measurements of a run. The next run compares with it.
 type report struct {
 	At          time.Time    `json:"at"`
 	Go          string       `json:"go"`
@@ -28,22 +28,22 @@ type report struct {
 	Deadlocks   int64        `json:"deadlocks"`
 }
 
-// result is one scenario from one number of clients.
+// result is one scenario with one number of clients.
 type result struct {
 	Scenario string  `json:"scenario"`
 	Clients  int     `json:"clients"`
 	Rate     spread  `json:"per_second"` // requests, orders or rows
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
-	Refused  int     `json:"refused"` // 503 answers, not in the rate
+	Refused  int     `json:"refused"` // 503 responses, not in the rate
 	Against  string  `json:"against,omitempty"`
-	Beside   float64 `json:"beside_p50_ms,omitempty"`
+	Baseline float64 `json:"baseline_p50_ms,omitempty"`
 	Ratio    *spread `json:"ratio,omitempty"`
-	Aim      string  `json:"aim,omitempty"`
+	Target   string  `json:"target,omitempty"`
 	Met      bool    `json:"met"`
 }
 
-// allocation is what the process allocates for one request, in-process.
+// allocation is the average of one request.
 type allocation struct {
 	Request string  `json:"request"`
 	Objects float64 `json:"objects"`
@@ -52,8 +52,7 @@ type allocation struct {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// resultOf sums up the rounds of a scenario; other is nil where it has nothing
-// beside it.
+// resultOf summarizes the rounds of a scenario; other is nil if it has no baseline.
 func resultOf(sc scenario, clients int, own, other *side) result {
 	pieces := float64(max(1, sc.pieces))
 	rate := own.rates()
@@ -64,39 +63,39 @@ func resultOf(sc scenario, clients int, own, other *side) result {
 	}
 	if other != nil {
 		r.Ratio = new(own.ratio(other))
-		r.Beside = ms(other.percentile(0.50))
+		r.Baseline = ms(other.percentile(0.50))
 	}
-	r.judge(sc.aim)
+	r.check(sc.target)
 	return r
 }
 
-// judge says what was to be reached and whether it was.
-func (r *result) judge(a aim) {
-	var aims []string
+// check sets Target and Met.
+func (r *result) check(t target) {
+	var targets []string
 	r.Met = true
-	ask := func(met bool, format string, want any) {
-		r.Met = r.Met && met
-		aims = append(aims, fmt.Sprintf(format, want))
+	if t.ratio > 0 {
+		r.Met = r.Ratio.Median >= t.ratio
+		targets = append(targets, fmt.Sprintf("≥ %.2f", t.ratio))
 	}
-	if a.ratio > 0 {
-		ask(r.Ratio.Median >= a.ratio, "≥ %.2f", a.ratio)
+	if t.p50 > 0 && r.Clients == 1 {
+		r.Met = r.Met && r.P50 <= ms(t.p50)
+		targets = append(targets, fmt.Sprintf("≤ %d ms", t.p50.Milliseconds()))
 	}
-	if a.p50 > 0 && r.Clients == 1 {
-		ask(r.P50 <= ms(a.p50), "≤ %d ms", a.p50.Milliseconds())
-	}
-	r.Aim = strings.Join(aims, ", ")
+	r.Target = strings.Join(targets, ", ")
 }
 
-const tableHead = "scenario                             clients    per s   p50 ms   p99 ms  ratio (min-max) against                        aim                    change"
+const tableHead = "scenario                             clients    per s   p50 ms   p99 ms  " +
+	"ratio (min-max) against                        target                 change"
 
-// line is the result as a row of the table; before is the last run's, if it had one.
+// line formats a row of the table. before is the result of the last run or nil.
 func (r result) line(before *result) string {
-	ratio, aim, change := "", "", ""
+	ratio, target, change := "", "", ""
 	if r.Ratio != nil {
-		ratio = fmt.Sprintf("%.2f (%.2f-%.2f) %s, %.1f ms", r.Ratio.Median, r.Ratio.Min, r.Ratio.Max, r.Against, r.Beside)
+		ratio = fmt.Sprintf("%.2f (%.2f-%.2f) %s, %.1f ms",
+			r.Ratio.Median, r.Ratio.Min, r.Ratio.Max, r.Against, r.Baseline)
 	}
-	if r.Aim != "" {
-		aim = map[bool]string{true: "met ", false: "MISSED "}[r.Met] + r.Aim
+	if r.Target != "" {
+		target = map[bool]string{true: "met ", false: "MISSED "}[r.Met] + r.Target
 	}
 	if before != nil && before.Rate.Median > 0 {
 		change = fmt.Sprintf("%+.0f %%", 100*(r.Rate.Median/before.Rate.Median-1))
@@ -105,10 +104,10 @@ func (r result) line(before *result) string {
 		change += fmt.Sprintf("  (%d refused with 503)", r.Refused)
 	}
 	return strings.TrimRight(fmt.Sprintf("%-36s %7d %8.0f %8.2f %8.2f  %-46s %-22s %s",
-		r.Scenario, r.Clients, r.Rate.Median, r.P50, r.P99, ratio, aim, change), " ")
+		r.Scenario, r.Clients, r.Rate.Median, r.P50, r.P99, ratio, target, change), " ")
 }
 
-// find returns the same scenario of an earlier run on as many products.
+// find returns the result of a scenario or nil.
 func (r report) find(scenario string, clients int) *result {
 	for i := range r.Results {
 		if r.Results[i].Scenario == scenario && r.Results[i].Clients == clients {
@@ -118,27 +117,27 @@ func (r report) find(scenario string, clients int) *result {
 	return nil
 }
 
-// summary ends the table: the aims that were missed, and the allocations.
+// summary prints missed targets, allocations, files and deadlocks.
 func (r report) summary(out io.Writer) {
 	met, missed := 0, []result{}
 	for _, result := range r.Results {
 		switch {
-		case result.Aim == "":
+		case result.Target == "":
 		case result.Met:
 			met++
 		default:
 			missed = append(missed, result)
 		}
 	}
-	fmt.Fprintf(out, "\naims: %d met, %d missed\n", met, len(missed))
+	fmt.Fprintf(out, "\ntargets: %d met, %d missed\n", met, len(missed))
 	for _, m := range missed {
 		figure := fmt.Sprintf("%.1f ms", m.P50)
 		if m.Ratio != nil {
-			figure += fmt.Sprintf(", %.2f of %s in %.1f ms", m.Ratio.Median, m.Against, m.Beside)
+			figure += fmt.Sprintf(", %.2f of %s in %.1f ms", m.Ratio.Median, m.Against, m.Baseline)
 		}
-		fmt.Fprintf(out, "  %s, %d clients: %s, the aim is %s\n", m.Scenario, m.Clients, figure, m.Aim)
+		fmt.Fprintf(out, "  %s, %d clients: %s, target %s\n", m.Scenario, m.Clients, figure, m.Target)
 	}
-	fmt.Fprintln(out, "\nallocations a request, network aside:")
+	fmt.Fprintln(out, "\nallocations per request, without network:")
 	for _, a := range r.Allocations {
 		fmt.Fprintf(out, "  %-28s %6.0f objects %8.0f bytes\n", a.Request, a.Objects, a.Bytes)
 	}
@@ -146,13 +145,13 @@ func (r report) summary(out io.Writer) {
 		fmt.Fprintln(out, "\nfiles:")
 	}
 	for _, f := range r.Files {
-		fmt.Fprintln(out, f.line())
+		fmt.Fprintln(out, f)
 	}
 	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
 }
 
-// loadReport reads the last run's report. It returns an empty one if there is
-// none, or none on as many products and orders.
+// loadReport reads the report of the last run. It returns an empty report if there is none
+// with the same numbers of products and orders.
 func loadReport(path string, products, orders int) (report, error) {
 	var r report
 	content, err := os.ReadFile(path)
@@ -171,12 +170,11 @@ func loadReport(path string, products, orders int) (report, error) {
 	return r, nil
 }
 
-// with returns the report with what before had of scenarios that this run was not
-// asked for, so that they are compared again some day.
+// with adds the results of an earlier run for scenarios that this run did not include.
 func (r report) with(before report, o options) report {
 	for _, old := range before.Results {
-		asked := o.run.MatchString(old.Scenario) && slices.Contains(o.clients, old.Clients)
-		if !asked && r.find(old.Scenario, old.Clients) == nil {
+		included := o.run.MatchString(old.Scenario) && slices.Contains(o.clients, old.Clients)
+		if !included && r.find(old.Scenario, old.Clients) == nil {
 			r.Results = append(r.Results, old)
 		}
 	}

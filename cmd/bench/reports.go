@@ -13,92 +13,112 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// What the reports are to reach.
+// Targets of reports.
 const (
-	ofSmallYears = 1 / 2.0 // two years of many orders within 2 times of two years of few
-	ofRaw        = 2       // at most half the time of the raw aggregation, better a tenth
+	ofSmallYears = 1 / 2.0 // two years of 2,000,000 orders take at most twice as long as of 2,000
+	ofRaw        = 2       // at most half the time of SQL over the facts
 	summing      = 25 * time.Millisecond
 )
 
-// year is a year in the middle of nothing but orders.
 const yearFrom, yearTo = "2024-01-01", "2024-12-31"
 
 func orders(s *service) []scenario {
 	shop := s.shops[large]
 	byNumber := func(random *rand.Rand) request {
-		return request{method: "GET", path: "/api/orders/" + url.PathEscape(shop.numbers[random.IntN(len(shop.numbers))])}
+		number := shop.numbers[random.IntN(len(shop.numbers))]
+		return request{method: "GET", path: "/api/orders/" + url.PathEscape(number)}
 	}
 	return []scenario{
-		{name: "order by number", work: s.at(large, byNumber)},
-		{name: "orders: page 1", work: s.at(large, always("/api/orders"))},
+		{name: "order by number", work: s.at(large, byNumber).open},
+		{name: "orders: page 1", work: s.at(large, always("/api/orders")).open},
 	}
 }
 
-// summaries are what rollups of days and channels answer: the days cost, not the
-// orders in them.
+// summaries are reports that read the rollups by day and channel. Their time depends on the
+// number of days, not on the number of orders.
 func summaries(s *service) []scenario {
 	twoYears := "from=" + sellingFrom + "&to=" + sellingTo
-	all := []scenario{
-		{name: "2 years: sales-summary", work: s.at(large, always("/api/reports/sales-summary?"+twoYears)),
-			beside: s.at(small, always("/api/reports/sales-summary?"+twoYears))},
-		{name: "2 years: channels", work: s.at(large, always("/api/reports/channels?"+twoYears)),
-			beside: s.at(small, always("/api/reports/channels?"+twoYears))},
+	var all []scenario
+	add := func(name string, next func(*rand.Rand) request) {
+		all = append(all, scenario{
+			name: "2 years: " + name, work: s.at(large, next).open, clients: []int{1, 4},
+			baseline: s.at(small, next).open, against: "2,000 orders",
+			target: target{ratio: ofSmallYears, p50: summing},
+		})
 	}
+	add("sales-summary", always("/api/reports/sales-summary?"+twoYears))
+	add("channels", always("/api/reports/channels?"+twoYears))
 	for _, group := range []string{"day", "week", "month", "channel"} {
-		next := custom(sellingFrom, sellingTo, `"revenue","orders","gross_profit","refunds"`, group, "")
-		all = append(all, scenario{name: "2 years: custom by " + group, work: s.at(large, next), beside: s.at(small, next)})
-	}
-	for i := range all {
-		all[i].against, all[i].aim, all[i].clients = "2,000 orders", aim{ratio: ofSmallYears, p50: summing}, []int{1, 4}
+		const metrics = `"revenue","orders","gross_profit","refunds"`
+		add("custom by "+group, custom(sellingFrom, sellingTo, metrics, group, ""))
 	}
 	return all
 }
 
-// custom asks for metrics of groups; filters are members of the object, or none.
+// custom requests a custom report; filters are members of a JSON object.
 func custom(from, to, metrics, group, filters string) func(*rand.Rand) request {
-	body := fmt.Appendf(nil, `{"from":%q,"to":%q,"metrics":[%s],"group_by":%q,"filters":{%s}}`, from, to, metrics, group, filters)
+	body := fmt.Appendf(nil, `{"from":%q,"to":%q,"metrics":[%s],"group_by":%q,"filters":{%s}}`,
+		from, to, metrics, group, filters)
 	return func(*rand.Rand) request { return request{"POST", "/api/reports/custom", body} }
 }
 
-// aggregations are reports of a year by product, category and seller, beside what
-// anybody would write to get the same figures from the facts.
-func aggregations(s *service) []scenario {
-	shop := s.shops[large]
+// aggregation is a report of one year and SQL that computes the same figures from the facts.
+type aggregation struct {
+	name string
+	next func(*rand.Rand) request
+	sql  string
+}
+
+func aggregations(shop shop) []aggregation {
 	first, second := shop.categories[0], shop.categories[1]
 	top := "/api/reports/products?per_page=25&from=" + yearFrom + "&to=" + yearTo
 	inFirst := fmt.Sprintf(" and p.category_id = %d", first)
 	inBoth := fmt.Sprintf(" and p.category_id in (%d, %d)", first, second)
 	inChannel := " and o.channel = '" + busyChannel + "'"
-	twoCategories, oneChannel := fmt.Sprintf(`"category_id":[%d,%d]`, first, second), `"channel":["`+busyChannel+`"]`
-	const sums = `"revenue","units_sold","gross_profit"`
-	all := []scenario{
-		{name: "a year: products, top 25", work: s.at(large, always(top)), beside: rawQuery{s, shop.id, rawProducts("")}},
-		{name: "a year: products, a category", work: s.at(large, always(fmt.Sprint(top, "&category_id=", first))),
-			beside: rawQuery{s, shop.id, rawProducts(inFirst)}},
+	twoCategories := fmt.Sprintf(`"category_id":[%d,%d]`, first, second)
+	oneChannel := `"channel":["` + busyChannel + `"]`
+	const metrics = `"revenue","units_sold","gross_profit"`
+	all := []aggregation{
+		{"products, top 25", always(top), rawProducts("")},
+		{"products, a category", always(fmt.Sprint(top, "&category_id=", first)), rawProducts(inFirst)},
 	}
-	for _, a := range []struct{ name, metrics, group, filters, where string }{
-		{"by category", sums, "category", "", ""},
-		{"by category, a channel", sums, "category", oneChannel, inChannel},
-		{"by category, two of them", sums, "category", twoCategories, inBoth},
-		{"by category, with orders", sums + `,"orders"`, "category", "", ""},
-		{"two categories, with orders", sums + `,"orders"`, "category", twoCategories, inBoth},
-		{"by seller", sums, "seller", "", ""},
-		{"by seller, a channel", sums, "seller", oneChannel, inChannel},
-		{"by seller, two categories", sums, "seller", twoCategories, inBoth},
+	for _, c := range []struct{ name, metrics, group, filters, where string }{
+		{"by category", metrics, "category", "", ""},
+		{"by category, a channel", metrics, "category", oneChannel, inChannel},
+		{"by category, two of them", metrics, "category", twoCategories, inBoth},
+		{"by category, with orders", metrics + `,"orders"`, "category", "", ""},
+		{"two categories, with orders", metrics + `,"orders"`, "category", twoCategories, inBoth},
+		{"by seller", metrics, "seller", "", ""},
+		{"by seller, a channel", metrics, "seller", oneChannel, inChannel},
+		{"by seller, two categories", metrics, "seller", twoCategories, inBoth},
 	} {
-		all = append(all, scenario{
-			name:   "a year: " + a.name,
-			work:   s.at(large, custom(yearFrom, yearTo, a.metrics, a.group, a.filters)),
-			beside: rawQuery{s, shop.id, rawGroups("p."+a.group+"_id", a.metrics != sums, a.where)},
+		all = append(all, aggregation{
+			name: c.name,
+			next: custom(yearFrom, yearTo, c.metrics, c.group, c.filters),
+			sql:  rawGroups("p."+c.group+"_id", c.metrics != metrics, c.where),
 		})
-	}
-	for i := range all {
-		all[i].against, all[i].aim, all[i].clients = "raw SQL", aim{ratio: ofRaw}, []int{1}
 	}
 	return all
 }
 
-// rawLines are the items of a year that count.
+func yearReports(s *service) []scenario {
+	shop := s.shops[large]
+	var all []scenario
+	for _, a := range aggregations(shop) {
+		query := func(ctx context.Context) (int, error) {
+			_, err := s.rawRevenue(ctx, shop.id, a.sql)
+			return http.StatusOK, err
+		}
+		all = append(all, scenario{
+			name: "a year: " + a.name, work: s.at(large, a.next).open, clients: []int{1},
+			baseline: func(context.Context, int) (step, error) { return query, nil }, against: "raw SQL",
+			target: target{ratio: ofRaw},
+		})
+	}
+	return all
+}
+
+// rawLines selects the items of a period without cancelled orders.
 const rawLines = `
 	  from orders o
 	  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
@@ -124,26 +144,13 @@ func rawGroups(key string, orders bool, where string) string {
 	 group by key order by revenue desc, key`
 }
 
-// rawQuery is a query of a year over the facts, run as the reports run theirs.
-type rawQuery struct {
-	*service
-	tenant tenancy.ID
-	sql    string
-}
-
-func (q rawQuery) open(context.Context, int) (worker, error) { return q, nil }
-
-func (q rawQuery) step(ctx context.Context) (int, error) {
-	_, err := q.run(ctx)
-	return http.StatusOK, err
-}
-
-// run returns the revenue of each group, in the order of the query.
-func (q rawQuery) run(ctx context.Context) (revenue []int64, err error) {
+// rawRevenue runs a query of one year as the reports do, and returns the revenue of each
+// group in the order of the query.
+func (s *service) rawRevenue(ctx context.Context, tenant tenancy.ID, sql string) (revenue []int64, err error) {
 	begin, _ := time.Parse(time.DateOnly, yearFrom)
 	end, _ := time.Parse(time.DateOnly, yearTo)
-	err = q.db.Snapshot(ctx, q.tenant, exportWithin, func(b *pgx.Batch) {
-		b.Queue(q.sql, q.tenant, begin, end.AddDate(0, 0, 1)).Query(func(rows pgx.Rows) (err error) {
+	err = s.db.Snapshot(ctx, tenant, exportTimeout, func(b *pgx.Batch) {
+		b.Queue(sql, tenant, begin, end.AddDate(0, 0, 1)).Query(func(rows pgx.Rows) (err error) {
 			revenue, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (int64, error) {
 				values, err := row.Values()
 				if err != nil {
@@ -156,5 +163,3 @@ func (q rawQuery) run(ctx context.Context) (revenue []int64, err error) {
 	})
 	return revenue, err
 }
-
-func (rawQuery) close() {}

@@ -23,44 +23,44 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// service is the product on one database, wired as `storeroom serve` does it, with
-// the floors on a port beside it. Both use the same pool and the same limiter.
+// service is the service on one database, built as `storeroom serve` does, with the bare
+// handlers on another port. Both use the same pool and the same limiter.
 type service struct {
 	db      *tenancy.DB
 	keys    *keys.Resolver
 	limiter *ratelimit.Limiter
 	handler http.Handler
-	floors  *floors
-	peppers string // as a variable holds them
+	bare    *bare
+	peppers string // as in the environment
 	log     *os.File
 	servers []*http.Server
 
-	address, floor string // host and port of the product and of the floors
-	shops          map[string]shop
+	address, bareAddress string // host and port
+	shops                map[string]shop
 }
 
-// shop is a tenant as the scenarios need it.
+// shop is a tenant with samples of its data.
 type shop struct {
 	id                          tenancy.ID
 	key                         string
-	products                    []sampled // drawn at random
+	products                    []sampled // random
 	category, seller, warehouse int64     // one of each
 
-	goods      []good   // that sell most, in this order
-	buyers     []buyer  // drawn at random
-	numbers    []string // of orders, likewise
-	categories []int64  // two, of products that sold
-	sold       int      // how many products ever did
+	goods      []good   // best sellers first
+	buyers     []buyer  // random
+	numbers    []string // of random orders
+	categories []int64  // two categories of sold products
+	sold       int      // number of sold products
 }
 
-// sampled is how a product is named.
+// sampled is a product of a sample.
 type sampled struct {
 	ID  int64
 	SKU string
 }
 
-// openService starts the product and its floors. The access log is written, as it
-// is in earnest, but to the null device.
+// openService starts the service and the bare handlers. The access log goes to the null
+// device.
 func openService(ctx context.Context, d database, redisURL string, slugs ...string) (_ *service, err error) {
 	s := &service{shops: map[string]shop{}}
 	defer func() {
@@ -89,16 +89,24 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		return s, err
 	}
 	s.handler = api.New(api.Options{
-		DB: s.db, Catalog: catalog.New(s.db), Sales: sales.New(s.db), Reports: reports.New(s.db), Keys: s.keys, Limiter: s.limiter, Ready: s.db.Ping, Logger: logger, Version: "bench",
+		DB:      s.db,
+		Catalog: catalog.New(s.db),
+		Sales:   sales.New(s.db),
+		Reports: reports.New(s.db),
+		Keys:    s.keys,
+		Limiter: s.limiter,
+		Ready:   s.db.Ping,
+		Logger:  logger,
+		Version: "bench",
 	})
-	s.floors = &floors{db: s.db, limiter: s.limiter}
+	s.bare = &bare{db: s.db, limiter: s.limiter}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
 		return s, err
 	}
 	if s.address, err = s.listen(ctx, s.handler); err != nil {
 		return s, err
 	}
-	s.floor, err = s.listen(ctx, s.floors.handler())
+	s.bareAddress, err = s.listen(ctx, s.bare.handler())
 	return s, err
 }
 
@@ -121,8 +129,7 @@ func (s *service) listen(ctx context.Context, h http.Handler) (address string, e
 	return listener.Addr().String(), nil
 }
 
-// findShops gives each tenant a key, for the product and for the floors, and draws
-// the products that will be asked for.
+// findShops creates a key for each tenant and samples its data.
 func (s *service) findShops(ctx context.Context, d database, peppers keys.Peppers, slugs []string) error {
 	admin, err := tenancy.Open(ctx, d.migrator)
 	if err != nil {
@@ -139,27 +146,28 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 			if err != nil {
 				return err
 			}
-			_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, tenancy.Operator, keys.NewKey{Name: "bench", Permissions: full})
+			_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, tenancy.Operator,
+				keys.NewKey{Name: "bench", Permissions: full})
 			if err != nil {
 				return err
 			}
 			shop := shop{id: t.ID, key: key.Reveal()}
-			if slug != wide { // which has no products any more
-				err = shop.draw(ctx, conn)
+			if slug != wide { // the wide tenant has no products
+				err = shop.sampleProducts(ctx, conn)
 			}
-			if err := errors.Join(err, shop.drawSales(ctx, conn)); err != nil {
-				return fmt.Errorf("draw products and orders of %s: %w", slug, err)
+			if err := errors.Join(err, shop.sampleSales(ctx, conn)); err != nil {
+				return fmt.Errorf("sample products and orders of %s: %w", slug, err)
 			}
 			s.shops[slug] = shop
-			s.floors.admit(shop)
+			s.bare.admit(shop)
 		}
 		return nil
 	})
 }
 
-// draw reads up to 10,000 products, the same in each run, and the references of
+// sampleProducts reads up to 10,000 products, the same in each run, and the references of
 // the first.
-func (s *shop) draw(ctx context.Context, conn *pgx.Conn) error {
+func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 	rows, _ := conn.Query(ctx, `
 		select id, sku from products where tenant_id = $1 order by hashint8extended(id, 0) limit 10000`, s.id)
 	var err error
@@ -167,23 +175,32 @@ func (s *shop) draw(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if len(s.products) == 0 {
-		return errors.New("there are none")
+		return errors.New("no products")
 	}
-	return conn.QueryRow(ctx, `select category_id, seller_id, warehouse_id from products where tenant_id = $1 and id = $2`,
+	return conn.QueryRow(ctx, `
+		select category_id, seller_id, warehouse_id from products where tenant_id = $1 and id = $2`,
 		s.id, s.products[0].ID).Scan(&s.category, &s.seller, &s.warehouse)
 }
 
-// drawSales reads what orders are made of, and up to 1,000 of them.
-func (s *shop) drawSales(ctx context.Context, conn *pgx.Conn) error {
+// sampleSales reads sold products, customers and up to 1,000 orders.
+func (s *shop) sampleSales(ctx context.Context, conn *pgx.Conn) error {
 	rows, _ := conn.Query(ctx, `
-		select s.id as sold_id, s.sku, p.price, p.cost from sold_products s join products p on p.tenant_id = s.tenant_id and p.id = s.product_id
-		 where s.tenant_id = $1 order by s.id limit $2`, s.id, maxGoods)
+		select s.id as sold_id, s.sku, p.price, p.cost
+		  from sold_products s
+		  join products p on p.tenant_id = s.tenant_id and p.id = s.product_id
+		 where s.tenant_id = $1
+		 order by s.id
+		 limit $2`, s.id, maxGoods)
 	goods, err := pgx.CollectRows(rows, pgx.RowToStructByName[good])
 	if err != nil {
 		return err
 	}
 	rows, _ = conn.Query(ctx, `
-		select id, number, name, email from customers where tenant_id = $1 order by hashint8extended(id, 0) limit 10000`, s.id)
+		select id, number, name, email
+		  from customers
+		 where tenant_id = $1
+		 order by hashint8extended(id, 0)
+		 limit 10000`, s.id)
 	buyers, err := pgx.CollectRows(rows, pgx.RowToStructByName[buyer])
 	if err != nil {
 		return err
@@ -192,7 +209,8 @@ func (s *shop) drawSales(ctx context.Context, conn *pgx.Conn) error {
 	return conn.QueryRow(ctx, `
 		select array(select number from orders where tenant_id = $1 order by hashint8extended(id, 0) limit 1000),
 		       array(select distinct category_id from sold_products where tenant_id = $1 order by category_id limit 2),
-		       (select count(*) from sold_products where tenant_id = $1)`, s.id).Scan(&s.numbers, &s.categories, &s.sold)
+		       (select count(*) from sold_products where tenant_id = $1)`, s.id,
+	).Scan(&s.numbers, &s.categories, &s.sold)
 }
 
 func (s *service) close() error {

@@ -10,67 +10,79 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// What the generated shops hold, for the scenarios to ask for. The shares are of
-// a shop's products.
+// Tags and words of the generated products that scenarios search for, with their share of the
+// products.
 const (
 	commonTag  = "sale"       // 5 %
 	rareTag    = "last-piece" // 0.04 %
-	commonWord = "enamelled"  // 5 %, all over the shop
-	someWord   = "nautical"   // 0.9 %: of a million just few enough to be fetched by id
-	oldWord    = "heritage"   // 2 %, the oldest products: the newest-first walk finds them last
-	twoLetters = "wa"         // begins a word of several percent
+	commonWord = "enamelled"  // 5 %, evenly distributed
+	someWord   = "nautical"   // 0.9 %, just few enough to be fetched by id
+	oldWord    = "heritage"   // 2 %, the oldest products, which a scan from the newest finds last
+	twoLetters = "wa"         // the start of a word of 5 %
 	noWord     = "zeppelin"
 	noLetters  = "zq"
 )
 
 var (
-	makes = []string{
-		commonWord, "brushed", "folding", "handmade", "insulated", "large", "lightweight", "mini", "modular", "natural",
-		"outdoor", "portable", "quilted", "recycled", "slim", "solid", "stackable", "vintage", "waterproof", "woven",
-	}
-	things = []string{
-		"backpack", "basket", "bench", "blanket", "bottle", "bowl", "brush", "bucket", "candle", "carafe",
-		"chair", "chest", "clock", "cushion", "desk", "duffel", "hammock", "headlamp", "jacket", "kettle",
-		"ladder", "lantern", "mat", "mirror", "mug", "oven", "pan", "parasol", "pillow", "planter",
-		"rack", "rug", "shelf", "skillet", "spade", "stove", "table", "tent", "towel", "trolley",
-	}
-	colours = []string{
-		"amber", "black", "charcoal", "clay", "copper", "cream", "dusk", "forest", "indigo", "ivory",
-		"linen", "moss", "oatmeal", "olive", "plum", "rust", "sage", "sand", "sky", "slate",
-	}
-	rooms  = []string{"attic", "balcony", "bath", "camp", "cellar", "garage", "garden", "hall", "kitchen", "nursery", "office", "patio", "porch", "study", "terrace", "travel", "van", "winter", "workshop", "yard"}
-	kinds  = []string{"care", "comfort", "decor", "furniture", "lighting", "storage", "textiles", "tools", "ware", "spares"}
-	owners = []string{"Alder", "Birch", "Cedar", "Dune", "Elm", "Fjord", "Grove", "Heath", "Iron", "Juniper", "Kelp", "Larch", "Moor", "North", "Oak", "Pine", "Quay", "Rowan", "Stone", "Tern", "Umber", "Vale", "Willow", "Yarrow", "Zinc"}
-	trades = []string{"& Co", "& Daughters", "Brothers", "Company", "Crafts", "Design", "Direct", "Factory", "Forge", "Goods", "Guild", "House", "Imports", "Labs", "Makers", "Mill", "Outlet", "Studio", "Supply", "Works"}
-	tags   = []string{"balcony", "bath", "bedding", "camping", "coffee", "cooking", "cycling", "decor", "down", "everyday", "family", "fire", "garden", "gift", "glass", "hiking", "home", "kitchen", "light", "linen", "natural", "office", "paddling", "pot", "pruning", "running", "sleeping", "solar", "spring", "stoneware", "storage", "summer", "table", "tool", "travel", "watering", "winter", "wood", "wool", "yard"}
+	makes = words(commonWord + `, brushed, folding, handmade, insulated, large, lightweight, mini, modular, natural, outdoor,
+		portable, quilted, recycled, slim, solid, stackable, vintage, waterproof, woven`)
+	things = words(`backpack, basket, bench, blanket, bottle, bowl, brush, bucket, candle, carafe, chair, chest, clock,
+		cushion, desk, duffel, hammock, headlamp, jacket, kettle, ladder, lantern, mat, mirror, mug, oven,
+		pan, parasol, pillow, planter, rack, rug, shelf, skillet, spade, stove, table, tent, towel, trolley`)
+	colours = words(`amber, black, charcoal, clay, copper, cream, dusk, forest, indigo, ivory, linen, moss, oatmeal,
+		olive, plum, rust, sage, sand, sky, slate`)
+	rooms = words(`attic, balcony, bath, camp, cellar, garage, garden, hall, kitchen, nursery, office, patio, porch,
+		study, terrace, travel, van, winter, workshop, yard`)
+	kinds  = words(`care, comfort, decor, furniture, lighting, storage, textiles, tools, ware, spares`)
+	owners = words(`Alder, Birch, Cedar, Dune, Elm, Fjord, Grove, Heath, Iron, Juniper, Kelp, Larch, Moor, North, Oak,
+		Pine, Quay, Rowan, Stone, Tern, Umber, Vale, Willow, Yarrow, Zinc`)
+	trades = words(`& Co, & Daughters, Brothers, Company, Crafts, Design, Direct, Factory, Forge, Goods, Guild, House,
+		Imports, Labs, Makers, Mill, Outlet, Studio, Supply, Works`)
+	tags = words(`balcony, bath, bedding, camping, coffee, cooking, cycling, decor, down, everyday, family, fire,
+		garden, gift, glass, hiking, home, kitchen, light, linen, natural, office, paddling, pot, pruning,
+		running, sleeping, solar, spring, stoneware, storage, summer, table, tool, travel, watering, winter,
+		wood, wool, yard`)
 )
 
-// array writes words as an SQL array; they hold no quotes.
+// words splits a list at its commas.
+func words(list string) []string {
+	all := strings.Split(list, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// array returns words without quotes as an SQL array.
 func array(words []string) string { return "array['" + strings.Join(words, "','") + "']" }
 
-// draw is a number below n that depends on the product's serial and the salt
-// alone, so that every machine makes the same shop.
+// draw returns an SQL expression for a number below n that depends only on the row number
+// and the salt, so that every machine generates the same data.
 func draw(salt int, n string) string {
 	return fmt.Sprintf("((hashint8extended(n, %d) & 2147483647) %% %s)::int", salt, n)
 }
 
+// pick returns an SQL expression for one of the words.
 func pick(salt int, words []string) string {
 	return fmt.Sprintf("(%s)[1 + %s]", array(words), draw(salt, fmt.Sprint(len(words))))
 }
 
-// insertReferences gives a tenant 200 categories, 500 sellers and two warehouses
-// beside the default one.
+// insertReferences creates 200 categories, 500 sellers and two warehouses.
 var insertReferences = []string{
 	`insert into categories (tenant_id, name)
-	 select $1, initcap(room) || ' ' || kind from unnest(` + array(rooms) + `) room, unnest(` + array(kinds) + `) kind order by 2`,
+	 select $1, initcap(room) || ' ' || kind
+	   from unnest(` + array(rooms) + `) room, unnest(` + array(kinds) + `) kind
+	  order by 2`,
 	`insert into sellers (tenant_id, name)
-	 select $1, owner || ' ' || trade from unnest(` + array(owners) + `) owner, unnest(` + array(trades) + `) trade order by 2`,
+	 select $1, owner || ' ' || trade
+	   from unnest(` + array(owners) + `) owner, unnest(` + array(trades) + `) trade
+	  order by 2`,
 	`insert into warehouses (tenant_id, name) values ($1, 'North depot'), ($1, 'Shop floor')`,
 }
 
-// insertShop makes products 1 to $2 of tenant $1 over the last two years. 60 % of
-// them live in the default warehouse; 10 % are drafts; 5 % are sold out.
-var insertShop = `
+// insertProducts creates products 1 to $2 of tenant $1 over two years. 60 % of them are in
+// the default warehouse, 10 % are drafts, 5 % are out of stock.
+var insertProducts = `
 	with refs as (
 		select (select array_agg(id order by id) from categories where tenant_id = $1) as categories,
 		       (select array_agg(id order by id) from sellers where tenant_id = $1) as sellers,
@@ -95,10 +107,12 @@ var insertShop = `
 		       '40' || lpad((n * 7 % 9999999967)::text, 10, '0') as upc
 		  from drawn
 	)
-	insert into products (tenant_id, sku, name, description, price, msrp, cost, status, condition, quantity, reorder_point,
-	                      category_id, seller_id, warehouse_id, bin_location, upc, tags, search, created_at, updated_at, changed_at)
+	insert into products (tenant_id, sku, name, description, price, msrp, cost, status, condition,
+	                      quantity, reorder_point, category_id, seller_id, warehouse_id, bin_location,
+	                      upc, tags, search, created_at, updated_at, changed_at)
 	select $1, sku, name,
-	       format('<p>A %s %s in %s, made to be used and to be mended.</p><ul><li>Parts for ten years</li><li>Packed in paper</li><li>Article %s</li></ul>', make, thing, colour, n),
+	       format('<p>A %s %s in %s, made to be used and to be mended.</p>'
+	              '<ul><li>Parts for ten years</li><li>Packed in paper</li><li>Article %s</li></ul>', make, thing, colour, n),
 	       price, price * 5 / 4, price * 11 / 20,
 	       case when ` + draw(8, "10") + ` = 0 then 'draft' else 'active' end,
 	       case when ` + draw(9, "16") + ` = 0 then 'used' else 'new' end,
@@ -109,21 +123,28 @@ var insertShop = `
 	       ' ' || lower(name || ' ' || sku || ' ' || upc), created_at, created_at, created_at
 	  from named`
 
-// followers are the rows that the catalog would have written with the products.
-var followers = []string{
+// insertDependents creates the rows that the catalog writes together with the products.
+var insertDependents = []string{
 	`insert into product_tags (tenant_id, tag, created_at, product_id)
-	 select tenant_id, unnest(tags), created_at, id from products where tenant_id = $1`,
+	 select tenant_id, unnest(tags), created_at, id
+	   from products
+	  where tenant_id = $1`,
 	`insert into stock (tenant_id, product_id, warehouse_id, quantity)
-	 select tenant_id, id, warehouse_id, quantity from products where tenant_id = $1 and quantity > 0`,
-	`insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, created_at)
-	 select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, created_at from products where tenant_id = $1 and quantity > 0`,
+	 select tenant_id, id, warehouse_id, quantity
+	   from products
+	  where tenant_id = $1 and quantity > 0`,
+	`insert into inventory_adjustments
+	        (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, created_at)
+	 select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, created_at
+	   from products
+	  where tenant_id = $1 and quantity > 0`,
 }
 
 const countProducts = `
 	insert into product_counts (tenant_id, slot, status, count)
 	select tenant_id, 0, status, count(*) from products group by tenant_id, status`
 
-// fillShop makes everything that a tenant has.
+// fillShop creates the references, products and stock of a tenant.
 func fillShop(ctx context.Context, conn *pgx.Conn, tenant tenancy.ID, products int) error {
 	for _, sql := range insertReferences {
 		if _, err := conn.Exec(ctx, sql, tenant); err != nil {
@@ -133,10 +154,10 @@ func fillShop(ctx context.Context, conn *pgx.Conn, tenant tenancy.ID, products i
 	if products == 0 {
 		return nil
 	}
-	if _, err := conn.Exec(ctx, insertShop, tenant, products); err != nil {
+	if _, err := conn.Exec(ctx, insertProducts, tenant, products); err != nil {
 		return err
 	}
-	for _, sql := range followers {
+	for _, sql := range insertDependents {
 		if _, err := conn.Exec(ctx, sql, tenant); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ const module = "github.com/storeroom/storeroom"
 // allowedImports lists which packages of the module each package may import. A package under cmd that is not listed may
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
-	"cmd/bench":            {"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/money"},
+	"cmd/bench":            {"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/money"},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
 		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports", "reports/sales",

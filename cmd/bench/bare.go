@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// bare serves handlers that do only the necessary work of a request: look up the key,
+// ask the rate limiter, send the same SQL in one batch and write JSON. They have no
+// validation, no error format, no headers and no log. The difference to the service is
+// the cost of everything else.
+type bare struct {
+	db      *tenancy.DB
+	limiter *ratelimit.Limiter
+	tenants sync.Map // tenancy.ID by the SHA-256 of the key
+}
+
+func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.id) }
+
+func (b *bare) handler() http.Handler {
+	mux := chi.NewMux()
+	mux.Get("/constant", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"success":true}`) })
+	mux.Get("/api/products", b.guard(b.list))
+	mux.Get("/api/products/{id}", b.guard(b.product))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.adjust))
+	return mux
+}
+
+// guard resolves the key and applies the rate limit.
+func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		id, found := b.tenants.Load(sha256.Sum256([]byte(token)))
+		if !found {
+			http.Error(w, "unknown key", http.StatusUnauthorized)
+			return
+		}
+		tenant := id.(tenancy.ID)
+		name := "t:" + strconv.FormatInt(int64(tenant), 10)
+		if !b.limiter.Take(r.Context(), name, tenancy.MaxRateLimit).Allowed {
+			http.Error(w, "rate limit exceeded", http.StatusTooManyRequests)
+			return
+		}
+		response, err := handle(r, tenant)
+		if errors.Is(err, tenancy.ErrBusy) {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		body, err := json.Marshal(response)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+	}
+}
+
+// send sends queries of a tenant as one batch, which is one transaction.
+func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) error {
+	return b.db.Conn(ctx, func(conn *pgx.Conn) error {
+		batch := &pgx.Batch{}
+		batch.Queue(`select set_config('app.tenant_id', $1, true)`, strconv.FormatInt(int64(tenant), 10))
+		queue(batch)
+		return conn.SendBatch(ctx, batch).Close()
+	})
+}
+
+type bareReference struct {
+	ID   *int64  `json:"id"`
+	Name *string `json:"name"`
+}
+
+// bareProduct has the fields of a product in responses.
+type bareProduct struct {
+	ID           int64           `json:"id"`
+	SKU          string          `json:"sku"`
+	Name         string          `json:"name"`
+	Description  *string         `json:"description"`
+	Price        money.Cents     `json:"price"`
+	MSRP         *money.Cents    `json:"msrp"`
+	Cost         *money.Cents    `json:"cost"`
+	Status       string          `json:"status"`
+	Condition    string          `json:"condition"`
+	Quantity     int32           `json:"quantity"`
+	ReorderPoint *int32          `json:"reorder_point"`
+	Category     bareReference   `json:"category"`
+	Seller       bareReference   `json:"seller"`
+	Warehouse    bareReference   `json:"warehouse"`
+	BinLocation  *string         `json:"bin_location"`
+	UPC          *string         `json:"upc"`
+	Tags         []string        `json:"tags"`
+	Images       json.RawMessage `json:"images"`
+	CreatedAt    time.Time       `json:"created_at"`
+	UpdatedAt    time.Time       `json:"updated_at"`
+}
+
+const (
+	bareColumns = `
+		p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
+		p.category_id, (select name from categories where tenant_id = $1 and id = p.category_id),
+		p.seller_id, (select name from sellers where tenant_id = $1 and id = p.seller_id),
+		p.warehouse_id, (select name from warehouses where tenant_id = $1 and id = p.warehouse_id),
+		p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at`
+	bareByID = `select` + bareColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
+	barePage = `select` + bareColumns + `
+		  from unnest(array(
+		         select id from products where tenant_id = $1 order by created_at desc, id desc limit 25
+		       )) with ordinality page (id, place)
+		 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
+		 order by page.place`
+	bareAdjust = `
+		with p as (
+			update products set quantity = quantity + 1, updated_at = clock_timestamp()
+			 where tenant_id = $1 and id = $2
+			returning tenant_id, id, warehouse_id, quantity
+		), stocked as (
+			insert into stock as s (tenant_id, product_id, warehouse_id, quantity)
+			select tenant_id, id, warehouse_id, 1 from p
+			on conflict (tenant_id, product_id, warehouse_id) do update set quantity = s.quantity + 1
+		)
+		insert into inventory_adjustments
+		       (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after)
+		select tenant_id, id, warehouse_id, 'add', 1, quantity - 1, quantity from p`
+)
+
+func (p *bareProduct) scan(row pgx.Row) error {
+	return row.Scan(
+		&p.ID, &p.SKU, &p.Name, &p.Description, &p.Price, &p.MSRP, &p.Cost,
+		&p.Status, &p.Condition, &p.Quantity, &p.ReorderPoint,
+		&p.Category.ID, &p.Category.Name, &p.Seller.ID, &p.Seller.Name, &p.Warehouse.ID, &p.Warehouse.Name,
+		&p.BinLocation, &p.UPC, &p.Tags, &p.Images, &p.CreatedAt, &p.UpdatedAt)
+}
+
+type bareResponse struct {
+	Success bool `json:"success"`
+	Data    any  `json:"data"`
+	Meta    any  `json:"meta,omitempty"`
+}
+
+type bareMeta struct {
+	Page    int   `json:"page"`
+	PerPage int   `json:"per_page"`
+	Total   int64 `json:"total"`
+}
+
+func (b *bare) product(r *http.Request, tenant tenancy.ID) (any, error) {
+	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	p := new(bareProduct)
+	return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
+		batch.Queue(bareByID, tenant, id).QueryRow(p.scan)
+	})
+}
+
+// list returns the first page and the exact total from the counter.
+func (b *bare) list(r *http.Request, tenant tenancy.ID) (any, error) {
+	items, meta := make([]bareProduct, 0, 25), &bareMeta{Page: 1, PerPage: 25}
+	err := b.send(r.Context(), tenant, func(batch *pgx.Batch) {
+		batch.Queue(`select sum(count)::bigint from product_counts where tenant_id = $1`, tenant).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&meta.Total) })
+		batch.Queue(barePage, tenant).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				items = append(items, bareProduct{})
+				if err := items[len(items)-1].scan(rows); err != nil {
+					return err
+				}
+			}
+			return rows.Err()
+		})
+	})
+	return bareResponse{true, items, meta}, err
+}
+
+// adjust adds one piece, writes the ledger row and reads the product.
+func (b *bare) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
+	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	p := new(bareProduct)
+	return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
+		batch.Queue(bareAdjust, tenant, id)
+		batch.Queue(bareByID, tenant, id).QueryRow(p.scan)
+	})
+}
+
+// query returns work that runs only the product's SQL: no HTTP, key, limit or JSON.
+func (b *bare) query(s shop) work {
+	return func(_ context.Context, n int) (step, error) {
+		random := newRandom(n)
+		return func(ctx context.Context) (int, error) {
+			p := new(bareProduct)
+			return http.StatusOK, b.send(ctx, s.id, func(batch *pgx.Batch) {
+				batch.Queue(bareByID, s.id, s.any(random).ID).QueryRow(p.scan)
+			})
+		}, nil
+	}
+}
