@@ -332,7 +332,7 @@ func TestCustomReportsThatBreakARule(t *testing.T) {
 		metrics(`[]`):                    `{"metrics":["must not be empty"]}`,
 		metrics(`"revenue"`):             `{"metrics":["must be an array of strings"]}`,
 		metrics(`{"revenue":true}`):      `{"metrics":["must be an array of strings"]}`,
-		metrics(`["revenue","revenue"]`): `{"metrics[1]":["must not be there twice"]}`,
+		metrics(`["revenue","revenue"]`): `{"metrics[1]":["must not be a duplicate"]}`,
 		metrics(`["Revenue","profit",5]`): `{"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],` +
 			`"metrics[1]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],"metrics[2]":["must be a string"]}`,
 		metrics(`[` + all + `,"revenue"]`):                                                `{"metrics":["must have at most 9 elements"]}`,

@@ -4,14 +4,13 @@ import (
 	"strings"
 
 	"github.com/storeroom/storeroom/reports"
-	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// explainJSON says what the figures of a report are made of.
+// explainJSON shows how the figures of a report are computed.
 type explainJSON struct {
 	Formulas map[string]formulaJSON `json:"formulas"`
 	Groups   []groupJSON            `json:"groups"`
-	LeftOut  []leftOutJSON          `json:"left_out"`
+	LeftOut  []jsonObject           `json:"left_out"`
 }
 
 type formulaJSON struct {
@@ -22,52 +21,30 @@ type formulaJSON struct {
 }
 
 type groupJSON struct {
-	Name string   `json:"name"` // by which formulas call it
-	Path *string  `json:"path"` // of its figures in the answer; null where it shows none
-	Sums sumsJSON `json:"sums"`
+	Name string     `json:"name"` // in formulas
+	Path *string    `json:"path"` // of its figures in the response; null if it has none
+	Sums jsonObject `json:"sums"`
 }
 
-type sumsJSON struct {
-	Orders           int64       `json:"orders"`
-	Items            int64       `json:"items"`
-	Units            int64       `json:"units"`
-	UnitsWithoutCost int64       `json:"units_without_cost"`
-	Gross            money.Cents `json:"gross"`
-	Discounts        money.Cents `json:"discounts"`
-	Tax              money.Cents `json:"tax"`
-	Cost             money.Cents `json:"cost"`
-	RefundCount      int64       `json:"refund_count"`
-	Refunds          money.Cents `json:"refunds"`
-}
+// groupPaths are the paths in a response by the name of the groups in reports.Explain.
+type groupPaths map[string]string
 
-type leftOutJSON struct {
-	Reason      string      `json:"reason"`
-	Orders      int64       `json:"orders"`
-	Items       int64       `json:"items"`
-	Units       int64       `json:"units"`
-	Revenue     money.Cents `json:"revenue"`
-	RefundCount int64       `json:"refund_count"`
-	Refunds     money.Cents `json:"refunds"`
-}
-
-// places says where in an answer the groups of its explanation are.
-type places map[string]string
-
-// of is the path of a group such as "rows[3]"; nil is nowhere.
-func (p places) of(group string) *string {
-	kind, index, indexed := strings.Cut(group, "[")
-	path, known := p[kind]
-	switch {
-	case !known:
+// path returns the path of a group such as "rows[3]", or nil if the response does not
+// show it.
+func (p groupPaths) path(group string) *string {
+	name, index, indexed := strings.Cut(group, "[")
+	path, ok := p[name]
+	if !ok {
 		return nil
-	case indexed:
+	}
+	if indexed {
 		path += "[" + index
 	}
 	return &path
 }
 
-// explainShape is nil where no explanation was asked for.
-func explainShape(e *reports.Explain, p places) *explainJSON {
+// explainShape returns nil if no explanation was requested.
+func explainShape(e *reports.Explain, paths groupPaths) *explainJSON {
 	if e == nil {
 		return nil
 	}
@@ -76,12 +53,10 @@ func explainShape(e *reports.Explain, p places) *explainJSON {
 		shape.Formulas[name] = formulaJSON{f.Formula, f.Unit, orNull(f.Rounding), orNull(f.OverZero)}
 	}
 	shape.Groups = mapSlice(e.Groups, func(g reports.Group) groupJSON {
-		return groupJSON{g.Path, p.of(g.Path), sumsJSON{
-			g.Orders, g.Items, g.Units, g.UnitsWithoutCost, g.Gross(), g.Discounts, g.Tax, g.Cost, g.RefundCount, g.Refunds,
-		}}
+		return groupJSON{g.Path, paths.path(g.Path), jsonObject{}.with(reports.ExplainColumns, g.Sums)}
 	})
-	shape.LeftOut = mapSlice(e.LeftOut, func(l reports.LeftOut) leftOutJSON {
-		return leftOutJSON{l.Reason, l.Orders, l.Items, l.Units, l.Revenue, l.RefundCount, l.Refunds}
+	shape.LeftOut = mapSlice(e.LeftOut, func(l reports.LeftOut) jsonObject {
+		return jsonObject{{"reason", l.Reason}}.with(reports.LeftOutColumns, l.Sums)
 	})
 	return shape
 }

@@ -12,19 +12,27 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-// workbooksPerTenant bounds the XLSX files that are made for a tenant at a time
-// on an instance; they count as exports too.
+// workbooksPerTenant limits the concurrent XLSX exports of a tenant on one instance.
+// They count as exports too.
 const workbooksPerTenant = 1
 
-var errTooManyWorkbooks = &apiError{code: ServiceUnavailable, message: "An XLSX export of this account is running; wait until it has ended, or ask for csv."}
+var errTooManyWorkbooks = &apiError{
+	code:    ServiceUnavailable,
+	message: "This account already runs an XLSX export. Wait until it has finished, or use csv.",
+}
 
 const csvFormat, xlsxFormat = "csv", "xlsx"
 
-// reportFile is a report that was asked for as a file.
+var contentTypes = map[string]string{
+	csvFormat:  "text/csv; charset=utf-8; header=present",
+	xlsxFormat: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+// reportFile is a report as a file.
 type reportFile struct {
 	reports.Range
-	// sheets reads the report, or makes sheets that read it as they are written. A
-	// CSV file is the first of them.
+	// sheets runs the report, or returns sheets that run it while they are written. A
+	// CSV file has the first sheet alone.
 	sheets func(ctx context.Context, format string) ([]export.Sheet, error)
 }
 
@@ -36,67 +44,67 @@ var reportFiles = map[string]func(*Server, *http.Request, *query) (reportFile, e
 	"customers":     (*Server).customersFile,
 }
 
-func (s *Server) summaryFile(r *http.Request, q *query) (reportFile, error) {
-	asked, err := q.summary(r)
+func (s *Server) summaryFile(r *http.Request, params *query) (reportFile, error) {
+	q, err := params.summary(r)
 	t := principal(r).Tenant
-	return reportFile{asked.Range, func(ctx context.Context, format string) ([]export.Sheet, error) {
-		got, err := s.Reports.Summary(ctx, t, asked)
+	return reportFile{q.Range, func(ctx context.Context, format string) ([]export.Sheet, error) {
+		summary, err := s.Reports.Summary(ctx, t, q)
 		if format == csvFormat {
-			return []export.Sheet{export.Days(got)}, err
+			return []export.Sheet{export.Days(summary)}, err
 		}
-		return export.Summary(got, asked, t.Currency), err
+		return export.Summary(summary, q, t.Currency), err
 	}}, err
 }
 
-func (s *Server) productsFile(r *http.Request, q *query) (reportFile, error) {
-	asked, err := q.products(r)
+func (s *Server) productsFile(r *http.Request, params *query) (reportFile, error) {
+	q, err := params.products(r)
 	t := principal(r).Tenant
-	return reportFile{asked.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
+	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Products(func(write func(reports.ProductSums) error) error {
-			return s.Reports.WalkProducts(ctx, t, asked, write)
+			return s.Reports.WalkProducts(ctx, t, q, write)
 		})}, nil
 	}}, err
 }
 
-func (s *Server) channelsFile(r *http.Request, q *query) (reportFile, error) {
-	asked, err := q.channels(r)
+func (s *Server) channelsFile(r *http.Request, params *query) (reportFile, error) {
+	q, err := params.channels(r)
 	t := principal(r).Tenant
-	return reportFile{asked.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
-		got, err := s.Reports.Channels(ctx, t, asked)
-		return []export.Sheet{export.Channels(got)}, err
+	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
+		channels, err := s.Reports.Channels(ctx, t, q)
+		return []export.Sheet{export.Channels(channels)}, err
 	}}, err
 }
 
-func (s *Server) customersFile(r *http.Request, q *query) (reportFile, error) {
-	asked, err := q.customers(r)
-	t, named := principal(r).Tenant, canReadCustomers(r)
-	return reportFile{asked.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
+func (s *Server) customersFile(r *http.Request, params *query) (reportFile, error) {
+	q, err := params.customers(r)
+	t, withNames := principal(r).Tenant, canReadCustomers(r)
+	return reportFile{q.Range, func(ctx context.Context, _ string) ([]export.Sheet, error) {
 		return []export.Sheet{export.Customers(func(write func(reports.CustomerSums) error) error {
-			return s.Reports.WalkCustomers(ctx, t, asked, write)
-		}, named)}, nil
+			return s.Reports.WalkCustomers(ctx, t, q, write)
+		}, withNames)}, nil
 	}}, err
 }
 
 // exportReport answers GET /api/reports/export/{type}.
 func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
-	kind := chi.URLParam(r, "type")
-	read, known := reportFiles[kind]
-	if !known {
+	name := chi.URLParam(r, "type")
+	read, ok := reportFiles[name]
+	if !ok {
 		return &apiError{code: NotFound}
 	}
-	q := readQuery(r)
-	format := cmp.Or(q.oneOf("format", csvFormat, xlsxFormat), csvFormat)
-	report, err := read(s, r, q)
+	params := readQuery(r)
+	format := cmp.Or(params.oneOf("format", csvFormat, xlsxFormat), csvFormat)
+	report, err := read(s, r, params)
 	if err != nil {
 		return err
 	}
-	if err := q.err(); err != nil {
+	if err := params.err(); err != nil {
 		return err
 	}
-	days := periodShape(report.Range)
-	file := &download{w: w, timeout: s.limits.readerTimeout, contentType: "text/csv; charset=utf-8; header=present", name: kind + "_" + days.From + "_" + days.To + "." + format}
-	if format == xlsxFormat {
-		file.contentType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	period := periodShape(report.Range)
+	file := &download{
+		w: w, timeout: s.limits.readerTimeout, contentType: contentTypes[format],
+		name: name + "_" + period.From + "_" + period.To + "." + format,
 	}
 	if r.Method == http.MethodHead {
 		file.start()
@@ -124,14 +132,14 @@ func (s *Server) sendReport(r *http.Request, file *download, report reportFile, 
 	if format == csvFormat {
 		return file.stream(stateOf(r), func(to io.Writer) error { return export.CSV(to, sheets[0]) })
 	}
-	book, err := export.XLSX(sheets...)
+	workbook, err := export.XLSX(sheets...)
 	if err != nil {
 		return err
 	}
-	defer book.Close()
-	file.size = book.Size
+	defer workbook.Close()
+	file.size = workbook.Size
 	return file.stream(stateOf(r), func(to io.Writer) error {
-		_, err := io.Copy(to, book)
+		_, err := io.Copy(to, workbook)
 		return err
 	})
 }

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// maxDays is how many days a report may span.
-	maxDays = 7320
-	// usualDays is how many it spans when nobody says.
-	usualDays = 30
+	// maxReportDays limits the days of a report.
+	maxReportDays = 7320
+	// defaultReportDays is the number of days of a report without from and to.
+	defaultReportDays = 30
 )
 
-// period takes from and to, both included. Where they are not required and both
-// absent they are the last days of the tenant's.
-func (q *query) period(r *http.Request, required bool) (reports.Range, error) {
+// period takes from and to, both included. Without both, and unless they are required,
+// it returns the last days in the tenant's time zone.
+func (q *query) period(r *http.Request, isRequired bool) (reports.Range, error) {
 	_, hasFrom := q.values["from"]
 	_, hasTo := q.values["to"]
-	if !hasFrom && !hasTo && !required {
+	if !hasFrom && !hasTo && !isRequired {
 		zone, err := principal(r).Tenant.Location()
 		today := tenancy.DayOf(time.Now(), zone)
-		return reports.Range{From: today.AddDate(0, 0, 1-usualDays), To: today}, err
+		return reports.Range{From: today.AddDate(0, 0, 1-defaultReportDays), To: today}, err
 	}
 	missing := "is required"
-	if !required {
+	if !isRequired {
 		missing = "must be given together with the other end of the range"
 	}
 	if !hasFrom {
@@ -44,70 +44,75 @@ func (q *query) period(r *http.Request, required bool) (reports.Range, error) {
 	if from == nil || to == nil {
 		return reports.Range{}, nil
 	}
-	return rangeOf(*from, *to, q.errs), nil
+	return newRange(*from, *to, q.errs), nil
 }
 
-// rangeOf makes a range of two days. One that is zero has a fault already.
-func rangeOf(from, to time.Time, faults tenancy.InvalidError) reports.Range {
+// newRange checks the order and the number of the days. A zero day is invalid already.
+func newRange(from, to time.Time, errs tenancy.InvalidError) reports.Range {
 	r := reports.Range{From: from, To: to}
 	switch {
 	case from.IsZero() || to.IsZero():
 	case to.Before(from):
-		faults.Add("to", "must not be before from")
-	case r.Days() > maxDays:
-		faults.Add("to", "must end a range of at most %d days", maxDays)
+		errs.Add("to", "must not be before from")
+	case r.Days() > maxReportDays:
+		errs.Add("to", "must end a range of at most %d days", maxReportDays)
 	}
 	return r
 }
 
-// flag takes true or false; absent is false.
+// flag takes true or false; absent means false.
 func (q *query) flag(name string) bool { return q.oneOf(name, "true", "false") == "true" }
 
-// ascending takes direction: what is most comes first unless asked otherwise.
+// ascending takes the direction of a report, which is descending by default.
 func (q *query) ascending() bool { return q.oneOf("direction", "asc", "desc") == "asc" }
 
-// What JSON report and file have in common is taken by these four.
+// The next four methods take the parameters that the JSON report and the file share.
 
-func (q *query) summary(r *http.Request) (asked reports.SummaryQuery, err error) {
-	asked.Channel, asked.Compare = q.channel(), q.flag("compare")
-	asked.Range, err = q.period(r, true)
-	return asked, err
+func (q *query) summary(r *http.Request) (summary reports.SummaryQuery, err error) {
+	summary.Channel, summary.Compare = q.channel(), q.flag("compare")
+	summary.Range, err = q.period(r, true)
+	return summary, err
 }
 
-func (q *query) products(r *http.Request) (asked reports.ProductsQuery, err error) {
-	asked.CategoryID, asked.By, asked.Ascending = q.id("category_id"), q.oneOf("sort", "revenue", "units", "margin"), q.ascending()
-	asked.Range, err = q.period(r, false)
-	return asked, err
+func (q *query) products(r *http.Request) (products reports.ProductsQuery, err error) {
+	products.CategoryID = q.id("category_id")
+	products.By, products.Ascending = q.oneOf("sort", "revenue", "units", "margin"), q.ascending()
+	products.Range, err = q.period(r, false)
+	return products, err
 }
 
-func (q *query) channels(r *http.Request) (asked reports.ChannelsQuery, err error) {
-	asked.Range, err = q.period(r, false)
-	return asked, err
+func (q *query) channels(r *http.Request) (channels reports.ChannelsQuery, err error) {
+	channels.Range, err = q.period(r, false)
+	return channels, err
 }
 
-func (q *query) customers(r *http.Request) (asked reports.CustomersQuery, err error) {
-	asked.Channel, asked.By, asked.Ascending = q.channel(), q.oneOf("sort", "revenue", "orders", "last_order"), q.ascending()
-	asked.Range, err = q.period(r, false)
-	return asked, err
+func (q *query) customers(r *http.Request) (customers reports.CustomersQuery, err error) {
+	customers.Channel = q.channel()
+	customers.By, customers.Ascending = q.oneOf("sort", "revenue", "orders", "last_order"), q.ascending()
+	customers.Range, err = q.period(r, false)
+	return customers, err
 }
 
-// custom takes the body of a custom report. A field that is null counts as absent.
+// custom takes the body of a custom report. A null field counts as absent.
 func (o *object) custom() reports.CustomQuery {
 	metrics := make([]string, len(reports.Metrics))
 	for i, m := range reports.Metrics {
 		metrics[i] = m.Name
 	}
 	q := reports.CustomQuery{
-		Range:   rangeOf(required(o, "from", parseDate), required(o, "to", parseDate), o.errs),
+		Range:   newRange(required(o, "from", parseDate), required(o, "to", parseDate), o.errs),
 		GroupBy: field(o, "group_by", parseOneOf("day", "week", "month", "channel", "category", "seller")).Value,
 		Explain: field(o, "explain", parseBool).Value,
 	}
-	q.Metrics = required(o, "metrics", nonEmptyArrayOf(o, "metrics", len(metrics), "an array of strings", parseOneOf(metrics...)))
+	q.Metrics = required(o, "metrics",
+		nonEmptyArrayOf(o, "metrics", len(metrics), "an array of strings", parseOneOf(metrics...)))
 	o.rejectDuplicates("metrics", q.Metrics)
 	filters := field(o, "filters", func(raw json.RawMessage) (*object, error) { return o.nested("filters", raw) }).Value
 	if filters != nil {
-		q.Channels = distinct(field(filters, "channel", nonEmptyArrayOf(filters, "channel", maxElements, "an array of strings", parseChannel)).Value)
-		q.CategoryIDs = distinct(field(filters, "category_id", nonEmptyArrayOf(filters, "category_id", maxElements, "an array of integers", parseInteger)).Value)
+		channels := nonEmptyArrayOf(filters, "channel", maxElements, "an array of strings", parseChannel)
+		q.Channels = distinct(field(filters, "channel", channels).Value)
+		categories := nonEmptyArrayOf(filters, "category_id", maxElements, "an array of integers", parseInteger)
+		q.CategoryIDs = distinct(field(filters, "category_id", categories).Value)
 		filters.rejectUnknown()
 	}
 	o.rejectUnknown()
@@ -123,7 +128,7 @@ func (o *object) rejectDuplicates(name string, values []string) {
 	for i, value := range values {
 		path := fmt.Sprintf("%s[%d]", name, i)
 		if slices.Contains(values[:i], value) && len(o.errs[o.path+path]) == 0 {
-			o.addError(path, "must not be there twice")
+			o.addError(path, "must not be a duplicate")
 		}
 	}
 }

@@ -57,6 +57,7 @@ var (
 	tax       = Metric{"tax", "tax", Money, func(s Sums) Figure { return Figure(s.Tax) }}
 	refunds   = Metric{"refunds", "refunds", Money, func(s Sums) Figure { return Figure(s.Refunds) }}
 	cost      = Metric{"cost", "cost", Money, func(s Sums) Figure { return Figure(s.Cost) }}
+	gross     = Metric{"gross", "gross", Money, func(s Sums) Figure { return Figure(s.Gross()) }}
 	items     = Metric{"items", "items", Number, func(s Sums) Figure { return Figure(s.Items) }}
 	uncosted  = Metric{"units_without_cost", "units_without_cost", Number, func(s Sums) Figure {
 		return Figure(s.UnitsWithoutCost)
@@ -108,6 +109,15 @@ var (
 	}
 	CustomerColumns = []Column{
 		{"orders", orders}, {"revenue", revenue}, {"average_order_value", average}, {"refunds", refunds},
+	}
+	// ExplainColumns are the sums that formulas use.
+	ExplainColumns = []Column{
+		{"orders", orders}, {"items", items}, {"units", units}, {"units_without_cost", uncosted}, {"gross", gross},
+		{"discounts", discounts}, {"tax", tax}, {"cost", cost}, {"refund_count", refundCount}, {"refunds", refunds},
+	}
+	LeftOutColumns = []Column{
+		{"orders", orders}, {"items", items}, {"units", units}, {"revenue", revenue},
+		{"refund_count", refundCount}, {"refunds", refunds},
 	}
 )
 

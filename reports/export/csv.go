@@ -10,9 +10,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// CSV writes a sheet: a header and the rows, each ended by CRLF. Nothing is
-// written before the first row is there, so that what fails before it leaves no
-// file.
+// CSV writes the header and the rows of a sheet. It writes nothing before the first row
+// arrives, so that the caller can still report an earlier error.
 func CSV(to io.Writer, s Sheet) error {
 	header := strings.Join(s.columns, ",") + "\r\n"
 	row := []byte(header)
@@ -28,7 +27,7 @@ func CSV(to io.Writer, s Sheet) error {
 		return err
 	})
 	if err == nil {
-		_, err = io.WriteString(to, header) // of a report without rows
+		_, err = io.WriteString(to, header) // a report without rows
 	}
 	return err
 }

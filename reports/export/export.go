@@ -1,15 +1,14 @@
-// Package export writes reports as files: CSV for programs, XLSX for people.
+// Package export writes reports as CSV and XLSX files.
 //
-// Both have the same columns, which are defined once. A CSV file is written row by
-// row as the rows come out of the database. An XLSX file cannot be read before its
-// end is there: it grows in a temporary directory and is given out whole. Neither
-// holds more than a few rows in memory.
+// Both formats have the same columns, which are defined once. A CSV file is written
+// while the rows arrive from the database. An XLSX file cannot be read before it is
+// complete, so it is written to a temporary directory first. Neither needs memory for
+// more than a few rows.
 //
-// In CSV, money and percents are plain decimals, days and moments stand as the
-// JSON reports show them, and a text that a spreadsheet would read as a formula has
-// an apostrophe in front. In XLSX every cell has a type, so texts are unchanged:
-// money, percents and counts are numbers, days and moments dates (moments in UTC),
-// names, SKUs and the ids of customers text.
+// CSV has money and percentages as decimals, and days and times as the JSON reports have
+// them. An apostrophe precedes a text that a spreadsheet would read as a formula. In
+// XLSX each cell has a type, so texts are unchanged: money, percentages and counts are
+// numbers, days and times (in UTC) are dates, and names, SKUs and customer ids are text.
 package export
 
 import (
@@ -18,118 +17,101 @@ import (
 	"github.com/storeroom/storeroom/reports"
 )
 
-// Days is a sales summary by day, as its CSV file and the sheet Daily show it.
+// Days returns a sales summary by day: the CSV file, and the sheet Daily.
 func Days(s reports.Summary) Sheet {
-	return newSheet("Daily", []column[reports.DaySums]{
-		{"date", 12, func(d reports.DaySums) cell { return dayOf(d.Day) }},
-		{"revenue", 16, func(d reports.DaySums) cell { return amountOf(d.Revenue) }},
-		{"orders", 10, func(d reports.DaySums) cell { return countOf(d.Orders) }},
-		{"average_order_value", 21, func(d reports.DaySums) cell { return amountOf(reports.AverageOrderValue(d.Sums)) }},
-		{"items_sold", 12, func(d reports.DaySums) cell { return countOf(d.Units) }},
-		{"discounts", 16, func(d reports.DaySums) cell { return amountOf(d.Discounts) }},
-		{"tax", 16, func(d reports.DaySums) cell { return amountOf(d.Tax) }},
-		{"refunds", 16, func(d reports.DaySums) cell { return amountOf(d.Refunds) }},
-		{"gross_profit", 16, func(d reports.DaySums) cell { return amountOf(d.GrossProfit()) }},
-		{"margin_percent", 16, func(d reports.DaySums) cell { return percentOf(reports.MarginPercent(d.Sums)) }},
-		{"units_without_cost", 20, func(d reports.DaySums) cell { return countOf(d.UnitsWithoutCost) }},
-	}, each(s.Days))
+	columns := []column[reports.DaySums]{{"date", 12, func(d reports.DaySums) cell { return dayOf(d.Day) }}}
+	return newSheet("Daily", append(columns,
+		metricColumns(reports.DayColumns, func(d reports.DaySums) reports.Sums { return d.Sums })...), listRows(s.Days))
 }
 
-// Summary is a sales summary as the sheets of its workbook: Summary, Daily,
-// Channels, and Comparison where the previous period was asked for.
+// Summary returns the sheets Summary, Daily and Channels, and Comparison if the summary
+// has a previous period.
 func Summary(s reports.Summary, q reports.SummaryQuery, currency string) []Sheet {
-	t := s.Total
-	sheets := []Sheet{
-		figures("Summary", append(period(q.Range),
-			figure{"currency", textOf(currency)},
-			figure{"timezone", textOf(s.Zone)},
-			figure{"total_revenue", amountOf(t.Revenue)},
-			figure{"total_orders", countOf(t.Orders)},
-			figure{"average_order_value", amountOf(reports.AverageOrderValue(t))},
-			figure{"total_items_sold", countOf(t.Units)},
-			figure{"total_discounts", amountOf(t.Discounts)},
-			figure{"total_tax", amountOf(t.Tax)},
-			figure{"gross_profit", amountOf(t.GrossProfit())},
-			figure{"gross_margin_percent", percentOf(reports.MarginPercent(t))},
-			figure{"units_without_cost", countOf(t.UnitsWithoutCost)})),
-		Days(s),
-		newSheet("Channels", []column[reports.ChannelSums]{
-			{"channel", 20, func(c reports.ChannelSums) cell { return textOf(c.Channel) }},
-			{"revenue", 16, func(c reports.ChannelSums) cell { return amountOf(c.Revenue) }},
-			{"orders", 10, func(c reports.ChannelSums) cell { return countOf(c.Orders) }},
-		}, each(s.Channels)),
+	figures := append(periodFigures(q.Range), figure{"currency", textOf(currency)}, figure{"timezone", textOf(s.Zone)})
+	for _, c := range reports.SummaryColumns {
+		figures = append(figures, figure{c.Name, figureOf(c.Metric.Of(s.Total), c.Metric.Unit)})
 	}
-	if s.Previous != nil {
-		sheets = append(sheets, figures("Comparison", append(period(q.Previous()),
-			figure{"total_revenue", amountOf(s.Previous.Revenue)},
-			figure{"revenue_change_percent", maybe(reports.Change(int64(t.Revenue), int64(s.Previous.Revenue)), percentOf)},
-			figure{"orders_change_percent", maybe(reports.Change(t.Orders, s.Previous.Orders), percentOf)})))
+	channels := []column[reports.ChannelSums]{
+		{"channel", 20, func(c reports.ChannelSums) cell { return textOf(c.Channel) }},
+	}
+	sheets := []Sheet{
+		figureSheet("Summary", figures),
+		Days(s),
+		newSheet("Channels", append(channels, metricColumns(reports.BriefColumns, sumsOfChannel)...), listRows(s.Channels)),
+	}
+	if previous := s.Previous; previous != nil {
+		revenueChange := reports.Change(int64(s.Total.Revenue), int64(previous.Revenue))
+		ordersChange := reports.Change(s.Total.Orders, previous.Orders)
+		sheets = append(sheets, figureSheet("Comparison", append(periodFigures(q.Previous()),
+			figure{"total_revenue", amountOf(previous.Revenue)},
+			figure{"revenue_change_percent", optional(revenueChange, percentOf)},
+			figure{"orders_change_percent", optional(ordersChange, percentOf)})))
 	}
 	return sheets
 }
 
-// figure is one row of a sheet that has a figure a row.
+// figure is a row of a sheet with one figure in each row.
 type figure struct {
 	name  string
 	value cell
 }
 
-func period(r reports.Range) []figure {
+func periodFigures(r reports.Range) []figure {
 	return []figure{{"from", dayOf(r.From.Format(time.DateOnly))}, {"to", dayOf(r.To.Format(time.DateOnly))}}
 }
 
-func figures(name string, list []figure) Sheet {
+func figureSheet(name string, figures []figure) Sheet {
 	return newSheet(name, []column[figure]{
 		{"figure", 26, func(f figure) cell { return textOf(f.name) }},
 		{"value", 20, func(f figure) cell { return f.value }},
-	}, each(list))
+	}, listRows(figures))
 }
 
-// Products is the performance of products.
+// Products returns the sales by product.
 func Products(rows Rows[reports.ProductSums]) Sheet {
-	return newSheet("Products", []column[reports.ProductSums]{
-		{"product_id", 14, func(p reports.ProductSums) cell { return maybe(p.ProductID, idOf) }},
+	columns := []column[reports.ProductSums]{
+		{"product_id", 14, func(p reports.ProductSums) cell { return optional(p.ProductID, idOf) }},
 		{"sku", 20, func(p reports.ProductSums) cell { return textOf(p.SKU) }},
 		{"name", 40, func(p reports.ProductSums) cell { return textOf(p.Name) }},
-		{"units_sold", 12, func(p reports.ProductSums) cell { return countOf(p.Units) }},
-		{"revenue", 16, func(p reports.ProductSums) cell { return amountOf(p.Revenue) }},
-		{"cost_total", 16, func(p reports.ProductSums) cell { return amountOf(p.Cost) }},
-		{"gross_profit", 16, func(p reports.ProductSums) cell { return amountOf(p.GrossProfit()) }},
-		{"margin_percent", 16, func(p reports.ProductSums) cell { return percentOf(reports.MarginPercent(p.Sums)) }},
-		{"units_without_cost", 20, func(p reports.ProductSums) cell { return countOf(p.UnitsWithoutCost) }},
-	}, rows)
+	}
+	return newSheet("Products", append(columns,
+		metricColumns(reports.ProductColumns, func(p reports.ProductSums) reports.Sums { return p.Sums })...), rows)
 }
 
-// Channels is the revenue by sales channel.
+// Channels returns the sales by channel.
 func Channels(c reports.Channels) Sheet {
-	return newSheet("Channels", []column[reports.ChannelSums]{
+	columns := []column[reports.ChannelSums]{
 		{"channel", 20, func(c reports.ChannelSums) cell { return textOf(c.Channel) }},
 		{"label", 30, func(c reports.ChannelSums) cell { return textOf(c.Label) }},
-		{"revenue", 16, func(c reports.ChannelSums) cell { return amountOf(c.Revenue) }},
-		{"orders", 10, func(c reports.ChannelSums) cell { return countOf(c.Orders) }},
-		{"average_order_value", 21, func(c reports.ChannelSums) cell { return amountOf(reports.AverageOrderValue(c.Sums)) }},
-		{"percent_of_total", 18, func(c reports.ChannelSums) cell { return percentOf(c.PercentOfTotal) }},
-	}, each(c.Rows))
+	}
+	columns = append(columns, metricColumns(reports.ChannelColumns, sumsOfChannel)...)
+	columns = append(columns, column[reports.ChannelSums]{
+		"percent_of_total", 18, func(c reports.ChannelSums) cell { return percentOf(c.PercentOfTotal) },
+	})
+	return newSheet("Channels", columns, listRows(c.Rows))
 }
 
-// Customers is customer analytics, a person a row. Names and e-mails are empty
-// unless named.
-func Customers(rows Rows[reports.CustomerSums], named bool) Sheet {
-	known := func(s *string) cell {
-		if !named {
+func sumsOfChannel(c reports.ChannelSums) reports.Sums { return c.Sums }
+
+// Customers returns the sales by customer. Names and e-mail addresses are empty unless
+// withNames is set.
+func Customers(rows Rows[reports.CustomerSums], withNames bool) Sheet {
+	name := func(s *string) cell {
+		if !withNames {
 			return cell{}
 		}
-		return maybe(s, textOf)
+		return optional(s, textOf)
 	}
-	return newSheet("Customers", []column[reports.CustomerSums]{
+	columns := []column[reports.CustomerSums]{
 		{"customer_id", 20, func(c reports.CustomerSums) cell { return textOf(c.CustomerID) }},
-		{"name", 30, func(c reports.CustomerSums) cell { return known(c.Name) }},
-		{"email", 34, func(c reports.CustomerSums) cell { return known(c.Email) }},
-		{"orders", 10, func(c reports.CustomerSums) cell { return countOf(c.Orders) }},
-		{"revenue", 16, func(c reports.CustomerSums) cell { return amountOf(c.Revenue) }},
-		{"average_order_value", 21, func(c reports.CustomerSums) cell { return amountOf(reports.AverageOrderValue(c.Sums)) }},
-		{"refunds", 16, func(c reports.CustomerSums) cell { return amountOf(c.Refunds) }},
+		{"name", 30, func(c reports.CustomerSums) cell { return name(c.Name) }},
+		{"email", 34, func(c reports.CustomerSums) cell { return name(c.Email) }},
+	}
+	columns = append(columns,
+		metricColumns(reports.CustomerColumns, func(c reports.CustomerSums) reports.Sums { return c.Sums })...)
+	columns = append(columns, []column[reports.CustomerSums]{
 		{"first_order_at", 20, func(c reports.CustomerSums) cell { return momentOf(c.FirstOrderAt) }},
 		{"last_order_at", 20, func(c reports.CustomerSums) cell { return momentOf(c.LastOrderAt) }},
-	}, rows)
+	}...)
+	return newSheet("Customers", columns, rows)
 }

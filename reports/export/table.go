@@ -7,14 +7,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// kind is what a cell holds, which decides how each format writes it.
+// kind is the type of a cell.
 type kind uint8
 
 const (
-	absent  kind = iota
-	text         // as a sender named something
+	empty   kind = iota
+	text         // from a sender
 	day          // YYYY-MM-DD
-	id           // an integer that is not a number of anything
+	id           // an integer
 	count        // an integer
 	amount       // cents
 	percent      // hundredths
@@ -29,38 +29,57 @@ type cell struct {
 	string string // of text and day
 }
 
-func textOf(s string) cell            { return cell{kind: text, string: s} }
-func dayOf(s string) cell             { return cell{kind: day, string: s} }
-func idOf(n int64) cell               { return cell{kind: id, number: n} }
-func countOf(n int64) cell            { return cell{kind: count, number: n} }
-func amountOf(c money.Cents) cell     { return cell{kind: amount, number: int64(c)} }
-func percentOf(f reports.Figure) cell { return cell{kind: percent, number: int64(f)} }
-func momentOf(t time.Time) cell       { return cell{kind: moment, number: t.UnixMicro()} }
+func textOf(s string) cell        { return cell{kind: text, string: s} }
+func dayOf(s string) cell         { return cell{kind: day, string: s} }
+func idOf(n int64) cell           { return cell{kind: id, number: n} }
+func amountOf(c money.Cents) cell { return cell{kind: amount, number: int64(c)} }
+func momentOf(t time.Time) cell   { return cell{kind: moment, number: t.UnixMicro()} }
 
-func maybe[T any](v *T, of func(T) cell) cell {
+func percentOf(f reports.Figure) cell { return cell{kind: percent, number: int64(f)} }
+
+func figureOf(f reports.Figure, u reports.Unit) cell { return cell{kind: kindOf[u], number: int64(f)} }
+
+var kindOf = map[reports.Unit]kind{reports.Money: amount, reports.Percent: percent, reports.Number: count}
+
+// optional returns an empty cell for nil.
+func optional[T any](v *T, of func(T) cell) cell {
 	if v == nil {
 		return cell{}
 	}
 	return of(*v)
 }
 
-// column is what stands under a name in every row.
+// column is a column of a sheet.
 type column[T any] struct {
 	name  string
 	width float64 // in characters
 	of    func(T) cell
 }
 
-// Rows calls write with every row of a report, in order, and stops at its first
-// error.
+// metricColumns returns the columns of a report.
+func metricColumns[T any](columns []reports.Column, sums func(T) reports.Sums) []column[T] {
+	var all []column[T]
+	for _, c := range columns {
+		kind, width := kindOf[c.Metric.Unit], 16
+		if kind == count {
+			width = 10
+		}
+		all = append(all, column[T]{c.Name, float64(max(width, len(c.Name)+2)), func(row T) cell {
+			return cell{kind: kind, number: int64(c.Metric.Of(sums(row)))}
+		}})
+	}
+	return all
+}
+
+// Rows calls write with each row of a report, in order, and stops at its first error.
 type Rows[T any] func(write func(T) error) error
 
-// Sheet is a named table with its rows: one CSV file, or a part of a workbook.
+// Sheet is a named table: a CSV file, or a sheet of a workbook.
 type Sheet struct {
 	name    string
 	columns []string
 	widths  []float64
-	// rows calls write with cells that are overwritten by the next row.
+	// rows calls write with the cells of each row. The next row overwrites them.
 	rows func(write func([]cell) error) error
 }
 
@@ -81,8 +100,8 @@ func newSheet[T any](name string, columns []column[T], rows Rows[T]) Sheet {
 	return s
 }
 
-// each makes rows of a list.
-func each[T any](list []T) Rows[T] {
+// listRows returns the elements of a list as rows.
+func listRows[T any](list []T) Rows[T] {
 	return func(write func(T) error) error {
 		for _, row := range list {
 			if err := write(row); err != nil {

@@ -13,24 +13,24 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// MaxRows is how many rows a sheet holds beside its header.
+// MaxRows is the maximum number of rows of a sheet, without its header.
 const MaxRows = excelize.TotalRows - 1
 
-// ErrTooManyRows says that a report has more than MaxRows rows.
+// ErrTooManyRows means that a report has more than MaxRows rows.
 var ErrTooManyRows = fmt.Errorf("xlsx holds at most %d rows", MaxRows)
 
-// File is a workbook that is whole. It must be closed.
+// File is a complete workbook. The caller closes it.
 type File struct {
 	*os.File
 	Size int64
 	dir  string
 }
 
-// Close removes the file.
+// Close closes and removes the file.
 func (f *File) Close() error { return errors.Join(f.File.Close(), os.RemoveAll(f.dir)) }
 
-// XLSX writes sheets as a workbook. It returns ErrTooManyRows where one of them
-// does not fit. Whatever happens, nothing stays on disk once the file is closed.
+// XLSX writes sheets as a workbook. It returns ErrTooManyRows if one of them has too
+// many rows. An error leaves nothing on disk.
 func XLSX(sheets ...Sheet) (_ *File, err error) {
 	f := &File{}
 	if f.dir, err = os.MkdirTemp("", "storeroom-xlsx-"); err != nil {
@@ -42,13 +42,13 @@ func XLSX(sheets ...Sheet) (_ *File, err error) {
 		}
 	}
 	if err != nil {
-		_ = f.Close() // also of a file that could not be created
+		_ = f.Close() // fails if the file does not exist; the first error is returned
 		return nil, fmt.Errorf("write a workbook: %w", err)
 	}
 	return f, nil
 }
 
-// rewind goes from the end of a file back to its start and tells its size.
+// rewind goes from the end of a file back to its start and returns its size.
 func rewind(file *os.File) (size int64, err error) {
 	if size, err = file.Seek(0, io.SeekCurrent); err == nil {
 		_, err = file.Seek(0, io.SeekStart)
@@ -56,13 +56,14 @@ func rewind(file *os.File) (size int64, err error) {
 	return size, err
 }
 
-// writeWorkbook lets excelize keep what is not written yet in dir.
+// writeWorkbook writes a workbook; excelize keeps its temporary files in dir.
 func writeWorkbook(to io.Writer, dir string, sheets []Sheet) error {
 	book := excelize.NewFile(excelize.Options{TmpDir: dir})
 	defer book.Close()
-	// excelize would pack the whole file in memory first.
-	book.SetZipWriter(func(io.Writer) excelize.ZipWriter { return packInto(to) })
-	if err := book.SetDocProps(&excelize.DocProperties{Creator: "Storeroom", Created: time.Now().UTC().Format(time.RFC3339)}); err != nil {
+	// By default excelize compresses the complete file in memory.
+	book.SetZipWriter(func(io.Writer) excelize.ZipWriter { return newZipWriter(to) })
+	properties := excelize.DocProperties{Creator: "Storeroom", Created: time.Now().UTC().Format(time.RFC3339)}
+	if err := book.SetDocProps(&properties); err != nil {
 		return err
 	}
 	styles, err := newStyles(book)
@@ -85,18 +86,20 @@ func writeWorkbook(to io.Writer, dir string, sheets []Sheet) error {
 	return book.Write(io.Discard)
 }
 
-// packInto favours speed: a sheet is repetitive enough to become small anyway.
-func packInto(to io.Writer) *zip.Writer {
+// newZipWriter prefers speed: sheets are repetitive, so they become small anyway.
+func newZipWriter(to io.Writer) *zip.Writer {
 	z := zip.NewWriter(to)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
 	return z
 }
 
-// styles holds the format of each kind of cell, and that of headers in the place
-// of absent, which needs none.
+// styles are the styles by kind of cell. Empty cells need none; their place has the
+// style of headers.
 type styles [kinds]int
 
-const header = absent
+const header = empty
 
 func newStyles(book *excelize.File) (styles, error) {
 	var s styles
@@ -123,7 +126,7 @@ func writeSheet(book *excelize.File, s Sheet, styles styles) error {
 	if err != nil {
 		return err
 	}
-	// The cells of all rows are the same ones: excelize writes them at once.
+	// All rows share these cells, because SetRow does not keep them.
 	cells, row := make([]excelize.Cell, len(s.columns)), make([]any, len(s.columns))
 	for i, name := range s.columns {
 		if err := to.SetColWidth(i+1, i+1, s.widths[i]); err != nil {
@@ -132,7 +135,8 @@ func writeSheet(book *excelize.File, s Sheet, styles styles) error {
 		cells[i] = excelize.Cell{StyleID: styles[header], Value: name}
 		row[i] = &cells[i]
 	}
-	if err := to.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+	panes := excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
+	if err := to.SetPanes(&panes); err != nil {
 		return err
 	}
 	if err := to.SetRow("A1", row); err != nil {
@@ -145,7 +149,7 @@ func writeSheet(book *excelize.File, s Sheet, styles styles) error {
 		}
 		for i, v := range values {
 			cells[i] = excelize.Cell{StyleID: styles[v.kind], Value: v.typed()}
-			if row[i] = &cells[i]; v.kind == absent {
+			if row[i] = &cells[i]; v.kind == empty {
 				row[i] = nil
 			}
 		}
@@ -157,11 +161,11 @@ func writeSheet(book *excelize.File, s Sheet, styles styles) error {
 	return to.Flush()
 }
 
-// A day of a spreadsheet is a number that counts from the end of 1899.
+// day1970 is 1970-01-01 as a spreadsheet counts days, from the end of 1899.
 const day1970 = 25569
 
-// typed is a cell as excelize takes it. Cents become the nearest double, whose
-// shortest decimal has two fraction digits below 10,000,000,000,000.
+// typed returns the value for excelize. Below 10,000,000,000,000 the float of an amount
+// has the same two fraction digits.
 func (c cell) typed() any {
 	switch c.kind {
 	case text:
