@@ -16,22 +16,22 @@ import (
 	"github.com/swaggest/swgui/v5/static"
 )
 
-// ownDocs are the page and what boots it; Swagger UI itself comes from static.FS.
+// ownDocs is the page that loads Swagger UI. Swagger UI itself comes from static.FS.
 //
 //go:embed docs
 var ownDocs embed.FS
 
-// docsPolicy lets the page load from and talk to this service and nothing else.
-// data: is for the icons inside Swagger UI's style sheet.
+// docsPolicy allows the page to load files from, and to send requests to, only this
+// service. data: is for the icons in the style sheet of Swagger UI.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docsFiles are all files of the page by the path that they are served at.
+// docsFiles returns the files of the page by URL path.
 var docsFiles = sync.OnceValue(func() map[string]file {
 	files := map[string]file{}
 	for _, f := range []struct {
-		path, kind, name string
-		from             fs.FS
+		path, contentType, name string
+		from                    fs.FS
 	}{
 		{"/docs", "text/html; charset=utf-8", "docs/index.html", ownDocs},
 		{"/docs/docs.js", "text/javascript; charset=utf-8", "docs/docs.js", ownDocs},
@@ -42,15 +42,15 @@ var docsFiles = sync.OnceValue(func() map[string]file {
 	} {
 		body, err := fs.ReadFile(f.from, f.name)
 		if err != nil {
-			panic(err) // the files are part of the program
+			panic(err) // the files are embedded
 		}
-		files[f.path] = newFile(f.kind, body)
+		files[f.path] = newFile(f.contentType, body)
 	}
 	return files
 })
 
-// docs answers GET /docs, a page to read the API document and try it, and the
-// files that the page loads.
+// docs handles GET /docs, the page with the API documentation, and the files that the
+// page loads.
 func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
 	f, found := docsFiles()[r.URL.Path]
 	if !found {
@@ -63,35 +63,34 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// file is a part of the program that browsers may keep. They ask each time
-// whether it is still the same, so that a new version shows at once.
+// file is an embedded file, plain and compressed. Browsers revalidate it by its ETag on
+// each use, so that a new version takes effect immediately.
 type file struct {
-	kind          string // of content
-	plain, packed variant
+	contentType   string
+	plain, zipped variant
 }
 
-// variant is one form of a file; each has an entity tag of its own.
+// variant is one encoding of a file.
 type variant struct {
 	body []byte
 	etag string
 }
 
-// newFile takes a content as it is, or packed already. Packing and unpacking in
-// memory fail only for a file that is broken, and the files are part of the
-// program.
-func newFile(kind string, content []byte) file {
+// newFile returns a file whose content may already be compressed with gzip. It panics
+// if the content is corrupt: the files are embedded.
+func newFile(contentType string, content []byte) file {
 	if z, err := gzip.NewReader(bytes.NewReader(content)); err == nil {
 		plain, err := io.ReadAll(z)
 		if err != nil {
 			panic(err)
 		}
-		return file{kind, newVariant(plain), newVariant(content)}
+		return file{contentType, newVariant(plain), newVariant(content)}
 	}
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	_, _ = z.Write(content)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write(content) // a bytes.Buffer returns no error
 	_ = z.Close()
-	return file{kind, newVariant(content), newVariant(packed.Bytes())}
+	return file{contentType, newVariant(content), newVariant(zipped.Bytes())}
 }
 
 func newVariant(body []byte) variant {
@@ -100,14 +99,14 @@ func newVariant(body []byte) variant {
 }
 
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
-	h, form := w.Header(), f.plain
+	h, chosen := w.Header(), f.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		form = f.packed
+		chosen = f.zipped
 		h.Set("Content-Encoding", "gzip")
 	}
-	h.Set("Content-Type", f.kind)
+	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("ETag", form.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.body))
+	h.Set("ETag", chosen.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(chosen.body))
 }

@@ -1,5 +1,5 @@
-// Shows the document with Swagger UI. A key that is entered stays in the memory
-// of the page: it is gone with the next load.
+// Shows the document with Swagger UI. An API key that the user enters stays only in
+// the memory of the page.
 SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#document",
