@@ -143,7 +143,7 @@ func TestTheSameNumberIsComparedByContent(t *testing.T) {
 		replaced(`"customer":{"id":"7","name":"Zoë"},`, ``), replaced(`"quantity":2`, `"quantity":2,"unit_cost":0`), replaced(`"web"`, `"web","discount_total":0.5`), replaced(`,{"sku":"POT","quantity":1,"unit_price":5}`, ``),
 		replaced(`,"discount":0.5`, ``), replaced(`"MUG"`, `"mug"`), replaced(`"tax_total":1.5,`, ``),
 	} {
-		a.try(t, call{method: "POST", path: "/api/orders", body: other, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":{"number":["was sent before with other content"]}`}})
+		a.try(t, call{method: "POST", path: "/api/orders", body: other, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":{"number":["already exists with different content"]}`}})
 	}
 	a.try(t, call{path: "/api/orders", wantStatus: 200, want: []string{`"total":1,`}})
 	a.mustOrders(t, 1, 3, 5430)

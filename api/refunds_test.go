@@ -42,7 +42,7 @@ func TestAReferenceCountsOnce(t *testing.T) {
 		}
 	}
 	for _, other := range []string{`{"amount":5.01,"reference":"r"}`, `{"amount":5,"reference":"r","refunded_at":"2026-03-04T00:00:00Z"}`} {
-		a.try(t, call{method: "POST", path: "/api/orders/1/refunds", body: other, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":{"reference":["was sent before with other content"]}`}})
+		a.try(t, call{method: "POST", path: "/api/orders/1/refunds", body: other, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":{"reference":["already exists with different content"]}`}})
 	}
 	a.tryAll(t, []call{
 		{name: "of another order", method: "POST", path: "/api/orders/2/refunds", body: body, wantStatus: 201},

@@ -9,39 +9,34 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Cancel takes an order and its refunds out of every report, from the days where
-// they stood; at nil is now. Again it changes nothing. It returns ErrNotFound or
-// an InvalidError (cancelled_at).
+// Cancel removes an order and its refunds from the rollups of their days. A nil at is
+// now. Cancelling a cancelled order changes nothing. Cancel returns ErrNotFound or an
+// InvalidError (cancelled_at).
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (StoredOrder, error) {
-	now, faults := time.Now(), tenancy.InvalidError{}
+	now, invalid := time.Now(), tenancy.InvalidError{}
 	if at == nil {
 		at = &now
 	}
-	cancelledAt := checkTime(*at, "cancelled_at", now, faults)
-	var k orderKnowledge
+	cancelledAt := checkTime(*at, "cancelled_at", now, invalid)
+	var found factLookups
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		k = orderKnowledge{}
-		k.read(q, tenant, []string{number})
-		tenancy.QueueRows(q, &k.shares, `
-			select s.refund_id, s.line, s.amount
-			  from orders o
-			  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
-			 where o.tenant_id = $1 and o.number = $2`, tenant, number)
+		found = factLookups{}
+		found.read(q, tenant, []string{number})
+		found.readShares(q, tenant, number)
 	}, func(q *pgx.Batch) error {
-		if len(k.orders) == 0 {
+		if len(found.orders) == 0 {
 			return tenancy.ErrNotFound
 		}
-		if err := faults.Err(); err != nil {
+		if err := invalid.Err(); err != nil {
 			return err
 		}
-		queueShown(q, tenant, []int64{k.orders[0].ID})
-		if k.orders[0].CancelledAt != nil {
+		queueCustomerLocks(q, tenant, []int64{found.orders[0].ID})
+		if found.orders[0].CancelledAt != nil {
 			return nil
 		}
-		return k.cancel(q, tenant, cancelledAt)
+		return found.cancel(q, tenant, cancelledAt)
 	})
 	if err != nil {
 		return StoredOrder{}, fmt.Errorf("cancel order: %w", err)
@@ -49,40 +44,37 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 	return s.Order(ctx, tenant, number)
 }
 
-// cancel queues the cancellation of the one order that is known.
-func (k *orderKnowledge) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) error {
-	zone, err := zoneOf(k.zones)
+func (f *factLookups) readShares(q *pgx.Batch, tenant tenancy.ID, number string) {
+	tenancy.QueueRows(q, &f.shares, `
+		select s.refund_id, s.order_id, s.line, s.amount
+		  from orders o
+		  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
+		 where o.tenant_id = $1 and o.number = $2`, tenant, number)
+}
+
+// cancel queues the cancellation of the only order in f.
+func (f *factLookups) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) error {
+	zone, err := loadZone(f.zones)
 	if err != nil {
 		return err
 	}
-	o, rollups := k.orders[0], newDeltas()
-	parts, lines := make([]part, len(k.lines)), map[int32]storedLine{}
-	for i, l := range k.lines {
-		parts[i], lines[l.Line] = l.sold(), l
+	o, rollups, lines := f.orders[0], newDeltas(), map[int32]line{}
+	for _, l := range f.lines {
+		lines[l.Line] = l
 	}
-	rollups.count(-1, tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, parts)
-	for _, r := range k.refunds {
-		var given []part
-		for _, s := range k.shares {
-			if s.RefundID == r.ID {
-				given = append(given, lines[s.Line].part(s.Amount))
-			}
-		}
-		rollups.count(-1, tenancy.DayOf(r.RefundedAt, zone), o.Channel, sums.Sums{RefundCount: 1}, given)
+	placed := tenancy.DayOf(o.PlacedAt, zone)
+	rollups.subtract(event{placed, o.Channel, sums.Sums{Orders: 1}, column(f.lines, line.sold)})
+	refunded := map[int64][]lineSums{}
+	for _, s := range f.shares {
+		refunded[s.RefundID] = append(refunded[s.RefundID], lines[s.Line].refunded(s.Amount))
 	}
-	q.Queue(`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at) values ($1, $2, $3, $4)`, tenant, o.ID, o.PlacedAt, at)
+	for _, r := range f.refunds {
+		day := tenancy.DayOf(r.RefundedAt, zone)
+		rollups.subtract(event{day, o.Channel, sums.Sums{RefundCount: 1}, refunded[r.ID]})
+	}
+	q.Queue(`
+		insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
+		values ($1, $2, $3, $4)`, tenant, o.ID, o.PlacedAt, at)
 	rollups.queue(q, tenant)
 	return nil
-}
-
-// sold is what the line added to the rollups when it was sold.
-func (l storedLine) sold() part {
-	p := part{l.SoldID, id(l.CategoryID), id(l.SellerID), sums.Sums{
-		Items: 1, Units: l.Quantity, Revenue: money.Cents(l.net()), Discounts: money.Cents(l.Discount),
-		Tax: money.Cents(l.Tax), Cost: money.Cents(l.Quantity) * or(l.UnitCost, 0),
-	}}
-	if l.UnitCost == nil {
-		p.UnitsWithoutCost = l.Quantity
-	}
-	return p
 }

@@ -17,12 +17,15 @@ const channelColumns = `identifier, label, created_at, updated_at`
 // Channels returns a page of the channels, sorted by identifier.
 func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Channel], error) {
 	var channels paging.List[Channel]
-	var counts []counted
+	var counts []countRow
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
 		tenancy.QueueRows(q, &counts, `select count(*) from channels where tenant_id = $1`, tenant)
 		tenancy.QueueRows(q, &channels.Items, `
-			select `+channelColumns+` from channels where tenant_id = $1 order by identifier limit $2 offset $3`,
-			tenant, p.PerPage, p.Offset())
+			select `+channelColumns+`
+			  from channels
+			 where tenant_id = $1
+			 order by identifier
+			 limit $2 offset $3`, tenant, p.PerPage, p.Offset())
 	})
 	if err != nil {
 		return channels, fmt.Errorf("list channels: %w", err)
@@ -31,29 +34,35 @@ func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) 
 	return channels, nil
 }
 
-// Channel returns one. It returns ErrNotFound.
+// Channel returns a channel. It returns ErrNotFound if the identifier does not exist.
 func (s *Store) Channel(ctx context.Context, tenant tenancy.ID, identifier string) (Channel, error) {
 	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
-		select `+channelColumns+` from channels where tenant_id = $1 and identifier = $2`, tenant, identifier)
+		select `+channelColumns+`
+		  from channels
+		 where tenant_id = $1 and identifier = $2`, tenant, identifier)
 	if err != nil {
-		return c, fmt.Errorf("channel: %w", err)
+		return c, fmt.Errorf("read channel: %w", err)
 	}
 	return c, nil
 }
 
-// CreateChannel adds one. It returns an InvalidError (identifier, label); faults
-// are those that the caller found already.
-func (s *Store) CreateChannel(ctx context.Context, tenant tenancy.ID, c Channel, faults tenancy.InvalidError) (Channel, error) {
-	faults = faults.Clone()
-	if fault := CheckIdentifier(c.Identifier); fault != "" && len(faults["identifier"]) == 0 {
-		faults.Add("identifier", "%s", fault)
+// CreateChannel adds a channel. It returns an InvalidError (identifier, label), which
+// includes the validation errors that the caller found.
+func (s *Store) CreateChannel(
+	ctx context.Context, tenant tenancy.ID, c Channel, invalid tenancy.InvalidError,
+) (Channel, error) {
+	invalid = invalid.Clone()
+	if problem := CheckIdentifier(c.Identifier); problem != "" && len(invalid["identifier"]) == 0 {
+		invalid.Add("identifier", "%s", problem)
 	}
-	label(&c.Label, "label", faults, tenancy.Label, 255)
-	if err := faults.Err(); err != nil {
+	checkText(&c.Label, "label", invalid, tenancy.Label, 255)
+	if err := invalid.Err(); err != nil {
 		return c, err
 	}
 	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
-		insert into channels (tenant_id, identifier, label) values ($1, $2, $3) returning `+channelColumns, tenant, c.Identifier, c.Label)
+		insert into channels (tenant_id, identifier, label)
+		values ($1, $2, $3)
+		returning `+channelColumns, tenant, c.Identifier, c.Label)
 	if tenancy.SQLState(err) == "23505" {
 		err = tenancy.InvalidError{"identifier": {"is already taken"}}
 	}
@@ -63,40 +72,46 @@ func (s *Store) CreateChannel(ctx context.Context, tenant tenancy.ID, c Channel,
 	return c, nil
 }
 
-// RelabelChannel changes the label; nil leaves it. It returns ErrNotFound or an
-// InvalidError (label).
-func (s *Store) RelabelChannel(ctx context.Context, tenant tenancy.ID, identifier string, text *string, faults tenancy.InvalidError) (Channel, error) {
-	before, err := s.Channel(ctx, tenant, identifier)
+// RelabelChannel changes the label of a channel; nil does not change it. It returns
+// ErrNotFound, or an InvalidError (label) that includes the errors of the caller.
+func (s *Store) RelabelChannel(
+	ctx context.Context, tenant tenancy.ID, identifier string, label *string, invalid tenancy.InvalidError,
+) (Channel, error) {
+	c, err := s.Channel(ctx, tenant, identifier)
 	if err != nil {
-		return before, err
+		return c, err
 	}
-	faults = faults.Clone()
-	if text != nil {
-		before.Label = *text
-		label(&before.Label, "label", faults, tenancy.Label, 255)
+	invalid = invalid.Clone()
+	if label != nil {
+		c.Label = *label
+		checkText(&c.Label, "label", invalid, tenancy.Label, 255)
 	}
-	if err := faults.Err(); err != nil || text == nil {
-		return before, err
+	if err := invalid.Err(); err != nil || label == nil {
+		return c, err
 	}
-	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
-		update channels set label = $3, updated_at = clock_timestamp()
-		 where tenant_id = $1 and identifier = $2 returning `+channelColumns, tenant, identifier, before.Label)
+	c, err = tenancy.One[Channel](ctx, s.db, tenant, `
+		update channels
+		   set label = $3, updated_at = clock_timestamp()
+		 where tenant_id = $1 and identifier = $2
+		returning `+channelColumns, tenant, identifier, c.Label)
 	if err != nil {
-		return c, fmt.Errorf("label channel: %w", err)
+		return c, fmt.Errorf("relabel channel: %w", err)
 	}
 	return c, nil
 }
 
-// DeleteChannel removes one without orders. It returns ErrNotFound or ErrInUse.
+// DeleteChannel deletes a channel without orders. It returns ErrNotFound or ErrInUse.
 func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier string) error {
 	if identifier == PointOfSale {
 		return fmt.Errorf("delete channel %q: %w", identifier, ErrInUse)
 	}
-	touched, err := s.db.Exec(ctx, tenant, `delete from channels where tenant_id = $1 and identifier = $2`, tenant, identifier)
+	deleted, err := s.db.Exec(ctx, tenant, `
+		delete from channels
+		 where tenant_id = $1 and identifier = $2`, tenant, identifier)
 	switch {
 	case tenancy.SQLState(err) == "23503":
 		err = ErrInUse
-	case err == nil && touched == 0:
+	case err == nil && deleted == 0:
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
@@ -105,33 +120,34 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier
 	return nil
 }
 
-// EnsureChannels adds the channels that are missing and labels those whose label
-// differs. It returns an InvalidError whose fields are channels[i].identifier and
-// so on.
+// EnsureChannels adds missing channels and updates labels that differ. It returns an
+// InvalidError with fields such as channels[0].identifier.
 func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels []Channel) (Count, error) {
-	faults := tenancy.InvalidError{}
+	invalid := tenancy.InvalidError{}
 	channels = slices.Clone(channels)
 	for i := range channels {
 		path := fmt.Sprintf("channels[%d].", i)
-		if fault := CheckIdentifier(channels[i].Identifier); fault != "" {
-			faults.Add(path+"identifier", "%s", fault)
+		if problem := CheckIdentifier(channels[i].Identifier); problem != "" {
+			invalid.Add(path+"identifier", "%s", problem)
 		}
-		label(&channels[i].Label, path+"label", faults, tenancy.Label, 255)
+		checkText(&channels[i].Label, path+"label", invalid, tenancy.Label, 255)
 	}
-	if len(faults) > 0 {
-		return Count{}, faults
+	if len(invalid) > 0 {
+		return Count{}, invalid
 	}
 	slices.SortStableFunc(channels, func(a, b Channel) int { return cmp.Compare(a.Identifier, b.Identifier) })
 	var count Count
 	for _, c := range channels {
 		written, err := tenancy.All[struct{ Created bool }](ctx, s.db, tenant, `
-			insert into channels as c (tenant_id, identifier, label) values ($1, $2, $3)
-			on conflict (tenant_id, identifier) do update set label = excluded.label, updated_at = clock_timestamp()
+			insert into channels as c (tenant_id, identifier, label)
+			values ($1, $2, $3)
+			on conflict (tenant_id, identifier) do update
+			   set label = excluded.label, updated_at = clock_timestamp()
 			 where c.label <> excluded.label
 			returning xmax = 0 as created`, tenant, c.Identifier, c.Label)
 		switch {
 		case err != nil:
-			return count, fmt.Errorf("add channel %q: %w", c.Identifier, err)
+			return count, fmt.Errorf("store channel %q: %w", c.Identifier, err)
 		case len(written) == 0:
 			count.Unchanged++
 		case written[0].Created:

@@ -14,136 +14,158 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// EnsureCustomers adds the customers that are missing and fills in names and
-// e-mails that differ; nil leaves what is there. Who was erased stays erased. It
-// returns an InvalidError whose fields are customers[i].id and so on.
+// EnsureCustomers adds missing customers and updates names and e-mails that differ. A
+// nil name or e-mail does not change the stored one, and erased customers stay erased.
+// EnsureCustomers returns an InvalidError with fields such as customers[0].id.
 func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customers []Customer) (Count, error) {
-	faults := tenancy.InvalidError{}
+	invalid := tenancy.InvalidError{}
 	checked := make([]Customer, len(customers))
-	numbers := make([]string, len(customers))
 	for i, c := range customers {
-		checked[i] = *checkCustomer(c, fmt.Sprintf("customers[%d].", i), faults)
-		numbers[i] = checked[i].ID
+		checked[i] = *checkCustomer(c, fmt.Sprintf("customers[%d].", i), invalid)
 	}
-	if len(faults) > 0 {
-		return Count{}, faults
+	if len(invalid) > 0 {
+		return Count{}, invalid
 	}
+	numbers := distinct(column(checked, func(c Customer) string { return c.ID }))
 	var count Count
-	var known []knownCustomer
+	var stored []storedCustomer
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		queueKnownCustomers(q, tenant, numbers, &known)
+		queueStoredCustomers(q, tenant, numbers, &stored)
 	}, func(q *pgx.Batch) error {
-		changed := newCustomers(checked, known)
-		count.Unchanged = len(distinct(numbers)) - len(changed)
-		count.Updated = len(changed)
+		changed := changedCustomers(checked, stored)
+		count = Count{Unchanged: len(numbers) - len(changed)}
 		for _, c := range changed {
-			if !slices.ContainsFunc(known, func(k knownCustomer) bool { return k.Number == c.ID }) {
-				count.Updated--
+			if slices.ContainsFunc(stored, func(s storedCustomer) bool { return s.Number == c.ID }) {
+				count.Updated++
+			} else {
+				count.Created++
 			}
 		}
-		count.Created = len(changed) - count.Updated
 		queueCustomers(q, tenant, changed)
 		return nil
 	})
 	if err != nil {
-		return Count{}, fmt.Errorf("add %d customers: %w", len(customers), err)
+		return Count{}, fmt.Errorf("store %d customers: %w", len(customers), err)
 	}
 	return count, nil
 }
 
-// EraseCustomer blanks a person's name and e-mail for good, and forgets answers
-// that are kept for repeated requests and show them; sums stay. Again it does what is
-// left to do. It returns ErrNotFound.
+// EraseCustomer removes the name and the e-mail of a customer permanently, and deletes
+// stored idempotency responses that contain them. Sums do not change. It can be called
+// again after an error. It returns ErrNotFound if the customer does not exist.
 func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
 	id = strings.TrimSpace(id)
-	var shown bytes.Buffer // as answers write it
-	encoder := json.NewEncoder(&shown)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(id); err != nil {
-		return err
-	}
-	needle := append([]byte(`"customer":{"id":`), bytes.TrimSpace(shown.Bytes())...)
-	var erased []idRow
-	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
-		// Whose order is under way may be shown in an answer that is kept when it ends.
-		q.Queue(`select from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
-		tenancy.QueueRows(q, &erased, `
-			update customers set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
-			 where tenant_id = $1 and number = $2 returning id`, tenant, id)
-	})
-	if err == nil && len(erased) == 0 {
-		err = tenancy.ErrNotFound
-	}
-	if err == nil {
-		// The customer is held no longer: a request that removes expired answers may
-		// have one of these, and wait for the customer.
-		_, err = s.db.Exec(ctx, tenant, `
-			delete from idempotency_keys
-			 where tenant_id = $1 and position($2::bytea in body) > 0`, tenant, needle)
-	}
-	if err != nil {
+	if err := s.eraseCustomer(ctx, tenant, id); err != nil {
 		return fmt.Errorf("erase customer: %w", err)
 	}
 	return nil
 }
 
-// queueShown holds the customers of orders that are there already, as a new order
-// holds its own: until the transaction ends nobody erases them, and an answer that
-// shows them is kept before it is looked for.
-func queueShown(q *pgx.Batch, tenant tenancy.ID, orders []int64) {
-	if len(orders) == 0 {
+func (s *Store) eraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
+	var encoded bytes.Buffer // as in responses
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(id); err != nil {
+		return err
+	}
+	var erased []idRow
+	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+		// Wait for transactions that hold the customer: each may store a response with
+		// the name.
+		q.Queue(`select from customers where tenant_id = $1 and number = $2 for update`, tenant, id)
+		tenancy.QueueRows(q, &erased, `
+			update customers
+			   set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
+			 where tenant_id = $1 and number = $2
+			returning id`, tenant, id)
+	})
+	if err != nil {
+		return err
+	}
+	if len(erased) == 0 {
+		return tenancy.ErrNotFound
+	}
+	// A separate transaction, which does not lock the customer: a request that deletes
+	// expired responses holds locks on these and may wait for the customer.
+	_, err = s.db.Exec(ctx, tenant, `
+		delete from idempotency_keys
+		 where tenant_id = $1 and position($2::bytea in body) > 0`,
+		tenant, append([]byte(`"customer":{"id":`), bytes.TrimSpace(encoded.Bytes())...))
+	return err
+}
+
+// queueCustomerLocks locks the customers of existing orders, as the foreign key locks
+// those of new orders. EraseCustomer then waits until the response, which may contain
+// the name, is stored.
+func queueCustomerLocks(q *pgx.Batch, tenant tenancy.ID, orderIDs []int64) {
+	if len(orderIDs) == 0 {
 		return
 	}
 	q.Queue(`
-		select from customers
-		 where tenant_id = $1 and id in (select customer_id from orders where tenant_id = $1 and id = any ($2))
-		 order by id for key share`, tenant, orders)
+		select
+		  from customers
+		 where tenant_id = $1
+		   and id in (select customer_id from orders where tenant_id = $1 and id = any ($2))
+		 order by id
+		   for key share`, tenant, orderIDs)
 }
 
-// newCustomers are those of sent that the database does not have like that, each
-// once, by id. Of several the last that says something counts.
-func newCustomers(sent []Customer, known []knownCustomer) []Customer {
-	merged := map[string]Customer{}
+// storedCustomer is a customer as it is stored.
+type storedCustomer struct {
+	Number      string
+	Name, Email *string
+	Erased      bool
+}
+
+// changedCustomers returns the customers that are missing or differ, each once, sorted
+// by id. If a customer is sent several times, the last name and e-mail count.
+func changedCustomers(sent []Customer, stored []storedCustomer) []Customer {
+	changed := map[string]Customer{}
 	for _, c := range sent {
-		m := merged[c.ID]
-		merged[c.ID] = Customer{c.ID, cmp.Or(c.Name, m.Name), cmp.Or(c.Email, m.Email)}
+		earlier := changed[c.ID]
+		changed[c.ID] = Customer{c.ID, cmp.Or(c.Name, earlier.Name), cmp.Or(c.Email, earlier.Email)}
 	}
-	for _, k := range known {
-		c, wanted := merged[k.Number]
-		if wanted && (k.Erased || same(c.Name, k.Name) && same(c.Email, k.Email)) {
-			delete(merged, k.Number)
+	for _, s := range stored {
+		c := changed[s.Number]
+		if s.Erased || equalOrNil(c.Name, s.Name) && equalOrNil(c.Email, s.Email) {
+			delete(changed, s.Number)
 		}
 	}
-	customers := make([]Customer, 0, len(merged))
-	for _, c := range merged {
+	customers := make([]Customer, 0, len(changed))
+	for _, c := range changed {
 		customers = append(customers, c)
 	}
 	slices.SortFunc(customers, func(a, b Customer) int { return cmp.Compare(a.ID, b.ID) })
 	return customers
 }
 
-func queueKnownCustomers(q *pgx.Batch, tenant tenancy.ID, numbers []string, known *[]knownCustomer) {
-	tenancy.QueueRows(q, known, `
-		select c.number, c.name, c.email, c.erased_at is not null as erased
-		  from unnest($2::text[]) u (number)
-		 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c`, tenant, numbers)
+// equalOrNil reports whether sent leaves stored as it is.
+func equalOrNil(sent, stored *string) bool {
+	return sent == nil || stored != nil && *sent == *stored
 }
 
-// same says whether what was sent changes nothing.
-func same(sent, known *string) bool { return sent == nil || known != nil && *sent == *known }
+func queueStoredCustomers(q *pgx.Batch, tenant tenancy.ID, numbers []string, stored *[]storedCustomer) {
+	tenancy.QueueRows(q, stored, `
+		select c.number, c.name, c.email, c.erased_at is not null as erased
+		  from unnest($2::text[]) u (number)
+		 cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c`,
+		tenant, numbers)
+}
 
 func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 	if len(customers) == 0 {
 		return
 	}
-	numbers, names, emails := make([]string, len(customers)), make([]*string, len(customers)), make([]*string, len(customers))
-	for i, c := range customers {
-		numbers[i], names[i], emails[i] = c.ID, c.Name, c.Email
-	}
 	q.Queue(`
 		insert into customers as c (tenant_id, number, name, email)
 		select $1, * from unnest($2::text[], $3::text[], $4::text[])
 		on conflict (tenant_id, number) do update
-		   set name = coalesce(excluded.name, c.name), email = coalesce(excluded.email, c.email), updated_at = now()
-		 where c.erased_at is null`, tenant, numbers, names, emails)
+		   set name = coalesce(excluded.name, c.name),
+		       email = coalesce(excluded.email, c.email),
+		       updated_at = now()
+		 where c.erased_at is null`,
+		tenant,
+		column(customers, func(c Customer) string { return c.ID }),
+		column(customers, func(c Customer) *string { return c.Name }),
+		column(customers, func(c Customer) *string { return c.Email }))
 }

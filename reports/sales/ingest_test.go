@@ -106,6 +106,25 @@ func TestANumberWithOtherContentIsRefused(t *testing.T) {
 	s.mustAgree(t)
 }
 
+func TestAnOrderWithADigestOfVersion1IsCompared(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	o := order("A-1")
+	o.PlacedAt = time.Date(2026, 3, 1, 9, 30, 0, 123456000, time.UTC)
+	s.mustIngest(t, o)
+	const version1 = "da00f321bc28b3b775880008d7e8ef781bc0059311da40bb72d3a5a2cd2d1331"
+	if _, err := s.MustSuper(t).Exec(t.Context(), `update orders set content = decode($1, 'hex')`, version1); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Unchanged {
+		t.Errorf("the same order = %+v, want it unchanged", got)
+	}
+	o.TaxTotal = new(money.Cents(1))
+	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Failed {
+		t.Errorf("an order with a different tax = %+v, want it failed", got)
+	}
+}
+
 func TestFaultsOfAnOrder(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)

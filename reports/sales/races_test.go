@@ -10,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // A product that somebody renames after every look is never sold as it is.
@@ -139,5 +140,54 @@ func (s *shop) awaitLock(t testing.TB, done func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody waits for a lock")
 		}
+	}
+}
+
+// A refund that is stored while an order is read is in all of its figures or in none.
+func TestAnOrderListsTheRefundsThatItCounts(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustIngest(t, order("A"))
+	s.mustRefund(t, refundOf("A", 5, "first"))
+	read := func() sales.StoredOrder {
+		stored, err := s.store.Order(t.Context(), s.tenant, "A")
+		if err != nil {
+			t.Error(err)
+		}
+		return stored
+	}
+	read() // prepares the statements of the connection
+	tx, err := s.MustSuper(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), `lock table order_items in access exclusive mode`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan sales.StoredOrder, 1)
+	go func() { done <- read() }()
+	s.awaitLock(t, func() bool { return len(done) > 0 })
+	for _, sql := range []string{
+		`insert into refunds (tenant_id, order_id, refunded_at, amount, content) select tenant_id, id, placed_at, 7, content from orders`,
+		`insert into refund_items (tenant_id, refund_id, order_id, line, amount) select tenant_id, id, order_id, 1, 7 from refunds where amount = 7`,
+	} {
+		if _, err := tx.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stored := <-done
+	var listed, ofLines money.Cents
+	for _, r := range stored.Refunds {
+		listed += r.Amount
+	}
+	for _, l := range stored.Lines {
+		ofLines += l.Refunded
+	}
+	if stored.Refunded != listed || stored.Refunded != ofLines {
+		t.Errorf("Refunded is %s, the refunds add up to %s and the lines to %s", stored.Refunded, listed, ofLines)
 	}
 }

@@ -11,96 +11,114 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// rollup is the key of a row of sales_rollups.
-type rollup struct {
+// rollupKey is the primary key of a row of sales_rollups within a tenant.
+type rollupKey struct {
 	kind    sums.RollupKind
 	day     time.Time
 	channel string
 	key     int64
 }
 
-func (r rollup) compare(o rollup) int {
-	return cmp.Or(cmp.Compare(r.kind, o.kind), r.day.Compare(o.day), cmp.Compare(r.channel, o.channel), cmp.Compare(r.key, o.key))
+func (k rollupKey) compare(o rollupKey) int {
+	return cmp.Or(cmp.Compare(k.kind, o.kind), k.day.Compare(o.day), cmp.Compare(k.channel, o.channel), cmp.Compare(k.key, o.key))
 }
 
-// part is what one line of an order adds to the rollups.
-type part struct {
+// event is an order, or a refund of one.
+type event struct {
+	day     time.Time
+	channel string
+	count   sums.Sums // counts the event once in each rollup
+	lines   []lineSums
+}
+
+// lineSums are the sums of one line of an event.
+type lineSums struct {
 	soldID, categoryID, sellerID int64 // 0 is none
 	sums.Sums
 }
 
-// deltas are what a transaction adds to the rollups.
+// deltas are the changes of rollups by one transaction.
 type deltas struct {
-	rows map[rollup]*delta
-	n    int // of events counted so far
+	rows   map[rollupKey]*delta
+	events int
 }
 
 type delta struct {
 	sums.Sums
-	seen int // the last event that reached the row
+	event int // the last one that is counted
 }
 
-func newDeltas() *deltas { return &deltas{rows: map[rollup]*delta{}} }
+func newDeltas() *deltas { return &deltas{rows: map[rollupKey]*delta{}} }
 
-// count adds an order or a refund, or takes it out with sign -1. whole counts once
-// in each row that it reaches, however many lines lead there.
-func (d *deltas) count(sign int64, day time.Time, channel string, whole sums.Sums, parts []part) {
-	d.n++
-	apply := (*sums.Sums).Add
-	if sign < 0 {
-		apply = (*sums.Sums).Sub
-	}
-	month := time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
-	for _, p := range parts {
-		for _, key := range [...]rollup{
-			{sums.ByDay, day, channel, 0},
-			{sums.ByCategory, day, channel, p.categoryID},
-			{sums.BySeller, day, channel, p.sellerID},
-			{sums.ByProduct, month, "", p.soldID},
+func (d *deltas) add(e event)      { d.apply(e, (*sums.Sums).Add) }
+func (d *deltas) subtract(e event) { d.apply(e, (*sums.Sums).Sub) }
+
+func (d *deltas) apply(e event, change func(*sums.Sums, sums.Sums)) {
+	d.events++
+	for _, l := range e.lines {
+		for _, key := range [...]rollupKey{
+			{sums.ByDay, e.day, e.channel, 0},
+			{sums.ByCategory, e.day, e.channel, l.categoryID},
+			{sums.BySeller, e.day, e.channel, l.sellerID},
+			{sums.ByProduct, monthOf(e.day), "", l.soldID},
 		} {
 			row := d.rows[key]
 			if row == nil {
 				row = &delta{}
 				d.rows[key] = row
 			}
-			if row.seen != d.n {
-				row.seen = d.n
-				apply(&row.Sums, whole)
+			if row.event != d.events {
+				row.event = d.events
+				change(&row.Sums, e.count)
 			}
-			apply(&row.Sums, p.Sums)
+			change(&row.Sums, l.Sums)
 		}
 	}
 }
 
-// queue writes the rows in the order of their keys, so that two transactions
-// never wait for each other in a circle. It comes last in its transaction: the
-// rows of today are everybody's.
-func (d *deltas) queue(b *pgx.Batch, tenant tenancy.ID) {
+func monthOf(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// queue adds the statement that writes the deltas. It must be the last one of its
+// transaction, because all orders of a day update the same rows. The rows are sorted,
+// so that two transactions cannot deadlock.
+func (d *deltas) queue(q *pgx.Batch, tenant tenancy.ID) {
 	if len(d.rows) == 0 {
 		return
 	}
-	keys := make([]rollup, 0, len(d.rows))
+	keys := make([]rollupKey, 0, len(d.rows))
 	for key := range d.rows {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, rollup.compare)
-	kinds, days := make([]sums.RollupKind, len(keys)), make([]time.Time, len(keys))
-	channels, ids := make([]string, len(keys)), make([]int64, len(keys))
-	added := make([]sums.Sums, len(keys))
-	for i, key := range keys {
-		kinds[i], days[i], channels[i], ids[i] = key.kind, key.day, key.channel, key.key
-		added[i] = d.rows[key].Sums
+	slices.SortFunc(keys, rollupKey.compare)
+	args := []any{
+		tenant,
+		column(keys, func(k rollupKey) sums.RollupKind { return k.kind }),
+		column(keys, func(k rollupKey) time.Time { return k.day }),
+		column(keys, func(k rollupKey) string { return k.channel }),
+		column(keys, func(k rollupKey) int64 { return k.key }),
 	}
-	args := append([]any{tenant, kinds, days, channels, ids}, sums.Arrays(added)...)
-	b.Queue(addRollups+`
+	values := sums.Parameters(len(args) + 1)
+	args = append(args, sums.Arrays(column(keys, func(k rollupKey) sums.Sums { return d.rows[k].Sums }))...)
+	q.Queue(insertRollups+`
 		select $1::bigint, *
-		  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], `+sums.Parameters(len(args)-len(sums.Columns())+1)+`)`+onRollup, args...)
+		  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], `+values+`)`+addToRollups, args...)
 }
 
 var (
-	addRollups = `
+	insertRollups = `
 		insert into sales_rollups as r (tenant_id, kind, day, channel, key, ` + sums.List + `)`
-	onRollup = `
+	addToRollups = `
 		on conflict (tenant_id, kind, day, channel, key) do update
 		   set ` + sums.Expand(`{} = r.{} + excluded.{}`)
 )
+
+// column returns one value of each row, as an argument of unnest.
+func column[R, V any](rows []R, value func(R) V) []V {
+	values := make([]V, len(rows))
+	for i, row := range rows {
+		values[i] = value(row)
+	}
+	return values
+}

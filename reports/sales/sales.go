@@ -1,16 +1,24 @@
-// Package sales takes in what was sold: orders, refunds and cancellations. It
-// keeps them as facts that never change, and the sums that reports read.
+// Package sales stores orders, refunds and cancellations, and maintains the rollups
+// that reports read.
 //
-// An order counts once, by its number. Its discounts and tax are spread over its
-// items when it comes in, a refund likewise, each by value with the largest
-// remainder, so that the cents of the lines always add up to the whole. Items
-// keep what they were called, who sold them and what they cost at that moment:
-// nothing that happens to the catalog later changes a report.
+// Orders, items, refunds and cancellations are facts: they are inserted once and
+// never change. Discounts and tax of an order are spread over its items when it is
+// stored, and so are refunds: by value, with money.Allocate, so that the cents of the
+// lines add up to the whole. Items keep the name, category, seller and cost of that
+// moment, so changes of the catalog do not change reports.
 //
-// Each write adds its part to the rollups in its own transaction, last and in
-// the order of their keys: locks are short, and two senders never wait for each
-// other in a circle. Verify computes every sum anew from the facts and tells
-// what differs; Repair puts that right while orders come in.
+// Each transaction adds its part to the rollups in its last statement, sorted by key:
+// the locks are short and two transactions cannot deadlock. Verify recomputes every
+// sum from the facts and reports differences. Repair corrects them while orders are
+// being stored.
+//
+// Which statement reads which source:
+//
+//	List, page          orders by the index of the sort column, then customers, refunds, cancellations by key
+//	List, total         sales_rollups by day and cancellations; orders if a customer or days are given
+//	Order               orders, order_items, sold_products, refunds and refund_items of one number
+//	Ingest, Refund      orders by number, sold_products by SKU, customers and channels by key
+//	Verify, Repair      all facts of a month, and sales_rollups
 package sales
 
 import (
@@ -22,36 +30,36 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// ErrInUse says that a channel has orders, or is the one that every tenant has.
+// ErrInUse is returned for a channel that has orders or is built in.
 var ErrInUse = errors.New("in use")
 
-// PointOfSale is the channel that every tenant has.
+// PointOfSale is the built-in channel of every tenant.
 const PointOfSale = "pos"
 
-// Store is the sales of all tenants. It is safe for concurrent use.
+// Store reads and writes the sales of all tenants. It is safe for concurrent use.
 type Store struct{ db *tenancy.DB }
 
-// New returns the sales in db.
+// New returns a store of the sales in db.
 func New(db *tenancy.DB) *Store { return &Store{db} }
 
-// MaxItems is how many items an order may have.
+// MaxItems is the maximum number of items of an order.
 const MaxItems = 5000
 
-// Order is an order as its sender has it. Two are the same when they say the
-// same, before any default.
+// Order is an order as it is sent. Two orders have the same content if all fields are
+// equal before defaults apply.
 type Order struct {
 	Number        string
 	PlacedAt      time.Time
 	Channel       string
 	Customer      *Customer    // nil is a guest
-	DiscountTotal *money.Cents // the discounts of the items included; nil is their sum
+	DiscountTotal *money.Cents // includes the discounts of the items; nil is their sum
 	TaxTotal      *money.Cents
 	Items         []Item
 }
 
-// Customer is a person as the sender knows them.
+// Customer is a customer as the sender identifies it.
 type Customer struct {
-	ID    string // the sender's own
+	ID    string // the sender's id
 	Name  *string
 	Email *string
 }
@@ -61,29 +69,28 @@ type Item struct {
 	SKU       string
 	Quantity  int64
 	UnitPrice money.Cents
-	UnitCost  *money.Cents // nil takes the product's cost of this moment
-	Discount  *money.Cents // off the whole line
+	UnitCost  *money.Cents // nil takes the current cost of the product
+	Discount  *money.Cents // of the whole line
 }
 
-// Outcome is what became of one row of a batch.
+// Outcome is the result of storing one row.
 type Outcome string
 
-// The outcomes. Unchanged is what was there already, with the same content.
+// The outcomes. Unchanged means that the row exists already with the same content.
 const (
 	Created   Outcome = "created"
 	Unchanged Outcome = "unchanged"
 	Failed    Outcome = "failed"
 )
 
-// Row is one order of a batch. Faults are those that the caller found while it
-// read the row; a field that has one is not looked at again.
+// Row is one order of an Ingest. Invalid holds the validation errors that the caller
+// found; their fields are not checked again.
 type Row struct {
 	Order
 	Invalid tenancy.InvalidError
 }
 
-// Result is what became of a Row, in its place. Err is an InvalidError where
-// Outcome is Failed.
+// Result is the outcome of a Row. Err is an InvalidError if Outcome is Failed.
 type Result struct {
 	Number  string
 	ID      int64
@@ -91,22 +98,22 @@ type Result struct {
 	Err     error
 }
 
-// Refund is money given back for an order.
+// Refund is money that is returned for an order.
 type Refund struct {
 	OrderNumber string
 	Amount      money.Cents
 	RefundedAt  *time.Time // nil is now
-	Reference   *string    // the sender's own, unique in its order
+	Reference   *string    // the sender's id, unique per order
 }
 
-// RefundRow is one refund of a batch, like Row.
+// RefundRow is one refund of a batch. Invalid is as in Row.
 type RefundRow struct {
 	Refund
 	Invalid tenancy.InvalidError
 }
 
-// RefundResult is what became of a RefundRow, in its place. Err is an
-// InvalidError, or tenancy.ErrNotFound where there is no such order.
+// RefundResult is the outcome of a RefundRow. If Outcome is Failed, Err is an
+// InvalidError, or tenancy.ErrNotFound if the order does not exist.
 type RefundResult struct {
 	ID          int64
 	Outcome     Outcome
@@ -133,15 +140,15 @@ type StoredOrder struct {
 	Refunded         money.Cents
 	CancelledAt      *time.Time
 	CreatedAt        time.Time
-	Lines            []Line         `db:"-"` // of one sale, not of a list
-	Refunds          []StoredRefund `db:"-"` // likewise
+	Lines            []Line         `db:"-"` // set by Order, not by List
+	Refunds          []StoredRefund `db:"-"` // set by Order, not by List
 }
 
 // Line is an item as it was sold.
 type Line struct {
 	Line         int32
 	SKU          string
-	Name         string // the SKU where the catalog did not know it
+	Name         string // the SKU if the catalog did not have it
 	ProductID    *int64
 	CategoryID   *int64
 	CategoryName *string
@@ -150,9 +157,9 @@ type Line struct {
 	Quantity     int32
 	UnitPrice    money.Cents
 	UnitCost     *money.Cents
-	Discount     money.Cents // its own and its share of the order's
+	Discount     money.Cents // including its share of the order's discount
 	Tax          money.Cents
-	Refunded     money.Cents
+	Refunded     money.Cents `db:"-"`
 }
 
 // StoredRefund is a refund as it is stored.
@@ -164,7 +171,8 @@ type StoredRefund struct {
 	CreatedAt  time.Time
 }
 
-// Filter says which sales List returns. The zero value of a field does not filter.
+// Filter selects the orders that List returns. The zero value of a field does not
+// filter.
 type Filter struct {
 	Channel  string
 	Customer string // the sender's id
@@ -175,7 +183,7 @@ type Filter struct {
 	Page     paging.Page
 }
 
-// Channel is where sales come from.
+// Channel is a source of orders.
 type Channel struct {
 	Identifier string
 	Label      string
@@ -183,5 +191,5 @@ type Channel struct {
 	UpdatedAt  time.Time
 }
 
-// Count is what became of the rows of an Ensure.
+// Count is the outcome of EnsureChannels or EnsureCustomers.
 type Count struct{ Created, Updated, Unchanged int }

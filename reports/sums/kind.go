@@ -14,5 +14,8 @@ const (
 	ByProduct  RollupKind = 4 // month and sold product; the channel is ''
 )
 
+// RollupKinds lists all kinds.
+var RollupKinds = []RollupKind{ByDay, ByCategory, BySeller, ByProduct}
+
 // SQL returns the kind as an SQL literal.
 func (k RollupKind) SQL() string { return strconv.Itoa(int(k)) }

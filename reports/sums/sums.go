@@ -53,9 +53,13 @@ var columns = []Column{
 // Columns returns the columns in their fixed order.
 func Columns() []Column { return columns }
 
-// IsMoney reports whether a column holds cents.
-func IsMoney(column string) bool {
-	return slices.ContainsFunc(columns, func(c Column) bool { return c.Name == column && c.Money })
+// Select returns the columns with these names, in the order of names.
+func Select(names ...string) []Column {
+	selected := make([]Column, len(names))
+	for i, name := range names {
+		selected[i] = columns[slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })]
+	}
+	return selected
 }
 
 // List names the columns in SQL: orders, items, …

@@ -144,7 +144,7 @@ func TestAnOrderThatIsThereWithOtherContentIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		price string
 		want  []string
-	}{{"1", nil}, {"2", []string{"orders.csv:2 1 number was sent before with other content"}}} {
+	}{{"1", nil}, {"2", []string{"orders.csv:2 1 number already exists with different content"}}} {
 		_, refused := s.mustImport(t, folder("orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n", "order_items.csv", itemHeader+"1,A,1,"+test.price+",,\n"))
 		if diff := cmp.Diff(test.want, refused); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
@@ -187,7 +187,7 @@ func TestAnOrderOfTooManyItemsIsRefusedAndTheNextIsLoaded(t *testing.T) {
 	report, refused := s.mustImport(t, folder(
 		"orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n2,2026-03-01T09:30:00Z,web,,,\n",
 		"order_items.csv", itemHeader+strings.Repeat("1,A,1,1,,\n", 5010)+strings.Repeat("2,A,1,1,,\n", 5000)))
-	if diff := cmp.Diff([]string{"orders.csv:2 1 items must hold 1 to 5000 items"}, refused); diff != "" {
+	if diff := cmp.Diff([]string{"orders.csv:2 1 items must contain 1 to 5000 items"}, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 	want := []csvimport.Count{{File: "orders.csv", Created: 1, Refused: 1}, {File: "order_items.csv", Created: 5000, Refused: 5010}}

@@ -1,0 +1,124 @@
+package sales
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/reports/sums"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Repair corrects the rollups that differ from the facts, month by month, and returns
+// the number of changed rows. Orders can be stored meanwhile: they change rollups and
+// facts in the same transaction, so the difference that a statement sees stays right.
+func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
+	var all []month
+	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+		zone, err := lockZone(ctx, tx, tenant, shared)
+		if err == nil {
+			all, err = months(ctx, tx, tenant, zone)
+		}
+		return err
+	})
+	for _, m := range all {
+		var n int64
+		err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
+			n, err = repairMonth(ctx, tx, m)
+			return err
+		})
+		if err != nil {
+			break
+		}
+		changed += n
+	}
+	if err != nil {
+		return changed, fmt.Errorf("repair rollups: %w", err)
+	}
+	return changed, nil
+}
+
+func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
+	zone, err := lockZone(ctx, tx, m.tenant, shared)
+	if err != nil {
+		return 0, err
+	}
+	// Two repairs at the same time would add each difference twice.
+	_, err = tx.Exec(ctx, `
+		select pg_advisory_xact_lock(hashtextextended('mend tenant ' || $1::bigint, 0))`, m.tenant)
+	if err != nil {
+		return 0, err
+	}
+	return addDifferences(ctx, tx, newMonth(m.tenant, m.first, zone))
+}
+
+func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
+	tag, err := tx.Exec(ctx, `
+		with `+differences+insertRollups+`
+		select $1, kind, day, channel, key, `+sums.List+`
+		  from difference
+		 order by kind, day, channel, key`+addToRollups, m.args()...)
+	return tag.RowsAffected(), err
+}
+
+// ChangeZone assigns all sales to the days of another time zone, in one transaction, and
+// returns the number of changed rollups. It needs the migrator's connection. Until it
+// ends, reports show the old days and new orders wait.
+func (s *Store) ChangeZone(ctx context.Context, tenant tenancy.ID, name string) (changed int64, err error) {
+	if _, err := tenancy.LoadZone(name); err != nil {
+		return 0, err
+	}
+	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
+		changed, err = changeZone(ctx, tx, tenant, name)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("change the time zone of sales to %s: %w", name, err)
+	}
+	return changed, nil
+}
+
+func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, name string) (changed int64, err error) {
+	zone, err := tenancy.LoadZone(name)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := lockZone(ctx, tx, tenant, exclusive); err != nil {
+		return 0, err
+	}
+	all, err := months(ctx, tx, tenant, zone)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range all {
+		n, err := addDifferences(ctx, tx, m)
+		if err != nil {
+			return 0, err
+		}
+		changed += n
+	}
+	_, err = tx.Exec(ctx, `
+		delete from sales_rollups
+		 where tenant_id = $1 and orders = 0 and items = 0 and refund_count = 0`, tenant)
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.Exec(ctx, `
+		update sales_zones
+		   set timezone = $2
+		 where tenant_id = $1`, tenant, name)
+	return changed, err
+}
+
+// Zone returns the name of the time zone of the rollups.
+func (s *Store) Zone(ctx context.Context, tenant tenancy.ID) (string, error) {
+	row, err := tenancy.One[zoneRow](ctx, s.db, tenant, `
+		select timezone
+		  from sales_zones
+		 where tenant_id = $1`, tenant)
+	if err != nil {
+		return "", fmt.Errorf("read time zone of sales: %w", err)
+	}
+	return row.Timezone, nil
+}

@@ -1,0 +1,93 @@
+package sales
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// soldProduct is the current state of a SKU. SoldID is its version in sold_products,
+// or nil if that was not stored yet.
+type soldProduct struct {
+	SKU                  string
+	SoldID               *int64
+	CategoryID, SellerID *int64
+	Cost                 *money.Cents
+}
+
+// missingVersionsError holds the SKUs of products without a current version in
+// sold_products. Ingest stores these versions in a separate transaction.
+type missingVersionsError []string
+
+func (e missingVersionsError) Error() string {
+	return fmt.Sprintf("%d products have no current version in sold_products", len(e))
+}
+
+func queueSoldProducts(q *pgx.Batch, tenant tenancy.ID, skus []string, products *[]soldProduct) {
+	tenancy.QueueRows(q, products, `
+		select u.sku, p.category_id, p.seller_id, p.cost,
+		       case when p.id is null then (`+versionOfUnknownSKU+`) else s.id end as sold_id
+		  from unnest($2::text[]) u (sku)
+		  left join lateral (`+currentProduct+`) p on true
+		  left join lateral (
+		       select *
+		         from (select * from sold_products where tenant_id = $1 and product_id = p.id offset 0) v
+		        order by id desc
+		        limit 1
+		       ) s on (s.sku, s.name, s.category_id, s.category_name, s.seller_id, s.seller_name)
+		              is not distinct from (p.sku, p.name, p.category_id, p.category_name, p.seller_id, p.seller_name)`,
+		tenant, skus)
+}
+
+const (
+	// currentProduct is the product with the SKU u.sku as an order would store it now.
+	currentProduct = `
+		select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
+		       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
+		       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
+		  from products p
+		 where p.tenant_id = $1 and p.sku = u.sku
+		 limit 1`
+	// versionOfUnknownSKU is the version of a SKU that the catalog does not have.
+	versionOfUnknownSKU = `
+		select max(id)
+		  from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v`
+)
+
+// soldProducts returns the products of the new orders by SKU, or a
+// missingVersionsError.
+func (b *orderBatch) soldProducts(found []soldProduct, existing map[string]existingOrder) (map[string]soldProduct, error) {
+	products := map[string]soldProduct{}
+	for _, p := range found {
+		products[p.SKU] = p
+	}
+	var missing missingVersionsError
+	for _, o := range b.valid {
+		if _, exists := existing[o.Number]; exists {
+			continue
+		}
+		for _, item := range o.Items {
+			if products[item.SKU].SoldID == nil {
+				missing = append(missing, item.SKU)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, distinct(missing)
+	}
+	return products, nil
+}
+
+func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, skus missingVersionsError) error {
+	_, err := s.db.Exec(ctx, tenant, `
+		insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
+		select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
+		  from unnest($2::text[]) u (sku)
+		  left join lateral (`+currentProduct+`) p on true
+		 order by u.sku`, tenant, []string(skus))
+	return err
+}

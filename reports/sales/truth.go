@@ -1,0 +1,182 @@
+package sales
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/reports/sums"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// differences computes the rollups of the days $2, which begin at $3 and end at $4,
+// from the facts, and compares them with the stored rollups from $5 to $6. It does not
+// share the formulas of the deltas, because it checks them.
+var differences = `
+	day as (
+		select * from unnest($2::date[], $3::timestamptz[], $4::timestamptz[]) d (day, begins, ends)
+	), sold as (
+		select d.day, o.channel, o.id as order_id, i.quantity,
+		       i.quantity * i.unit_price - i.discount as revenue, i.discount, i.tax,
+		       i.quantity * coalesce(i.unit_cost, 0) as cost,
+		       case when i.unit_cost is null then i.quantity else 0 end as without_cost,
+		       i.sold_id, coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
+		  from day d
+		  join orders o on o.tenant_id = $1 and o.placed_at >= d.begins and o.placed_at < d.ends
+		  join order_items i on i.tenant_id = $1 and i.order_id = o.id
+		  join sold_products p on p.tenant_id = $1 and p.id = i.sold_id
+		 where not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id)
+	), refunded as (
+		select d.day, o.channel, r.id as refund_id, s.amount, i.sold_id,
+		       coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
+		  from day d
+		  join refunds r on r.tenant_id = $1 and r.refunded_at >= d.begins and r.refunded_at < d.ends
+		  join orders o on o.tenant_id = $1 and o.id = r.order_id
+		  join refund_items s on s.tenant_id = $1 and s.refund_id = r.id
+		  join order_items i on i.tenant_id = $1 and i.order_id = s.order_id and i.line = s.line
+		  join sold_products p on p.tenant_id = $1 and p.id = i.sold_id
+		 where not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id)
+	), truth as (
+		select kind, day, channel, key, sum(orders)::bigint as orders, sum(items)::bigint as items,
+		       sum(units)::bigint as units, sum(units_without_cost)::bigint as units_without_cost,
+		       sum(revenue)::bigint as revenue, sum(discounts)::bigint as discounts,
+		       sum(tax)::bigint as tax, sum(cost)::bigint as cost,
+		       sum(refund_count)::bigint as refund_count, sum(refunds)::bigint as refunds
+		  from (
+			select k.kind, k.day, k.channel, k.key, count(distinct s.order_id) as orders, count(*) as items,
+			       sum(s.quantity) as units, sum(s.without_cost) as units_without_cost,
+			       sum(s.revenue) as revenue, sum(s.discount) as discounts,
+			       sum(s.tax) as tax, sum(s.cost) as cost, 0 as refund_count, 0 as refunds
+			  from sold s
+			 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
+			 group by 1, 2, 3, 4
+			union all
+			select k.kind, k.day, k.channel, k.key, 0, 0, 0, 0, 0, 0, 0, 0, count(distinct s.refund_id), sum(s.amount)
+			  from refunded s
+			 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
+			 group by 1, 2, 3, 4
+		  ) both_sides
+		 group by kind, day, channel, key
+	), stored as (
+		select kind, day, channel, key, ` + sums.List + `
+		  from sales_rollups
+		 where tenant_id = $1 and day between $5 and $6
+	), difference as (
+		select kind, day, channel, key, array[` + storedSums + `] as stored, array[` + trueSums + `] as facts,
+		       ` + sums.Expand(`coalesce(t.{}, 0) - coalesce(s.{}, 0) as {}`) + `
+		  from truth t
+		  full join stored s using (kind, day, channel, key)
+		 where (` + storedSums + `) is distinct from (` + trueSums + `)
+	)`
+
+var (
+	rollupsOfLine = `
+			       values (` + sums.ByDay.SQL() + `::smallint, s.day, s.channel, 0::bigint),
+			              (` + sums.ByCategory.SQL() + `, s.day, s.channel, s.category_id),
+			              (` + sums.BySeller.SQL() + `, s.day, s.channel, s.seller_id),
+			              (` + sums.ByProduct.SQL() + `, date_trunc('month', s.day::timestamp)::date, '', s.sold_id)`
+	storedSums = sums.Expand(`coalesce(s.{}, 0)`)
+	trueSums   = sums.Expand(`coalesce(t.{}, 0)`)
+)
+
+// month is the unit of work of Verify, Repair and ChangeZone: one statement reads the
+// facts of at most one month.
+type month struct {
+	tenant       tenancy.ID
+	first        time.Time
+	days         []time.Time
+	begins, ends []time.Time // of the days, in the time zone
+}
+
+func newMonth(tenant tenancy.ID, first time.Time, zone *time.Location) month {
+	m := month{tenant: tenant, first: first}
+	for day := first; day.Month() == first.Month(); day = day.AddDate(0, 0, 1) {
+		m.days = append(m.days, day)
+		m.begins = append(m.begins, tenancy.StartOfDay(day, zone))
+		m.ends = append(m.ends, tenancy.StartOfDay(day.AddDate(0, 0, 1), zone))
+	}
+	return m
+}
+
+// args returns the arguments of differences.
+func (m month) args() []any {
+	return []any{m.tenant, m.days, m.begins, m.ends, m.first, m.days[len(m.days)-1]}
+}
+
+// bounds returns the tenant, and the begin and the end of the month.
+func (m month) bounds() []any { return []any{m.tenant, m.begins[0], m.ends[len(m.ends)-1]} }
+
+// months returns the months that have an order, a refund or a rollup.
+func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) ([]month, error) {
+	var first, last *time.Time
+	err := tx.QueryRow(ctx, `
+		select min(at), max(at) from (
+			select min(placed_at) as at from orders where tenant_id = $1
+			union all
+			select max(placed_at) from orders where tenant_id = $1
+			union all
+			select min(refunded_at) from refunds where tenant_id = $1
+			union all
+			select max(refunded_at) from refunds where tenant_id = $1
+			union all
+			select min(day)::timestamp at time zone 'UTC' from sales_rollups where tenant_id = $1
+			union all
+			select max(day)::timestamp at time zone 'UTC' from sales_rollups where tenant_id = $1
+		) ends`, tenant).Scan(&first, &last)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	// One more day at each end, because the days of rollups may be of another zone.
+	day, end := monthOf(tenancy.DayOf(first.AddDate(0, 0, -1), zone)), tenancy.DayOf(last.AddDate(0, 0, 1), zone)
+	var all, begins, ends []time.Time
+	for ; !day.After(end); day = day.AddDate(0, 1, 0) {
+		all = append(all, day)
+		begins = append(begins, tenancy.StartOfDay(day, zone))
+		ends = append(ends, tenancy.StartOfDay(day.AddDate(0, 1, 0), zone))
+	}
+	rows, _ := tx.Query(ctx, `
+		select m.month
+		  from unnest($2::date[], $3::timestamptz[], $4::timestamptz[]) m (month, begins, ends)
+		 where exists (select from orders where tenant_id = $1 and placed_at >= m.begins and placed_at < m.ends)
+		    or exists (select from refunds where tenant_id = $1 and refunded_at >= m.begins and refunded_at < m.ends)
+		    or exists (select from sales_rollups
+		                where tenant_id = $1 and kind = any ($5::smallint[])
+		                  and day >= m.month and day < m.month + interval '1 month')
+		 order by m.month`, tenant, all, begins, ends, sums.RollupKinds) // CollectRows returns its error
+	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	return column(days, func(day time.Time) month { return newMonth(tenant, day, zone) }), err
+}
+
+// lockZone prepares a transaction for an operator's work: it removes the timeouts of
+// requests, locks the time zone of the rollups and returns it.
+func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock lockFunction) (*time.Location, error) {
+	// Without statistics, right after an import, the planner would choose nested loops
+	// over whole months.
+	_, err := tx.Exec(ctx, `
+		select set_config('statement_timeout', '0', true),
+		       set_config('lock_timeout', '0', true),
+		       set_config('enable_nestloop', 'off', true),
+		       set_config('plan_cache_mode', 'force_custom_plan', true),
+		       set_config('work_mem', '64MB', true)`)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, `select `+string(lock)+`(`+zoneLock+`)`, tenant); err != nil {
+		return nil, err
+	}
+	rows, _ := tx.Query(ctx, `select timezone from sales_zones where tenant_id = $1`, tenant) // CollectRows returns its error
+	zones, err := pgx.CollectRows(rows, pgx.RowToStructByName[zoneRow])
+	if err != nil {
+		return nil, err
+	}
+	return loadZone(zones)
+}
+
+// lockFunction is a function of PostgreSQL that takes an advisory lock.
+type lockFunction string
+
+const (
+	shared    lockFunction = `pg_advisory_xact_lock_shared`
+	exclusive lockFunction = `pg_advisory_xact_lock`
+)
