@@ -42,7 +42,7 @@ func BenchmarkAutoPipeline(b *testing.B) {
 		defer cancel()
 		s := standard
 		cmd := redis.NewCmd(ctx, "EVALSHA", windowScript.Hash(), 1, windowKey(name),
-			limit, 1, s.window.Microseconds(), s.grain(limit).Microseconds())
+			limit, 1, s.window.Microseconds(), s.bucketOf(limit).Microseconds())
 		if err := pipeline.Submit(ctx, once{cmd}).WaitContext(ctx); err != nil {
 			return err
 		}

@@ -2,12 +2,21 @@ package ratelimit
 
 import (
 	"context"
+	_ "embed"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // instancesKey is the sorted set of instances. In a cluster one node holds it.
 const instancesKey = "rl:instances"
+
+var (
+	//go:embed heartbeat.lua
+	heartbeatSource string
+	heartbeatScript = redis.NewScript(heartbeatSource)
+)
 
 // keepBeating sends heartbeats until ctx ends.
 func (l *Limiter) keepBeating(ctx context.Context) {

@@ -31,7 +31,7 @@ func newMemory(s settings) *memory {
 	return m
 }
 
-// window decides about one request, of which limit fit into the window here.
+// window decides about one request of name.
 func (m *memory) window(name string, limit, cost int) result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *windowLog) decide(now time.Duration, limit, cost int, s settings) resul
 	}
 	r := result{allowed: w.used < limit}
 	if r.allowed && cost > 0 {
-		w.add(s.leaves(now, limit))
+		w.add(now, s.bucketOf(limit), s.window)
 	}
 	r.remaining = max(0, limit-w.used)
 	left := 0
@@ -79,9 +79,13 @@ func (w *windowLog) decide(now time.Duration, limit, cost int, s settings) resul
 	return r
 }
 
-// add counts a request, in the last entry if that leaves no earlier.
-func (w *windowLog) add(leaves time.Duration) {
+// add counts a request, in the last entry if that leaves at the same time or later.
+func (w *windowLog) add(now, bucket, window time.Duration) {
 	w.used++
+	leaves := now + window
+	if bucket > 0 {
+		leaves += bucket - now%bucket
+	}
 	if last := len(w.entries) - 1; last >= 0 && w.entries[last].leaves >= leaves {
 		w.entries[last].count++
 		return

@@ -59,17 +59,54 @@ func (n *nodes) address(key string) string {
 	return unknown
 }
 
-// do sends one command to the node that holds key, through the breaker of the node.
-func (n *nodes) do(ctx context.Context, cmd *redis.Cmd, key string) error {
-	address := n.address(key)
-	_, err := n.breaker(address).Execute(func() (*redis.Cmd, error) {
-		if address == unknown {
-			return cmd, errNoSlotMap
-		}
-		return cmd, n.client.Process(ctx, once{cmd})
-	})
-	return err
+// scripter runs the scripts of go-redis and redis_rate through the breakers.
+type scripter struct {
+	redis.UniversalClient // the methods that scripts do not use
+	nodes                 *nodes
+	script                string // the name in spans
 }
+
+func (n *nodes) scripter(script string) scripter {
+	return scripter{UniversalClient: n.client, nodes: n, script: script}
+}
+
+// EvalSha runs a script by its hash.
+func (s scripter) EvalSha(ctx context.Context, hash string, keys []string, args ...any) *redis.Cmd {
+	return s.run(ctx, "EVALSHA", hash, keys[0], args)
+}
+
+// Eval runs a script by its source, after a node did not have it.
+func (s scripter) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	return s.run(ctx, "EVAL", source, keys[0], args)
+}
+
+// run sends a script to the node that holds key, unless the breaker of the node is open.
+func (s scripter) run(ctx context.Context, operation, script, key string, args []any) *redis.Cmd {
+	start := time.Now()
+	cmd := redis.NewCmd(ctx, append([]any{operation, script, 1, key}, args...)...)
+	address := s.nodes.address(key)
+	_, err := s.nodes.breaker(address).Execute(func() (*redis.Cmd, error) {
+		if address == unknown {
+			return nil, errNoSlotMap
+		}
+		return cmd, s.nodes.client.Process(ctx, once{cmd})
+	})
+	cmd.SetErr(err)
+	switch {
+	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
+		return cmd // nothing was sent
+	case scriptMissing(err):
+		err = nil // an expected answer
+	case err != nil:
+		s.nodes.failures.Add(1)
+	}
+	measureCommand(ctx, start, operation, s.script, err)
+	return cmd
+}
+
+// scriptMissing reports whether a node did not execute a script because it does not
+// have it.
+func scriptMissing(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // once is a command that go-redis never sends again if it may have been executed.
 type once struct{ *redis.Cmd }
@@ -118,7 +155,7 @@ func (n *nodes) logAvailable(address string) {
 	n.logger.Info("redis is available again: it decides limits", "node", address)
 }
 
-// unavailable returns the addresses of the nodes whose breaker is not closed.
+// unavailable returns the addresses of the nodes that have no closed breaker.
 func (n *nodes) unavailable() []string {
 	n.mu.Lock()
 	breakers := maps.Clone(n.breakers)

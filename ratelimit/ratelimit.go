@@ -1,38 +1,39 @@
 // Package ratelimit decides whether a request may go on. It receives a name and
 // a limit and has no concept of tenants or plans.
 //
-// [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers,
-// the rule is exact for any number of instances: at most L requests of a name are
-// admitted in every sliding minute, and a request is refused only while L admitted
-// requests are younger than a minute. Redis keeps a log of admitted requests, one
-// key per name; one script reads and writes it in one round trip, on Redis's own
-// clock. Above 10,000 the log counts in buckets of 100 ms: a place may then become
-// free up to 100 ms late, never early. [Limiter.TakeToken] is a token bucket, for
-// limits that need a burst and a steady refill.
+// [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers, it
+// is exact for any number of instances: at most L requests of a name are admitted
+// in every sliding minute, and a request is refused only while L admitted requests
+// are younger than a minute. Redis keeps a log of admitted requests per name. One
+// script reads and writes it in one round trip, by Redis's own clock. Above 10,000
+// the log counts in buckets of 100 ms: a place may become free up to 100 ms late,
+// never early. [Limiter.TakeToken] is a token bucket, for a burst and a refill.
 //
 // A decision waits at most 50 ms for Redis. If Redis answers later or returns an
 // error, the instance decides in memory with its share of the limit: L divided by
 // the instances seen in the last minute, rounded up. After repeated failures a
 // circuit breaker stops asking and probes once a second. A Redis Cluster has one
-// breaker per node, so an unavailable node affects only the names it holds.
+// breaker per node: an unavailable node affects only the names it holds.
 //
-// Requests admitted in memory are not charged to Redis later. In the first minute
-// after an outage at most 2 L requests count as admitted: L that the instances
-// admitted in memory during the last minute of the outage, and L that Redis admits
-// after it. If Redis restarts without its data, requests it admitted less than a
-// minute before are forgotten too.
+// Requests admitted in memory are not charged to Redis later. So a minute that
+// includes an outage, or the first minute after it, may admit up to 2 L: L by Redis
+// and L by the shares of all instances. If Redis also loses its data, for example in
+// a restart, the requests that it counted before the outage are forgotten as well.
 package ratelimit
 
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -55,44 +56,22 @@ var standard = settings{
 	timeout: 50 * time.Millisecond,
 }
 
-// grain returns the precision of a limit's log: its bucket, or 0 for exact.
-func (s settings) grain(limit int) time.Duration {
+// bucketOf returns the precision with which a limit is counted; 0 is exact.
+func (s settings) bucketOf(limit int) time.Duration {
 	if limit > s.exact {
 		return s.bucket
 	}
 	return 0
 }
 
-// leaves returns when a request that is admitted at a given time leaves the window.
-func (s settings) leaves(at time.Duration, limit int) time.Duration {
-	if grain := s.grain(limit); grain > 0 {
-		at = at.Truncate(grain) + grain
-	}
-	return at + s.window
-}
-
 // Decision is the answer for one request.
 type Decision struct {
-	Allowed bool
-
-	// Limit is the limit that the caller passed, even when this instance grants
-	// only its share of it.
-	Limit int
-
-	// Remaining is how many more requests would be admitted right now.
-	Remaining int
-
-	// Reset is when the oldest counted request leaves the window, or after a
-	// refusal, when the next request is admitted. It uses the clock of the decider
-	// and equals the present when nothing is counted.
-	Reset time.Time
-
-	// RetryAfter is the time from the decision to Reset. It does not depend on the
-	// difference between the clocks of Redis and this machine. It is 0 when Allowed.
-	RetryAfter time.Duration
-
-	// Local is true if this instance decided in memory because Redis did not.
-	Local bool
+	Allowed    bool
+	Limit      int           // the limit that the caller passed, even if the instance grants only its share
+	Remaining  int           // how many more requests would be admitted now
+	Reset      time.Time     // when the oldest counted request leaves; after a refusal, when to try again
+	RetryAfter time.Duration // the time until Reset, by the clock that decided; 0 if Allowed
+	Local      bool          // this instance decided in memory because Redis did not
 }
 
 // Limiter decides for all names of one Redis or Redis Cluster. It is safe for
@@ -103,7 +82,7 @@ type Limiter struct {
 	tokens   *redis_rate.Limiter
 	memory   *memory
 
-	id            string       // identifies this instance in the heartbeats
+	id            string       // of this instance, in heartbeats
 	instances     atomic.Int64 // the larger count of the last two heartbeats
 	lastInstances atomic.Int64 // the count of the last heartbeat
 
@@ -115,11 +94,9 @@ type Limiter struct {
 }
 
 // Open returns a Limiter on the Redis at url (redis, rediss or unix), or on a
-// cluster if url names further nodes:
-// redis://user:password@host1:6379?addr=host2:6379&addr=host3:6379.
+// cluster if url names further nodes (redis://host1:6379?addr=host2:6379&addr=host3:6379).
 // It fails only if url is malformed, and the error does not quote it. If Redis is
-// unavailable, decisions are made in memory until it answers. ctx bounds the
-// first heartbeat.
+// unavailable, decisions are made in memory. ctx bounds the first heartbeat.
 func Open(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error) {
 	return open(ctx, url, logger, standard)
 }
@@ -178,6 +155,37 @@ func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (r r
 	return l.memory.window(name, share, cost), true
 }
 
+var (
+	//go:embed window.lua
+	windowSource string
+	windowScript = redis.NewScript(windowSource)
+)
+
+// windowKey returns the key of a name's log. The name is the hash tag of the key.
+func windowKey(name string) string { return "rl:{" + name + "}" }
+
+// redisWindow decides about one request in Redis.
+func (l *Limiter) redisWindow(ctx context.Context, name string, limit, cost int) (result, error) {
+	ctx, cancel := l.bound(ctx)
+	defer cancel()
+	reply, err := windowScript.Run(ctx, l.nodes.scripter("window"), []string{windowKey(name)},
+		limit, cost, l.settings.window.Microseconds(), l.settings.bucketOf(limit).Microseconds()).Int64Slice()
+	if err != nil {
+		return result{}, fmt.Errorf("decide in a window: %w", err)
+	}
+	return result{
+		allowed:   reply[0] == 1,
+		remaining: int(reply[1]),
+		now:       time.UnixMicro(reply[2]),
+		wait:      time.Duration(reply[3]) * time.Microsecond,
+	}, nil
+}
+
+// bound limits the time that one decision waits for Redis.
+func (l *Limiter) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), l.settings.timeout)
+}
+
 func (l *Limiter) count(ctx context.Context, start time.Time, local bool) {
 	if local {
 		l.fromMemory.Add(1)
@@ -193,7 +201,7 @@ type Stats struct {
 	Redis     uint64 // decisions that Redis made
 	Local     uint64 // decisions made in memory
 	Errors    uint64 // calls that Redis refused or did not answer in time
-	Instances int    // instances seen in the last minute, as of the last heartbeats
+	Instances int    // instances seen in the last minute
 	Away      bool   // Redis or a node of its cluster is unavailable and not asked
 }
 
@@ -208,7 +216,7 @@ func (l *Limiter) Stats() Stats {
 	}
 }
 
-// result is a decision of Redis or of the memory, before it is presented.
+// result is what Redis or the memory decided.
 type result struct {
 	allowed   bool
 	remaining int

@@ -228,7 +228,10 @@ func TestAURLWithFurtherNodesIsACluster(t *testing.T) {
 		{"rediss://localhost", nil},
 		{"redis://user:p%23w@one:1?addr=two:2&addr=%5B::3%5D:3", []string{"one:1", "two:2", "[::3]:3"}},
 		{"rediss://user:p%23w@one:1/0?addr=two:2", []string{"one:1", "two:2"}},
-		{"redis://user:p%23w@one:1/?addr=two:2&read_only=true&max_retries=5&max_redirects=-1&read_timeout=1m", []string{"one:1", "two:2"}},
+		{
+			"redis://user:p%23w@one:1/?addr=two:2&read_only=true&max_retries=5&max_redirects=-1&read_timeout=1m",
+			[]string{"one:1", "two:2"},
+		},
 	} {
 		n, err := connect(test.url, slog.New(slog.DiscardHandler), standard)
 		if err != nil {
@@ -266,7 +269,8 @@ func TestAURLWithFurtherNodesIsACluster(t *testing.T) {
 // checkBounded fails if a client may wait long or send a command twice.
 func checkBounded(t *testing.T, url string, o *redis.Options) {
 	t.Helper()
-	if o.MaxRetries != 0 || o.ReadTimeout != standard.timeout || o.PoolTimeout != standard.timeout || !o.ContextTimeoutEnabled {
+	timeout := standard.timeout
+	if o.MaxRetries != 0 || o.ReadTimeout != timeout || o.PoolTimeout != timeout || !o.ContextTimeoutEnabled {
 		t.Errorf("%s: the options are not bounded: %+v", url, o)
 	}
 }

@@ -30,12 +30,12 @@ var (
 		metric.WithDescription("Duration of one decision, by its source."),
 		metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1))
 	operationTime, _ = meter.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of one round trip."),
+		metric.WithDescription("Duration of one round trip, whatever it carries."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10))
 	awayGauge, _ = meter.Int64ObservableGauge("storeroom.ratelimit.away",
 		metric.WithDescription("1 while Redis or a node of its cluster is unavailable; its limits are decided in memory."))
 	instancesGauge, _ = meter.Int64ObservableGauge("storeroom.ratelimit.instances", metric.WithUnit("{instance}"),
-		metric.WithDescription("Instances seen in the last minute, as of the last heartbeats."))
+		metric.WithDescription("Instances seen in the last minute."))
 	errorsCounter, _ = meter.Int64ObservableCounter("storeroom.ratelimit.errors", metric.WithUnit("{call}"),
 		metric.WithDescription("Calls that Redis refused or did not answer in time."))
 
@@ -49,26 +49,18 @@ func recordOptions(attributes ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attributes...))}
 }
 
-// observe makes the instruments report Stats.
+// observe makes the instruments report this Limiter.
 func (l *Limiter) observe() (metric.Registration, error) {
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := l.Stats()
-		var away int64
-		if s.Away {
-			away = 1
-		}
-		o.ObserveInt64(awayGauge, away)
-		o.ObserveInt64(instancesGauge, int64(s.Instances))
-		o.ObserveInt64(errorsCounter, int64(s.Errors))
+		o.ObserveInt64(awayGauge, int64(min(1, len(l.nodes.unavailable()))))
+		o.ObserveInt64(instancesGauge, l.instances.Load())
+		o.ObserveInt64(errorsCounter, int64(l.nodes.failures.Load()))
 		return nil
 	}, awayGauge, instancesGauge, errorsCounter)
 }
 
 // measureDecision measures one decision.
 func measureDecision(ctx context.Context, start time.Time, local bool) {
-	if !decisionTime.Enabled(ctx) {
-		return
-	}
 	source := fromRedis
 	if local {
 		source = fromMemory
@@ -79,13 +71,11 @@ func measureDecision(ctx context.Context, start time.Time, local bool) {
 // measureCommand measures one command to Redis, and records a span if the span of ctx
 // is recorded.
 func measureCommand(ctx context.Context, start time.Time, operation, script string, err error) {
-	if operationTime.Enabled(ctx) {
-		options := succeeded
-		if err != nil {
-			options = recordOptions(semconv.DBSystemNameRedis, semconv.ErrorTypeKey.String(errorType(err)))
-		}
-		operationTime.Record(ctx, time.Since(start).Seconds(), options...)
+	options := succeeded
+	if err != nil {
+		options = recordOptions(semconv.DBSystemNameRedis, semconv.ErrorTypeKey.String(errorType(err)))
 	}
+	operationTime.Record(ctx, time.Since(start).Seconds(), options...)
 	if trace.SpanFromContext(ctx).IsRecording() {
 		traceCommand(ctx, start, operation, script, err)
 	}
