@@ -9,21 +9,21 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
-// A client that knows nothing but "no answer came" sends the same again under the
-// same key, and that is enough: whatever the server was doing when it was killed,
-// each write counts once, and a client that had its answer gets the same one.
+// A client that receives no response repeats the request with the same Idempotency-Key. Every write must count once,
+// whatever the server did when it was killed, and a repeated request must get the same response.
 func TestKeyedWritesCountOnceThroughKills(t *testing.T) {
 	t.Parallel()
 	const writes, kills, seed = 1000, 8, 20260303
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := newProgram(t)
-	p = p.with("REDIS_URL="+privateRedis(t), "DATABASE_URL="+mustWiden(t, p.URL))
+	p = p.with("REDIS_URL="+privateRedis(t), "DATABASE_URL="+withConnections(t, p.URL, 16))
 	key := p.mustKey(t, "acme", "1000000")
 	server := start(t, p.dir, p.environ, "serve")
-	load := &workload{products: mustMarket(t, newSender(t, server.address(t), key.Key), 4).products}
+	load := &workload{products: mustTestShop(t, newSender(t, server.address(t), key.Key), 4).products}
 	for n := range writes {
 		load.add(n, random)
 	}
@@ -31,99 +31,105 @@ func TestKeyedWritesCountOnceThroughKills(t *testing.T) {
 		load.runUntilKilled(t, newSender(t, server.address(t), key.Key), server, 80+random.Int64N(40))
 		server = start(t, p.dir, p.environ, "serve")
 	}
-	answered, again := writes-len(load.unanswered()), slices.Clone(load.writes)
-	random.Shuffle(writes, func(i, j int) { again[i], again[j] = again[j], again[i] })
+	answered, repeated := writes-len(load.unanswered()), slices.Clone(load.writes)
+	random.Shuffle(writes, func(i, j int) { repeated[i], repeated[j] = repeated[j], repeated[i] })
 	s := newSender(t, server.address(t), key.Key)
-	load.run(t, s, again, func(w *write, err error) bool {
+	load.run(t, s, repeated, func(w *write, err error) bool {
 		if err != nil {
-			t.Errorf("%s: %v", w.once, err)
+			t.Errorf("%s: %v", w.idempotencyKey, err)
 		}
 		return true
 	})
 	s.client.CloseIdleConnections()
 	server.stop(t)
-	t.Logf("seed %d: %d of %d writes were answered before the last kill; %d were done by a server that was killed before it could say so",
-		seed, answered, writes, load.silent.Load())
+	t.Logf("seed %d: %d of %d writes were answered before the last kill; %d were committed by a server that was killed before it answered",
+		seed, answered, writes, load.committedSilently.Load())
 
-	p.mustTieOut(t)
-	p.mustSelect(t, load.stocked(), `select sku || ' ' || quantity from products order by sku`)
-	p.mustSelect(t, load.notes(), `select notes from inventory_adjustments where notes is not null order by notes`)
-	p.mustSelect(t, load.keys(), `select key from idempotency_keys where status between 200 and 299 order by key`)
+	p.mustMatchLedger(t)
+	p.mustSelect(t, load.wantStock(), `select sku || ' ' || quantity from products order by sku`)
+	p.mustSelect(t, load.keys(func(w *write) bool { return w.adjusts }),
+		`select notes from inventory_adjustments where notes is not null order by notes`)
+	p.mustSelect(t, load.keys(func(*write) bool { return true }),
+		`select key from idempotency_keys where status between 200 and 299 order by key`)
 }
 
-// mustWiden gives a server so many connections that a kill finds many commits under
-// way.
-func mustWiden(t *testing.T, database string) string {
+// withConnections sets the size of the pool in a database URL. With many connections, a kill interrupts many commits.
+func withConnections(t *testing.T, database string, connections int) string {
 	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)
 	}
 	query := u.Query()
-	query.Set("pool_max_conns", "16")
+	query.Set("pool_max_conns", strconv.Itoa(connections))
 	u.RawQuery = query.Encode()
 	return u.String()
 }
 
-// workload is the writes and what they must come to.
+// workload is a list of writes.
 type workload struct {
-	products []int64
-	writes   []*write
-	silent   atomic.Int64 // writes whose first answer was a replay
+	products          []int64 // ids of the products that all writes share
+	writes            []*write
+	committedSilently atomic.Int64 // writes whose first response was a replay
 }
 
-// write is a message with a key, and its answer once it has one.
+// write is a message with an idempotency key, and its response.
 type write struct {
 	message
-	answer  *reply
-	adjusts bool           // and its note in the ledger is its key
-	adds    map[string]int // pieces by SKU
+	response *reply         // nil until it is received
+	adjusts  bool           // the note in the ledger is the idempotency key
+	adds     map[string]int // pieces by SKU
 }
 
-// add makes up write number n: an adjustment of a product that all share, a new
-// product, or several new ones with a field of a shared one.
-func (m *workload) add(n int, random *rand.Rand) {
+// add adds write number n: an adjustment of a shared product, a new product, or a bulk request that creates products and
+// changes a shared one.
+func (l *workload) add(n int, random *rand.Rand) {
 	w := &write{adds: map[string]int{}}
-	item := func(name string) map[string]any {
-		w.adds[name] = random.IntN(50)
-		return map[string]any{"sku": name, "name": "Made once", "price": n, "quantity": w.adds[name]}
+	item := func(sku string) map[string]any {
+		w.adds[sku] = random.IntN(50)
+		return map[string]any{"sku": sku, "name": "Created once", "price": n, "quantity": w.adds[sku]}
 	}
-	once, shared := fmt.Sprintf("write-%04d", n), random.IntN(len(m.products))
+	key, shared := fmt.Sprintf("write-%04d", n), random.IntN(len(l.products))
 	switch n % 4 {
 	case 0:
-		w.message = message{"POST", "/api/products", once, item(fmt.Sprintf("CREATED-%04d", n))}
+		w.message = message{"POST", "/api/products", key, item(fmt.Sprintf("CREATED-%04d", n))}
 	case 1:
-		items := []map[string]any{{"sku": sku(shared), "price": n}}
+		items := []map[string]any{{"sku": sharedSKU(shared), "price": n}}
 		for row := range 5 {
 			items = append(items, item(fmt.Sprintf("BULK-%04d-%d", n, row)))
 		}
-		w.message = message{"POST", "/api/products/bulk", once, map[string]any{"items": items}}
+		w.message = message{"POST", "/api/products/bulk", key, map[string]any{"items": items}}
 	default:
-		w.adjusts, w.adds[sku(shared)] = true, 1+random.IntN(9)
-		path := "/api/products/" + strconv.FormatInt(m.products[shared], 10) + "/inventory/adjust"
-		w.message = message{"POST", path, once, map[string]any{"type": "add", "quantity": w.adds[sku(shared)], "notes": once}}
+		quantity := 1 + random.IntN(9)
+		w.adjusts, w.adds[sharedSKU(shared)] = true, quantity
+		w.message = message{
+			"POST", fmt.Sprintf("/api/products/%d/inventory/adjust", l.products[shared]), key,
+			map[string]any{"type": "add", "quantity": quantity, "notes": key},
+		}
 	}
-	m.writes = append(m.writes, w)
+	l.writes = append(l.writes, w)
 }
 
-// runUntilKilled sends the writes that have no answer yet, and kills the server
-// without a warning when it has given so many.
-func (m *workload) runUntilKilled(t *testing.T, s sender, server *process, answers int64) {
+// runUntilKilled sends the unanswered writes, and kills the server after this number of responses.
+func (l *workload) runUntilKilled(t *testing.T, s sender, server *process, responses int64) {
 	t.Helper()
-	var given atomic.Int64
-	m.run(t, s, m.unanswered(), func(_ *write, err error) bool {
-		if err == nil && given.Add(1) == answers {
-			_ = server.Process.Kill() // nobody else ends it
+	var received atomic.Int64
+	l.run(t, s, l.unanswered(), func(_ *write, err error) bool {
+		if err == nil && received.Add(1) == responses {
+			_ = server.Process.Kill() // wait checks the result
 		}
 		return err == nil
 	})
-	if err := <-server.exited; err == nil {
-		t.Error("the server ended in good order, want it killed")
+	if received.Load() < responses {
+		t.Fatalf("%d responses, want at least %d before the kill", received.Load(), responses)
+	}
+	if err := server.wait(t); exitSignal(err) != syscall.SIGKILL {
+		t.Errorf("the server ended with %v, want SIGKILL", err)
 	}
 }
 
-// run sends the writes through 16 senders, each for as long as then says to go on.
-func (m *workload) run(t *testing.T, s sender, writes []*write, then func(*write, error) bool) {
+// run sends the writes from 16 goroutines. Each stops when next returns false.
+func (l *workload) run(t *testing.T, s sender, writes []*write, next func(*write, error) bool) {
 	t.Helper()
 	queue := make(chan *write, len(writes))
 	for _, w := range writes {
@@ -134,7 +140,7 @@ func (m *workload) run(t *testing.T, s sender, writes []*write, then func(*write
 	for range 16 {
 		all.Go(func() {
 			for w := range queue {
-				if !then(w, m.send(t, s, w)) {
+				if !next(w, l.send(t, s, w)) {
 					return
 				}
 			}
@@ -143,28 +149,28 @@ func (m *workload) run(t *testing.T, s sender, writes []*write, then func(*write
 	all.Wait()
 }
 
-// send sends one write. The answer to a write that was answered before must be the
-// same, to the byte.
-func (m *workload) send(t *testing.T, s sender, w *write) error {
-	r, err := s.insist(t.Context(), w.message)
+// send sends a write. A repeated write must get the same response, byte for byte.
+func (l *workload) send(t *testing.T, s sender, w *write) error {
+	r, err := s.sendWithRetry(t.Context(), w.message)
 	if err != nil {
 		return err
 	}
 	replayed := r.header.Get("Idempotent-Replayed") == "true"
 	switch {
 	case r.status != 200 && r.status != 201:
-		t.Errorf("%s = %v", w.once, r)
-	case w.answer != nil && (!replayed || !r.same(*w.answer)):
-		t.Errorf("%s again (replayed: %t) = %v %v, want %v %v", w.once, replayed, r.header, r, w.answer.header, w.answer)
-	case w.answer == nil && replayed:
-		m.silent.Add(1)
+		t.Errorf("%s = %v", w.idempotencyKey, r)
+	case w.response != nil && (!replayed || !r.equal(*w.response)):
+		t.Errorf("%s repeated (replayed: %t) = %v %v, want %v %v",
+			w.idempotencyKey, replayed, r.header, r, w.response.header, w.response)
+	case w.response == nil && replayed:
+		l.committedSilently.Add(1)
 	}
-	w.answer = &r
+	w.response = &r
 	return nil
 }
 
-// same compares all of an answer that is not about the one exchange.
-func (r reply) same(other reply) bool {
+// equal compares the status, the body and the headers that do not depend on the connection.
+func (r reply) equal(other reply) bool {
 	for _, name := range []string{"Content-Type", "Content-Length", "Location", "ETag"} {
 		if !slices.Equal(r.header.Values(name), other.header.Values(name)) {
 			return false
@@ -173,37 +179,32 @@ func (r reply) same(other reply) bool {
 	return r.status == other.status && bytes.Equal(r.body, other.body)
 }
 
-func (m *workload) unanswered() []*write {
-	return slices.DeleteFunc(slices.Clone(m.writes), func(w *write) bool { return w.answer != nil })
+func (l *workload) unanswered() []*write {
+	return slices.DeleteFunc(slices.Clone(l.writes), func(w *write) bool { return w.response != nil })
 }
 
-// stocked is every product with its quantity, if each write counted once.
-func (m *workload) stocked() []string {
+// wantStock returns the quantity of every product if each write counts once.
+func (l *workload) wantStock() []string {
 	total := map[string]int{}
-	for _, w := range m.writes {
-		for name, pieces := range w.adds {
-			total[name] += pieces
+	for _, w := range l.writes {
+		for sku, pieces := range w.adds {
+			total[sku] += pieces
 		}
 	}
 	var all []string
-	for name, pieces := range total {
-		all = append(all, name+" "+strconv.Itoa(pieces))
+	for sku, pieces := range total {
+		all = append(all, sku+" "+strconv.Itoa(pieces))
 	}
 	slices.Sort(all)
 	return all
 }
 
-func (m *workload) notes() []string {
-	return m.keysOf(func(w *write) bool { return w.adjusts })
-}
-
-func (m *workload) keys() []string { return m.keysOf(func(*write) bool { return true }) }
-
-func (m *workload) keysOf(these func(*write) bool) []string {
+// keys returns the idempotency keys of the selected writes.
+func (l *workload) keys(selected func(*write) bool) []string {
 	var all []string
-	for _, w := range m.writes {
-		if these(w) {
-			all = append(all, w.once)
+	for _, w := range l.writes {
+		if selected(w) {
+			all = append(all, w.idempotencyKey)
 		}
 	}
 	return all

@@ -23,7 +23,7 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	environ := []string{"STOREROOM_ADDR=127.0.0.1:0"}
-	first, servers := useShop(t, dir, environ, "")
+	first, servers := runDev(t, dir, environ, "")
 	if !first.selling || first.orders < 6000 {
 		t.Errorf("the first start makes %d orders, told: %v, want thousands", first.orders, first.selling)
 	}
@@ -33,7 +33,7 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 			t.Errorf("%s still listens after the end", address)
 		}
 	}
-	second, _ := useShop(t, dir, environ, "")
+	second, _ := runDev(t, dir, environ, "")
 	if second.key != first.key {
 		t.Errorf("the second start has the key %.12s…, want that of the first, %.12s…", second.key, first.key)
 	}
@@ -46,7 +46,9 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	}
 	// Meanwhile it may have sold a few things more.
 	if second.selling || second.orders < first.orders || second.orders > first.orders+100 {
-		t.Errorf("the second start finds %d orders, makes two years of them: %v, want those of the first, %d", second.orders, second.selling, first.orders)
+		t.Errorf(
+			"the second start finds %d orders, makes two years of them: %v, want those of the first, %d", second.orders,
+			second.selling, first.orders)
 	}
 	saved, err := config.ReadFile(dir)
 	if err != nil {
@@ -57,7 +59,7 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	if err := config.WriteFile(dir, saved); err != nil {
 		t.Fatal(err)
 	}
-	if third, _ := useShop(t, dir, environ, "This is a new key: the key of the last start is lost"); third.key == first.key || third.password == first.password {
+	if third, _ := runDev(t, dir, environ, "This is a new key: the key of the last start is lost"); third.key == first.key || third.password == first.password {
 		t.Error("the third start has the lost key or password")
 	}
 }
@@ -79,9 +81,9 @@ var (
 	oneQuantity   = regexp.MustCompile(`"quantity":(\d+)`)
 )
 
-// useShop starts dev, does what its seven curl lines do, signs in, and stops it. news is
+// runDev starts dev, does what its seven curl lines do, signs in, and stops it. news is
 // what it must say about the key, if anything.
-func useShop(t *testing.T, dir string, environ []string, news string) (visit, []string) {
+func runDev(t *testing.T, dir string, environ []string, news string) (visit, []string) {
 	t.Helper()
 	p := start(t, dir, environ, "dev")
 	said := p.readUntil(t, "Press Ctrl-C to stop.")
@@ -98,11 +100,12 @@ func useShop(t *testing.T, dir string, environ []string, news string) (visit, []
 		t.Fatalf("dev prints nobody to sign in as:\n%s", said)
 	}
 	v := visit{
-		key: key[1], password: person[2], orders: mustInt(t, sale[1]), selling: strings.Contains(said, "Creating two years of orders"),
+		key: key[1], password: person[2], orders: mustInt(t, sale[1]), selling: strings.Contains(
+			said, "Creating two years of orders"),
 	}
 	signIn(t, person[1], v.password)
 	for _, curl := range curls {
-		if answer := paste(t, curl[1], curl[2], v.key); strings.Contains(curl[2], "/adjust") {
+		if answer := runCurl(t, curl[1], curl[2], v.key); strings.Contains(curl[2], "/adjust") {
 			v.quantity = mustInt(t, oneQuantity.FindStringSubmatch(answer)[1]) - 5
 		}
 	}
@@ -130,7 +133,8 @@ func signIn(t *testing.T, base, password string) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar}
-	response, err := client.PostForm(base+"/settings/sign-in", url.Values{"email": {"demo@example.com"}, "password": {password}})
+	response, err := client.PostForm(
+		base+"/settings/sign-in", url.Values{"email": {"demo@example.com"}, "password": {password}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +145,8 @@ func signIn(t *testing.T, base, password string) {
 	}
 }
 
-// paste does what a printed curl line does and returns the answer.
-func paste(t *testing.T, options, address, key string) string {
+// runCurl does what a printed curl line does and returns the answer.
+func runCurl(t *testing.T, options, address, key string) string {
 	t.Helper()
 	if !strings.Contains(options, "-H 'Authorization: Bearer "+key+"'") {
 		t.Errorf("the curl options %s lack the key", options)

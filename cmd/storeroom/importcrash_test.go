@@ -17,7 +17,7 @@ import (
 func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	dir := mustSalesFolder(t, 4000)
+	dir := mustSalesFiles(t, 4000)
 	for _, slug := range []string{"killed", "whole"} {
 		p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug, "--timezone", "Europe/London")
 	}
@@ -45,7 +45,7 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 	again := start(t, p.dir, p.environ, "import", "--tenant", "killed", dir)
 	again.mustExit(t)
 
-	if killed, whole := p.mustFigures(t, db, "killed"), p.mustFigures(t, db, "whole"); killed != whole {
+	if killed, whole := p.mustSums(t, db, "killed"), p.mustSums(t, db, "whole"); killed != whole {
 		t.Errorf("figures of the killed import:\n%s\nof the whole one:\n%s", killed, whole)
 	}
 	if o := p.run(t, "verify", "--tenant", "killed"); o.code != 0 {
@@ -55,15 +55,16 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 
 func (p program) mustCount(t *testing.T, db *pgx.Conn, slug, table string) (n int) {
 	t.Helper()
-	err := db.QueryRow(t.Context(), `select count(*) from `+table+` where tenant_id = (select id from tenants where slug = $1)`, slug).Scan(&n)
+	err := db.QueryRow(t.Context(), `select count(*) from `+table+` where tenant_id = (select id from tenants where slug = $1)`, slug).Scan(
+		&n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// mustFigures sums up the facts, and each kind of rollup.
-func (p program) mustFigures(t *testing.T, db *pgx.Conn, slug string) (text string) {
+// mustSums sums up the facts, and each kind of rollup.
+func (p program) mustSums(t *testing.T, db *pgx.Conn, slug string) (text string) {
 	t.Helper()
 	err := db.QueryRow(t.Context(), `
 		with t as (select id from tenants where slug = $1), figures as (
@@ -85,9 +86,9 @@ func (p program) mustFigures(t *testing.T, db *pgx.Conn, slug string) (text stri
 	return text
 }
 
-// mustSalesFolder makes up a shop's files: orders of one to five items, every third
+// mustSalesFiles makes up a shop's files: orders of one to five items, every third
 // refunded in part, some of them twice alike.
-func mustSalesFolder(t *testing.T, orders int) string {
+func mustSalesFiles(t *testing.T, orders int) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(20260304, 0))
 	files := map[string]*strings.Builder{}
@@ -107,9 +108,13 @@ func mustSalesFolder(t *testing.T, orders int) string {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range orders {
 		at = at.Add(time.Duration(random.IntN(60)) * time.Minute)
-		fmt.Fprintf(files["orders.csv"], "N-%d,%s,%s,%d,1.01,0.%02d\n", i, at.Format(time.RFC3339), []string{"web", "pos"}[i%2], random.IntN(60), random.IntN(100))
+		fmt.Fprintf(
+			files["orders.csv"], "N-%d,%s,%s,%d,1.01,0.%02d\n", i, at.Format(time.RFC3339), []string{"web", "pos"}[i%2],
+			random.IntN(60), random.IntN(100))
 		for range 1 + random.IntN(5) {
-			fmt.Fprintf(files["order_items.csv"], "N-%d,P-%d,%d,%d.%02d,0.10\n", i, random.IntN(60), 1+random.IntN(3), 2+random.IntN(9), random.IntN(100))
+			fmt.Fprintf(
+				files["order_items.csv"], "N-%d,P-%d,%d,%d.%02d,0.10\n", i, random.IntN(60), 1+random.IntN(3), 2+random.IntN(9),
+				random.IntN(100))
 		}
 		if i%3 == 0 {
 			refund := fmt.Sprintf("N-%d,%s,1.%02d\n", i, at.AddDate(0, 0, 3).Format(time.RFC3339), random.IntN(100))

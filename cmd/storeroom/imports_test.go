@@ -16,14 +16,21 @@ const module = "github.com/storeroom/storeroom"
 // allowedImports lists which packages of the module each package may import. A package under cmd that is not listed may
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
-	"cmd/bench":            {"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/money"},
+	"cmd/bench": {
+		"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums",
+		"tenancy",
+		"tenancy/money",
+	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
 		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports", "reports/sales",
 		"tenancy", "tenancy/idempotency", "tenancy/people",
 	},
-	"cmd/storeroom/demo":   {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
-	"api":                  {"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging"},
+	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
+	"api": {
+		"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales",
+		"tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+	},
 	"api/settings":         {"keys", "ratelimit", "tenancy", "tenancy/people"},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// threeInstances starts three servers that share PostgreSQL and Redis.
-func threeInstances(t *testing.T) (program, []string) {
+// startThreeInstances starts three servers that share PostgreSQL and Redis.
+func startThreeInstances(t *testing.T) (program, []string) {
 	t.Helper()
 	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_LOG_LEVEL=info")
 	var processes []*process
@@ -33,7 +33,7 @@ func threeInstances(t *testing.T) (program, []string) {
 // never pause starve the machine. It runs beside no other test of this package.
 func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
 	const limit, clients, offer = 700, 300, 3 * time.Second
-	p, bases := threeInstances(t)
+	p, bases := startThreeInstances(t)
 	key := p.mustKey(t, "acme", "700")
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = clients
@@ -58,7 +58,9 @@ func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
 	}
 	all.Wait()
 	if admitted.Load() != limit || refused.Load() < limit || other.Load() != 0 {
-		t.Errorf("%d admitted, %d refused, %d others, want exactly %d admitted and many refused", admitted.Load(), refused.Load(), other.Load(), limit)
+		t.Errorf(
+			"%d admitted, %d refused, %d others, want exactly %d admitted and many refused", admitted.Load(), refused.Load(),
+			other.Load(), limit)
 	}
 }
 
@@ -78,9 +80,9 @@ func ask(t *testing.T, client *http.Client, url, key string) int {
 
 func TestWhatTheOperatorChangesHoldsOnEveryInstanceWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
-	p, bases := threeInstances(t)
+	p, bases := startThreeInstances(t)
 	key := p.mustKey(t, "acme", "100000")
-	everywhere := func(want int) {
+	wantStatus := func(want int) {
 		t.Helper()
 		since := time.Now()
 		for _, base := range bases {
@@ -92,15 +94,15 @@ func TestWhatTheOperatorChangesHoldsOnEveryInstanceWithinTwoSeconds(t *testing.T
 			}
 		}
 	}
-	everywhere(200)
+	wantStatus(200)
 	p.mustRun(t, &struct{}{}, "tenant", "suspend", "--slug", "acme")
-	everywhere(403)
+	wantStatus(403)
 	p.mustRun(t, &struct{}{}, "tenant", "resume", "--slug", "acme")
-	everywhere(200)
+	wantStatus(200)
 	p.mustRun(t, &struct{}{}, "tenant", "set", "--slug", "acme", "--rate-limit", "1")
-	everywhere(429)
+	wantStatus(429)
 	p.mustRun(t, &struct{}{}, "tenant", "set", "--slug", "acme", "--rate-limit", "100000")
-	everywhere(200)
+	wantStatus(200)
 	p.mustRun(t, &struct{}{}, "key", "revoke", "--tenant", "acme", "--id", "1")
-	everywhere(401)
+	wantStatus(401)
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,14 +18,56 @@ import (
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 )
 
-// download is an export of which a client has read no more than the head.
-type download struct {
-	*bufio.Reader
-	closed func()
+// After a signal, the instance first reports that it is not ready. It still answers running and new requests.
+func TestServeShutsDownGracefully(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_DRAIN=1s")
+	key := p.mustKey(t, "acme", "1000")
+	server := start(t, p.dir, p.environ, "serve")
+	base := server.address(t)
+	body, write := io.Pipe()
+	defer write.Close()
+	status := make(chan int, 1)
+	go func() { status <- post(t, base+"/api/products", key.Key, body) }()
+	if _, err := write.Write([]byte(`{"sku": "A", `)); err != nil {
+		t.Fatal(err)
+	}
+	if status := get(t, base+"/readyz", ""); status != 200 {
+		t.Errorf("/readyz = %d, want 200", status)
+	}
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for range poll(t, 900*time.Millisecond) {
+		if get(t, base+"/readyz", "") == 503 {
+			break
+		}
+	}
+	if status := get(t, base+"/api/me", key.Key); status != 200 {
+		t.Errorf("a request during the drain time = %d, want 200", status)
+	}
+	if _, err := write.Write([]byte(`"name": "Axe", "price": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if status := <-status; status != 201 {
+		t.Errorf("the running request = %d, want 201", status)
+	}
+	server.mustExit(t)
+	p.mustHaveUsedKey(t)
 }
 
-// mustDownload begins an export that is too large to be on its way whole.
-func (s sender) mustDownload(t *testing.T) download {
+// mustHaveUsedKey requires that the last use of the key of acme was saved at shutdown.
+func (p program) mustHaveUsedKey(t *testing.T) {
+	t.Helper()
+	var all []keyJSON
+	if p.mustRun(t, &all, "key", "list", "--tenant", "acme"); all[0].LastUsedAt == nil {
+		t.Error("the last use of the key was not saved")
+	}
+}
+
+// mustDownload starts an export and returns its body before it is complete.
+func (s sender) mustDownload(t *testing.T) io.Reader {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", s.base+"/api/products/export?sort=sku", nil)
 	if err != nil {
@@ -41,175 +82,164 @@ func (s sender) mustDownload(t *testing.T) download {
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("export = %d", response.StatusCode)
 	}
-	return download{bufio.NewReader(response.Body), func() { response.Body.Close() }}
+	return response.Body
 }
 
-// mustSignal sends SIGTERM and waits until the program says that it ends.
-func (p *process) mustSignal(t *testing.T) {
+// mustLargeProducts creates products with descriptions of 60,000 characters. An export of 400 does not fit into the
+// buffers between the server and the client.
+func (p program) mustLargeProducts(t *testing.T, s sender) {
 	t.Helper()
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+	var items []map[string]any
+	for i := range 400 {
+		items = append(items, map[string]any{"sku": fmt.Sprintf("%05d", i), "name": "N", "price": 1})
+	}
+	body := map[string]any{"items": items}
+	s.mustSend(t, message{method: "POST", path: "/api/products/bulk", body: body}, new(any))
+	_, err := p.MustSuper(t).Exec(t.Context(), `update products set description = repeat('x', 60000)`)
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.said(t, "shutting down")
 }
 
-// An export that a client is in the middle of arrives whole, although the program
-// takes no more connections.
-func TestAnExportUnderWayOutlivesTheSignal(t *testing.T) {
+func TestARunningExportCompletesDuringShutdown(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("REDIS_URL=" + privateRedis(t))
 	key := p.mustKey(t, "acme", "1000")
 	server := start(t, p.dir, p.environ, "serve")
 	s := newSender(t, server.address(t), key.Key)
-	p.mustHeavyProducts(t, s, 400)
-	file := s.mustDownload(t)
-	server.mustSignal(t)
-	for range poll(t, 5*time.Second) {
+	p.mustLargeProducts(t, s)
+	export := s.mustDownload(t)
+	server.terminate(t)
+	for range poll(t, 5*time.Second) { // until the port is closed and only the export is left
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 		if err != nil {
-			break // from here on the export is all that it waits for
+			break
 		}
 		conn.Close()
 	}
-	whole, err := io.ReadAll(file)
-	if err != nil || !bytes.Contains(whole, []byte("\n00399,")) || !bytes.HasSuffix(whole, []byte("\n")) {
-		t.Errorf("%d bytes of the export arrive, %v, want all of it", len(whole), err)
+	file, err := io.ReadAll(export)
+	if err != nil || !bytes.Contains(file, []byte("\n00399,")) || !bytes.HasSuffix(file, []byte("\n")) {
+		t.Errorf("received %d bytes of the export, %v, want all of it", len(file), err)
 	}
 	server.mustExit(t)
-	var all []keyJSON
-	if p.mustRun(t, &all, "key", "list", "--tenant", "acme"); all[0].LastUsedAt == nil {
-		t.Error("the key's last use was lost at the end")
-	}
+	p.mustHaveUsedKey(t)
 }
 
-// What has begun to answer breaks off; what has not is told to come again.
-func TestWhatOutlivesTheGraceTimeIsCut(t *testing.T) {
+// A request that exceeds the grace time is aborted: its response breaks off, or is 503 if it has not begun.
+func TestRequestsThatExceedTheGraceTimeAreAborted(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p = p.with("REDIS_URL="+privateRedis(t), "STOREROOM_GRACE=1s", "DATABASE_URL="+p.URL+"&lock_timeout=0&statement_timeout=0")
+	p = p.with("REDIS_URL="+privateRedis(t), "STOREROOM_GRACE=1s",
+		"DATABASE_URL="+p.URL+"&lock_timeout=0&statement_timeout=0")
 	key := p.mustKey(t, "acme", "1000")
 	server := start(t, p.dir, p.environ, "serve")
 	s := newSender(t, server.address(t), key.Key)
-	p.mustHeavyProducts(t, s, 400)
-	file := s.mustDownload(t)
-	waiting := p.mustBlock(t, s)
-	server.mustSignal(t)
-	if code := server.code(t); code != 1 {
-		t.Errorf("exit code %d, want 1", code)
+	p.mustLargeProducts(t, s)
+	export := s.mustDownload(t)
+	blocked := p.mustBlock(t, s)
+	server.terminate(t)
+	if err := server.wait(t); server.ProcessState.ExitCode() != 1 {
+		t.Errorf("the program exited with %v, want exit code 1", err)
 	}
-	if said := server.stderr.String(); !strings.Contains(said, "storeroom: requests aborted because they did not finish within 1s: 2") {
-		t.Errorf("the program says nothing of what it cut: %s", said)
+	const want = "storeroom: requests aborted because they did not finish within 1s: 2"
+	if log := server.stderr.String(); !strings.Contains(log, want) {
+		t.Errorf("the log does not contain %q: %s", want, log)
 	}
-	if got, err := io.Copy(io.Discard, file); err == nil {
-		t.Errorf("%d bytes pass for a whole file", got)
+	if n, err := io.Copy(io.Discard, export); err == nil {
+		t.Errorf("the export looks complete after %d bytes", n)
 	}
-	if got := <-waiting; got.status != 503 {
-		t.Errorf("a request without an answer yet = %v, want 503", got)
+	if got := <-blocked; got.status != 503 {
+		t.Errorf("the blocked request = %v, want 503", got)
 	}
-	var all []keyJSON
-	if p.mustRun(t, &all, "key", "list", "--tenant", "acme"); all[0].LastUsedAt == nil {
-		t.Error("the key's last use was lost at the end")
-	}
+	p.mustHaveUsedKey(t)
 }
 
-// mustBlock sends a request that waits for a table until the test is over.
+// mustBlock sends a request that waits for a table lock until the test ends.
 func (p program) mustBlock(t *testing.T, s sender) <-chan reply {
 	t.Helper()
-	lock, look := p.MustSuper(t), p.MustSuper(t)
+	locker, observer := p.MustSuper(t), p.MustSuper(t)
 	for _, sql := range []string{"begin", "lock table products in access exclusive mode"} {
-		if _, err := lock.Exec(t.Context(), sql); err != nil {
+		if _, err := locker.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
-	answered := make(chan reply, 1)
+	response := make(chan reply, 1)
 	go func() {
 		r, _ := s.send(t.Context(), message{method: "GET", path: "/api/products"})
-		answered <- r
+		response <- r
 	}()
 	for range poll(t, 10*time.Second) {
-		var waits bool
-		if err := look.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+		var blocked bool
+		err := observer.QueryRow(t.Context(), `
+			select exists (
+				select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).Scan(&blocked)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if waits {
+		if blocked {
 			break
 		}
 	}
-	return answered
+	return response
 }
 
-func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+func TestASecondSignalTerminatesTheProgram(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("STOREROOM_DRAIN=1m")
 	server := start(t, p.dir, p.environ, "serve")
 	server.address(t)
-	server.mustSignal(t)
-	for range poll(t, 10*time.Second) { // a signal between the first and the program's answer to it is the first
+	server.terminate(t)
+	for range poll(t, 10*time.Second) { // the handler of the first signal may not be removed yet
 		if err := server.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 			break
 		}
 	}
-	exit, ok := errors.AsType[*exec.ExitError](<-server.exited)
-	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
-		t.Errorf("the program ended with %v, want by the signal, which a shell calls 143", exit)
+	if err := server.wait(t); exitSignal(err) != syscall.SIGTERM {
+		t.Errorf("the program ended with %v, want SIGTERM", err)
 	}
 }
 
-// code waits for the end of the program.
-func (p *process) code(t *testing.T) int {
-	t.Helper()
-	select {
-	case <-p.exited:
-		return p.ProcessState.ExitCode()
-	case <-time.After(40 * time.Second):
-		t.Fatalf("the program did not end: %s", p.stderr.String())
-	}
-	return 0
-}
-
-// An idle connection is not closed while the balancer notices, but whoever uses it is
-// asked to make another.
-func TestADrainingInstanceSendsItsClientsAway(t *testing.T) {
+// During the drain time, idle connections stay open, and the next response asks the client to close its connection.
+func TestADrainingInstanceClosesUsedConnections(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("STOREROOM_DRAIN=1m")
 	server := start(t, p.dir, p.environ, "serve")
-	address := strings.TrimPrefix(server.address(t), "http://")
-	conn, err := net.Dial("tcp", address)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(server.address(t), "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	read := bufio.NewReader(conn)
-	ask := func() *http.Response {
+	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	request := func() *http.Response {
 		t.Helper()
 		fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n")
-		answer, err := http.ReadResponse(read, nil)
+		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
 			t.Fatal(err)
 		}
-		return answer
+		return response
 	}
-	if answer := ask(); answer.StatusCode != 200 || answer.Close {
-		t.Errorf("before the end = %d, close %v, want 200 on a connection that stays", answer.StatusCode, answer.Close)
+	if r := request(); r.StatusCode != 200 || r.Close {
+		t.Errorf("before the shutdown = %d, close %v, want 200 without close", r.StatusCode, r.Close)
 	}
-	server.mustSignal(t)
-	if answer := ask(); answer.StatusCode != 200 || !answer.Close {
-		t.Errorf("while draining = %d, close %v, want 200 and Connection: close", answer.StatusCode, answer.Close)
+	server.terminate(t)
+	if r := request(); r.StatusCode != 200 || !r.Close {
+		t.Errorf("during the drain time = %d, close %v, want 200 with close", r.StatusCode, r.Close)
 	}
-	if _, err := read.ReadByte(); !errors.Is(err, io.EOF) {
-		t.Errorf("the connection = %v, want its end", err)
+	if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection returned %v, want EOF", err)
 	}
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.kill(t)
 }
 
-// What is in memory at the end is sent before the program goes: the default intervals
-// are longer than it lives here.
-func TestTelemetryIsFlushedAtTheEnd(t *testing.T) {
+// The process lives shorter than the default export intervals.
+func TestTelemetryIsFlushedAtShutdown(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	p := newProgram(t).with("OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL)
@@ -218,30 +248,17 @@ func TestTelemetryIsFlushedAtTheEnd(t *testing.T) {
 		t.Errorf("/api/me = %d, want 401", status)
 	}
 	server.stop(t)
-	for what, sent := range map[string]bool{
-		"the last line of the log": slices.ContainsFunc(c.records(), func(r *logspb.LogRecord) bool { return r.Body.GetStringValue() == "shutting down" }),
-		"the metrics":              len(c.points()) > 0,
-		"the spans":                len(c.traces()) > 0,
+	isLast := func(r *logspb.LogRecord) bool { return r.Body.GetStringValue() == "shutting down" }
+	for signal, received := range map[string]bool{
+		"the last log record": slices.ContainsFunc(c.records(), isLast),
+		"the metrics":         len(c.points()) > 0,
+		"the spans":           len(c.traces()) > 0,
 	} {
-		if !sent {
-			t.Errorf("%s did not arrive", what)
+		if !received {
+			t.Errorf("the collector did not receive %s", signal)
 		}
 	}
 	if !strings.Contains(server.stderr.String(), `"msg":"shutting down"`) {
-		t.Error("what is exported is on stderr no longer")
-	}
-}
-
-// mustHeavyProducts makes products whose descriptions are 60,000 characters each: a
-// page of a hundred does not fit between a server and a client that does not read.
-func (p program) mustHeavyProducts(t *testing.T, s sender, n int) {
-	t.Helper()
-	var items []map[string]any
-	for i := range n {
-		items = append(items, map[string]any{"sku": fmt.Sprintf("%05d", i), "name": "N", "price": 1})
-	}
-	s.mustSend(t, message{method: "POST", path: "/api/products/bulk", body: map[string]any{"items": items}}, new(any))
-	if _, err := p.MustSuper(t).Exec(t.Context(), `update products set description = repeat('x', 60000)`); err != nil {
-		t.Fatal(err)
+		t.Error("stderr does not contain the exported log records")
 	}
 }

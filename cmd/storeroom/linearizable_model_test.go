@@ -12,171 +12,205 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// stockOperation is what one client asked of one product. A bulk request is an
-// stockOperation on each of its products.
-type stockOperation struct {
-	product   int
-	kind      string // add, remove and set adjust; patch, touch, bulk and look
-	quantity  int
-	elsewhere bool // in the warehouse that is not the product's own
-	expected  int  // total, or unasked
+// stockOp is one operation on one product. A bulk request is one operation per row.
+type stockOp struct {
+	product  int
+	kind     string // add, remove, set (adjustments); patch, touch (changes another field), bulk, read
+	quantity int
+	other    bool // use the other warehouse instead of the product's own
+	expected int  // expected_quantity, or noExpectation
 }
 
-const unasked = -1
+const noExpectation = -1
 
-// answer is what the client was told; the zero answer is that nobody knows. What
-// an endpoint does not tell is zero.
-type answer struct {
-	code          string // done, the status of a bulk row, or the code of the refusal
+// stockResult is the response to a stockOp. The zero value is an unknown outcome. Values that the endpoint does not
+// return are zero.
+type stockResult struct {
+	code          string // done, the status of a bulk row, or the error code
 	before, after int    // of the adjustment
 	total         int
 	own, other    int // by warehouse
 }
 
-// holding is what lies of one product in its own warehouse and in another.
-type holding struct{ own, other int }
+// stockLevel is the stock of a product in its own and in the other warehouse.
+type stockLevel struct{ own, other int }
 
-func (h holding) total() int { return h.own + h.other }
+func (l stockLevel) total() int { return l.own + l.other }
 
-// apply says what an stockOperation does to a product, by the rules of the API and
-// nothing else, and what it must be answered.
-func (h holding) apply(o stockOperation) (holding, answer) {
-	if o.expected != unasked && o.expected != h.total() {
-		return h, answer{code: "PRECONDITION_FAILED"}
+// apply returns the new stock and the expected result, by the rules of the API.
+func (l stockLevel) apply(o stockOp) (stockLevel, stockResult) {
+	if o.expected != noExpectation && o.expected != l.total() {
+		return l, stockResult{code: "PRECONDITION_FAILED"}
 	}
-	next := h
-	there := &next.own
-	if o.elsewhere {
-		there = &next.other
+	next := l
+	changed := &next.own
+	if o.other {
+		changed = &next.other
 	}
 	switch o.kind {
 	case "add":
-		*there += o.quantity
+		*changed += o.quantity
 	case "remove":
-		*there -= o.quantity
+		*changed -= o.quantity
 	case "set", "patch", "bulk":
-		if o.elsewhere {
-			*there = o.quantity
+		if o.other {
+			*changed = o.quantity
 		} else {
-			*there += o.quantity - h.total()
+			*changed += o.quantity - l.total()
 		}
 	}
-	if *there < 0 {
-		return h, answer{code: "INSUFFICIENT_STOCK"}
+	if *changed < 0 {
+		return l, stockResult{code: "INSUFFICIENT_STOCK"}
 	}
-	return next, told(o, h, next)
+	return next, successOf(o, l, next)
 }
 
-// told is what a success tells of the product.
-func told(o stockOperation, before, after holding) answer {
+func successOf(o stockOp, before, after stockLevel) stockResult {
 	switch {
 	case o.kind == "bulk" && before == after:
-		return answer{code: "unchanged"}
+		return stockResult{code: "unchanged"}
 	case o.kind == "bulk":
-		return answer{code: "updated"}
-	case o.kind == "look":
-		return answer{code: "done", total: after.total(), own: after.own, other: after.other}
+		return stockResult{code: "updated"}
+	case o.kind == "read":
+		return stockResult{code: "done", total: after.total(), own: after.own, other: after.other}
 	case o.adjusts():
-		return answer{code: "done", before: before.total(), after: after.total(), total: after.total()}
+		return stockResult{code: "done", before: before.total(), after: after.total(), total: after.total()}
 	}
-	return answer{code: "done", total: after.total()}
+	return stockResult{code: "done", total: after.total()}
 }
 
-func (o stockOperation) adjusts() bool {
-	return o.kind == "add" || o.kind == "remove" || o.kind == "set"
-}
+func (o stockOp) adjusts() bool { return o.kind == "add" || o.kind == "remove" || o.kind == "set" }
 
-// writes says whether it could matter that an stockOperation happened.
-func (o stockOperation) writes() bool { return o.kind != "look" && o.kind != "touch" }
+func (o stockOp) changesStock() bool { return o.kind != "read" && o.kind != "touch" }
 
-// stockModel is a product by itself, from an empty shelf. An stockOperation of which
-// nobody knows what became stays open for ever (its Return is never): the checker
-// puts it wherever it fits, and at the very end if it did not happen.
+// neverReturned is the return time of an operation with an unknown outcome. The checker may place it anywhere after its
+// call; at the very end means that it did not happen.
+const neverReturned = math.MaxInt64
+
+// stockModel models each product separately, starting without stock.
 var stockModel = porcupine.Model{
-	Init: func() any { return holding{} },
+	Init: func() any { return stockLevel{} },
 	Step: func(state, input, output any) (bool, any) {
-		next, want := state.(holding).apply(input.(stockOperation))
-		return output == answer{} || output == want, next
+		next, want := state.(stockLevel).apply(input.(stockOp))
+		return output == stockResult{} || output == want, next
 	},
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		products := map[int][]porcupine.Operation{}
 		for _, o := range history {
-			n := o.Input.(stockOperation).product
+			n := o.Input.(stockOp).product
 			products[n] = append(products[n], o)
 		}
 		var all [][]porcupine.Operation
-		for _, of := range products {
-			all = append(all, of)
+		for _, operations := range products {
+			all = append(all, operations)
 		}
 		return all
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
 }
 
-const never = math.MaxInt64
-
-// The checker is only worth something if it refuses: each of these histories is a
-// way in which stock has gone wrong somewhere, beside the nearest one that is right.
-func TestTheStockModelTellsRightFromWrong(t *testing.T) {
+// The checker must reject histories with known faults, and accept similar histories that are correct.
+func TestTheStockModelRejectsFaults(t *testing.T) {
 	t.Parallel()
-	op := func(call, back int64, kind string, quantity int, a answer) porcupine.Operation {
-		return porcupine.Operation{Input: stockOperation{kind: kind, quantity: quantity, expected: unasked}, Call: call, Return: back, Output: a}
+	type history = []porcupine.Operation
+	op := func(call, returned int64, kind string, quantity int, result stockResult) porcupine.Operation {
+		in := stockOp{kind: kind, quantity: quantity, expected: noExpectation}
+		return porcupine.Operation{Input: in, Call: call, Return: returned, Output: result}
 	}
 	expecting := func(total int, o porcupine.Operation) porcupine.Operation {
-		in := o.Input.(stockOperation)
+		in := o.Input.(stockOp)
 		in.expected = total
 		o.Input = in
 		return o
 	}
-	elsewhere := func(o porcupine.Operation) porcupine.Operation {
-		in := o.Input.(stockOperation)
-		in.elsewhere = true
+	inOther := func(o porcupine.Operation) porcupine.Operation {
+		in := o.Input.(stockOp)
+		in.other = true
 		o.Input = in
 		return o
 	}
-	done := func(before, after int) answer {
-		return answer{code: "done", before: before, after: after, total: after}
+	done := func(before, after int) stockResult {
+		return stockResult{code: "done", before: before, after: after, total: after}
 	}
-	saw := func(total int) answer { return answer{code: "done", total: total, own: total} }
-	kept := func(total int) answer { return answer{code: "done", total: total} }
-	refused := func(code string) answer { return answer{code: code} }
+	read := func(total int) stockResult { return stockResult{code: "done", total: total, own: total} }
+	touched := func(total int) stockResult { return stockResult{code: "done", total: total} }
+	insufficient := stockResult{code: "INSUFFICIENT_STOCK"}
+	failed := stockResult{code: "PRECONDITION_FAILED"}
+	unknown := stockResult{}
 	for _, test := range []struct {
 		name    string
 		want    porcupine.CheckResult
-		history []porcupine.Operation
+		history history
 	}{
-		{"two adds at once, one after the other", porcupine.Ok, []porcupine.Operation{op(1, 9, "add", 5, done(5, 10)), op(2, 8, "add", 5, done(0, 5))}},
-		{"two adds at once, one lost", porcupine.Illegal, []porcupine.Operation{op(1, 9, "add", 5, done(0, 5)), op(2, 8, "add", 5, done(0, 5))}},
-		{"a read of what is under way", porcupine.Ok, []porcupine.Operation{op(1, 9, "add", 5, done(0, 5)), op(2, 3, "look", 0, saw(5)), op(4, 5, "look", 0, saw(5))}},
-		{"a read of what was before", porcupine.Illegal, []porcupine.Operation{op(1, 2, "add", 5, done(0, 5)), op(3, 4, "look", 0, saw(0))}},
-		{"a read that goes back in time", porcupine.Illegal, []porcupine.Operation{op(1, 9, "add", 5, done(0, 5)), op(2, 3, "look", 0, saw(5)), op(4, 5, "look", 0, saw(0))}},
-		{"a cut add that happened", porcupine.Ok, []porcupine.Operation{op(1, never, "add", 5, answer{}), op(2, 3, "look", 0, saw(5))}},
-		{"a cut add that happened late", porcupine.Ok, []porcupine.Operation{op(1, never, "add", 5, answer{}), op(2, 3, "look", 0, saw(0)), op(4, 5, "look", 0, saw(5))}},
-		{"a cut add that never happened", porcupine.Ok, []porcupine.Operation{op(1, never, "add", 5, answer{}), op(2, 3, "look", 0, saw(0))}},
-		{"a cut add that happened twice", porcupine.Illegal, []porcupine.Operation{op(1, never, "add", 5, answer{}), op(2, 3, "look", 0, saw(10))}},
-		{"a cut add that happened before it was sent", porcupine.Illegal, []porcupine.Operation{op(2, 3, "look", 0, saw(5)), op(4, never, "add", 5, answer{})}},
-		{"a removal of more than there is", porcupine.Illegal, []porcupine.Operation{op(1, 2, "add", 5, done(0, 5)), op(3, 4, "remove", 6, done(5, -1))}},
-		{"a refusal for want of stock", porcupine.Ok, []porcupine.Operation{op(1, 2, "add", 5, done(0, 5)), op(3, 4, "remove", 6, refused("INSUFFICIENT_STOCK"))}},
-		{"a refusal in spite of stock", porcupine.Illegal, []porcupine.Operation{op(1, 2, "add", 6, done(0, 6)), op(3, 4, "remove", 6, refused("INSUFFICIENT_STOCK"))}},
-		{"a refusal because stock lies elsewhere", porcupine.Ok, []porcupine.Operation{elsewhere(op(1, 2, "add", 6, done(0, 6))), op(3, 4, "patch", 5, refused("INSUFFICIENT_STOCK"))}},
-		{"two compare and set, one wins", porcupine.Ok, []porcupine.Operation{expecting(0, op(1, 9, "set", 5, done(0, 5))), expecting(0, op(2, 8, "set", 7, refused("PRECONDITION_FAILED")))}},
-		{"two compare and set, both win", porcupine.Illegal, []porcupine.Operation{expecting(0, op(1, 9, "set", 5, done(0, 5))), expecting(0, op(2, 8, "set", 7, done(5, 7)))}},
-		{"two compare and set, none wins", porcupine.Illegal, []porcupine.Operation{expecting(0, op(1, 9, "set", 5, refused("PRECONDITION_FAILED"))), expecting(0, op(2, 8, "set", 7, refused("PRECONDITION_FAILED")))}},
-		{"a touch that puts an old quantity back", porcupine.Illegal, []porcupine.Operation{op(1, 9, "touch", 0, kept(0)), op(2, 3, "add", 5, done(0, 5)), op(10, 11, "look", 0, saw(0))}},
-		{"a row of a bulk that says it changed nothing", porcupine.Illegal, []porcupine.Operation{op(1, 2, "bulk", 5, answer{code: "unchanged"})}},
+		{"two concurrent adds", porcupine.Ok, history{
+			op(1, 9, "add", 5, done(5, 10)), op(2, 8, "add", 5, done(0, 5)),
+		}},
+		{"two concurrent adds, one lost", porcupine.Illegal, history{
+			op(1, 9, "add", 5, done(0, 5)), op(2, 8, "add", 5, done(0, 5)),
+		}},
+		{"a read during an add", porcupine.Ok, history{
+			op(1, 9, "add", 5, done(0, 5)), op(2, 3, "read", 0, read(5)), op(4, 5, "read", 0, read(5)),
+		}},
+		{"a stale read", porcupine.Illegal, history{
+			op(1, 2, "add", 5, done(0, 5)), op(3, 4, "read", 0, read(0)),
+		}},
+		{"a read that goes back in time", porcupine.Illegal, history{
+			op(1, 9, "add", 5, done(0, 5)), op(2, 3, "read", 0, read(5)), op(4, 5, "read", 0, read(0)),
+		}},
+		{"an add with unknown outcome happened", porcupine.Ok, history{
+			op(1, neverReturned, "add", 5, unknown), op(2, 3, "read", 0, read(5)),
+		}},
+		{"an add with unknown outcome happened late", porcupine.Ok, history{
+			op(1, neverReturned, "add", 5, unknown), op(2, 3, "read", 0, read(0)), op(4, 5, "read", 0, read(5)),
+		}},
+		{"an add with unknown outcome did not happen", porcupine.Ok, history{
+			op(1, neverReturned, "add", 5, unknown), op(2, 3, "read", 0, read(0)),
+		}},
+		{"an add with unknown outcome happened twice", porcupine.Illegal, history{
+			op(1, neverReturned, "add", 5, unknown), op(2, 3, "read", 0, read(10)),
+		}},
+		{"an add happened before it was sent", porcupine.Illegal, history{
+			op(2, 3, "read", 0, read(5)), op(4, neverReturned, "add", 5, unknown),
+		}},
+		{"a removal of more than the stock", porcupine.Illegal, history{
+			op(1, 2, "add", 5, done(0, 5)), op(3, 4, "remove", 6, done(5, -1)),
+		}},
+		{"a refusal for insufficient stock", porcupine.Ok, history{
+			op(1, 2, "add", 5, done(0, 5)), op(3, 4, "remove", 6, insufficient),
+		}},
+		{"a refusal although the stock suffices", porcupine.Illegal, history{
+			op(1, 2, "add", 6, done(0, 6)), op(3, 4, "remove", 6, insufficient),
+		}},
+		{"a refusal because the stock is in the other warehouse", porcupine.Ok, history{
+			inOther(op(1, 2, "add", 6, done(0, 6))), op(3, 4, "patch", 5, insufficient),
+		}},
+		{"two compare-and-set, one succeeds", porcupine.Ok, history{
+			expecting(0, op(1, 9, "set", 5, done(0, 5))), expecting(0, op(2, 8, "set", 7, failed)),
+		}},
+		{"two compare-and-set, both succeed", porcupine.Illegal, history{
+			expecting(0, op(1, 9, "set", 5, done(0, 5))), expecting(0, op(2, 8, "set", 7, done(5, 7))),
+		}},
+		{"two compare-and-set, both fail", porcupine.Illegal, history{
+			expecting(0, op(1, 9, "set", 5, failed)), expecting(0, op(2, 8, "set", 7, failed)),
+		}},
+		{"a change of another field restores an old quantity", porcupine.Illegal, history{
+			op(1, 9, "touch", 0, touched(0)), op(2, 3, "add", 5, done(0, 5)), op(10, 11, "read", 0, read(0)),
+		}},
+		{"a bulk row that changed the stock reports unchanged", porcupine.Illegal, history{
+			op(1, 2, "bulk", 5, stockResult{code: "unchanged"}),
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			if got := porcupine.CheckOperationsTimeout(stockModel, test.history, 10*time.Second); got != test.want {
-				t.Errorf("the checker says %s, want %s", got, test.want)
+				t.Errorf("the checker returned %s, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-// A history of the size of the real one, of a shop that is right, passes; the same
-// shop that once forgets one update among hundreds does not.
-func TestOneLostUpdateAmongHundredsIsSeen(t *testing.T) {
+// A simulated history as long as the real one passes. The same history with one lost update fails.
+func TestTheStockModelDetectsOneLostUpdate(t *testing.T) {
 	t.Parallel()
 	const seed = 20260301
 	for _, test := range []struct {
@@ -184,40 +218,38 @@ func TestOneLostUpdateAmongHundredsIsSeen(t *testing.T) {
 		lost int
 		want porcupine.CheckResult
 	}{
-		{"none is lost", -1, porcupine.Ok},
-		{"one is lost", 120, porcupine.Illegal},
+		{"no lost update", -1, porcupine.Ok},
+		{"one lost update", 120, porcupine.Illegal},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			history := simulated(rand.New(rand.NewPCG(seed, 0)), 250, test.lost)
+			history := simulate(rand.New(rand.NewPCG(seed, 0)), 250, test.lost)
 			if got := porcupine.CheckOperationsTimeout(stockModel, history, 30*time.Second); got != test.want {
-				t.Errorf("seed %d: the checker says %s, want %s", seed, got, test.want)
+				t.Errorf("seed %d: the checker returned %s, want %s", seed, got, test.want)
 			}
 		})
 	}
 }
 
-// simulated is the history of size operations on one product, each at its own
-// instant within an interval that overlaps with those of others; every twelfth
-// client never learns the answer. What number lost, or the first adding after it,
-// did is forgotten.
-func simulated(random *rand.Rand, size, lost int) []porcupine.Operation {
+// simulate returns a history of overlapping operations on one product. Every twelfth outcome is unknown. The first
+// successful add from number lost on has no effect.
+func simulate(random *rand.Rand, size, lost int) []porcupine.Operation {
 	var history []porcupine.Operation
-	var shelf holding
-	forget := false
+	var level stockLevel
+	lose := false
 	for n := range size {
-		in := someOperation(random, 0, shelf.total())
-		next, out := shelf.apply(in)
-		forget = forget || n == lost
-		if forget && in.kind == "add" && out.code == "done" {
-			forget = false
+		in := randomOp(random, 0, level.total())
+		next, out := level.apply(in)
+		lose = lose || n == lost
+		if lose && in.kind == "add" && out.code == "done" {
+			lose = false
 		} else {
-			shelf = next
+			level = next
 		}
 		at := int64(n) * 100
 		o := porcupine.Operation{Input: in, Call: at - random.Int64N(400), Output: out, Return: at + random.Int64N(400)}
 		if n%12 == 7 {
-			o.Output, o.Return = answer{}, never
+			o.Output, o.Return = stockResult{}, neverReturned
 		}
 		history = append(history, o)
 	}
@@ -225,11 +257,14 @@ func simulated(random *rand.Rand, size, lost int) []porcupine.Operation {
 	return history
 }
 
-// someOperation makes up an stockOperation for a client that believes the product to
-// have this total. Quantities are many, so that no mistake hides behind another.
-func someOperation(random *rand.Rand, product, total int) stockOperation {
-	kinds := []string{"add", "add", "add", "add", "remove", "remove", "remove", "remove", "set", "set", "patch", "touch", "touch", "bulk", "look", "look", "look"}
-	o := stockOperation{product: product, kind: kinds[random.IntN(len(kinds))], expected: unasked}
+// randomOp returns an operation of a client that believes that total is the stock. Quantities vary widely, so that two
+// faults are unlikely to cancel out.
+func randomOp(random *rand.Rand, product, total int) stockOp {
+	kinds := []string{
+		"add", "add", "add", "add", "remove", "remove", "remove", "remove", "set", "set",
+		"patch", "touch", "touch", "bulk", "read", "read", "read",
+	}
+	o := stockOp{product: product, kind: kinds[random.IntN(len(kinds))], expected: noExpectation}
 	switch o.kind {
 	case "add", "remove":
 		o.quantity = 1 + random.IntN(90)
@@ -237,7 +272,7 @@ func someOperation(random *rand.Rand, product, total int) stockOperation {
 		o.quantity = random.IntN(400)
 	}
 	if o.adjusts() {
-		o.elsewhere = random.IntN(4) == 0
+		o.other = random.IntN(4) == 0
 		if random.IntN(4) == 0 {
 			o.expected = total
 		}

@@ -10,7 +10,6 @@ import (
 	"net/http/httptrace"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -18,227 +17,232 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// However clients mix adjustments, patches, bulk requests and reads of the same
-// products, and hang up in the middle of them: there is one order of everything
-// that explains every answer, and that no client can tell from real time. A write
-// that was cut and sent again under its key counts once.
+// Concurrent clients adjust, change and read the same products, and some disconnect during a request. There must be one
+// order of all operations that explains every response and agrees with real time.
 func TestStockIsLinearizable(t *testing.T) {
 	t.Parallel()
-	const clients, each, products, seed = 8, 75, 3, 20260302
+	const clients, requests, products, seed = 8, 75, 3, 20260302
 	p := newProgram(t).with("REDIS_URL=" + privateRedis(t))
 	key := p.mustKey(t, "acme", "1000000")
 	server := start(t, p.dir, p.environ, "serve")
-	s := mustMarket(t, newSender(t, server.address(t), key.Key), products)
+	shop := mustTestShop(t, newSender(t, server.address(t), key.Key), products)
 	var all sync.WaitGroup
-	buyers := make([]*buyer, clients)
-	for n := range buyers {
-		buyers[n] = &buyer{market: s, id: n, random: rand.New(rand.NewPCG(seed, uint64(n))), seen: make([]int, products)}
+	stockClients := make([]*stockClient, clients)
+	for n := range stockClients {
+		random := rand.New(rand.NewPCG(seed, uint64(n)))
+		c := &stockClient{testShop: shop, id: n, random: random, totals: make([]int, products)}
+		stockClients[n] = c
 		all.Go(func() {
-			for range each {
-				buyers[n].act(t)
+			for range requests {
+				c.sendRandom(t)
 			}
 		})
 	}
 	all.Wait()
 	var history []porcupine.Operation
-	for _, c := range buyers {
+	for _, c := range stockClients {
 		history = append(history, c.history...)
 	}
-	for product := range s.products { // the last word
-		last := &buyer{market: s, id: clients, seen: make([]int, products)}
-		last.ask(t, []stockOperation{{product: product, kind: "look", expected: unasked}}, manner{})
+	for product := range shop.products { // the final state
+		last := &stockClient{testShop: shop, id: clients, totals: make([]int, products)}
+		last.sendOps(t, []stockOp{{product: product, kind: "read", expected: noExpectation}}, behavior{})
 		history = append(history, last.history...)
 	}
-	t.Logf("seed %d: %d operations: %s", seed, len(history), census(history))
+	t.Logf("seed %d: %d operations: %s", seed, len(history), countResults(history))
 	mustBeLinearizable(t, history)
-	p.mustTieOut(t)
-	s.client.CloseIdleConnections() // the server waits a while for connections that never asked anything
+	p.mustMatchLedger(t)
+	shop.client.CloseIdleConnections() // Shutdown waits for connections without a request
 	server.stop(t)
 }
 
 func mustBeLinearizable(t *testing.T, history []porcupine.Operation) {
 	t.Helper()
-	verdict, info := porcupine.CheckOperationsVerbose(stockModel, history, 15*time.Second)
-	if verdict == porcupine.Ok {
+	result, info := porcupine.CheckOperationsVerbose(stockModel, history, 15*time.Second)
+	if result == porcupine.Ok {
 		return
 	}
 	picture := filepath.Join(t.ArtifactDir(), "history.html")
 	if err := porcupine.VisualizePath(stockModel, info, picture); err != nil {
 		t.Error(err)
 	}
-	t.Errorf("the checker says %s, want %s; go test -artifacts keeps %s", verdict, porcupine.Ok, picture)
+	t.Errorf("the checker returned %s, want %s; go test -artifacts keeps %s", result, porcupine.Ok, picture)
 }
 
-// census counts what clients were told.
-func census(history []porcupine.Operation) string {
+func countResults(history []porcupine.Operation) string {
 	counts := map[string]int{}
 	for _, o := range history {
-		counts[o.Input.(stockOperation).kind+" "+o.Output.(answer).code]++
+		counts[o.Input.(stockOp).kind+" "+o.Output.(stockResult).code]++
 	}
 	var text string
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		text += fmt.Sprintf("%s %d, ", what, counts[what])
+	for _, result := range slices.Sorted(maps.Keys(counts)) {
+		text += fmt.Sprintf("%s %d, ", result, counts[result])
 	}
 	return text
 }
 
-// market is the products that the clients share, and one more warehouse than theirs.
-type market struct {
+// testShop is a set of products that clients share, and a second warehouse.
+type testShop struct {
 	sender
 	products  []int64
-	warehouse int64
-	opened    time.Time
+	warehouse int64 // id of the other warehouse
+	created   time.Time
 }
 
-const annex = "Annex"
+const otherWarehouse = "Other"
 
-func mustMarket(t *testing.T, s sender, products int) *market {
+func mustTestShop(t *testing.T, s sender, products int) *testShop {
 	t.Helper()
 	var warehouse struct{ ID int64 }
-	s.mustSend(t, message{method: "POST", path: "/api/warehouses", body: map[string]any{"name": annex}}, &warehouse)
-	all := &market{sender: s, warehouse: warehouse.ID, opened: time.Now()}
+	s.mustSend(t, message{
+		method: "POST", path: "/api/warehouses", body: map[string]any{"name": otherWarehouse},
+	}, &warehouse)
+	shop := &testShop{sender: s, warehouse: warehouse.ID, created: time.Now()}
 	for n := range products {
-		var created struct{ ID int64 }
-		s.mustSend(t, message{method: "POST", path: "/api/products", body: map[string]any{"sku": sku(n), "name": "Shared", "price": 1}}, &created)
-		all.products = append(all.products, created.ID)
+		var product struct{ ID int64 }
+		body := map[string]any{"sku": sharedSKU(n), "name": "Shared", "price": 1}
+		s.mustSend(t, message{method: "POST", path: "/api/products", body: body}, &product)
+		shop.products = append(shop.products, product.ID)
 	}
-	return all
+	return shop
 }
 
-func sku(product int) string { return fmt.Sprintf("SHARED-%d", product) }
+func sharedSKU(product int) string { return fmt.Sprintf("SHARED-%d", product) }
 
-// buyer is one client.
-type buyer struct {
-	*market
+// stockClient sends operations one after the other and records their results.
+type stockClient struct {
+	*testShop
 	id      int
 	random  *rand.Rand
-	asked   int
-	seen    []int // the totals that it last was told
+	sent    int
+	totals  []int // the last known stock of each product
 	history []porcupine.Operation
 }
 
-// act makes up one request. One in eight it cuts short, and every second of those
-// it sends again if it may.
-func (c *buyer) act(t *testing.T) {
+// behavior is what a client does if it gets no response.
+type behavior struct {
+	disconnectAfter time.Duration // after sending the request; 0: never
+	retry           bool          // repeats a request that has an idempotency key
+}
+
+// sendRandom sends a random request. It disconnects during one of eight requests, and repeats half of these.
+func (c *stockClient) sendRandom(t *testing.T) {
 	product := c.random.IntN(len(c.products))
-	all := []stockOperation{someOperation(c.random, product, c.seen[product])}
-	if all[0].kind == "bulk" {
-		all = append(all, stockOperation{product: (product + 1) % len(c.products), kind: "bulk", quantity: c.random.IntN(400), expected: unasked})
+	ops := []stockOp{randomOp(c.random, product, c.totals[product])}
+	if ops[0].kind == "bulk" {
+		second := (product + 1) % len(c.products)
+		ops = append(ops, stockOp{product: second, kind: "bulk", quantity: c.random.IntN(400), expected: noExpectation})
 	}
-	how := manner{insists: true}
+	b := behavior{retry: true}
 	if c.random.IntN(8) == 0 {
-		how = manner{1 + time.Duration(c.random.IntN(8000))*time.Microsecond, c.random.IntN(2) == 0}
+		b.disconnectAfter = 1 + time.Duration(c.random.IntN(8000))*time.Microsecond
+		b.retry = c.random.IntN(2) == 0
 	}
-	c.ask(t, all, how)
+	c.sendOps(t, ops, b)
 }
 
-// manner is how a client behaves.
-type manner struct {
-	cut     time.Duration // how long after it sent the first try it hangs up; 0 is never
-	insists bool          // it tries again, where that is safe
-}
-
-// context cuts the connection of a request made with it.
-func (h manner) context(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cut := context.WithCancel(ctx)
-	if h.cut > 0 {
+// withDisconnect returns a context that disconnects a request after it was sent.
+func (b behavior) withDisconnect(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, disconnect := context.WithCancel(ctx)
+	if b.disconnectAfter > 0 {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(h.cut, cut) },
+			WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(b.disconnectAfter, disconnect) },
 		})
 	}
-	return ctx, cut
+	return ctx, disconnect
 }
 
-// ask sends the operations as one request and enters them into the history.
-func (c *buyer) ask(t *testing.T, all []stockOperation, how manner) {
-	m, called := c.message(all), c.now()
-	ctx, cut := how.context(t.Context())
-	defer cut()
+// sendOps sends the operations as one request and records the results.
+func (c *stockClient) sendOps(t *testing.T, ops []stockOp, b behavior) {
+	m, called := c.message(ops), c.now()
+	ctx, cancel := b.withDisconnect(t.Context())
+	defer cancel()
 	r, err := c.send(ctx, m)
-	uncertain := err != nil || r.again()
-	if uncertain && how.insists && m.once != "" {
-		how.cut = 0
-		r, err = c.insist(t.Context(), m)
+	uncertain := err != nil || r.asksForRetry()
+	if uncertain && b.retry && m.idempotencyKey != "" {
+		b.disconnectAfter = 0
+		r, err = c.sendWithRetry(t.Context(), m)
 	}
 	switch {
-	case err != nil && how.cut == 0:
+	case err != nil && b.disconnectAfter == 0:
 		t.Errorf("%s %s: %v", m.method, m.path, err)
 		return
-	case err != nil || r.again():
-		c.enterUnknown(all, called)
+	case err != nil || r.asksForRetry():
+		c.recordUnknown(ops, called)
 		return
 	}
-	answers, err := readAnswers(all, r)
+	results, err := parseResults(ops, r)
 	if err != nil {
 		t.Errorf("%s %s = %v: %v", m.method, m.path, r, err)
 		return
 	}
-	c.enter(all, answers, called, c.now())
-	if uncertain && r.status >= 400 { // a refusal leaves the key free for a try that is still on its way
-		c.enterUnknown(all, called)
+	c.record(ops, results, called, c.now())
+	if uncertain && r.status >= 400 { // a refusal frees the key, so the first attempt may still be executed
+		c.recordUnknown(ops, called)
 	}
 }
 
-func (c *buyer) enterUnknown(all []stockOperation, called int64) {
-	c.enter(all, make([]answer, len(all)), called, never)
+func (c *stockClient) recordUnknown(ops []stockOp, called int64) {
+	c.record(ops, make([]stockResult, len(ops)), called, neverReturned)
 }
 
-// enter puts operations into the history. What changes no stock and has no answer
-// either would only give the checker more to search.
-func (c *buyer) enter(all []stockOperation, answers []answer, called, returned int64) {
-	for i, o := range all {
-		if !o.writes() && answers[i] == (answer{}) {
+// record adds operations to the history. It omits operations that cannot change the stock and have no result.
+func (c *stockClient) record(ops []stockOp, results []stockResult, called, returned int64) {
+	for i, o := range ops {
+		if !o.changesStock() && results[i] == (stockResult{}) {
 			continue
 		}
-		if answers[i].code == "done" {
-			c.seen[o.product] = answers[i].total
+		if results[i].code == "done" {
+			c.totals[o.product] = results[i].total
 		}
-		c.history = append(c.history, porcupine.Operation{ClientId: c.id, Input: o, Output: answers[i], Call: called, Return: returned})
+		c.history = append(c.history, porcupine.Operation{
+			ClientId: c.id, Input: o, Output: results[i], Call: called, Return: returned,
+		})
 	}
 }
 
-func (c *buyer) now() int64 { return int64(time.Since(c.opened)) }
+func (c *stockClient) now() int64 { return int64(time.Since(c.created)) }
 
-// message is how operations are asked for. POST has a key of its own each time.
-func (c *buyer) message(all []stockOperation) message {
-	c.asked++
-	o, path := all[0], "/api/products/"+strconv.FormatInt(c.products[all[0].product], 10)
-	once := fmt.Sprintf("client-%d-%d", c.id, c.asked)
+// message returns the request for the operations. Each POST has its own idempotency key.
+func (c *stockClient) message(ops []stockOp) message {
+	c.sent++
+	o, path := ops[0], fmt.Sprintf("/api/products/%d", c.products[ops[0].product])
+	key := fmt.Sprintf("client-%d-%d", c.id, c.sent)
 	switch o.kind {
-	case "look":
+	case "read":
 		return message{method: "GET", path: path + "/inventory"}
 	case "patch":
 		return message{method: "PATCH", path: path, body: map[string]any{"quantity": o.quantity}}
 	case "touch":
-		return message{method: "PATCH", path: path, body: map[string]any{"bin_location": once}}
+		return message{method: "PATCH", path: path, body: map[string]any{"bin_location": key}}
 	case "bulk":
 		var items []map[string]any
-		for _, row := range all {
-			items = append(items, map[string]any{"sku": sku(row.product), "quantity": row.quantity})
+		for _, row := range ops {
+			items = append(items, map[string]any{"sku": sharedSKU(row.product), "quantity": row.quantity})
 		}
-		return message{"POST", "/api/products/bulk", once, map[string]any{"items": items}}
+		return message{"POST", "/api/products/bulk", key, map[string]any{"items": items}}
 	}
 	body := map[string]any{"type": o.kind, "quantity": o.quantity}
-	if o.elsewhere {
+	if o.other {
 		body["warehouse_id"] = c.warehouse
 	}
-	if o.expected != unasked {
+	if o.expected != noExpectation {
 		body["expected_quantity"] = o.expected
 	}
-	return message{"POST", path + "/inventory/adjust", once, body}
+	return message{"POST", path + "/inventory/adjust", key, body}
 }
 
-// readAnswers reads what each of the operations of one request was told.
-func readAnswers(all []stockOperation, r reply) ([]answer, error) {
-	switch code := r.code(); {
+// parseResults returns the result of each operation of one request.
+func parseResults(ops []stockOp, r reply) ([]stockResult, error) {
+	code := r.code()
+	switch {
 	case code == "INSUFFICIENT_STOCK" && r.status == 422, code == "PRECONDITION_FAILED" && r.status == 412:
-		return []answer{{code: code}}, nil
+		return []stockResult{{code: code}}, nil
 	case r.status != 200 && r.status != 207:
-		return nil, errors.New("no answer that the model knows")
-	case all[0].kind == "bulk":
-		return readRows(r, len(all))
+		return nil, errors.New("the model does not allow this response")
+	case ops[0].kind == "bulk":
+		return parseRows(r, len(ops))
 	}
-	var told struct {
+	var body struct {
 		Data struct {
 			Quantity   int
 			Adjustment struct {
@@ -251,20 +255,22 @@ func readAnswers(all []stockOperation, r reply) ([]answer, error) {
 			}
 		}
 	}
-	err := json.Unmarshal(r.body, &told)
-	p := told.Data
-	a := answer{code: "done", before: p.Adjustment.Before, after: p.Adjustment.After, total: p.Quantity}
-	for _, w := range p.Warehouses {
-		if w.Warehouse.Name == annex {
-			a.other = w.Quantity
+	err := json.Unmarshal(r.body, &body)
+	product := body.Data
+	result := stockResult{
+		code: "done", before: product.Adjustment.Before, after: product.Adjustment.After, total: product.Quantity,
+	}
+	for _, w := range product.Warehouses {
+		if w.Warehouse.Name == otherWarehouse {
+			result.other = w.Quantity
 		} else {
-			a.own = w.Quantity
+			result.own = w.Quantity
 		}
 	}
-	return []answer{a}, err
+	return []stockResult{result}, err
 }
 
-func readRows(r reply, want int) ([]answer, error) {
+func parseRows(r reply, want int) ([]stockResult, error) {
 	var rows struct {
 		Data []struct {
 			Status string
@@ -277,12 +283,12 @@ func readRows(r reply, want int) ([]answer, error) {
 	if len(rows.Data) != want {
 		return nil, fmt.Errorf("%d rows, want %d", len(rows.Data), want)
 	}
-	var all []answer
+	var all []stockResult
 	for _, row := range rows.Data {
 		if row.Status == "failed" {
 			row.Status = row.Error.Code
 		}
-		all = append(all, answer{code: row.Status})
+		all = append(all, stockResult{code: row.Status})
 	}
 	return all, nil
 }

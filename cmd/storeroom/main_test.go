@@ -12,8 +12,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// TestMain lets the test binary stand in for the program: a test starts it again
-// with STOREROOM_TEST_RUN set, as a process of its own.
+// TestMain runs the program instead of the tests if STOREROOM_TEST_RUN is set. Tests use this to start the program as a
+// child process.
 func TestMain(m *testing.M) {
 	if os.Getenv("STOREROOM_TEST_RUN") != "" {
 		main()
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 const testPeppers = "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// program runs commands against a database of its own.
+// program runs commands on its own database.
 type program struct {
 	*tenancytest.Database
 	environ []string
@@ -43,13 +43,13 @@ func newProgram(t *testing.T) program {
 	}, t.TempDir()}
 }
 
-// with returns the program with more variables, which win over those before.
+// with returns the program with more variables, which override earlier ones.
 func (p program) with(variables ...string) program {
 	p.environ = append(p.environ[:len(p.environ):len(p.environ)], variables...)
 	return p
 }
 
-// outcome is what one command line left.
+// outcome is the result of a command line.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -68,34 +68,41 @@ func (p program) runWith(t *testing.T, stdin string, args ...string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// mustRun runs a command that must succeed, with --json, and reads its answer.
-func (p program) mustRun(t *testing.T, answer any, args ...string) {
+// mustRun runs a command with --json, requires success and decodes the result.
+func (p program) mustRun(t *testing.T, result any, args ...string) {
 	t.Helper()
-	p.mustRunWith(t, "", answer, args...)
+	p.mustRunWith(t, "", result, args...)
 }
 
-func (p program) mustRunWith(t *testing.T, stdin string, answer any, args ...string) {
+func (p program) mustRunWith(t *testing.T, stdin string, result any, args ...string) {
 	t.Helper()
 	o := p.runWith(t, stdin, append(args, "--json")...)
 	if o.code != 0 {
 		t.Fatalf("storeroom %s = %d: %s", strings.Join(args, " "), o.code, o.stderr)
 	}
-	if err := json.Unmarshal([]byte(o.stdout), answer); err != nil {
+	if err := json.Unmarshal([]byte(o.stdout), result); err != nil {
 		t.Fatalf("storeroom %s: %v: %s", strings.Join(args, " "), err, o.stdout)
 	}
 }
 
-// mustKey makes a tenant of its own limit and a key of it.
+// mustTenant creates a tenant on the standard plan.
+func (p program) mustTenant(t *testing.T, slug string) {
+	t.Helper()
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)
+}
+
+// mustKey creates a tenant with this limit and a key with all permissions.
 func (p program) mustKey(t *testing.T, slug string, limit string) keyJSON {
 	t.Helper()
-	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug, "--plan", "enterprise", "--rate-limit", limit)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug,
+		"--plan", "enterprise", "--rate-limit", limit)
 	var key keyJSON
 	p.mustRun(t, &key, "key", "create", "--tenant", slug, "--name", "Test", "--scopes", "full")
 	return key
 }
 
-// privateRedis starts a Redis for one test: tenants of other tests' databases have
-// the same numbers, and would share their limits.
+// privateRedis starts a Redis for one test. Tenants in the databases of other tests have the same ids, and would share
+// their rate limits.
 func privateRedis(t *testing.T) string {
 	t.Helper()
 	servers, err := local.Start(t.Context(), t.TempDir(), local.Options{Redis: true})
@@ -110,7 +117,7 @@ func privateRedis(t *testing.T) string {
 	return servers.RedisURL
 }
 
-// mustListen takes a port of this machine.
+// mustListen listens on a free port.
 func mustListen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

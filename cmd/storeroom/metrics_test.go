@@ -39,12 +39,12 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	get(t, base+"/api/products", "sk_live_nonsense")
 	get(t, base+"/api/reports/channels", key.Key)
 	post(t, base+"/api/products", key.Key, strings.NewReader(`{"sku": "A", "name": "Axe", "price": 1}`))
-	sendOnce(t, base+"/api/products", key.Key, `{"sku": "B", "name": "Bow", "price": 1}`)
+	postWithIdempotencyKey(t, base+"/api/products", key.Key, `{"sku": "B", "name": "Bow", "price": 1}`)
 
-	// The lag of the listener is measured once a second.
+	// The lag of the listener is metricAttributes once a second.
 	var scraped string
 	for range poll(t, 5*time.Second) {
-		if scraped = string(fetch(t, server.opsAddress()+"/metrics")); strings.Contains(scraped, "storeroom_auth_invalidation_lag_seconds") {
+		if scraped = string(fetch(t, server.opsAddress(t)+"/metrics")); strings.Contains(scraped, "storeroom_auth_invalidation_lag_seconds") {
 			break
 		}
 	}
@@ -65,22 +65,26 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 		}
 	}
 	// What is born with the first fault of its kind.
-	unborn := []string{"db_client_connection_timeouts_total", "storeroom_tenancy_violations_total", "storeroom_work_refused_total"}
+	unborn := []string{
+		"db_client_connection_timeouts_total", "storeroom_tenancy_violations_total", "storeroom_work_refused_total",
+	}
 	for name, m := range known {
 		if !m.seen && !slices.Contains(unborn, name) {
-			t.Errorf("%s is in the table, and nobody measured it", name)
+			t.Errorf("%s is in the table, and nobody metricAttributes it", name)
 		}
 	}
 }
 
-// sendOnce sends a request with an Idempotency-Key.
-func sendOnce(t *testing.T, url, key, body string) {
+// postWithIdempotencyKey sends a request with an Idempotency-Key.
+func postWithIdempotencyKey(t *testing.T, url, key, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"}}
+	r.Header = http.Header{
+		"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Idempotency-Key": {"once"},
+	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +108,9 @@ func TestGuessesOfOneAddressAreCountedAsRefused(t *testing.T) {
 			refused++
 		}
 	}
-	counted := regexp.MustCompile(`(?m)^storeroom_ratelimit_decisions_total\{.*kind="address",storeroom_ratelimit_outcome="refused",.*\} (\d+)$`)
-	found := counted.FindStringSubmatch(string(fetch(t, server.opsAddress()+"/metrics")))
+	counted := regexp.MustCompile(
+		`(?m)^storeroom_ratelimit_decisions_total\{.*kind="address",storeroom_ratelimit_outcome="refused",.*\} (\d+)$`)
+	found := counted.FindStringSubmatch(string(fetch(t, server.opsAddress(t)+"/metrics")))
 	if refused == 0 || found == nil || found[1] != strconv.Itoa(refused) {
 		t.Errorf("%d guesses were refused, counted are %q", refused, found)
 	}

@@ -1,32 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
-// said waits for a line of the log and returns its address, if it has one.
-func (p *process) said(t *testing.T, msg string) string {
-	t.Helper()
-	for range poll(t, 20*time.Second) {
-		for line := range strings.Lines(p.stderr.String()) {
-			var entry struct{ Msg, Address string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == msg {
-				return entry.Address
-			}
-		}
-	}
-	return ""
-}
-
-// body is what a GET is answered with.
+// body returns the status and the body of a GET request.
 func body(t *testing.T, url string) (int, string) {
 	t.Helper()
-	response, err := http.Get(url)
+	response, err := timeoutClient.Get(url)
 	if err != nil {
 		t.Error(err)
 		return 0, ""
@@ -39,7 +22,7 @@ func body(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(all)
 }
 
-// wantBody fails unless a GET is answered with a status and a body with all parts.
+// wantBody requires a status and a body that contains all parts.
 func wantBody(t *testing.T, url string, status int, parts ...string) {
 	t.Helper()
 	got, text := body(t, url)
@@ -57,10 +40,11 @@ func TestTheOperationsPort(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0", "STOREROOM_DRAIN=1m")
 	server := start(t, p.dir, p.environ, "serve")
-	public, ops := server.address(t), "http://"+server.said(t, "operations port")
+	public, ops := server.address(t), server.opsAddress(t)
 	wantBody(t, ops+"/livez", 200, `"status":"ok"`)
 	wantBody(t, ops+"/readyz", 200, `"status":"ready"`)
-	wantBody(t, ops+"/metrics", 200, "process_start_time_seconds", "go_goroutine_count", `target_info{`, `service_name="storeroom"`, `http_server_request_duration_seconds_count{`)
+	wantBody(t, ops+"/metrics", 200, "process_start_time_seconds", "go_goroutine_count",
+		`target_info{`, `service_name="storeroom"`, `http_server_request_duration_seconds_count{`)
 	wantBody(t, ops+"/debug/pprof/", 200, "goroutine")
 	wantBody(t, ops+"/debug/pprof/goroutine?debug=1", 200, "goroutine profile")
 	wantBody(t, ops+"/debug/pprof/cmdline", 200, "serve")
@@ -72,39 +56,40 @@ func TestTheOperationsPort(t *testing.T) {
 
 	wantBody(t, public+"/healthz", 200)
 	wantBody(t, public+"/readyz", 200)
-	for _, path := range []string{"/livez", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/vars"} {
+	for _, path := range []string{
+		"/livez", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/vars",
+	} {
 		wantBody(t, public+path, 404, "ROUTE_NOT_FOUND")
 	}
 
-	server.mustSignal(t)
+	server.terminate(t)
 	wantBody(t, ops+"/livez", 200)
 	wantBody(t, ops+"/readyz", 503, `"check":"drain"`)
 	wantBody(t, ops+"/metrics", 200)
 	wantBody(t, public+"/readyz", 503, "SERVICE_UNAVAILABLE")
 	wantBody(t, public+"/healthz", 200)
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.kill(t)
 }
 
-// A program that waits for its database lives, and says what it waits for.
-func TestTheOperationsPortIsThereBeforeTheDatabase(t *testing.T) {
+// The operations port opens before the program connects to the database.
+func TestTheOperationsPortAnswersDuringTheStart(t *testing.T) {
 	t.Parallel()
-	silent := mustListen(t) // nobody accepts
-	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0", "DATABASE_URL=postgres://ann:horse@"+silent.Addr().String()+"/shop")
+	silent := mustListen(t) // accepts no connection
+	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0",
+		"DATABASE_URL=postgres://ann:horse@"+silent.Addr().String()+"/shop")
 	server := start(t, p.dir, p.environ, "serve")
-	ops := "http://" + server.said(t, "operations port")
+	ops := server.opsAddress(t)
 	wantBody(t, ops+"/livez", 200)
 	wantBody(t, ops+"/readyz", 503, `"check":"start"`)
 	wantBody(t, ops+"/metrics", 200, "process_start_time_seconds")
 	server.stop(t)
 }
 
-func TestAnOperationsPortInUseIsNamed(t *testing.T) {
+func TestAnOperationsPortInUseIsReported(t *testing.T) {
 	t.Parallel()
-	taken := mustListen(t).Addr().String()
-	o := newProgram(t).with("STOREROOM_OPS_ADDR="+taken).run(t, "serve")
-	if want := "STOREROOM_OPS_ADDR: " + taken + " is in use by another program"; o.code != 1 || !strings.Contains(o.stderr, want) {
+	used := mustListen(t).Addr().String()
+	o := newProgram(t).with("STOREROOM_OPS_ADDR="+used).run(t, "serve")
+	if want := "STOREROOM_OPS_ADDR: " + used + " is in use by another program"; o.code != 1 || !strings.Contains(o.stderr, want) {
 		t.Errorf("serve = %d, %q, want 1 and %q", o.code, o.stderr, want)
 	}
 }

@@ -19,64 +19,64 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector receives what a process exports over OTLP/HTTP, and keeps it.
+// collector receives and keeps the telemetry that a process exports over OTLP/HTTP.
 type collector struct {
 	*httptest.Server
 	t    *testing.T
-	over chan struct{} // closed at the end of the test
+	done chan struct{} // closed when the test ends
 
 	mu       sync.Mutex
-	answer   http.HandlerFunc // instead of taking what comes; nil for that
-	asked    map[string]int   // requests by path
-	raw      [][]byte         // the messages: strings stand in them as they are
+	override http.HandlerFunc // replaces the normal response, unless it is nil
+	counts   map[string]int   // requests by path
+	raw      [][]byte         // the encoded messages, which contain strings unchanged
 	spans    []*tracepb.Span
-	metrics  map[string]*metricspb.Metric // as last exported
+	metrics  map[string]*metricspb.Metric // the last export
 	logs     []*logspb.LogRecord
 	resource *resourcepb.Resource
 }
 
 func newCollector(t *testing.T) *collector {
 	t.Helper()
-	c := &collector{t: t, over: make(chan struct{}), asked: map[string]int{}, metrics: map[string]*metricspb.Metric{}}
+	c := &collector{t: t, done: make(chan struct{}), counts: map[string]int{}, metrics: map[string]*metricspb.Metric{}}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(func() {
-		close(c.over)
+		close(c.done)
 		c.CloseClientConnections()
 		c.Close()
 	})
 	return c
 }
 
-// respond has the collector do something else than take what comes.
-func (c *collector) respond(answer http.HandlerFunc) {
+// respond replaces the normal response.
+func (c *collector) respond(override http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answer = answer
+	c.override = override
 }
 
-// hang never answers.
-func (c *collector) hang(http.ResponseWriter, *http.Request) { <-c.over }
+// hang does not respond until the test ends.
+func (c *collector) hang(http.ResponseWriter, *http.Request) { <-c.done }
 
-// ServeHTTP takes one export.
+// ServeHTTP implements http.Handler.
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
-	c.asked[r.URL.Path]++
-	answer := c.answer
+	c.counts[r.URL.Path]++
+	override := c.override
 	c.mu.Unlock()
-	if answer != nil {
-		answer(w, r)
+	if override != nil {
+		override(w, r)
 		return
 	}
 	body, err := readExport(r)
 	if err == nil {
-		err = c.take(r.URL.Path, body)
+		err = c.decode(r.URL.Path, body)
 	}
 	if err != nil {
 		c.t.Errorf("export to %s: %v", r.URL.Path, err)
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-protobuf") // an empty message is nothing
+	w.Header().Set("Content-Type", "application/x-protobuf") // an empty body is a valid response
 }
 
 func readExport(r *http.Request) ([]byte, error) {
@@ -91,8 +91,8 @@ func readExport(r *http.Request) ([]byte, error) {
 	return io.ReadAll(body)
 }
 
-// take reads a message. A request of OTLP has the form of the data that it carries.
-func (c *collector) take(path string, body []byte) error {
+// decode stores a message. An OTLP request has the same encoding as the data that it contains.
+func (c *collector) decode(path string, body []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.raw = append(c.raw, body)
@@ -133,12 +133,12 @@ func (c *collector) take(path string, body []byte) error {
 			}
 		}
 	default:
-		return fmt.Errorf("there is no such signal")
+		return fmt.Errorf("unknown signal")
 	}
 	return nil
 }
 
-// received is everything so far, as it came.
+// received returns all messages so far.
 func (c *collector) received() [][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,11 +148,11 @@ func (c *collector) received() [][]byte {
 func (c *collector) requests(path string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.asked[path]
+	return c.counts[path]
 }
 
-// about is the resource that everything is of, as text.
-func (c *collector) about() string {
+// resourceText returns the attributes of the resource.
+func (c *collector) resourceText() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return attributesOf(c.resource.GetAttributes()).String()
@@ -164,7 +164,7 @@ func (c *collector) records() []*logspb.LogRecord {
 	return slices.Clone(c.logs)
 }
 
-// traces are the spans by trace.
+// traces returns the spans by trace id.
 func (c *collector) traces() map[string][]*tracepb.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,8 +176,7 @@ func (c *collector) traces() map[string][]*tracepb.Span {
 	return all
 }
 
-// points are those of every metric, by name and attributes: what was counted, the
-// number of observations of a histogram.
+// points returns the value of every point by name and attributes. The value of a histogram is its count.
 func (c *collector) points() map[string]float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +196,7 @@ func (c *collector) points() map[string]float64 {
 	return all
 }
 
-// attributes are those of a span, a record or a point.
+// attributes are the attributes of a span, a log record or a point.
 type attributes map[string]string
 
 func attributesOf(all []*commonpb.KeyValue) attributes {
@@ -214,7 +213,7 @@ func attributesOf(all []*commonpb.KeyValue) attributes {
 	return a
 }
 
-// String is {name=value,…} in the order of the names.
+// String returns {name=value,…}, sorted by name.
 func (a attributes) String() string {
 	pairs := make([]string, 0, len(a))
 	for name, value := range a {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -14,41 +15,42 @@ import (
 	"time"
 )
 
-// process is the program in a process of its own.
+// exitTimeout is longer than the longest shutdown.
+const exitTimeout = 40 * time.Second
+
+// process is the program as a child process.
 type process struct {
 	*exec.Cmd
 	stdout *bufio.Reader
-	stderr log
-	exited chan error
+	stderr buffer
+	exited chan error // receives the result of Wait
 }
 
-// log is what a process wrote, readable while it writes.
-type log struct {
+// buffer is a bytes.Buffer for concurrent use.
+type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
 }
 
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
-// start runs the program in dir with just these variables, and kills it when the
-// test is over if it has not ended by then.
+// start runs the program in dir with only these variables. It kills the process when the test ends.
 func start(t *testing.T, dir string, environ []string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), exited: make(chan error, 1)}
 	p.Dir = dir
 	p.Env = append([]string{"STOREROOM_TEST_RUN=1", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environ...)
-	// A pipe of our own: Wait would close that of StdoutPipe under its reader.
-	r, w, err := os.Pipe()
+	r, w, err := os.Pipe() // not StdoutPipe: Wait would close it before everything is read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,42 +61,50 @@ func start(t *testing.T, dir string, environ []string, args ...string) *process 
 	w.Close()
 	go func() { p.exited <- p.Wait() }()
 	t.Cleanup(func() {
-		_ = p.Process.Kill() // it may have ended
+		_ = p.Process.Kill() // fails if the process has exited
 		r.Close()
 		if t.Failed() {
 			text := p.stderr.String()
-			t.Logf("storeroom %s wrote at its end:\n%s", strings.Join(args, " "), text[max(0, len(text)-2000):])
+			t.Logf("the end of the log of storeroom %s:\n%s", strings.Join(args, " "), text[max(0, len(text)-2000):])
 		}
 	})
 	return p
 }
 
-// address waits until serve says where it serves.
-func (p *process) address(t *testing.T) string {
+// address waits until serve is ready and returns its URL.
+func (p *process) address(t *testing.T) string { return "http://" + p.awaitLog(t, "serving") }
+
+// opsAddress returns the URL of the operations port, which opens before the public port.
+func (p *process) opsAddress(t *testing.T) string {
+	return "http://" + p.awaitLog(t, "operations port")
+}
+
+// awaitLog waits for a log record with this message and returns its attribute "address", if any.
+func (p *process) awaitLog(t *testing.T, message string) string {
 	t.Helper()
 	for range poll(t, 20*time.Second) {
 		for line := range strings.Lines(p.stderr.String()) {
-			var entry struct{ Msg, Address string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "serving" {
-				return "http://" + entry.Address
+			var record struct{ Msg, Address string }
+			if json.Unmarshal([]byte(line), &record) == nil && record.Msg == message {
+				return record.Address
 			}
 		}
 		select {
 		case err := <-p.exited:
-			t.Fatalf("the program ended: %v: %s", err, p.stderr.String())
+			t.Fatalf("the program exited before it logged %q: %v: %s", message, err, p.stderr.String())
 		default:
 		}
 	}
 	return ""
 }
 
-// readUntil returns what the process prints up to the line that holds mark.
-func (p *process) readUntil(t *testing.T, mark string) string {
+// readUntil returns the standard output up to the line that contains end.
+func (p *process) readUntil(t *testing.T, end string) string {
 	t.Helper()
 	lines, failed := make(chan string), make(chan error, 1)
 	go func() {
 		var all strings.Builder
-		for !strings.Contains(all.String(), mark) {
+		for !strings.Contains(all.String(), end) {
 			line, err := p.stdout.ReadString('\n')
 			if all.WriteString(line); err != nil {
 				failed <- err
@@ -110,14 +120,32 @@ func (p *process) readUntil(t *testing.T, mark string) string {
 		if err == io.EOF {
 			err = <-p.exited
 		}
-		t.Fatalf("the program ended before it said %q: %v: %s", mark, err, p.stderr.String())
+		t.Fatalf("the program exited before it printed %q: %v: %s", end, err, p.stderr.String())
 	case <-time.After(90 * time.Second):
-		t.Fatalf("the program did not say %q in 90 s: %s", mark, p.stderr.String())
+		t.Fatalf("the program did not print %q in 90 s: %s", end, p.stderr.String())
 	}
 	return ""
 }
 
-// stop sends SIGTERM and wants exit code 0.
+// terminate sends SIGTERM and waits until the program logs the shutdown.
+func (p *process) terminate(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitLog(t, "shutting down")
+}
+
+// kill sends SIGKILL and waits for the exit.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+}
+
+// stop sends SIGTERM and requires exit code 0.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -126,29 +154,45 @@ func (p *process) stop(t *testing.T) {
 	p.mustExit(t)
 }
 
+// mustExit requires exit code 0.
 func (p *process) mustExit(t *testing.T) {
 	t.Helper()
-	select {
-	case err := <-p.exited:
-		if err != nil {
-			t.Errorf("the program ended with %v, want exit code 0: %s", err, p.stderr.String())
-		}
-	case <-time.After(40 * time.Second):
-		t.Fatalf("the program did not end: %s", p.stderr.String())
+	if err := p.wait(t); err != nil {
+		t.Errorf("the program exited with %v, want exit code 0: %s", err, p.stderr.String())
 	}
 }
 
-// poll yields every 10 ms and fails the test after within.
-func poll(t *testing.T, within time.Duration) func(func(int) bool) {
+// wait returns the result of the process. It fails the test after exitTimeout.
+func (p *process) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-p.exited:
+		return err
+	case <-time.After(exitTimeout):
+		t.Fatalf("the program did not exit: %s", p.stderr.String())
+		return nil
+	}
+}
+
+// exitSignal returns the signal that ended a process, or 0.
+func exitSignal(err error) syscall.Signal {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.Sys().(syscall.WaitStatus).Signal()
+	}
+	return 0
+}
+
+// poll yields every 10 ms. It fails the test after the timeout.
+func poll(t *testing.T, timeout time.Duration) func(func(int) bool) {
 	t.Helper()
 	return func(yield func(int) bool) {
-		end := time.Now().Add(within)
+		end := time.Now().Add(timeout)
 		for n := 0; time.Now().Before(end); n++ {
 			if !yield(n) {
 				return
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		t.Fatalf("waited in vain for %v", within)
+		t.Fatalf("the condition was not met within %v", timeout)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mustSell makes a tenant and imports one order, placed late in the evening of
+// mustImportOrder makes a tenant and imports one order, placed late in the evening of
 // 28 February in UTC, with two equal refunds that are more than was paid.
-func (p program) mustSell(t *testing.T, slug string) {
+func (p program) mustImportOrder(t *testing.T, slug string) {
 	t.Helper()
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func (p program) mustSell(t *testing.T, slug string) {
 func TestCustomerEraseBlanksAPersonAndLeavesTheSums(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.mustSell(t, "acme")
+	p.mustImportOrder(t, "acme")
 	o := p.run(t, "customer", "erase", "--tenant", "acme", "--id", "7")
 	if o.code != 0 || o.stdout != "erased name and e-mail address of customer \"7\" of tenant acme; orders and sums remain\n" {
 		t.Errorf("customer erase = %+v", o)
@@ -61,8 +61,8 @@ func TestCustomerEraseBlanksAPersonAndLeavesTheSums(t *testing.T) {
 func TestVerifyTellsWhatDiffersAndRebuildMendsRollups(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.mustSell(t, "acme")
-	p.mustSell(t, "bolt")
+	p.mustImportOrder(t, "acme")
+	p.mustImportOrder(t, "bolt")
 	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 || o.stdout != "everything agrees: 1 product, 1 order, days in UTC\n" {
 		t.Errorf("verify = %+v, want that everything agrees", o)
 	}
@@ -79,7 +79,7 @@ rollup of day 2026-02-28, channel web   revenue            0.01    20.00
 stock of product 1                      sum of warehouses  9       5
 stock of product 1                      end of ledger      9       5
 `
-	if diff := cmp.Diff(squeezed(want), squeezed(o.stdout)); diff != "" || o.code != 1 || o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups\n" {
+	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 || o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups\n" {
 		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
 	}
 	o = p.run(t, "rebuild", "--tenant", "acme")
@@ -116,8 +116,8 @@ stock of product 1                      end of ledger      9       5
 	}
 }
 
-// squeezed is a table without what aligns it.
-func squeezed(table string) string {
+// joinColumns is a table without what aligns it.
+func joinColumns(table string) string {
 	var lines []string
 	for line := range strings.Lines(table) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -128,7 +128,7 @@ func squeezed(table string) string {
 func TestAnotherTimeZoneCountsDaysAnew(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	p.mustSell(t, "acme")
+	p.mustImportOrder(t, "acme")
 	const days = `select to_char(day, 'YYYY-MM-DD') from sales_rollups where kind = 1 and orders > 0 order by 1`
 	p.mustSelect(t, []string{"2026-02-28"}, days)
 	o := p.run(t, "tenant", "set", "--slug", "acme", "--timezone", "Europe/Rome")
@@ -145,7 +145,7 @@ func TestAnotherTimeZoneCountsDaysAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	o = p.run(t, "verify", "--tenant", "acme")
-	if o.code != 1 || !strings.Contains(squeezed(o.stdout), "days of reports time zone Europe/Rome America/New_York") ||
+	if o.code != 1 || !strings.Contains(joinColumns(o.stdout), "days of reports time zone Europe/Rome America/New_York") ||
 		o.stderr != "storeroom: 1 difference; `storeroom rebuild --tenant acme` corrects rollups\n" {
 		t.Errorf("verify = %+v, want the time zones", o)
 	}

@@ -13,13 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sender talks to one server with one API key.
+// requestTimeout is longer than any request of these tests takes.
+const requestTimeout = 30 * time.Second
+
+// sender sends requests to one server with one API key.
 type sender struct {
 	client    *http.Client
 	base, key string
 }
 
-// newSender returns a sender whose connections end with the test.
 func newSender(t *testing.T, base, key string) sender {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -28,23 +30,23 @@ func newSender(t *testing.T, base, key string) sender {
 	return sender{&http.Client{Transport: transport}, base, key}
 }
 
-// message is one request. Without a once it carries no Idempotency-Key.
+// message is a request.
 type message struct {
-	method, path string
-	once         string
-	body         any
+	method, path   string
+	idempotencyKey string // may be empty
+	body           any
 }
 
-// reply is an answer that arrived whole.
+// reply is a complete response.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends a message once. An error means that nobody knows what became of it.
+// send sends a message once. After an error, the outcome of the request is unknown.
 func (s sender) send(ctx context.Context, m message) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var body bytes.Buffer
 	if m.body != nil {
@@ -58,8 +60,8 @@ func (s sender) send(ctx context.Context, m message) (reply, error) {
 	}
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	r.Header.Set("Content-Type", "application/json")
-	if m.once != "" {
-		r.Header.Set("Idempotency-Key", m.once)
+	if m.idempotencyKey != "" {
+		r.Header.Set("Idempotency-Key", m.idempotencyKey)
 	}
 	response, err := s.client.Do(r)
 	if err != nil {
@@ -70,21 +72,20 @@ func (s sender) send(ctx context.Context, m message) (reply, error) {
 	return reply{response.StatusCode, response.Header, all}, err
 }
 
-// insist sends a message that may be repeated until the server does not ask to
-// come again.
-func (s sender) insist(ctx context.Context, m message) (reply, error) {
+// sendWithRetry repeats a message for up to a minute while the server asks for a retry.
+func (s sender) sendWithRetry(ctx context.Context, m message) (reply, error) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		r, err := s.send(ctx, m)
-		if err != nil || !r.again() || time.Now().After(end) {
+		if err != nil || !r.asksForRetry() || time.Now().After(end) {
 			return r, err
 		}
 	}
 }
 
-// mustSend wants a success and reads its data.
+// mustSend requires success and decodes the data of the response.
 func (s sender) mustSend(t *testing.T, m message, data any) {
 	t.Helper()
-	r, err := s.insist(t.Context(), m)
+	r, err := s.sendWithRetry(t.Context(), m)
 	if err != nil || r.status >= 300 {
 		t.Fatalf("%s %s = %v: %v", m.method, m.path, r, err)
 	}
@@ -93,40 +94,48 @@ func (s sender) mustSend(t *testing.T, m message, data any) {
 	}
 }
 
-// again says whether the server asks the client to come back with the same.
-func (r reply) again() bool {
+func (r reply) asksForRetry() bool {
 	return r.status == http.StatusServiceUnavailable || r.code() == "IDEMPOTENCY_IN_PROGRESS"
 }
 
-// code is that of a refusal, or "".
+// code returns the error code, or "" for a success.
 func (r reply) code() string {
-	var refusal struct{ Error struct{ Code string } }
-	_ = json.Unmarshal(r.body, &refusal) // whatever is no refusal has no code
-	return refusal.Error.Code
+	var body struct{ Error struct{ Code string } }
+	_ = json.Unmarshal(r.body, &body)
+	return body.Error.Code
 }
 
 func (r reply) String() string { return fmt.Sprintf("%d %s", r.status, r.body) }
 
-// mustTieOut fails unless every product has the stock that its warehouses hold
-// and that its ledger, read from the beginning, comes to.
-func (p program) mustTieOut(t *testing.T) {
+// mustMatchLedger requires that the stock of every product equals the sum of its warehouses and the end of its ledger,
+// and that the ledger has no gaps.
+func (p program) mustMatchLedger(t *testing.T) {
 	t.Helper()
 	p.mustSelect(t, nil, `
 		with ledger as (
 			select tenant_id, product_id, quantity_before, quantity_after,
-			       lag(quantity_after, 1, 0) over product as follows,
+			       lag(quantity_after, 1, 0) over product as previous,
 			       lead(id) over product is null as is_last
 			  from inventory_adjustments
 			window product as (partition by tenant_id, product_id order by id)
 		)
-		select p.sku from products p
-		 where p.quantity <> (select coalesce(sum(s.quantity), 0) from stock s where s.tenant_id = p.tenant_id and s.product_id = p.id)
-		    or p.quantity <> coalesce((select l.quantity_after from ledger l where l.tenant_id = p.tenant_id and l.product_id = p.id and l.is_last), 0)
-		    or exists (select from ledger l where l.tenant_id = p.tenant_id and l.product_id = p.id and l.quantity_before <> l.follows)
+		select p.sku
+		  from products p
+		 where p.quantity <> (
+		           select coalesce(sum(s.quantity), 0)
+		             from stock s
+		            where s.tenant_id = p.tenant_id and s.product_id = p.id)
+		    or p.quantity <> coalesce((
+		           select l.quantity_after
+		             from ledger l
+		            where l.tenant_id = p.tenant_id and l.product_id = p.id and l.is_last), 0)
+		    or exists (
+		           select from ledger l
+		            where l.tenant_id = p.tenant_id and l.product_id = p.id and l.quantity_before <> l.previous)
 		 order by p.sku`)
 }
 
-// mustSelect wants one column of text, looked up behind the policies.
+// mustSelect compares one column of text, read as a superuser.
 func (p program) mustSelect(t *testing.T, want []string, sql string) {
 	t.Helper()
 	var got []string

@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// flushTimeout is how long the program waits for a collector at its end.
+// flushTimeout is how long the program waits for a collector at shutdown.
 const flushTimeout = 3 * time.Second
 
-// sample adds up the values of a metric on the operations port whose labels hold all
-// the pairs.
+// sample returns the sum of the samples of a metric whose labels contain all pairs.
 func sample(t *testing.T, metrics []byte, name string, pairs ...string) (sum float64) {
 	t.Helper()
 	for lines := bufio.NewScanner(bytes.NewReader(metrics)); lines.Scan(); {
@@ -34,14 +33,13 @@ func sample(t *testing.T, metrics []byte, name string, pairs ...string) (sum flo
 	return sum
 }
 
-// A collector that is away, in whatever way, costs the requests nothing: they wait for
-// it no moment, what waits for it is bounded, and so is the end of the program.
-func TestACollectorThatIsAwayCostsNothing(t *testing.T) {
+// An unavailable collector delays no request. The memory for unsent data and the time of the shutdown are bounded.
+func TestAnUnavailableCollectorDelaysNothing(t *testing.T) {
 	t.Parallel()
-	for name, away := range map[string]func(*collector){
+	for name, fail := range map[string]func(*collector){
 		"refuses connections": func(c *collector) { c.Close() },
-		"never answers":       func(c *collector) { c.respond(c.hang) },
-		"answers 503": func(c *collector) {
+		"does not respond":    func(c *collector) { c.respond(c.hang) },
+		"returns 503": func(c *collector) {
 			c.respond(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		},
 	} {
@@ -49,15 +47,15 @@ func TestACollectorThatIsAwayCostsNothing(t *testing.T) {
 			t.Parallel()
 			const rounds, requests = 4, 500
 			c := newCollector(t)
-			away(c)
-			w := watch(t, c, "OTEL_BSP_MAX_QUEUE_SIZE=256", "OTEL_BLRP_MAX_QUEUE_SIZE=256")
+			fail(c)
+			w := startTraced(t, c, "OTEL_BSP_MAX_QUEUE_SIZE=256", "OTEL_BLRP_MAX_QUEUE_SIZE=256")
 			without := start(t, w.dir, w.with("OTEL_SDK_DISABLED=true").environ, "serve")
 			base := without.address(t)
 			burst(t, w.base, w.keys["full"], requests)
 			burst(t, base, w.keys["full"], requests)
 			before := w.scrape(t)
 			var with, plain time.Duration
-			for range rounds { // in turns, so that what else the machine does strikes both
+			for range rounds { // alternating, so that other load affects both
 				with += burst(t, w.base, w.keys["full"], requests)
 				plain += burst(t, base, w.keys["full"], requests)
 			}
@@ -77,23 +75,23 @@ func TestACollectorThatIsAwayCostsNothing(t *testing.T) {
 			began := time.Now()
 			w.server.stop(t)
 			if took := time.Since(began); took > flushTimeout+3*time.Second {
-				t.Errorf("the end took %v, want about %v at most", took, flushTimeout)
+				t.Errorf("the shutdown took %v, want about %v at most", took, flushTimeout)
 			}
-			if told := strings.Count(w.server.stderr.String(), `"telemetry is not delivered"`); told != 1 {
-				t.Errorf("the program told %d times that telemetry is not delivered, want once a minute", told)
+			if n := strings.Count(w.server.stderr.String(), `"telemetry is not delivered"`); n != 1 {
+				t.Errorf("the log contains \"telemetry is not delivered\" %d times, want once a minute", n)
 			}
 			without.stop(t)
 		})
 	}
 }
 
-// burst sends requests from eight senders, of which none may wait a second.
+// burst sends requests from eight goroutines. No request may take longer than a second.
 func burst(t *testing.T, base, key string, requests int) time.Duration {
 	t.Helper()
 	began := time.Now()
 	var all sync.WaitGroup
 	s := newSender(t, base, key)
-	defer s.client.CloseIdleConnections() // or the server's end waits for those that were never used
+	defer s.client.CloseIdleConnections() // Shutdown waits for connections without a request
 	for range 8 {
 		all.Go(func() {
 			for range requests / 8 {

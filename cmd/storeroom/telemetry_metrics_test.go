@@ -9,53 +9,56 @@ import (
 	"time"
 )
 
-// wantSeries is what one series must have come to: on the operations port, and in what
-// was exported last.
+// wantSeries is the expected value of a series, on the operations port and in the last export.
 type wantSeries struct {
-	name   string // of OpenTelemetry
-	pairs  string // name=value, separated by blanks
+	name   string // in OpenTelemetry
+	pairs  string // name=value, separated by spaces
 	want   float64
-	metric string // of Prometheus
+	metric string // in Prometheus; empty: as in the line before
 }
 
-// A script of requests, and exactly what is wantSeries of it.
+// A sequence of requests must produce exactly these values.
 func TestMetricsCountWhatHappened(t *testing.T) {
 	t.Parallel()
-	w := watch(t, newCollector(t))
-	w.everyOtherKey(t)
+	w := startTraced(t, newCollector(t))
+	w.createOtherKeys(t)
 	super, saved := w.MustSuper(t), map[string]string{}
-	fire := func(s shot) {
+	send := func(s testRequest) {
 		t.Helper()
 		if s.method == "" {
 			s.method = "GET"
 		}
-		w.fire(t, &s, saved)
+		w.send(t, &s, saved)
 	}
 	once := func(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
 
 	for range 3 {
-		fire(shot{path: "/api/me", want: 200})
+		send(testRequest{path: "/api/me", want: 200})
 	}
-	fire(shot{path: "/api/me", key: "-", want: 401})
+	send(testRequest{path: "/api/me", key: "-", want: 401})
 	for range 2 {
-		fire(shot{path: "/api/me", key: "-", header: http.Header{"Authorization": {"Bearer nonsense"}}, want: 401})
-		fire(shot{path: "/api/me", key: "revoked", want: 401})
+		send(testRequest{path: "/api/me", key: "-", header: http.Header{"Authorization": {"Bearer nonsense"}}, want: 401})
+		send(testRequest{path: "/api/me", key: "revoked", want: 401})
 	}
-	fire(shot{path: "/api/me", key: "exhausted", want: 200})
-	fire(shot{path: "/api/me", key: "exhausted", want: 429})
-	fire(shot{path: "/api/me", key: "suspended", want: 403})
+	send(testRequest{path: "/api/me", key: "exhausted", want: 200})
+	send(testRequest{path: "/api/me", key: "exhausted", want: 429})
+	send(testRequest{path: "/api/me", key: "suspended", want: 403})
 
-	// Fourteen more with the full key.
-	fire(shot{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
-	fire(shot{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
-	fire(shot{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":2}`, header: once("1"), want: 422})
-	fire(shot{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"B","name":"Bow","price":1},{"sku":"C","name":"Cup","price":1},{"sku":"D","price":"x"}]}`, want: 207})
+	// Fourteen more requests with the key full.
+	send(
+		testRequest{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
+	send(
+		testRequest{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
+	send(
+		testRequest{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":2}`, header: once("1"), want: 422})
+	send(
+		testRequest{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"B","name":"Bow","price":1},{"sku":"C","name":"Cup","price":1},{"sku":"D","price":"x"}]}`, want: 207})
 	order := `{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[{"sku":"A","quantity":2,"unit_price":1},{"sku":"B","quantity":1,"unit_price":1}]}`
-	fire(shot{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 201})
-	fire(shot{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 200})
-	fire(shot{method: "POST", path: "/api/orders/bulk", body: `{"orders":` + rows(4, order) + `}`, want: 200}) // of which number 1 is known
-	fire(shot{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 201})
-	fire(shot{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 200})
+	send(testRequest{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 201})
+	send(testRequest{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 200})
+	send(testRequest{method: "POST", path: "/api/orders/bulk", body: `{"orders":` + rows(4, order) + `}`, want: 200}) // number 1 is already stored
+	send(testRequest{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 201})
+	send(testRequest{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 200})
 
 	must := func(sql string, args ...any) {
 		t.Helper()
@@ -63,29 +66,32 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A twin that is still running, and reports that take all places of the tenant.
+	// A request whose duplicate is still running, and as many reports as a tenant may run concurrently.
 	must(`begin`)
-	must(`insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'twin', decode(repeat('00', 32), 'hex'))`, w.tenant.ID)
+	must(
+		`insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'running', decode(repeat('00', 32), 'hex'))`,
+		w.tenant.ID)
 	must(`lock table sales_rollups in access exclusive mode`)
 	var all sync.WaitGroup
 	all.Go(func() {
-		fire(shot{method: "POST", path: "/api/products", body: `{"sku":"T","name":"Tin","price":1}`, header: once("twin"), want: 409})
+		send(
+			testRequest{method: "POST", path: "/api/products", body: `{"sku":"T","name":"Tin","price":1}`, header: once("running"), want: 409})
 	})
 	for range 4 {
-		all.Go(func() { fire(shot{path: "/api/reports/sales-summary?" + march, want: 503}) })
+		all.Go(func() { send(testRequest{path: "/api/reports/sales-summary?" + march, want: 503}) })
 	}
 	for range poll(t, 5*time.Second) {
 		if sample(t, w.scrape(t), "storeroom_work_active", `kind="report"`) == 4 {
 			break
 		}
 	}
-	fire(shot{path: "/api/reports/sales-summary?" + march, want: 503})
+	send(testRequest{path: "/api/reports/sales-summary?" + march, want: 503})
 	all.Wait()
 	must(`rollback`)
 
-	v := &visitor{}
+	v := &browser{}
 	for range 2 {
-		w.visit(t, v, "/settings/sign-in", map[string][]string{"email": {"nobody@example.com"}, "password": {"wrong"}}, 422)
+		w.open(t, v, "/settings/sign-in", map[string][]string{"email": {"nobody@example.com"}, "password": {"wrong"}}, 422)
 	}
 
 	want := []wantSeries{
@@ -96,9 +102,16 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		{"storeroom.auth.results", "storeroom.auth.result=limited", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=suspended", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=unavailable", 0, ""},
-		{"storeroom.auth.cache", "", 23, "storeroom_auth_cache_total"}, // all but the missing and the malformed
-		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 20, "storeroom_ratelimit_decisions_total"},
-		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=refused", 1, ""},
+		{"storeroom.auth.cache", "", 23, "storeroom_auth_cache_total"}, // all except missing and malformed keys
+		{
+			"storeroom.ratelimit.decisions",
+			"storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 20,
+			"storeroom_ratelimit_decisions_total",
+		},
+		{
+			"storeroom.ratelimit.decisions",
+			"storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=refused", 1, "",
+		},
 		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=address storeroom.ratelimit.outcome=admitted", 5, ""},
 		{"storeroom.ratelimit.decisions", "storeroom.ratelimit.kind=address storeroom.ratelimit.outcome=refused", 0, ""},
 		{"storeroom.ratelimit.instances", "", 1, "storeroom_ratelimit_instances"},
@@ -115,15 +128,22 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		{"storeroom.rows.ingested", "storeroom.row.kind=refund", 1, ""},
 		{"storeroom.tenancy.violations", "", 0, "storeroom_tenancy_violations_total"},
 		{"db.client.connection.timeouts", "", 0, "db_client_connection_timeouts_total"},
-		{"http.server.request.duration", "http.route=/api/me http.response.status_code=200 http.request.method=GET url.scheme=http", 4, "http_server_request_duration_seconds_count"},
+		{
+			"http.server.request.duration",
+			"http.route=/api/me http.response.status_code=200 http.request.method=GET url.scheme=http", 4,
+			"http_server_request_duration_seconds_count",
+		},
 		{"http.server.request.duration", "http.response.status_code=401", 5, ""},
-		{"http.server.request.duration", "http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 5, ""},
+		{
+			"http.server.request.duration",
+			"http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 5, "",
+		},
 		{"http.server.active_requests", "", 0, "http_server_active_requests"},
 	}
 	w.client.CloseIdleConnections()
 	scraped := w.scrape(t)
 	if sample(t, scraped, "storeroom_ratelimit_decisions_total", `kind="settings"`, `outcome="admitted"`) == 0 {
-		t.Error("no decision about a sign-in was wantSeries")
+		t.Error("no decision about a sign-in was counted")
 	}
 	w.server.stop(t)
 	exported := w.points()
@@ -142,7 +162,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 		}
 		var got float64
 		for point, value := range exported {
-			if holdsAll(point, c) {
+			if matches(point, c) {
 				got += value
 			}
 		}
@@ -152,7 +172,7 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	}
 }
 
-func holdsAll(point string, c wantSeries) bool {
+func matches(point string, c wantSeries) bool {
 	name, pairs, _ := strings.Cut(strings.TrimSuffix(point, "}"), "{")
 	for pair := range strings.FieldsSeq(c.pairs) {
 		if !strings.Contains(","+pairs+",", ","+pair+",") {
@@ -162,12 +182,12 @@ func holdsAll(point string, c wantSeries) bool {
 	return name == c.name
 }
 
-// Without Redis everything goes on, and the metrics tell who decides.
-func TestMetricsTellThatMemoryDecides(t *testing.T) {
+// Without Redis, requests are limited in memory, and the metrics show it.
+func TestMetricsShowDecisionsInMemory(t *testing.T) {
 	t.Parallel()
-	w := watch(t, newCollector(t), "REDIS_URL=redis://127.0.0.1:1/0")
+	w := startTraced(t, newCollector(t), "REDIS_URL=redis://127.0.0.1:1/0")
 	for range 5 {
-		w.fire(t, &shot{method: "GET", path: "/api/me", want: 200}, nil)
+		w.send(t, &testRequest{method: "GET", path: "/api/me", want: 200}, nil)
 	}
 	scraped := w.scrape(t)
 	if got := sample(t, scraped, "storeroom_ratelimit_decisions_total", `source="memory"`, `outcome="admitted"`, `kind="plan"`); got != 5 {
@@ -180,7 +200,7 @@ func TestMetricsTellThatMemoryDecides(t *testing.T) {
 		t.Error("storeroom_ratelimit_errors_total = 0, want errors")
 	}
 	for range poll(t, 10*time.Second) {
-		w.fire(t, &shot{method: "GET", path: "/api/me", want: 200}, nil)
+		w.send(t, &testRequest{method: "GET", path: "/api/me", want: 200}, nil)
 		if sample(t, w.scrape(t), "storeroom_ratelimit_away") == 1 {
 			break
 		}

@@ -11,25 +11,25 @@ import (
 	"testing"
 )
 
-// visitor is a person with a browser.
-type visitor struct {
+// browser is a browser of one user.
+type browser struct {
 	email, password string
 	session         string
-	secrets         []string // sessions and links that there were
+	secrets         []string // all sessions and links
 }
 
-func (v *visitor) cookie() http.Header {
+func (v *browser) cookie() http.Header {
 	return http.Header{"Cookie": {"storeroom-insecure=" + v.session}}
 }
 
-// visit sends a form, or asks for a page without one, and keeps the session.
-func (w *watched) visit(t *testing.T, v *visitor, path string, form url.Values, want int) string {
+// open sends a form, or requests a page if form is nil, and keeps the session cookie.
+func (w *tracedServer) open(t *testing.T, v *browser, path string, form url.Values, want int) string {
 	t.Helper()
-	s := shot{method: "GET", path: path, form: form, key: "-", header: v.cookie(), want: want}
+	s := testRequest{method: "GET", path: path, form: form, key: "-", header: v.cookie(), want: want}
 	if form != nil {
 		s.method = "POST"
 	}
-	r := w.fire(t, &s, nil)
+	r := w.send(t, &s, nil)
 	for _, c := range (&http.Response{Header: r.header}).Cookies() {
 		if c.Value != "" {
 			v.session, v.secrets = c.Value, append(v.secrets, c.Value)
@@ -39,101 +39,126 @@ func (w *watched) visit(t *testing.T, v *visitor, path string, form url.Values, 
 }
 
 var (
-	aKey     = regexp.MustCompile(`sk_live_[0-9A-Za-z]{38}`)
-	aLink    = regexp.MustCompile(`/settings/link/([\w-]{43})`)
-	aRequest = regexp.MustCompile(`name="request" value="(\w+)"`)
+	keyPattern     = regexp.MustCompile(`sk_live_[0-9A-Za-z]{38}`)
+	linkPattern    = regexp.MustCompile(`/settings/link/([\w-]{43})`)
+	requestPattern = regexp.MustCompile(`name="request" value="(\w+)"`)
 )
 
-// fillIn adds what the form on a page holds already.
-func (w *watched) fillIn(t *testing.T, v *visitor, page string, form url.Values) url.Values {
+// fillForm adds the hidden field of the form on a page.
+func (w *tracedServer) fillForm(t *testing.T, v *browser, page string, form url.Values) url.Values {
 	t.Helper()
-	if found := aRequest.FindStringSubmatch(w.visit(t, v, page, nil, 200)); found != nil {
+	if found := requestPattern.FindStringSubmatch(w.open(t, v, page, nil, 200)); found != nil {
 		form.Set("request", found[1])
 	}
 	return form
 }
 
-// pages does everything that there is to do on the pages, wrongly and rightly.
-func (w *watched) pages(t *testing.T) *visitor {
+// usePages performs every action of the pages, with invalid and with valid input.
+func (w *tracedServer) usePages(t *testing.T) *browser {
 	t.Helper()
-	v := &visitor{email: mark + "@example.com", password: mark + " password", session: strings.Repeat(mark, 7)[:43]}
-	w.mustRunWith(t, v.password+"\n", &struct{}{}, "user", "create", "--tenant", mark, "--email", v.email, "--role", "owner", "--password-stdin")
+	v := &browser{email: mark + "@example.com", password: mark + " password", session: strings.Repeat(mark, 7)[:43]}
+	w.mustRunWith(
+		t, v.password+"\n", &struct{}{}, "user", "create", "--tenant", mark, "--email", v.email, "--role", "owner",
+		"--password-stdin")
 	const to = "/settings/t/" + mark
-	w.visit(t, v, "/settings/static/app.css", nil, 0)
-	w.visit(t, v, "/settings/static/"+mark, nil, 404)
-	w.visit(t, v, "/settings", nil, 303)
-	w.visit(t, v, to+"/keys", nil, 303)
-	w.visit(t, v, "/settings/sign-in?next="+to+"/keys", nil, 200)
-	w.visit(t, v, "/settings/sign-in", url.Values{"email": {v.email}, "password": {mark + " wrong"}}, 422)
-	w.visit(t, v, "/settings/sign-in", url.Values{"email": {mark + "\x00"}, "password": {mark + "\xff"}}, 422)
-	w.fire(t, &shot{method: "POST", path: "/settings/sign-in", form: url.Values{"email": {v.email}}, header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Origin": {"http://" + mark}}, want: 403}, nil)
-	w.fire(t, &shot{method: "POST", path: "/settings/sign-in", form: url.Values{"email": {mark + strings.Repeat("x", 70<<10)}}, want: 413}, nil)
-	w.visit(t, v, "/settings/sign-in", url.Values{"email": {v.email}, "password": {v.password}, "next": {to + "/keys"}}, 303)
+	w.open(t, v, "/settings/static/app.css", nil, 0)
+	w.open(t, v, "/settings/static/"+mark, nil, 404)
+	w.open(t, v, "/settings", nil, 303)
+	w.open(t, v, to+"/keys", nil, 303)
+	w.open(t, v, "/settings/sign-in?next="+to+"/keys", nil, 200)
+	w.open(t, v, "/settings/sign-in", url.Values{"email": {v.email}, "password": {mark + " wrong"}}, 422)
+	w.open(t, v, "/settings/sign-in", url.Values{"email": {mark + "\x00"}, "password": {mark + "\xff"}}, 422)
+	w.send(
+		t,
+		&testRequest{
+			method: "POST", path: "/settings/sign-in", form: url.Values{"email": {v.email}},
+			header: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Origin": {"http://" + mark}}, want: 403,
+		},
+		nil)
+	w.send(
+		t,
+		&testRequest{
+			method: "POST", path: "/settings/sign-in", form: url.Values{"email": {mark + strings.Repeat("x", 70<<10)}},
+			want: 413,
+		},
+		nil)
+	w.open(
+		t, v, "/settings/sign-in", url.Values{"email": {v.email}, "password": {v.password}, "next": {to + "/keys"}}, 303)
 	for _, page := range []string{"/settings", "/settings/"} {
-		w.visit(t, v, page, nil, 303)
+		w.open(t, v, page, nil, 303)
 	}
-	w.visit(t, v, to, nil, 303)
+	w.open(t, v, to, nil, 303)
 	for _, page := range []string{"/keys", "/keys/new", "/members", "/audit?act=" + mark, "/account", "/start?key=" + mark} {
-		w.visit(t, v, to+page, nil, 200)
+		w.open(t, v, to+page, nil, 200)
 	}
-	w.visit(t, v, "/settings/t/"+mark+"-other/keys", nil, 404)
-	w.visit(t, v, to+"/keys/"+mark+"/roll", nil, 404)
-	w.visit(t, v, "/settings/"+mark, nil, 404)
+	w.open(t, v, "/settings/t/"+mark+"-other/keys", nil, 404)
+	w.open(t, v, to+"/keys/"+mark+"/roll", nil, 404)
+	w.open(t, v, "/settings/"+mark, nil, 404)
 
-	w.visit(t, v, to+"/keys", w.fillIn(t, v, to+"/keys/new", url.Values{"name": {""}, "preset": {mark}, "lifetime": {mark}}), 422)
-	form := w.fillIn(t, v, to+"/keys/new", url.Values{"name": {mark + " key"}, "preset": {"full"}, "lifetime": {"90"}})
-	w.keys["made"] = aKey.FindString(w.visit(t, v, to+"/keys", form, 200))
-	w.visit(t, v, to+"/keys", form, 409)
-	w.fire(t, &shot{method: "GET", path: "/api/me", key: "made", want: 200}, nil)
+	w.open(
+		t, v, to+"/keys",
+		w.fillForm(t, v, to+"/keys/new", url.Values{"name": {""}, "preset": {mark}, "lifetime": {mark}}), 422)
+	form := w.fillForm(t, v, to+"/keys/new", url.Values{"name": {mark + " key"}, "preset": {"full"}, "lifetime": {"90"}})
+	w.keys["made"] = keyPattern.FindString(w.open(t, v, to+"/keys", form, 200))
+	w.open(t, v, to+"/keys", form, 409)
+	w.send(t, &testRequest{method: "GET", path: "/api/me", key: "made", want: 200}, nil)
 	var all []keyJSON
 	w.mustRun(t, &all, "key", "list", "--tenant", mark)
 	made := to + "/keys/" + fmt.Sprint(slices.MaxFunc(all, func(a, b keyJSON) int { return int(a.ID - b.ID) }).ID)
-	w.visit(t, v, made+"/roll", w.fillIn(t, v, made+"/roll", url.Values{"overlap": {mark}}), 422)
-	w.keys["rolled"] = aKey.FindString(w.visit(t, v, made+"/roll", w.fillIn(t, v, made+"/roll", url.Values{"overlap": {"24"}}), 200))
-	w.visit(t, v, made+"/revoke", nil, 200)
-	w.visit(t, v, made+"/revoke", url.Values{}, 303)
+	w.open(t, v, made+"/roll", w.fillForm(t, v, made+"/roll", url.Values{"overlap": {mark}}), 422)
+	w.keys["rolled"] = keyPattern.FindString(
+		w.open(t, v, made+"/roll", w.fillForm(t, v, made+"/roll", url.Values{"overlap": {"24"}}), 200))
+	w.open(t, v, made+"/revoke", nil, 200)
+	w.open(t, v, made+"/revoke", url.Values{}, 303)
 
-	w.visit(t, v, to+"/members", w.fillIn(t, v, to+"/members", url.Values{"email": {mark}, "role": {mark}}), 422)
-	invited := w.visit(t, v, to+"/members", w.fillIn(t, v, to+"/members", url.Values{"email": {mark + "2@example.com"}, "role": {"admin"}}), 200)
-	link := aLink.FindStringSubmatch(invited)[1]
-	w.visit(t, v, to+"/members", w.fillIn(t, v, to+"/members", url.Values{"email": {mark + "3@example.com"}, "role": {"admin"}}), 200)
+	w.open(t, v, to+"/members", w.fillForm(t, v, to+"/members", url.Values{"email": {mark}, "role": {mark}}), 422)
+	invited := w.open(
+		t, v, to+"/members",
+		w.fillForm(t, v, to+"/members", url.Values{"email": {mark + "2@example.com"}, "role": {"admin"}}), 200)
+	link := linkPattern.FindStringSubmatch(invited)[1]
+	w.open(
+		t, v, to+"/members",
+		w.fillForm(t, v, to+"/members", url.Values{"email": {mark + "3@example.com"}, "role": {"admin"}}), 200)
 	var last string
 	if err := w.MustSuper(t).QueryRow(t.Context(), `select max(id)::text from one_time_links`).Scan(&last); err != nil {
 		t.Fatal(err)
 	}
-	w.visit(t, v, to+"/links/"+last+"/revoke", url.Values{}, 303)
-	guest := &visitor{session: strings.Repeat(mark, 7)[:43]}
-	w.visit(t, guest, "/settings/link/"+strings.Repeat(mark, 7)[:43], nil, 404)
-	w.visit(t, guest, "/settings/link/"+link, nil, 200)
-	w.visit(t, guest, "/settings/link/"+link, url.Values{"password": {"short"}}, 422)
-	w.visit(t, guest, "/settings/link/"+link, url.Values{"password": {mark + " of the guest"}}, 303)
+	w.open(t, v, to+"/links/"+last+"/revoke", url.Values{}, 303)
+	guest := &browser{session: strings.Repeat(mark, 7)[:43]}
+	w.open(t, guest, "/settings/link/"+strings.Repeat(mark, 7)[:43], nil, 404)
+	w.open(t, guest, "/settings/link/"+link, nil, 200)
+	w.open(t, guest, "/settings/link/"+link, url.Values{"password": {"short"}}, 422)
+	w.open(t, guest, "/settings/link/"+link, url.Values{"password": {mark + " of the guest"}}, 303)
 	member := to + "/members/2"
-	w.visit(t, guest, member, nil, 403)
-	w.visit(t, v, member+"/role", w.fillIn(t, v, member, url.Values{"role": {mark}}), 422)
-	w.visit(t, v, member+"/role", w.fillIn(t, v, member, url.Values{"role": {"viewer"}}), 303)
-	reset := aLink.FindStringSubmatch(w.visit(t, v, member+"/reset", w.fillIn(t, v, member, url.Values{}), 200))[1]
-	w.visit(t, v, member+"/remove", w.fillIn(t, v, member, url.Values{}), 303)
+	w.open(t, guest, member, nil, 403)
+	w.open(t, v, member+"/role", w.fillForm(t, v, member, url.Values{"role": {mark}}), 422)
+	w.open(t, v, member+"/role", w.fillForm(t, v, member, url.Values{"role": {"viewer"}}), 303)
+	reset := linkPattern.FindStringSubmatch(w.open(t, v, member+"/reset", w.fillForm(t, v, member, url.Values{}), 200))[1]
+	w.open(t, v, member+"/remove", w.fillForm(t, v, member, url.Values{}), 303)
 
-	w.visit(t, v, "/settings/password", nil, 200)
-	w.visit(t, v, "/settings/password", url.Values{"current": {mark + " wrong"}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 422)
-	w.visit(t, v, "/settings/password", url.Values{"current": {v.password}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 200)
+	w.open(t, v, "/settings/password", nil, 200)
+	w.open(
+		t, v, "/settings/password",
+		url.Values{"current": {mark + " wrong"}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 422)
+	w.open(
+		t, v, "/settings/password",
+		url.Values{"current": {v.password}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 200)
 	v.password = mark + " next one"
-	w.visit(t, guest, "/settings/sign-out", url.Values{"everywhere": {"yes"}}, 303)
+	w.open(t, guest, "/settings/sign-out", url.Values{"everywhere": {"yes"}}, 303)
 	v.secrets = append(v.secrets, append(guest.secrets, link, reset)...)
 	return v
 }
 
-var aRoute = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, \w+, p\.\w+\}`)
+var routePattern = regexp.MustCompile(`\{"([A-Z]+)", (t)?(?: \+ )?(?:"([^"]*)")?, \w+, p\.\w+\}`)
 
-// settingsRoutes are the method and pattern of every page, read from the table that
-// they stand in: no other program has to know them.
+// settingsRoutes returns the method and the pattern of every page, read from the source of the route table.
 func settingsRoutes(t *testing.T) (all []string) {
 	t.Helper()
 	source, err := os.ReadFile("../../api/settings/settings.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range aRoute.FindAllStringSubmatch(string(source), -1) {
+	for _, row := range routePattern.FindAllStringSubmatch(string(source), -1) {
 		path := row[3]
 		if row[2] != "" {
 			path = "/settings/t/{slug}" + path

@@ -13,7 +13,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// serverSpan is the one span of a trace that has no parent.
+// serverSpan returns the span without a parent.
 func serverSpan(spans []*tracepb.Span) *tracepb.Span {
 	for _, s := range spans {
 		if len(s.ParentSpanId) == 0 {
@@ -23,7 +23,7 @@ func serverSpan(spans []*tracepb.Span) *tracepb.Span {
 	return nil
 }
 
-func (w *watched) mustCover(t *testing.T, operations [][3]string) {
+func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 	seen, refused := map[string]bool{}, map[string]bool{}
 	for _, spans := range w.traces() {
 		s := serverSpan(spans)
@@ -36,30 +36,30 @@ func (w *watched) mustCover(t *testing.T, operations [][3]string) {
 			refused[s.Name] = true
 		}
 		if want := a["http.request.method"] + " " + a["http.route"]; s.Name != strings.TrimSuffix(want, " ") || s.Kind != tracepb.Span_SPAN_KIND_SERVER {
-			t.Errorf("a span is called %q and is %v, want the server's %q", s.Name, s.Kind, want)
+			t.Errorf("the server span is %q of kind %v, want %q", s.Name, s.Kind, want)
 		}
 	}
 	want := []string{"GET /docs/*"}
 	for _, o := range operations {
 		want = append(want, o[0]+" "+o[1])
 		if name := o[0] + " " + o[1]; strings.HasPrefix(o[1], "/api/") && !refused[name] {
-			t.Errorf("%s refused nothing", name)
+			t.Errorf("no request to %s was refused", name)
 		}
 	}
 	for _, name := range slices.Concat(want, settingsRoutes(t)) {
-		if !seen[strings.TrimSuffix(name, "/")] { // as chi calls it
+		if !seen[strings.TrimSuffix(name, "/")] { // the pattern in chi has no trailing slash
 			t.Errorf("%s has no span", name)
 		}
 	}
 	for name := range seen {
 		if method, route, _ := strings.Cut(name, " "); route != "" && method != "HEAD" && !slices.Contains(want, name) && !strings.HasPrefix(route, "/settings") {
-			t.Errorf("%s is the name of no route", name)
+			t.Errorf("the span name %s is not a route", name)
 		}
 	}
 }
 
-// linked returns the spans of a shot, whose trace the server's span is linked to.
-func linked(traces map[string][]*tracepb.Span, s shot) []*tracepb.Span {
+// spansOf returns the spans of a testRequest, whose trace the server's span is spansOf to.
+func spansOf(traces map[string][]*tracepb.Span, s testRequest) []*tracepb.Span {
 	for _, spans := range traces {
 		if root := serverSpan(spans); root != nil && len(root.Links) == 1 && hex.EncodeToString(root.Links[0].TraceId) == s.trace {
 			return spans
@@ -68,11 +68,11 @@ func linked(traces map[string][]*tracepb.Span, s shot) []*tracepb.Span {
 	return nil
 }
 
-// cost is what the spans of a request tell of its round trips.
+// cost counts the round trips of a request.
 type cost struct {
-	flights, statements, decisions int
-	lookups                        int // of the key, which what is known of it may need at any time
-	names                          []string
+	roundTrips, statements, decisions int
+	lookups                           int // of the key, which what is known of it may need at any time
+	names                             []string
 }
 
 func costOf(t *testing.T, spans []*tracepb.Span) (c cost) {
@@ -85,7 +85,7 @@ func costOf(t *testing.T, spans []*tracepb.Span) (c cost) {
 		case strings.Contains(s.Name, "resolve_key"):
 			c.lookups++
 		case a["db.system.name"] == "postgresql":
-			c.flights++
+			c.roundTrips++
 			c.names = append(c.names, s.Name)
 			c.statements += mustInt(t, cmp.Or(a["db.operation.batch.size"], "1"))
 		}
@@ -93,8 +93,7 @@ func costOf(t *testing.T, spans []*tracepb.Span) (c cost) {
 	return c
 }
 
-// pageBudgets is what any request of a page may cost, by its route: round trips and
-// statements.
+// pageBudgets is the maximum cost of a page by route: round trips and statements.
 var pageBudgets = map[string][2]int{
 	"GET /settings":                               {2, 2},
 	"POST /settings/sign-in":                      {3, 3},
@@ -123,23 +122,25 @@ var pageBudgets = map[string][2]int{
 	"POST /settings/t/{slug}/links/{id}/revoke":   {3, 6},
 }
 
-func (w *watched) mustKeepPageBudgets(t *testing.T) {
+func (w *tracedServer) checkPageBudgets(t *testing.T) {
 	for _, spans := range w.traces() {
 		root := serverSpan(spans)
 		if root == nil || !strings.Contains(root.Name, " /settings") {
 			continue
 		}
 		c, budget := costOf(t, spans), pageBudgets[root.Name]
-		if c.flights > budget[0] || c.statements > budget[1] {
-			t.Errorf("%s: %d round trips, %d statements, want at most %v: %q", root.Name, c.flights, c.statements, budget, c.names)
+		if c.roundTrips > budget[0] || c.statements > budget[1] {
+			t.Errorf(
+				"%s: %d round trips, %d statements, want at most %v: %q", root.Name, c.roundTrips, c.statements, budget,
+				c.names)
 		}
 	}
 }
 
-func (w *watched) mustKeepBudgets(t *testing.T, operations [][3]string, sent []shot) {
+func (w *tracedServer) checkBudgets(t *testing.T, operations [][3]string, sent []testRequest) {
 	traces, covered := w.traces(), map[string]bool{}
 	for i, b := range budgets {
-		spans := linked(traces, sent[i])
+		spans := spansOf(traces, sent[i])
 		root := serverSpan(spans)
 		if root == nil || root.Name != b.route {
 			t.Errorf("%s %s has the span %q, want %s", sent[i].method, sent[i].path, root.GetName(), b.route)
@@ -149,14 +150,16 @@ func (w *watched) mustKeepBudgets(t *testing.T, operations [][3]string, sent []s
 		c := costOf(t, spans)
 		want := 0
 		if strings.HasPrefix(sent[i].path, "/api/") {
-			want = 1 + c.lookups // the stranger's tokens are looked at first
+			want = 1 + c.lookups // an uncached key also takes a token of its address
 		}
-		if c.flights > b.flights || c.statements > b.statements || c.decisions != want {
-			t.Errorf("%s %s: %d round trips, %d statements, %d decisions, want at most %d, %d, and %d: %q", sent[i].method, sent[i].path, c.flights, c.statements, c.decisions, b.flights, b.statements, want, c.names)
+		if c.roundTrips > b.roundTrips || c.statements > b.statements || c.decisions != want {
+			t.Errorf(
+				"%s %s: %d round trips, %d statements, %d decisions, want at most %d, %d, and %d: %q", sent[i].method,
+				sent[i].path, c.roundTrips, c.statements, c.decisions, b.roundTrips, b.statements, want, c.names)
 		}
 		a := attributesOf(root.Attributes)
 		if want > 0 && (a["storeroom.tenant.id"] != fmt.Sprint(w.tenant.ID) || a["storeroom.key.id"] == "" || a["storeroom.plan"] != "enterprise") {
-			t.Errorf("%s: the span says %v, want whose request it was", b.route, a)
+			t.Errorf("%s: the span has the attributes %v, want tenant, key and plan", b.route, a)
 		}
 	}
 	for _, o := range operations {
@@ -166,9 +169,8 @@ func (w *watched) mustKeepBudgets(t *testing.T, operations [][3]string, sent []s
 	}
 }
 
-// mustBeTrees wants one server span a trace, and everything else below it, told by
-// what it did.
-func (w *watched) mustBeTrees(t *testing.T) {
+// checkTraceTrees requires that every trace has one server span, whose children are client spans with a query.
+func (w *tracedServer) checkTraceTrees(t *testing.T) {
 	for id, spans := range w.traces() {
 		root := serverSpan(spans)
 		if root == nil {
@@ -181,30 +183,34 @@ func (w *watched) mustBeTrees(t *testing.T) {
 				continue
 			}
 			if !bytes.Equal(s.ParentSpanId, root.SpanId) || s.Kind != tracepb.Span_SPAN_KIND_CLIENT || a["db.system.name"] == "" || s.Name == "" {
-				t.Errorf("%q below %q is %v of %x with %v, want a call of the server's span", s.Name, root.Name, s.Kind, s.ParentSpanId, a)
+				t.Errorf(
+					"%q below %q has the kind %v, the parent %x and the attributes %v, want a client span of the server span",
+					s.Name, root.Name, s.Kind, s.ParentSpanId, a)
 			}
 			if a["db.system.name"] == "postgresql" && a["db.query.text"] == "" && a["db.query.summary"] == "" {
-				t.Errorf("%q below %q tells no query: %v", s.Name, root.Name, a)
+				t.Errorf("%q below %q has no query: %v", s.Name, root.Name, a)
 			}
 			if failed := s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR; failed != (a["error.type"] != "") || s.GetStatus().GetMessage() != "" {
 				t.Errorf("%q below %q: status %v with %v", s.Name, root.Name, s.Status, a)
 			}
 		}
-		for _, l := range root.Links { // what is said outside is noted, and neither joined nor believed
+		for _, l := range root.Links { // the trace of the client is linked, but not continued
 			if bytes.Equal(l.TraceId, root.TraceId) || l.TraceState != "" || root.TraceState != "" {
-				t.Errorf("%s of %x is linked to %v, with the state %q", root.Name, root.TraceId, l, root.TraceState)
+				t.Errorf("%s of %x is spansOf to %v, with the state %q", root.Name, root.TraceId, l, root.TraceState)
 			}
 		}
 		a := attributesOf(root.Attributes)
 		failed := a["http.response.status_code"] >= "500"
 		if failed != (root.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR) || failed != (a["error.type"] != "") {
-			t.Errorf("%s = %s has the status %v and the error %q", root.Name, a["http.response.status_code"], root.Status, a["error.type"])
+			t.Errorf(
+				"%s = %s has the status %v and the error %q", root.Name, a["http.response.status_code"], root.Status,
+				a["error.type"])
 		}
 	}
 }
 
-// measured is every metric of the program's own with the attributes that it may have.
-var measured = map[string]string{
+// metricAttributes lists the metrics of the program with their attributes.
+var metricAttributes = map[string]string{
 	"http.server.request.duration":          "http.request.method,http.route,http.response.status_code,url.scheme,error.type",
 	"http.server.active_requests":           "http.request.method,url.scheme",
 	"db.client.operation.duration":          "db.system.name,error.type",
@@ -230,14 +236,14 @@ var measured = map[string]string{
 	"storeroom.tenancy.violations":          "storeroom.violation",
 }
 
-func (w *watched) mustTellOfNobody(t *testing.T) {
+func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 	seen := map[string]bool{}
 	for point := range w.points() {
 		name, pairs, _ := strings.Cut(strings.TrimSuffix(point, "}"), "{")
-		allowed, known := measured[name]
+		allowed, known := metricAttributes[name]
 		if !known {
 			if !strings.HasPrefix(name, "go.") {
-				t.Errorf("%s is not among the metrics", name)
+				t.Errorf("the metric %s is not in the list", name)
 			}
 			continue
 		}
@@ -248,18 +254,20 @@ func (w *watched) mustTellOfNobody(t *testing.T) {
 			}
 		}
 	}
-	// These count what has not happened in this run.
-	never := []string{"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations", "storeroom.ratelimit.errors"}
-	for name := range measured {
+	// These count events that do not happen in this test.
+	never := []string{
+		"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations",
+		"storeroom.ratelimit.errors",
+	}
+	for name := range metricAttributes {
 		if !seen[name] && !slices.Contains(never, name) {
 			t.Errorf("%s was not exported", name)
 		}
 	}
 }
 
-// mustCorrelate wants every line about a request on stderr and over OTLP, with the ids
-// of that request's span.
-func (w *watched) mustCorrelate(t *testing.T) {
+// checkLogCorrelation requires a log record for every request, on stderr and over OTLP, with the ids of its span.
+func (w *tracedServer) checkLogCorrelation(t *testing.T) {
 	names := map[string]string{}
 	for _, spans := range w.traces() {
 		if s := serverSpan(spans); s != nil {
@@ -274,14 +282,14 @@ func (w *watched) mustCorrelate(t *testing.T) {
 			SpanID             string `json:"span_id"`
 		}
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Errorf("the line %q: %v", line, err)
+			t.Errorf("%q: %v", line, err)
 		}
 		if entry.Msg != "request" || entry.Method == "GET" && entry.Route == "/readyz" {
-			continue // the program asks itself before it serves
+			continue // the program polls itself during the start
 		}
 		lines++
 		if want := strings.TrimSpace(entry.Method + " " + entry.Route); names[entry.TraceID+entry.SpanID] != want {
-			t.Errorf("a line about %q has the ids of %q: %s", want, names[entry.TraceID+entry.SpanID], line)
+			t.Errorf("the record of %q has the ids of %q: %s", want, names[entry.TraceID+entry.SpanID], line)
 		}
 	}
 	for _, r := range w.records() {
@@ -294,10 +302,12 @@ func (w *watched) mustCorrelate(t *testing.T) {
 		}
 		records++
 		if want := strings.TrimSpace(a["method"] + " " + a["route"]); names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)] != want {
-			t.Errorf("a record about %q has the ids of %q", want, names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)])
+			t.Errorf(
+				"the exported record of %q has the ids of %q", want,
+				names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)])
 		}
 	}
 	if lines != records || int64(lines) < w.sent.Load()-2 {
-		t.Errorf("of %d requests there are %d lines and %d records", w.sent.Load(), lines, records)
+		t.Errorf("%d requests have %d records on stderr and %d exported records", w.sent.Load(), lines, records)
 	}
 }

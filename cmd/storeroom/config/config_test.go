@@ -206,7 +206,10 @@ func TestPublicURL(t *testing.T) {
 		},
 		{"port only", "", ":8080", "", "STOREROOM_BASE_URL is not set"},
 		{"network address", "", "192.0.2.1:8080", "", "STOREROOM_BASE_URL is not set"},
-		{"http on a network", "http://shop.example.com", "127.0.0.1:8080", "", "STOREROOM_BASE_URL: must begin with https://"},
+		{
+			"http on a network", "http://shop.example.com", "127.0.0.1:8080", "",
+			"STOREROOM_BASE_URL: must begin with https://",
+		},
 		{"not a URL", "http://%zz", "127.0.0.1:8080", "", "STOREROOM_BASE_URL: must be a URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -73,7 +73,8 @@ func TestErrorsAreLoggedWithoutValues(t *testing.T) {
 		},
 		{
 			"panic",
-			errors.New("panic: index out of range [5] with length 3\ngoroutine 45 [running]:\nmain.f(0xc0)\n\t/src/f.go:12 +0x1d"),
+			errors.New(
+				"panic: index out of range [5] with length 3\ngoroutine 45 [running]:\nmain.f(0xc0)\n\t/src/f.go:12 +0x1d"),
 			"panic: index out of range […] with length …\ngoroutine … [running]:\nmain.f(0xc0)\n\t/src/f.go:12 +0x1d",
 		},
 	} {
