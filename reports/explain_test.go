@@ -128,7 +128,7 @@ func changed(f *reports.Figure) string {
 func TestExplainExplainsEveryFigure(t *testing.T) {
 	t.Parallel()
 	s := teaShop(t)
-	s.mustSell(t, sale("9", "2026-03-11T10:00:00Z", item("CUP", 3, 1999)))
+	s.mustSell(t, newOrder("9", "2026-03-11T10:00:00Z", item("CUP", 3, 1999)))
 	t.Run("of a summary", func(t *testing.T) {
 		for _, r := range []reports.Range{march, days("2026-03-02", "2026-03-04"), days("2026-04-01", "2026-04-01"), days("2026-01-01", "2026-02-28")} {
 			got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: r, Compare: true, Explain: true})

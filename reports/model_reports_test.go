@@ -24,29 +24,38 @@ func (m *model) summary(q reports.SummaryQuery) reports.Summary {
 		want.Previous = &before
 	}
 	if q.Explain {
-		e := modelExplain(m.leftOut(q.Range, modelOne(q.Channel), nil, want.Total), []reports.Group{{Path: "summary", Sums: want.Total}},
-			"by_channel", want.Channels, func(r reports.ChannelSums) reports.Sums { return r.Sums })
-		e = modelExplain(e.LeftOut, e.Groups, "daily_breakdown", want.Days, func(r reports.DaySums) reports.Sums { return r.Sums })
+		e := &reports.Explain{LeftOut: m.leftOut(q.Range, modelChannels(q.Channel), nil, want.Total)}
+		addGroup(e, "summary", want.Total)
+		for i, c := range want.Channels {
+			addGroup(e, fmt.Sprintf("by_channel[%d]", i), c.Sums)
+		}
+		for i, d := range want.Days {
+			addGroup(e, fmt.Sprintf("daily_breakdown[%d]", i), d.Sums)
+		}
 		if q.Compare {
-			e.Groups = append(e.Groups, reports.Group{Path: "comparison", Sums: *want.Previous})
+			addGroup(e, "comparison", *want.Previous)
 		}
 		want.Explain = e
 	}
 	return want
 }
 
-// leftOut is what lies in the range and does not count in a report with these
-// filters, whose sum is total.
+// leftOut returns the sums in the range that a report with these filters and this total
+// does not count.
 func (m *model) leftOut(r reports.Range, channels []string, categories []int64, total reports.Sums) []reports.LeftOut {
 	days := modelDays(r)
-	inChannels := func(p modelPart) bool { return modelIn(channels, p.order.Channel) }
-	out := []reports.LeftOut{{Reason: "cancelled", Sums: modelSums(m.parts(days, func(p modelPart) bool { return p.order.cancelled }))}}
+	inChannels := func(p modelPart) bool { return modelMatches(channels, p.order.Channel) }
+	cancelled := m.parts(days, func(p modelPart) bool { return p.order.cancelled })
+	out := []reports.LeftOut{{Reason: "cancelled", Sums: modelSums(cancelled)}}
 	if len(channels) > 0 {
-		out = append(out, reports.LeftOut{Reason: "other_channel", Sums: modelSums(m.counted(days, func(p modelPart) bool { return !inChannels(p) }))})
+		others := m.counted(days, func(p modelPart) bool { return !inChannels(p) })
+		out = append(out, reports.LeftOut{Reason: "other_channel", Sums: modelSums(others)})
 	}
 	if len(categories) > 0 {
-		// An order counts if any of its items does.
-		other := modelSums(m.counted(days, func(p modelPart) bool { return inChannels(p) && !modelIn(categories, p.category) }))
+		// An order counts if one of its items counts.
+		other := modelSums(m.counted(days, func(p modelPart) bool {
+			return inChannels(p) && !modelMatches(categories, p.category)
+		}))
 		all := modelSums(m.counted(days, inChannels))
 		other.Orders, other.RefundCount = all.Orders-total.Orders, all.RefundCount-total.RefundCount
 		out = append(out, reports.LeftOut{Reason: "other_category", Sums: other})
@@ -54,23 +63,18 @@ func (m *model) leftOut(r reports.Range, channels []string, categories []int64, 
 	return out
 }
 
-// modelExplain has the sums of each row under its path, after those of first.
-func modelExplain[R any](out []reports.LeftOut, first []reports.Group, path string, rows []R, sums func(R) reports.Sums) *reports.Explain {
-	e := &reports.Explain{Groups: first, LeftOut: out}
-	for i, row := range rows {
-		e.Groups = append(e.Groups, reports.Group{Path: fmt.Sprintf("%s[%d]", path, i), Sums: sums(row)})
-	}
-	return e
+func addGroup(e *reports.Explain, path string, s reports.Sums) {
+	e.Groups = append(e.Groups, reports.Group{Path: path, Sums: s})
 }
 
-func modelOne(channel string) []string {
+func modelChannels(channel string) []string {
 	if channel == "" {
 		return nil
 	}
 	return []string{channel}
 }
 
-// modelPrevious are as many days, ending the day before a range.
+// modelPrevious returns n days, ending on the day before a range.
 func modelPrevious(r reports.Range, n int) []string {
 	return modelDays(reports.Range{From: r.From.Add(-time.Duration(n) * 24 * time.Hour), To: r.From.Add(-24 * time.Hour)})
 }
@@ -96,8 +100,11 @@ func (m *model) byChannels(q reports.ChannelsQuery) reports.Channels {
 	parts := m.counted(modelDays(q.Range), func(modelPart) bool { return true })
 	want := reports.Channels{Zone: m.zone.String(), Total: modelSums(parts), Rows: m.byChannel(parts)}
 	if q.Explain {
-		want.Explain = modelExplain(m.leftOut(q.Range, nil, nil, want.Total), []reports.Group{{Path: "total", Sums: want.Total}},
-			"rows", want.Rows, func(r reports.ChannelSums) reports.Sums { return r.Sums })
+		want.Explain = &reports.Explain{LeftOut: m.leftOut(q.Range, nil, nil, want.Total)}
+		addGroup(want.Explain, "total", want.Total)
+		for i, row := range want.Rows {
+			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), row.Sums)
+		}
 	}
 	return want
 }
@@ -109,9 +116,11 @@ func (m *model) productsPage(q reports.ProductsQuery, all []reports.ProductSums)
 		if q.CategoryID != nil {
 			categories = []int64{*q.CategoryID}
 		}
-		total := modelSums(m.counted(modelDays(q.Range), func(p modelPart) bool { return modelIn(categories, p.category) }))
-		want.Explain = modelExplain(m.leftOut(q.Range, nil, categories, total), nil,
-			"rows", want.Rows, func(r reports.ProductSums) reports.Sums { return r.Sums })
+		parts := m.counted(modelDays(q.Range), func(p modelPart) bool { return modelMatches(categories, p.category) })
+		want.Explain = &reports.Explain{LeftOut: m.leftOut(q.Range, nil, categories, modelSums(parts))}
+		for i, row := range want.Rows {
+			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), row.Sums)
+		}
 	}
 	return want
 }
@@ -121,13 +130,15 @@ func modelPage[T any](rows []T, page, size int) []T {
 	return rows[from:min(len(rows), from+size)]
 }
 
-// allProducts has the rows of all pages.
+// allProducts returns the rows of all pages.
 func (m *model) allProducts(q reports.ProductsQuery) []reports.ProductSums {
 	type key struct {
 		id  int64
 		sku string
 	}
-	parts := m.counted(modelDays(q.Range), func(p modelPart) bool { return q.CategoryID == nil || p.category == *q.CategoryID })
+	parts := m.counted(modelDays(q.Range), func(p modelPart) bool {
+		return q.CategoryID == nil || p.category == *q.CategoryID
+	})
 	var rows []reports.ProductSums
 	for key, parts := range modelGroups(parts, func(p modelPart) key {
 		if p.product != 0 {
@@ -137,7 +148,7 @@ func (m *model) allProducts(q reports.ProductsQuery) []reports.ProductSums {
 	}) {
 		row := reports.ProductSums{SKU: key.sku, Name: key.sku, Sums: modelSums(parts)}
 		if key.id != 0 {
-			last := m.latest(func(l modelLook) bool { return l.product == key.id })
+			last := m.latest(func(l soldProduct) bool { return l.product == key.id })
 			row.ProductID, row.SKU, row.Name = &key.id, last.sku, last.name
 		}
 		if row.Items > 0 {
@@ -145,12 +156,16 @@ func (m *model) allProducts(q reports.ProductsQuery) []reports.ProductSums {
 		}
 	}
 	slices.SortFunc(rows, func(a, b reports.ProductSums) int {
-		metric := map[string]string{"": "revenue", "revenue": "revenue", "units": "units_sold", "margin": "margin_percent"}[q.By]
+		metric := map[string]string{
+			"": "revenue", "revenue": "revenue", "units": "units_sold", "margin": "margin_percent",
+		}[q.By]
 		first := cmp.Compare(modelFigure(metric, a.Sums), modelFigure(metric, b.Sums))
 		if !q.Ascending {
 			first = -first
 		}
-		return cmp.Or(first, cmp.Compare(b.Revenue, a.Revenue), modelNullLast(a.ProductID, b.ProductID), strings.Compare(a.SKU, b.SKU))
+		return cmp.Or(
+			first, cmp.Compare(b.Revenue, a.Revenue),
+			modelNullLast(a.ProductID, b.ProductID), strings.Compare(a.SKU, b.SKU))
 	})
 	return rows
 }
@@ -175,15 +190,19 @@ func (m *model) customersPage(q reports.CustomersQuery, all reports.Customers) r
 			return (q.Channel == "" || p.order.Channel == q.Channel) && p.order.Customer != nil && p.refund != nil &&
 				!slices.ContainsFunc(all.Rows, func(r reports.CustomerSums) bool { return r.CustomerID == p.order.Customer.ID })
 		}))
-		out := append(m.leftOut(q.Range, modelOne(q.Channel), nil, all.Total),
+		out := append(m.leftOut(q.Range, modelChannels(q.Channel), nil, all.Total),
 			reports.LeftOut{Reason: "guest", Sums: want.Guests}, reports.LeftOut{Reason: "no_order", Sums: without})
-		want.Explain = modelExplain(out, []reports.Group{{Path: "summary", Sums: want.Total}, {Path: "guests", Sums: want.Guests}},
-			"rows", want.Rows, func(r reports.CustomerSums) reports.Sums { return r.Sums })
+		want.Explain = &reports.Explain{LeftOut: out}
+		addGroup(want.Explain, "summary", want.Total)
+		addGroup(want.Explain, "guests", want.Guests)
+		for i, row := range want.Rows {
+			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), row.Sums)
+		}
 	}
 	return want
 }
 
-// allCustomers has the rows of all pages.
+// allCustomers returns a report with the rows of all pages.
 func (m *model) allCustomers(q reports.CustomersQuery) reports.Customers {
 	days := modelDays(q.Range)
 	parts := m.counted(days, func(p modelPart) bool { return q.Channel == "" || p.order.Channel == q.Channel })
@@ -243,7 +262,7 @@ func (m *model) allCustomers(q reports.CustomersQuery) reports.Customers {
 func (m *model) custom(q reports.CustomQuery) reports.Custom {
 	days := modelDays(q.Range)
 	parts := m.counted(days, func(p modelPart) bool {
-		return modelIn(q.Channels, p.order.Channel) && modelIn(q.CategoryIDs, p.category)
+		return modelMatches(q.Channels, p.order.Channel) && modelMatches(q.CategoryIDs, p.category)
 	})
 	want := reports.Custom{Zone: m.zone.String(), Total: modelSums(parts)}
 	switch q.GroupBy {
@@ -259,10 +278,10 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 		}
 	case "category":
 		want.Rows = m.byReference(parts, m.categories,
-			func(l modelLook) int64 { return l.category }, func(l modelLook) string { return l.categoryName })
+			func(l soldProduct) int64 { return l.category }, func(l soldProduct) string { return l.categoryName })
 	case "seller":
 		want.Rows = m.byReference(parts, m.sellers,
-			func(l modelLook) int64 { return l.seller }, func(l modelLook) string { return l.sellerName })
+			func(l soldProduct) int64 { return l.seller }, func(l soldProduct) string { return l.sellerName })
 	}
 	if q.GroupBy != "day" && q.GroupBy != "week" && q.GroupBy != "month" {
 		slices.SortFunc(want.Rows, func(a, b reports.GroupSums) int {
@@ -272,10 +291,16 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 		})
 	}
 	if q.Explain {
-		want.Explain = modelExplain(m.leftOut(q.Range, q.Channels, q.CategoryIDs, want.Total), []reports.Group{{Path: "totals", Sums: want.Total}},
-			"rows", want.Rows, func(r reports.GroupSums) reports.Sums { return r.Sums })
-	} else if n := len(q.CategoryIDs); n > 0 && !slices.Contains(q.Metrics, "orders") && !slices.Contains(q.Metrics, "avg_order_value") {
-		// Nobody asked for what is dear to count.
+		want.Explain = &reports.Explain{LeftOut: m.leftOut(q.Range, q.Channels, q.CategoryIDs, want.Total)}
+		addGroup(want.Explain, "totals", want.Total)
+		for i, row := range want.Rows {
+			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), row.Sums)
+		}
+		return want
+	}
+	countsOrders := slices.Contains(q.Metrics, "orders") || slices.Contains(q.Metrics, "avg_order_value")
+	if n := len(q.CategoryIDs); n > 0 && !countsOrders {
+		// Without a metric that needs them, the report does not count orders.
 		if n > 1 {
 			want.Total.Orders, want.Total.RefundCount = 0, 0
 		}
@@ -288,7 +313,7 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 	return want
 }
 
-// modelPeriods has a row for each period of the days, in their order.
+// modelPeriods returns a row for each period of the days, in order.
 func modelPeriods(days []string, parts []modelPart, period func(day string) string) []reports.GroupSums {
 	groups := modelGroups(parts, func(p modelPart) string { return period(p.day) })
 	var rows []reports.GroupSums
@@ -300,13 +325,15 @@ func modelPeriods(days []string, parts []modelPart, period func(day string) stri
 	return rows
 }
 
-func (m *model) byReference(parts []modelPart, now map[int64]string, id func(modelLook) int64, name func(modelLook) string) (rows []reports.GroupSums) {
-	for key, parts := range modelGroups(parts, func(p modelPart) int64 { return id(p.modelLook) }) {
+func (m *model) byReference(
+	parts []modelPart, current map[int64]string, id func(soldProduct) int64, name func(soldProduct) string,
+) (rows []reports.GroupSums) {
+	for key, parts := range modelGroups(parts, func(p modelPart) int64 { return id(p.soldProduct) }) {
 		row := reports.GroupSums{Label: "None", Sums: modelSums(parts)}
 		if key != 0 {
-			row.ID, row.Label = &key, now[key]
+			row.ID, row.Label = &key, current[key]
 			if row.Label == "" {
-				row.Label = name(m.latest(func(l modelLook) bool { return id(l) == key }))
+				row.Label = name(m.latest(func(l soldProduct) bool { return id(l) == key }))
 			}
 		}
 		rows = append(rows, row)
@@ -321,7 +348,7 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		name   string
 		unit   reports.Unit
 		value  int64
-		orders bool // counts orders or refunds: one may be in several groups
+		orders bool // one order or refund can be in several groups
 	}{
 		{"revenue", reports.Money, int64(s.Revenue), false},
 		{"discounts", reports.Money, int64(s.Discounts), false},

@@ -10,16 +10,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// model is what a tenant's senders sent and its catalog was like. It computes every
-// report from that by the definitions alone, without sums kept anywhere: it goes
-// through everything that was ever sold, for every figure of every group.
+// model has everything that a tenant sent, and the states of its catalog. It computes
+// each figure of each report from the definitions alone: it stores no sums and reads all
+// sales for each figure.
 type model struct {
 	zone       *time.Location
-	products   map[string]modelProduct // by SKU, as the catalog has them now
-	changes    int                     // how often the catalog has changed
+	products   map[string]modelProduct // by SKU, in the current catalog
+	changes    int                     // number of changes of the catalog
 	orders     []*modelOrder
-	channels   map[string]string // labels, as they are now
-	categories map[int64]string  // names, likewise
+	channels   map[string]string // current labels
+	categories map[int64]string  // current names
 	sellers    map[int64]string
 }
 
@@ -27,7 +27,7 @@ type modelProduct struct {
 	id               int64
 	name             string
 	cost             *money.Cents
-	category, seller int64 // 0 is none
+	category, seller int64 // 0 for none
 }
 
 type modelOrder struct {
@@ -38,16 +38,16 @@ type modelOrder struct {
 }
 
 type modelLine struct {
-	modelLook
+	soldProduct
 	quantity, gross, discount, tax, cost int64
 	costless                             bool
 }
 
-// modelLook is what a product looked like when it was sold.
-type modelLook struct {
+// soldProduct is the state of a product when it was sold.
+type soldProduct struct {
 	changes          int
 	sku, name        string
-	product          int64 // 0 where the catalog did not know the SKU
+	product          int64 // 0 if the SKU was not in the catalog
 	category, seller int64
 	categoryName     string
 	sellerName       string
@@ -58,16 +58,18 @@ type modelRefund struct {
 	shares []int64 // of each line
 }
 
-// sell adds an order as the catalog is now.
+// sell adds an order with the current state of the catalog.
 func (m *model) sell(sent sales.Order) *modelOrder {
 	o := &modelOrder{Order: sent}
 	var discount int64
 	for _, item := range sent.Items {
-		look, cost := m.look(item.SKU)
+		product, cost := m.asSold(item.SKU)
 		if item.UnitCost != nil {
 			cost = item.UnitCost
 		}
-		l := modelLine{modelLook: look, quantity: item.Quantity, gross: item.Quantity * int64(item.UnitPrice), costless: cost == nil}
+		l := modelLine{
+			soldProduct: product, quantity: item.Quantity, gross: item.Quantity * int64(item.UnitPrice), costless: cost == nil,
+		}
 		if cost != nil {
 			l.cost = item.Quantity * int64(*cost)
 		}
@@ -94,23 +96,23 @@ func (m *model) sell(sent sales.Order) *modelOrder {
 	return o
 }
 
-func (m *model) look(sku string) (modelLook, *money.Cents) {
+func (m *model) asSold(sku string) (soldProduct, *money.Cents) {
 	p, known := m.products[sku]
 	if !known {
-		return modelLook{changes: m.changes, sku: sku, name: sku}, nil
+		return soldProduct{changes: m.changes, sku: sku, name: sku}, nil
 	}
-	return modelLook{
+	return soldProduct{
 		changes: m.changes, sku: sku, name: p.name, product: p.id, category: p.category, seller: p.seller,
 		categoryName: m.categories[p.category], sellerName: m.sellers[p.seller],
 	}, p.cost
 }
 
-func (o *modelOrder) giveBack(r sales.Refund) {
+func (o *modelOrder) addRefund(r sales.Refund) {
 	o.refunds = append(o.refunds, modelRefund{r, o.spread(int64(r.Amount))})
 }
 
-// spread spreads an amount over the lines by what is still to pay for them; where
-// that is nothing, by pieces.
+// spread allocates an amount to the lines by their net value, or by quantity if all net
+// values are zero.
 func (o *modelOrder) spread(amount int64) []int64 {
 	net, pieces := make([]int64, len(o.lines)), make([]int64, len(o.lines))
 	worthless := true
@@ -124,9 +126,8 @@ func (o *modelOrder) spread(amount int64) []int64 {
 	return modelSpread(amount, net)
 }
 
-// modelSpread is the largest remainder by the book: everybody gets the whole cents
-// of the exact share, and each cent left goes to the largest fraction that has not
-// had one, the first of equals.
+// modelSpread allocates by largest remainder: each share gets its whole cents, and each
+// remaining cent goes to the largest fraction without one, the first of equal fractions.
 func modelSpread(amount int64, weights []int64) []int64 {
 	sum := new(big.Int)
 	for _, w := range weights {
@@ -155,17 +156,17 @@ func modelSpread(amount int64, weights []int64) []int64 {
 	return shares
 }
 
-// modelPart is the smallest thing that a report counts: a line that was sold, on
-// the day of its order, or a line's share of a refund, on the day of the refund.
+// modelPart is the smallest unit that a report counts: an order line on the day of its
+// order, or the share of a line in a refund on the day of the refund.
 type modelPart struct {
 	*modelLine
 	order  *modelOrder
-	refund *modelRefund // nil where the line was sold
+	refund *modelRefund // nil for an order line
 	share  int64        // of the refund
 	day    string
 }
 
-// parts are all parts of the days, also of cancelled orders, that keep keeps.
+// parts returns the parts of the days that keep accepts, including cancelled orders.
 func (m *model) parts(days []string, keep func(modelPart) bool) (kept []modelPart) {
 	add := func(p modelPart, at time.Time) {
 		p.day = at.In(m.zone).Format(time.DateOnly)
@@ -186,7 +187,7 @@ func (m *model) parts(days []string, keep func(modelPart) bool) (kept []modelPar
 	return kept
 }
 
-// counted are the parts that count: cancelled orders and their refunds do not.
+// counted returns parts without cancelled orders and their refunds.
 func (m *model) counted(days []string, keep func(modelPart) bool) []modelPart {
 	return m.parts(days, func(p modelPart) bool { return !p.order.cancelled && keep(p) })
 }
@@ -214,7 +215,7 @@ func modelSums(parts []modelPart) (s reports.Sums) {
 	return s
 }
 
-// modelFigure is a metric in hundredths where it has them.
+// modelFigure returns the value of a metric: a count, cents, or hundredths of a percent.
 func modelFigure(metric string, s reports.Sums) int64 {
 	profit := int64(s.Revenue) - int64(s.Cost)
 	switch metric {
@@ -240,7 +241,7 @@ func modelFigure(metric string, s reports.Sums) int64 {
 	panic(metric)
 }
 
-// modelRatio is scale × n / d, halves away from zero; over zero it is zero.
+// modelRatio returns scale × n / d, rounded half away from zero, or 0 if d is 0.
 func modelRatio(scale, n, d int64) int64 {
 	if d == 0 {
 		return 0
@@ -250,7 +251,7 @@ func modelRatio(scale, n, d int64) int64 {
 	return int64(exact.Sign()) * new(big.Int).Quo(up.Num(), up.Denom()).Int64()
 }
 
-// modelChange is by how many percent now differs from before.
+// modelChange returns by how many percent now differs from before.
 func modelChange(now, before int64) *reports.Figure {
 	if before == 0 && now > 0 {
 		return nil
@@ -258,7 +259,7 @@ func modelChange(now, before int64) *reports.Figure {
 	return new(reports.Figure(modelRatio(10_000, now-before, before)))
 }
 
-// modelDays are all days of a range.
+// modelDays returns all days of a range.
 func modelDays(r reports.Range) (days []string) {
 	for d := r.From; !d.After(r.To); d = d.AddDate(0, 0, 1) {
 		days = append(days, d.Format(time.DateOnly))
@@ -266,7 +267,7 @@ func modelDays(r reports.Range) (days []string) {
 	return days
 }
 
-// modelMonday is the Monday of a day's week.
+// modelMonday returns the Monday of the week of a day.
 func modelMonday(day string) string {
 	d, err := time.Parse(time.DateOnly, day)
 	if err != nil {
@@ -278,7 +279,7 @@ func modelMonday(day string) string {
 	return d.Format(time.DateOnly)
 }
 
-// modelGroups splits parts by a key.
+// modelGroups groups parts by a key.
 func modelGroups[K comparable](parts []modelPart, key func(modelPart) K) map[K][]modelPart {
 	groups := map[K][]modelPart{}
 	for _, p := range parts {
@@ -287,18 +288,20 @@ func modelGroups[K comparable](parts []modelPart, key func(modelPart) K) map[K][
 	return groups
 }
 
-// latest is the look of what was sold last of what is wanted, whether it counts or
-// not; within one state of the catalog everything looks alike.
-func (m *model) latest(wanted func(modelLook) bool) (last modelLook) {
+// latest returns the last sold state of a product that match accepts, including
+// cancelled orders.
+func (m *model) latest(match func(soldProduct) bool) (last soldProduct) {
 	last.changes = -1
 	for _, o := range m.orders {
 		for _, l := range o.lines {
-			if wanted(l.modelLook) && l.changes > last.changes {
-				last = l.modelLook
+			if match(l.soldProduct) && l.changes > last.changes {
+				last = l.soldProduct
 			}
 		}
 	}
 	return last
 }
 
-func modelIn[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
+func modelMatches[T comparable](list []T, v T) bool {
+	return len(list) == 0 || slices.Contains(list, v)
+}

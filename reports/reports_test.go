@@ -26,14 +26,14 @@ func teaShop(t *testing.T) *shop {
 	s := newShop(t, "UTC")
 	s.mustProduct(t, "TEA", "Drinks", "Ann", 400)
 	s.mustProduct(t, "CUP", "", "", 2000)
-	web := sale("3", "2026-03-31T23:59:59.999999Z", item("TEA", 2, 500), item("odd", 1, 250))
+	web := newOrder("3", "2026-03-31T23:59:59.999999Z", item("TEA", 2, 500), item("odd", 1, 250))
 	web.Channel, web.TaxTotal = "web", new(money.Cents(100))
-	discounted := sale("2", "2026-03-01T00:00:00Z", item("TEA", 2, 1000), item("CUP", 1, 2000))
+	discounted := newOrder("2", "2026-03-01T00:00:00Z", item("TEA", 2, 1000), item("CUP", 1, 2000))
 	discounted.DiscountTotal = new(money.Cents(1000))
 	discounted.Customer, web.Customer = &sales.Customer{ID: "ann", Name: new("Ann")}, &sales.Customer{ID: "bob"}
-	before := sale("1", "2026-02-10T10:00:00Z", item("TEA", 1, 1000))
+	before := newOrder("1", "2026-02-10T10:00:00Z", item("TEA", 1, 1000))
 	before.Customer = discounted.Customer
-	s.mustSell(t, before, discounted, web, sale("4", "2026-03-05T10:00:00Z", item("TEA", 9, 9999)))
+	s.mustSell(t, before, discounted, web, newOrder("4", "2026-03-05T10:00:00Z", item("TEA", 9, 9999)))
 	s.mustRefund(t, refund("1", "2026-03-02T10:00:00Z", 300), refund("4", "2026-03-06T10:00:00Z", 99))
 	s.mustCancel(t, "4")
 	return s
@@ -87,7 +87,7 @@ func TestChannelSharesAddUp(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "UTC")
 	for i, channel := range []string{"c", "a", "b", "gift"} {
-		o := sale(channel, "2026-03-01T10:00:00Z", item("X", 1, []money.Cents{100, 100, 100, 0}[i]))
+		o := newOrder(channel, "2026-03-01T10:00:00Z", item("X", 1, []money.Cents{100, 100, 100, 0}[i]))
 		o.Channel = channel
 		s.mustSell(t, o)
 	}
@@ -105,12 +105,12 @@ func TestProducts(t *testing.T) {
 	t.Parallel()
 	s := teaShop(t)
 	id := s.mustProduct(t, "FREE", "Drinks", "", 100)
-	s.mustSell(t, sale("5", "2026-03-09T10:00:00Z", item("FREE", 80_995, 0)))
+	s.mustSell(t, newOrder("5", "2026-03-09T10:00:00Z", item("FREE", 80_995, 0)))
 	change := catalog.Changes{Name: catalog.Value("Gift"), CategoryID: catalog.Value(s.mustReference(t, catalog.Categories, "Gifts"))}
 	if _, err := s.catalog.Patch(t.Context(), s.by(), id, nil, change, tenancy.InvalidError{}); err != nil {
 		t.Fatal(err)
 	}
-	s.mustSell(t, sale("6", "2026-03-10T10:00:00Z", item("FREE", 5, 0)))
+	s.mustSell(t, newOrder("6", "2026-03-10T10:00:00Z", item("FREE", 5, 0)))
 	if err := s.catalog.Delete(t.Context(), s.by(), id, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -169,13 +169,13 @@ func TestProducts(t *testing.T) {
 func TestCustomers(t *testing.T) {
 	t.Parallel()
 	s := teaShop(t)
-	returning := sale("5", "2026-03-20T10:00:00Z", item("TEA", 1, 100))
+	returning := newOrder("5", "2026-03-20T10:00:00Z", item("TEA", 1, 100))
 	returning.Customer = &sales.Customer{ID: "cid"}
-	cancelled := sale("6", "2026-01-20T10:00:00Z", item("TEA", 1, 100))
+	cancelled := newOrder("6", "2026-01-20T10:00:00Z", item("TEA", 1, 100))
 	cancelled.Customer = returning.Customer
-	absent := sale("7", "2026-01-20T10:00:00Z", item("TEA", 1, 100))
+	absent := newOrder("7", "2026-01-20T10:00:00Z", item("TEA", 1, 100))
 	absent.Customer = &sales.Customer{ID: "dee"}
-	s.mustSell(t, returning, cancelled, absent, sale("8", "2026-03-21T10:00:00Z", item("TEA", 1, 50)))
+	s.mustSell(t, returning, cancelled, absent, newOrder("8", "2026-03-21T10:00:00Z", item("TEA", 1, 50)))
 	s.mustCancel(t, "6")
 	s.mustRefund(t, refund("7", "2026-03-01T12:00:00Z", 77))
 	q := reports.CustomersQuery{Range: march, Page: 1, PerPage: 2, Explain: true}
@@ -236,8 +236,8 @@ func TestCustom(t *testing.T) {
 	s := teaShop(t)
 	drinks, gone := s.mustReference(t, catalog.Categories, "Drinks"), s.mustReference(t, catalog.Categories, "Gone")
 	id := s.mustProduct(t, "OLD", "Gone", "Bob", 0)
-	s.mustSell(t, sale("5", "2026-03-20T10:00:00Z", item("OLD", 1, 100), item("TEA", 1, 500), item("TEA", 1, 500)))
-	s.mustSell(t, sale("6", "2026-02-01T10:00:00Z", item("OLD", 1, 100)))
+	s.mustSell(t, newOrder("5", "2026-03-20T10:00:00Z", item("OLD", 1, 100), item("TEA", 1, 500), item("TEA", 1, 500)))
+	s.mustSell(t, newOrder("6", "2026-02-01T10:00:00Z", item("OLD", 1, 100)))
 	s.mustRefund(t, refund("6", "2026-03-21T10:00:00Z", 40), refund("5", "2026-03-22T10:00:00Z", 110))
 	if err := s.catalog.Delete(t.Context(), s.by(), id, nil); err != nil {
 		t.Fatal(err)
@@ -309,7 +309,7 @@ func TestDaysFollowTheCalendar(t *testing.T) {
 		"2024-12-31T23:59:59Z", "2025-01-01T00:00:00Z", // a year's end within a week
 		"2024-03-30T23:30:00Z", "2024-03-31T22:59:59Z", "2024-03-31T23:00:00Z", // 31 March had 23 hours
 	} {
-		s.mustSell(t, sale(fmt.Sprint(i), at, item("X", 1, 100)))
+		s.mustSell(t, newOrder(fmt.Sprint(i), at, item("X", 1, 100)))
 	}
 	tests := []struct {
 		by   string
@@ -336,8 +336,8 @@ func TestDaysFollowTheCalendar(t *testing.T) {
 func TestReportsCountDaysAsTheRollupsDo(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "Asia/Tokyo")
-	s.mustSell(t, sale("1", "2026-03-01T20:00:00Z", item("X", 1, 100))) // the 2nd in Tokyo
-	s.Timezone = "UTC"                                                  // changed, and not counted anew yet
+	s.mustSell(t, newOrder("1", "2026-03-01T20:00:00Z", item("X", 1, 100))) // the 2nd in Tokyo
+	s.Timezone = "UTC"                                                      // changed, and not counted anew yet
 	second := days("2026-03-02", "2026-03-02")
 	got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: second})
 	products := must(t, s.Products, s.Tenant, reports.ProductsQuery{Range: second, Page: 1, PerPage: 9})
@@ -380,7 +380,7 @@ func TestReportsShowOneTenant(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	s, other := openShop(t, d, "shop", "UTC"), openShop(t, d, "other", "UTC")
-	s.mustSell(t, sale("1", "2026-03-01T20:00:00Z", item("X", 1, 100)))
+	s.mustSell(t, newOrder("1", "2026-03-01T20:00:00Z", item("X", 1, 100)))
 	for _, store := range []*reports.Store{other.Store, other.facts} {
 		if got := must(t, store.Reconcile, other.Tenant, march); slices.ContainsFunc(got.Ties, func(tie reports.Tie) bool { return tie.Facts != 0 || tie.Summary != 0 }) {
 			t.Errorf("another tenant sees %+v", got)

@@ -103,8 +103,8 @@ func (s *shop) mustCancel(t testing.TB, number string) {
 	}
 }
 
-// sale is an order of a moment such as "2024-02-29T12:00:00Z" in the channel pos.
-func sale(number, at string, items ...sales.Item) sales.Order {
+// newOrder returns an order in the channel pos at a time such as "2024-02-29T12:00:00Z".
+func newOrder(number, at string, items ...sales.Item) sales.Order {
 	return sales.Order{Number: number, PlacedAt: moment(at), Channel: sales.PointOfSale, Items: items}
 }
 
