@@ -61,7 +61,7 @@ type bulkMeta struct {
 
 // upsertProducts handles POST /api/products/bulk.
 func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
-	read := func(o *object) catalog.Row { return catalog.Row{Changes: o.product(), Faults: o.errs} }
+	read := func(o *object) catalog.Row { return catalog.Row{Changes: o.product(), Invalid: o.errs} }
 	results, err := runBulk(s, r, "items", read, func(rows []catalog.Row) ([]bulkResult, error) {
 		upserted, err := s.Catalog.Upsert(r.Context(), actor(r), rows)
 		results := make([]bulkResult, len(upserted))

@@ -74,7 +74,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !f.Walking {
+	if !f.Keyset {
 		return writePage(w, f.Page, page.List, productShape)
 	}
 	meta := walkMeta{PerPage: f.Page.PerPage, Total: page.Total}
@@ -96,7 +96,7 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 	if _, both := q.values["page"]; walking && both {
 		q.errs.Add("page", "must not be given together with cursor")
 	}
-	f.Walking, f.Page = walking, q.page()
+	f.Keyset, f.Page = walking, q.page()
 	if cursor != "" {
 		at, err := f.ParseCursor(tenant(r), cursor)
 		if err != nil {

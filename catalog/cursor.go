@@ -15,19 +15,19 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// ErrCursor says that a cursor was not made by this list: for another tenant,
-// another filter or order, or by nobody.
+// ErrCursor means that a cursor is not a next_cursor of this list: it is malformed, or
+// belongs to another tenant, filter or order.
 var ErrCursor = errors.New("must be a next_cursor of the same list")
 
-// Position is a place in a list: after the row with this value of the sort column
-// and this id. Walking by positions neither repeats nor loses a row that did not
-// move, whatever is added or removed on the way.
+// Position is a place in a list: after the row with this value of the sort column and
+// this id. A row that does not move is neither repeated nor skipped, even if others are
+// inserted or deleted between two pages.
 type Position struct {
 	Value string `json:"v"`
 	ID    int64  `json:"i"`
 }
 
-// positionOf is the place after p.
+// positionOf returns the place after p.
 func (f Filter) positionOf(p Product) Position {
 	switch f.Order.By {
 	case "name":
@@ -41,7 +41,7 @@ func (f Filter) positionOf(p Product) Position {
 	}
 }
 
-// argument is the value as the sort column has it.
+// argument returns the value of a position in the type of the sort column.
 func (f Filter) argument(at Position) (any, error) {
 	switch f.Order.By {
 	case "name", "sku":
@@ -56,16 +56,16 @@ func (f Filter) argument(at Position) (any, error) {
 	}
 }
 
-// Cursor is the text of a position, bound to the tenant and the filter.
+// Cursor returns a position as text that is valid for this tenant and filter only.
 func (f Filter) Cursor(tenant tenancy.ID, at Position) string {
 	text, err := json.Marshal(at)
 	if err != nil {
-		panic(err) // a string and a number
+		panic(err) // impossible: a string and a number
 	}
 	return base64.RawURLEncoding.EncodeToString(append(f.digest(tenant, text), text...))
 }
 
-// ParseCursor reads what Cursor wrote. It returns ErrCursor.
+// ParseCursor returns the position of a cursor. It returns ErrCursor.
 func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (Position, error) {
 	var at Position
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
@@ -84,8 +84,8 @@ func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (Position, error) 
 
 const digestSize = 12
 
-// digest binds a position to its list. It is no secret: whoever makes one up
-// reads no more than the list would show.
+// digest binds a position to its list. It does not need to be secret: a forged cursor
+// reads only rows of the same list.
 func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
 	h := sha256.New()
 	list := []any{
@@ -93,21 +93,19 @@ func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
 		f.CreatedFrom.UnixMicro(), f.CreatedBefore.UnixMicro(), f.UpdatedSince.UnixMicro(), f.Order.By, f.Order.Descending,
 	}
 	if err := json.NewEncoder(h).Encode(list); err != nil {
-		panic(err) // numbers and strings
+		panic(err) // impossible: numbers and strings
 	}
 	h.Write(text)
 	return h.Sum(nil)[:digestSize]
 }
 
-// exportPage is how many products Walk reads at a time: few round trips, and a
-// connection is held for some milliseconds only.
-const exportPage = 1000
+// walkPage is how many products Walk reads in one round trip.
+const walkPage = 1000
 
-// Walk calls f with every product of a list in its order, page by page.
+// Walk calls f with every product of a list in its order.
 func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(Product) error) error {
-	list.Walking, list.After = true, nil
-	list.Page = paging.Page{Number: 1, PerPage: exportPage}
-	list.uncounted = true
+	list.Keyset, list.After, list.withoutTotal = true, nil, true
+	list.Page = paging.Page{Number: 1, PerPage: walkPage}
 	for {
 		page, err := s.List(ctx, tenant, list)
 		if err != nil {

@@ -36,7 +36,7 @@ func TestAWalkNeitherRepeatsNorLosesARow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := catalog.Filter{
 			Order: paging.Order{By: rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"), Descending: rapid.Bool().Draw(t, "descending")},
-			Page:  paging.Page{PerPage: rapid.IntRange(1, 7).Draw(t, "per page")}, Walking: true,
+			Page:  paging.Page{PerPage: rapid.IntRange(1, 7).Draw(t, "per page")}, Keyset: true,
 		}
 		var keep []string
 		for range rapid.IntRange(0, 12).Draw(t, "products") {

@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,8 +10,29 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// LedgerFilter says which rows of a product's ledger Adjustments returns. The zero
-// value of a field does not filter.
+// Adjustment is a row of the ledger. QuantityBefore and QuantityAfter are totals of the
+// product.
+type Adjustment struct {
+	ID             int64
+	Type           string
+	Quantity       int32
+	WarehouseID    int64
+	QuantityBefore int32
+	QuantityAfter  int32
+	Notes          *string
+	APIKeyID       *int64
+	APIKeyName     *string
+	CreatedAt      time.Time
+}
+
+// selectAdjustments reads the columns of Adjustment from a table a.
+const selectAdjustments = `
+select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
+       a.api_key_id, a.created_at,
+       (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name`
+
+// LedgerFilter selects rows of a product's ledger. The zero value of a field does not
+// filter.
 type LedgerFilter struct {
 	Type        string
 	WarehouseID *int64
@@ -22,71 +41,46 @@ type LedgerFilter struct {
 	Page        paging.Page
 }
 
-// Adjustments returns a page of a product's ledger, newest first. It returns
-// ErrNotFound if there is no such product.
-func (s *Store) Adjustments(ctx context.Context, tenant tenancy.ID, id int64, f LedgerFilter) (paging.List[Adjustment], error) {
-	where, args := []string{"a.tenant_id = $1", "a.product_id = $2"}, []any{tenant, id}
-	add := func(condition string, arg any) {
-		args = append(args, arg)
-		where = append(where, condition+" $"+strconv.Itoa(len(args)))
-	}
+// Adjustments returns a page of a product's ledger, newest first. It returns ErrNotFound
+// if the product does not exist.
+func (s *Store) Adjustments(
+	ctx context.Context, tenant tenancy.ID, id int64, f LedgerFilter,
+) (paging.List[Adjustment], error) {
+	var q listQuery
+	q.where("a.tenant_id = %s", tenant)
+	q.where("a.product_id = %s", id)
 	if f.Type != "" {
-		add("a.type =", f.Type)
+		q.where("a.type = %s", f.Type)
 	}
 	if f.WarehouseID != nil {
-		add("a.warehouse_id =", *f.WarehouseID)
+		q.where("a.warehouse_id = %s", *f.WarehouseID)
 	}
 	if !f.From.IsZero() {
-		add("a.created_at >=", f.From)
+		q.where("a.created_at >= %s", f.From)
 	}
 	if !f.Before.IsZero() {
-		add("a.created_at <", f.Before)
+		q.where("a.created_at < %s", f.Before)
 	}
-	conditions := strings.Join(where, " and ")
-	var product []found
-	var counts []counted
-	var page paging.List[Adjustment]
+	count, countArgs := `
+select count(*)
+  from inventory_adjustments a`+q.conditions(), q.args
+	page := selectAdjustments + `
+  from inventory_adjustments a` + q.conditions() + `
+ order by a.id desc` + q.limit(f.Page.PerPage, f.Page.Offset())
+	var product []rowID
+	var counts []rowCount
+	var list paging.List[Adjustment]
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &product, `select id from products where tenant_id = $1 and id = $2`, tenant, id)
-		tenancy.QueueRows(b, &counts, `select count(*) from inventory_adjustments a where `+conditions, args...)
-		n := len(args)
-		tenancy.QueueRows(b, &page.Items, `
-			select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-			       a.api_key_id, k.name as api_key_name, a.created_at
-			  from inventory_adjustments a
-			  left join api_keys k on k.tenant_id = a.tenant_id and k.id = a.api_key_id
-			 where `+conditions+`
-			 order by a.id desc limit $`+strconv.Itoa(n+1)+` offset $`+strconv.Itoa(n+2), append(args, f.Page.PerPage, f.Page.Offset())...)
+		tenancy.QueueRows(b, &counts, count, countArgs...)
+		tenancy.QueueRows(b, &list.Items, page, q.args...)
 	})
 	if err == nil && len(product) == 0 {
 		err = tenancy.ErrNotFound
 	}
 	if err != nil {
-		return page, wrap(err, "ledger of product %d", id)
+		return list, wrap(err, "ledger of product %d", id)
 	}
-	page.Total = counts[0].Count
-	return page, nil
-}
-
-// WarehouseStock is what a warehouse holds of a product.
-type WarehouseStock struct {
-	WarehouseID   int64
-	WarehouseName string
-	Quantity      int32
-}
-
-// Inventory returns what each warehouse holds of a product: its own, holding
-// something or not, and every other that holds something. It returns ErrNotFound.
-func (s *Store) Inventory(ctx context.Context, tenant tenancy.ID, id int64) ([]WarehouseStock, error) {
-	held, err := tenancy.All[WarehouseStock](ctx, s.db, tenant, `
-		select w.id as warehouse_id, w.name as warehouse_name, coalesce(s.quantity, 0) as quantity
-		  from products p
-		  join warehouses w on w.tenant_id = p.tenant_id
-		  left join stock s on s.tenant_id = p.tenant_id and s.product_id = p.id and s.warehouse_id = w.id
-		 where p.tenant_id = $1 and p.id = $2 and (w.id = p.warehouse_id or s.quantity > 0)
-		 order by w.id`, tenant, id)
-	if err == nil && len(held) == 0 {
-		err = tenancy.ErrNotFound
-	}
-	return held, wrap(err, "inventory of product %d", id)
+	list.Total = counts[0].Count
+	return list, nil
 }

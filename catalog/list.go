@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,43 +15,41 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// Filter says which products List returns and in which order. The zero value of
-// a field does not filter.
+// Filter selects and sorts products. The zero value of a field does not filter.
 type Filter struct {
-	Search        string // words that must all occur in name, SKU or barcode
+	Search        string // words that name, SKU or barcode contain
 	Status        string
 	CategoryID    *int64
 	SellerID      *int64
-	WarehouseID   *int64 // where the product lives
+	WarehouseID   *int64 // the product's own warehouse
 	Tag           string
 	CreatedFrom   time.Time
 	CreatedBefore time.Time
-	UpdatedSince  time.Time // anything of the product, its stock included
+	UpdatedSince  time.Time // includes changes of stock
 	Order         paging.Order
 	Page          paging.Page
-	Walking       bool      // by position instead of by page: Page is ignored, After and Next count
-	After         *Position // nil begins
-	uncounted     bool      // the caller does not want the total
+	Keyset        bool      // continue at After instead of at Page.Number
+	After         *Position // nil starts at the first product
+	withoutTotal  bool
 }
 
 // Products is a page of products.
 type Products struct {
 	paging.List[Product]
-	Next *Position // continues a list that is walked; nil at its end
+	Next *Position // with Keyset: where the next page starts, nil after the last one
 }
-
-// column returns the column that a list is sorted by.
-func column(o paging.Order) string { return cmp.Or(o.By, "created_at") }
 
 // ProductOrders are the columns that products can be sorted by.
 var ProductOrders = []string{"name", "sku", "price", "created_at"}
 
-// List returns a page of products. The total is exact: without a filter, or by
-// status alone, it is the sum of a few counter rows.
+// sortColumn returns the column that a list is sorted by.
+func sortColumn(o paging.Order) string { return cmp.Or(o.By, "created_at") }
+
+// List returns a page of products and the exact total.
 func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products, error) {
 	limit, offset := f.Page.PerPage, f.Page.Offset()
-	if f.Walking {
-		limit, offset = f.Page.PerPage+1, 0 // one row more tells whether it goes on
+	if f.Keyset {
+		limit, offset = f.Page.PerPage+1, 0 // the additional row shows that there is a next page
 	}
 	var page Products
 	var err error
@@ -64,49 +61,42 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products
 	if err != nil {
 		return page, fmt.Errorf("list products: %w", err)
 	}
-	if f.Walking && len(page.Items) > f.Page.PerPage {
+	if f.Keyset && len(page.Items) > f.Page.PerPage {
 		page.Items = page.Items[:f.Page.PerPage]
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
 	}
 	return page, nil
 }
 
-type (
-	found   struct{ ID int64 }
-	counted struct{ Count int64 }
-)
-
-// list reads a page off an index: ids first, whole rows for the page only.
+// list reads the ids of the page first, and whole products only for them.
 //
-// array() keeps the planner from pulling the ids into a join, and lateral with its
-// own limit from reading a tenant whole: with plans of average tenants and unknown
-// limits it would. Such a plan is as good as any where an index gives the order,
-// and then it need not be made anew for each request, which takes longer than
-// running it.
+// The function array keeps the planner from joining the ids with products, and lateral
+// with a limit of 1 from reading all products of the tenant. A generic plan has neither
+// problem then. It is used where an index gives the order, because planning such a query
+// takes longer than running it.
 func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Products, error) {
-	q := f.conditions(tenant)
-	total, totalArgs, plan := q.count(), q.args, tenancy.CustomPlan
+	q := f.query(tenant)
+	count, countArgs := q.count, q.args
+	if f.withoutTotal {
+		count, countArgs = `select 0::bigint as count`, nil
+	}
+	if f.After != nil {
+		if err := q.continueAfter(f); err != nil {
+			return Products{}, err
+		}
+	}
+	ids := `
+select ` + q.id + `
+  from ` + q.from + q.conditions() + q.orderBy(f.Order) + q.limit(limit, offset)
+	plan := tenancy.CustomPlan
 	if q.indexed {
 		plan = tenancy.GenericPlan
 	}
-	if f.uncounted {
-		total, totalArgs = `select 0::bigint as count`, nil
-	}
-	if f.After != nil {
-		value, err := f.argument(*f.After)
-		if err != nil {
-			return Products{}, err
-		}
-		q.continueAt(f.Order, value, f.After.ID)
-	}
-	ids := q.ids(f.Order)
-	args := append(slices.Clone(q.args), limit, offset)
-	n := len(args)
-	var counts []counted
+	var counts []rowCount
 	var page Products
 	err := s.db.RunPlanned(ctx, tenant, plan, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &counts, total, totalArgs...)
-		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, fmt.Sprintf("array(%s limit $%d offset $%d)", ids, n-1, n)), args...)
+		tenancy.QueueRows(b, &counts, count, countArgs...)
+		tenancy.QueueRows(b, &page.Items, productsOf("array("+indent(ids)+"\n       )"), q.args...)
 	})
 	if err == nil {
 		page.Total = counts[0].Count
@@ -114,89 +104,82 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	return page, err
 }
 
-// rowsOf reads the products of an array of ids, in its order.
-const rowsOf = `
-	select` + productColumns + `
-	  from unnest(%s) with ordinality page (id, place)
-	 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
-	 order by page.place`
-
-// search leaves sorting, cutting and counting to the function that may use the
-// trigram index.
-func (s *Store) search(ctx context.Context, tenant tenancy.ID, f Filter, patterns []string, limit int, offset int64) (Products, error) {
-	narrow := map[string]any{}
-	for name, value := range map[string]string{"status": f.Status, "tag": f.Tag} {
-		if value != "" {
-			narrow[name] = value
-		}
-	}
-	for name, id := range map[string]*int64{"category_id": f.CategoryID, "seller_id": f.SellerID, "warehouse_id": f.WarehouseID} {
-		if id != nil {
-			narrow[name] = *id
-		}
-	}
-	for name, at := range map[string]time.Time{"from": f.CreatedFrom, "before": f.CreatedBefore, "since": f.UpdatedSince} {
-		if !at.IsZero() {
-			narrow[name] = at
-		}
-	}
-	if f.After != nil {
-		narrow["after_key"], narrow["after_id"] = f.After.Value, f.After.ID
-	}
-	var hits []struct {
-		IDs   []int64
-		Total int64
-	}
-	var page Products
-	err := s.db.Update(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &hits, `select ids, total from search_products($1, $2, $3, $4, $5, $6)`,
-			patterns, narrow, column(f.Order), f.Order.Descending, limit, offset)
-	}, func(b *pgx.Batch) error {
-		tenancy.QueueRows(b, &page.Items, fmt.Sprintf(rowsOf, "$2::bigint[]"), tenant, hits[0].IDs)
-		return nil
-	})
-	if err == nil {
-		page.Total = hits[0].Total
-	}
-	return page, err
+// productsOf returns the query for the products with these ids, in their order.
+func productsOf(ids string) string {
+	return selectProducts + `
+  from unnest(` + ids + `) with ordinality page (id, place)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = page.id
+        limit 1
+       ) p
+ order by page.place`
 }
 
-// query is the conditions of a list of products and their arguments.
-type query struct {
-	sql     []string
-	args    []any
-	counter bool   // status is the only condition, if any: the counter rows know the total
-	indexed bool   // an index gives the order under these conditions
-	tag     bool   // a tag is the only condition
-	after   string // of a walk: "(%s, %s) > ($3, $4)", to be filled with sort column and id
+// productQuery is the query for the ids of a list of products.
+type productQuery struct {
+	listQuery
+	from, id string // the table p and its column with the ids
+	count    string // the query for the total
+	indexed  bool   // an index has the ids in the order of the list
 }
 
-func (q *query) where(format string, args ...any) {
-	places := make([]any, len(args))
-	for i, arg := range args {
-		q.args = append(q.args, arg)
-		places[i] = "$" + strconv.Itoa(len(q.args))
+// query returns the query of a filter. It chooses the sources that the package comment
+// lists.
+func (f Filter) query(tenant tenancy.ID) *productQuery {
+	q := &productQuery{from: "products p", id: "p.id"}
+	f.addConditions(q, tenant)
+	switch filters := len(q.sql) - 1; {
+	case filters == 0:
+		q.indexed = true
+		q.count = `
+select coalesce(sum(count), 0)::bigint as count
+  from product_counts
+ where tenant_id = $1`
+	case filters == 1 && f.Status != "":
+		q.indexed = true
+		q.count = `
+select coalesce(sum(count), 0)::bigint as count
+  from product_counts
+ where tenant_id = $1 and status = $2`
+	case filters == 1 && f.Tag != "":
+		q.count = `
+select count(*)
+  from product_tags
+ where tenant_id = $1 and tag = $2`
+		if sortColumn(f.Order) == "created_at" {
+			q.indexed = true
+			q.from, q.id = "product_tags p", "p.product_id"
+			q.sql[1] = "p.tag = $2"
+		}
+	default:
+		q.count = `
+select count(*)
+  from products p` + q.conditions()
 	}
-	q.sql = append(q.sql, fmt.Sprintf(format, places...))
+	return q
 }
 
-func (f Filter) conditions(tenant tenancy.ID) *query {
-	q := &query{}
+func (f Filter) addConditions(q *productQuery, tenant tenancy.ID) {
 	q.where("p.tenant_id = %s", tenant)
 	if f.Status != "" {
 		q.where("p.status = %s", f.Status)
 	}
-	before := len(q.sql)
-	for _, r := range []struct {
-		column string
-		id     *int64
-	}{{"category_id", f.CategoryID}, {"seller_id", f.SellerID}, {"warehouse_id", f.WarehouseID}} {
-		if r.id != nil {
-			q.where("p."+r.column+" = %s", *r.id)
-		}
+	if f.CategoryID != nil {
+		q.where("p.category_id = %s", *f.CategoryID)
+	}
+	if f.SellerID != nil {
+		q.where("p.seller_id = %s", *f.SellerID)
+	}
+	if f.WarehouseID != nil {
+		q.where("p.warehouse_id = %s", *f.WarehouseID)
 	}
 	if f.Tag != "" {
-		q.where("exists (select from product_tags t where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = %s)", f.Tag)
+		q.where(`exists (
+       select from product_tags t
+        where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = %s
+       )`, f.Tag)
 	}
 	if !f.CreatedFrom.IsZero() {
 		q.where("p.created_at >= %s", f.CreatedFrom)
@@ -205,63 +188,80 @@ func (f Filter) conditions(tenant tenancy.ID) *query {
 		q.where("p.created_at < %s", f.CreatedBefore)
 	}
 	if !f.UpdatedSince.IsZero() {
-		q.where(`p.updated_at >= %[1]s and p.id in (
-			select id from products where tenant_id = $1 and changed_at >= %[1]s
-			union
-			select product_id from inventory_adjustments where tenant_id = $1 and created_at >= %[1]s)`, f.UpdatedSince)
+		q.where(`p.updated_at >= %[1]s
+   and p.id in (
+       select id from products where tenant_id = $1 and changed_at >= %[1]s
+       union
+       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= %[1]s
+       )`, f.UpdatedSince)
 	}
-	q.counter = len(q.sql) == before
-	q.tag = f.Tag != "" && len(q.sql) == 2 && f.Status == ""
-	q.indexed = q.counter || q.tag && column(f.Order) == "created_at"
-	return q
 }
 
-// continueAt lets a walk go on behind a row. It narrows the page, not the total.
-func (q *query) continueAt(o paging.Order, value any, id int64) {
-	beyond := ">"
-	if o.Descending {
-		beyond = "<"
+// continueAfter adds the condition that the rows follow f.After.
+func (q *productQuery) continueAfter(f Filter) error {
+	value, err := f.argument(*f.After)
+	if err != nil {
+		return err
 	}
-	q.args = append(q.args, value, id)
-	q.after = fmt.Sprintf(" and (%%s, %%s) %s ($%d, $%d)", beyond, len(q.args)-1, len(q.args))
+	follow := ">"
+	if f.Order.Descending {
+		follow = "<"
+	}
+	q.where("(p."+sortColumn(f.Order)+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
+	return nil
 }
 
-func (q *query) behind(column, id string) string {
-	if q.after == "" {
-		return ""
+// orderBy returns the order by clause. SKUs are unique, and their index does not sort
+// by id.
+func (q *productQuery) orderBy(o paging.Order) string {
+	clause := "\n order by p." + sortColumn(o) + " " + o.Direction()
+	if sortColumn(o) != "sku" {
+		clause += ", " + q.id + " " + o.Direction()
 	}
-	return fmt.Sprintf(q.after, column, id)
+	return clause
 }
 
-// count returns the query of the exact total.
-func (q *query) count() string {
-	switch {
-	case q.counter && len(q.sql) == 1:
-		return `select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1`
-	case q.counter:
-		return `select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1 and status = $2`
-	case q.tag:
-		return `select count(*) from product_tags where tenant_id = $1 and tag = $2`
+// search calls the function search_products, which may use the index of trigrams.
+func (s *Store) search(
+	ctx context.Context, tenant tenancy.ID, f Filter, patterns []string, limit int, offset int64,
+) (Products, error) {
+	filters := map[string]any{}
+	filter := func(name string, value any, given bool) {
+		if given {
+			filters[name] = value
+		}
 	}
-	return `select count(*) from products p where ` + strings.Join(q.sql, " and ")
+	filter("status", f.Status, f.Status != "")
+	filter("tag", f.Tag, f.Tag != "")
+	filter("category_id", f.CategoryID, f.CategoryID != nil)
+	filter("seller_id", f.SellerID, f.SellerID != nil)
+	filter("warehouse_id", f.WarehouseID, f.WarehouseID != nil)
+	filter("from", f.CreatedFrom, !f.CreatedFrom.IsZero())
+	filter("before", f.CreatedBefore, !f.CreatedBefore.IsZero())
+	filter("since", f.UpdatedSince, !f.UpdatedSince.IsZero())
+	if f.After != nil {
+		filters["after_key"], filters["after_id"] = f.After.Value, f.After.ID
+	}
+	var hits []struct {
+		IDs   []int64
+		Total int64
+	}
+	var page Products
+	err := s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &hits, `select ids, total from search_products($1, $2, $3, $4, $5, $6)`,
+			patterns, filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
+	}, func(b *pgx.Batch) error {
+		tenancy.QueueRows(b, &page.Items, productsOf("$2::bigint[]"), tenant, hits[0].IDs)
+		return nil
+	})
+	if err == nil {
+		page.Total = hits[0].Total
+	}
+	return page, err
 }
 
-// ids returns the query of the sorted ids.
-func (q *query) ids(o paging.Order) string {
-	if q.tag && column(o) == "created_at" {
-		return fmt.Sprintf(`select p.product_id from product_tags p where p.tenant_id = $1 and p.tag = $2%[2]s order by p.created_at %[1]s, p.product_id %[1]s`,
-			o.Direction(), q.behind("p.created_at", "p.product_id"))
-	}
-	by := "p." + column(o) + " " + o.Direction()
-	if column(o) != "sku" { // no two are equal, and their index knows no id
-		by += ", p.id " + o.Direction()
-	}
-	return fmt.Sprintf(`select p.id from products p where %s%s order by %s`, strings.Join(q.sql, " and "), q.behind("p."+column(o), "p.id"), by)
-}
-
-// searchPatterns turns what a person typed into one LIKE pattern a word. A word of
-// one or two characters has no trigram of its own and matches at the start of a
-// word only; wild cards are ordinary characters.
+// searchPatterns returns a LIKE pattern for each word. A word of one or two characters
+// contains no trigram, so it matches at the start of a word only.
 func searchPatterns(search string) []string {
 	var patterns []string
 	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

@@ -1,26 +1,24 @@
 package catalog
 
 import (
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Product is one product with the names of what it refers to.
+// Product is a product with the names of its category, seller and warehouse.
 type Product struct {
 	ID            int64
 	SKU           string
 	Name          string
-	Description   *string // HTML, byte for byte as it came
+	Description   *string // HTML, stored byte for byte
 	Price         money.Cents
 	MSRP          *money.Cents
 	Cost          *money.Cents
 	Status        string
 	Condition     string
-	Quantity      int32 // pieces in all warehouses
+	Quantity      int32 // the sum of all warehouses
 	ReorderPoint  *int32
 	CategoryID    *int64
 	CategoryName  *string
@@ -43,7 +41,7 @@ type Image struct {
 	Position int32  `json:"position"`
 }
 
-// The closed sets of values.
+// The values that Status and Condition accept.
 var (
 	Statuses   = []string{"active", "draft"}
 	Conditions = []string{"new", "like_new", "used", "refurbished", "for_parts"}
@@ -52,173 +50,131 @@ var (
 // MaxQuantity is the largest stock of a product, in one warehouse and in all.
 const MaxQuantity = 1<<31 - 1
 
-// Field is a value that may be absent, null or there: what JSON can say and a Go
-// zero value cannot.
-type Field[T any] struct {
-	Set   bool // the sender named the field
-	Null  bool // and gave null
-	Value T
-}
-
-// Value is a field that is there.
-func Value[T any](v T) Field[T] { return Field[T]{Set: true, Value: v} }
-
-// Changes are the writable fields of a product. Create and Replace apply them to
-// a product with every default, Patch and Upsert to the product as it is.
-type Changes struct {
-	SKU          Field[string]
-	Name         Field[string]
-	Description  Field[string]
-	Price        Field[money.Cents]
-	MSRP         Field[money.Cents]
-	Cost         Field[money.Cents]
-	Status       Field[string]
-	Condition    Field[string]
-	Quantity     Field[int64]
-	ReorderPoint Field[int64]
-	CategoryID   Field[int64]
-	SellerID     Field[int64]
-	WarehouseID  Field[int64]
-	BinLocation  Field[string]
-	UPC          Field[string]
-	Tags         Field[[]string]
-}
-
-// blank is a product with every default: what Create and Replace start from.
-func blank() Product {
+// newProduct returns a product with the default of every field.
+func newProduct() Product {
 	return Product{Status: "active", Condition: "new", Tags: []string{}, Images: []Image{}}
 }
 
-// requireAll notes the fields that a whole product cannot be without.
-func (c *Changes) requireAll(faults tenancy.InvalidError) {
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"sku", c.SKU.Set}, {"name", c.Name.Set}, {"price", c.Price.Set}} {
-		if !f.set {
-			missing(f.name, faults)
+// storedColumns are the columns of products that a write sets, with their types and
+// the values of a product. The statements below are built from this list; the columns
+// id, images, created_at and updated_at are the only others that a Product has.
+var storedColumns = []struct {
+	name, sqlType string
+	value         func(*Product) any
+}{
+	{"sku", "text", func(p *Product) any { return p.SKU }},
+	{"name", "text", func(p *Product) any { return p.Name }},
+	{"description", "text", func(p *Product) any { return p.Description }},
+	{"price", "bigint", func(p *Product) any { return int64(p.Price) }},
+	{"msrp", "bigint", func(p *Product) any { return (*int64)(p.MSRP) }},
+	{"cost", "bigint", func(p *Product) any { return (*int64)(p.Cost) }},
+	{"status", "text", func(p *Product) any { return p.Status }},
+	{"condition", "text", func(p *Product) any { return p.Condition }},
+	{"quantity", "integer", func(p *Product) any { return p.Quantity }},
+	{"reorder_point", "integer", func(p *Product) any { return p.ReorderPoint }},
+	{"category_id", "bigint", func(p *Product) any { return p.CategoryID }},
+	{"seller_id", "bigint", func(p *Product) any { return p.SellerID }},
+	{"warehouse_id", "bigint", func(p *Product) any { return p.WarehouseID }},
+	{"bin_location", "text", func(p *Product) any { return p.BinLocation }},
+	{"upc", "text", func(p *Product) any { return p.UPC }},
+	{"tags", "text[]", func(p *Product) any { return p.Tags }},
+}
+
+// eachColumn returns a list with an element for each stored column: format, in which
+// NAME is the column and TYPE its type.
+func eachColumn(format string) string {
+	var list strings.Builder
+	for i, c := range storedColumns {
+		switch {
+		case i > 0 && i%4 == 0:
+			list.WriteString(",\n       ")
+		case i > 0:
+			list.WriteString(", ")
 		}
+		list.WriteString(strings.NewReplacer("NAME", c.name, "TYPE", c.sqlType).Replace(format))
 	}
+	return list.String()
 }
 
-// missing notes that a field is not there, unless the caller has something against
-// the value that was: a field of the wrong type is not set either.
-func missing(field string, faults tenancy.InvalidError) {
-	if len(faults[field]) == 0 {
-		faults.Add(field, "is required")
-	}
-}
+const (
+	defaultWarehouse   = `(select id from warehouses where tenant_id = $1 and is_default)`
+	warehouseOrDefault = `coalesce(nullif(r.warehouse_id, 0), ` + defaultWarehouse + `)`
+)
 
-// apply writes the fields that are set into p and notes every fault. Stock is not
-// its matter: quantity is checked here and applied by planStock.
-func (c *Changes) apply(p *Product, faults tenancy.InvalidError) {
-	required(c.SKU, &p.SKU, "sku", faults, checkSKU)
-	required(c.Name, &p.Name, "name", faults, func(s string) (string, string) { return tenancy.Label(s, 255) })
-	nullable(c.Description, &p.Description, "description", faults, func(s string) (string, string) { return s, tenancy.CheckText(s, 65_535) })
-	required(c.Price, &p.Price, "price", faults, checkMoney)
-	nullable(c.MSRP, &p.MSRP, "msrp", faults, checkMoney)
-	nullable(c.Cost, &p.Cost, "cost", faults, checkMoney)
-	required(c.Status, &p.Status, "status", faults, oneOf(Statuses))
-	required(c.Condition, &p.Condition, "condition", faults, oneOf(Conditions))
-	nullable(c.ReorderPoint, &p.ReorderPoint, "reorder_point", faults, checkPieces)
-	nullable(c.CategoryID, &p.CategoryID, "category_id", faults, asIs)
-	nullable(c.SellerID, &p.SellerID, "seller_id", faults, asIs)
-	required(c.WarehouseID, &p.WarehouseID, "warehouse_id", faults, asIs)
-	nullable(c.BinLocation, &p.BinLocation, "bin_location", faults, func(s string) (string, string) { return tenancy.SingleLine(s, 64) })
-	nullable(c.UPC, &p.UPC, "upc", faults, checkUPC)
-	required(c.Tags, &p.Tags, "tags", faults, func(tags []string) ([]string, string) { return checkTags(tags, faults) })
-	var pieces int32
-	required(c.Quantity, &pieces, "quantity", faults, checkPieces)
-}
+var (
+	// selectProducts reads the columns of Product from a table p. Subqueries for the
+	// names take two thirds of the time that joins take.
+	selectProducts = `
+select p.id, p.images, p.created_at, p.updated_at,
+       ` + eachColumn("p.NAME") + `,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name`
 
-// required copies a field that may not be null; check returns the stored form, or
-// what is wrong with the value.
-func required[T, S any](f Field[T], dst *S, name string, faults tenancy.InvalidError, check func(T) (S, string)) {
-	switch {
-	case !f.Set:
-	case f.Null:
-		faults.Add(name, "must not be null")
-	default:
-		v, fault := check(f.Value)
-		if fault != "" {
-			faults.Add(name, "%s", fault)
-			return
+	selectByID = selectProducts + `
+  from products p
+ where p.tenant_id = $1 and p.id = $2`
+
+	selectBySKU = selectProducts + `
+  from products p
+ where p.tenant_id = $1 and p.sku = $2`
+
+	// insertProducts inserts the records $2 with their stock, ledger rows and tags. $3 is
+	// the API key. A query on p, the inserted rows, follows it.
+	insertProducts = `
+with p as (
+insert into products (tenant_id, search,
+       ` + eachColumn("NAME") + `)
+select $1, r.search,
+       ` + strings.Replace(eachColumn("r.NAME"), "r.warehouse_id", warehouseOrDefault, 1) + `
+  from jsonb_to_recordset($2) as r (search text,
+       ` + eachColumn("NAME TYPE") + `)
+ order by r.sku collate "C"
+returning *
+), stocked as (
+insert into stock (tenant_id, product_id, warehouse_id, quantity)
+select tenant_id, id, warehouse_id, quantity
+  from p
+ where quantity > 0
+), ledger as (
+insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
+       quantity_before, quantity_after, api_key_id)
+select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
+  from p
+ where quantity > 0
+), tagged as (
+insert into product_tags (tenant_id, tag, created_at, product_id)
+select tenant_id, unnest(tags), created_at, id
+  from p
+)`
+
+	// updateProducts writes the records $2 to the products with their ids.
+	updateProducts = `
+update products p
+   set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       ` + eachColumn("NAME = r.NAME") + `
+  from jsonb_to_recordset($2) as r (id bigint, search text,
+       ` + eachColumn("NAME TYPE") + `)
+ where p.tenant_id = $1 and p.id = r.id`
+)
+
+// records returns the products as the records of insertProducts and updateProducts.
+// JSON passes any number of rows, with their lists of tags, in one parameter.
+func records(products ...Product) []map[string]any {
+	all := make([]map[string]any, len(products))
+	for i := range products {
+		p := &products[i]
+		record := map[string]any{"id": p.ID, "search": p.searchText()}
+		for _, c := range storedColumns {
+			record[c.name] = c.value(p)
 		}
-		*dst = v
+		all[i] = record
 	}
+	return all
 }
 
-// nullable copies a field that null clears.
-func nullable[T, S any](f Field[T], dst **S, name string, faults tenancy.InvalidError, check func(T) (S, string)) {
-	if f.Set && f.Null {
-		*dst = nil
-		return
-	}
-	v := new(S)
-	required(f, v, name, faults, check)
-	if f.Set {
-		*dst = v
-	}
-}
-
-func asIs[T any](v T) (T, string) { return v, "" }
-
-func checkMoney(c money.Cents) (money.Cents, string) {
-	if c < 0 || c > money.Max {
-		return 0, money.ErrRange.Error()
-	}
-	return c, ""
-}
-
-func checkPieces(n int64) (int32, string) {
-	if n < 0 || n > MaxQuantity {
-		return 0, "must be between 0 and 2147483647"
-	}
-	return int32(n), ""
-}
-
-func oneOf(values []string) func(string) (string, string) {
-	return func(s string) (string, string) {
-		if !slices.Contains(values, s) {
-			return "", "must be one of " + strings.Join(values, ", ")
-		}
-		return s, ""
-	}
-}
-
-func checkSKU(s string) (string, string) { return tenancy.PathSegment(s, 100) }
-
-func checkUPC(s string) (string, string) {
-	if len(s) < 8 || len(s) > 14 || strings.Trim(s, "0123456789") != "" {
-		return "", "must be 8 to 14 digits"
-	}
-	return s, ""
-}
-
-// checkTags trims and drops exact duplicates; faults of a tag go under its own
-// place in the list.
-func checkTags(tags []string, faults tenancy.InvalidError) ([]string, string) {
-	kept, bad := make([]string, 0, len(tags)), 0
-	for i, tag := range tags {
-		tag, fault := tenancy.Label(tag, 64)
-		if fault != "" {
-			faults.Add("tags["+itoa(i)+"]", "%s", fault)
-			if bad++; bad == 50 {
-				return nil, "has 50 faults or more"
-			}
-		} else if !slices.Contains(kept, tag) {
-			kept = append(kept, tag)
-		}
-		if len(kept) > 50 {
-			return nil, "must hold at most 50 tags"
-		}
-	}
-	return kept, ""
-}
-
-// searchText is what products.search holds: a blank, then name, SKU and barcode
-// in lower case with single blanks between words, so that a word starts after a
-// blank wherever it stands.
+// searchText returns the value of products.search: a blank, then name, SKU and barcode
+// in lower case with single blanks between words. So every word follows a blank.
 func (p *Product) searchText() string {
 	text := p.Name + " " + p.SKU
 	if p.UPC != nil {

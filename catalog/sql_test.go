@@ -41,12 +41,12 @@ func TestTheSQLOfLists(t *testing.T) {
 		"list_every_filter":       {Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january},
 		"search":                  {Search: "blue lamp"},
 		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: paging.Order{By: "price"}},
-		"walk":                    {Walking: true, Order: paging.Order{Descending: true}},
-		"walk_after":              {Walking: true, After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_by_sku":       {Walking: true, Order: paging.Order{By: "sku"}, After: &catalog.Position{Value: "SKU-00700", ID: 700}},
-		"walk_after_tag":          {Walking: true, Tag: "tag 3", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_in_category":  {Walking: true, CategoryID: new(int64(3)), After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_of_a_search":  {Walking: true, Search: "lamp", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk":                    {Keyset: true, Order: paging.Order{Descending: true}},
+		"walk_after":              {Keyset: true, After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after_by_sku":       {Keyset: true, Order: paging.Order{By: "sku"}, After: &catalog.Position{Value: "SKU-00700", ID: 700}},
+		"walk_after_tag":          {Keyset: true, Tag: "tag 3", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after_in_category":  {Keyset: true, CategoryID: new(int64(3)), After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after_of_a_search":  {Keyset: true, Search: "lamp", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
 		"list_updated_and_status": {UpdatedSince: january, Status: "active"},
 	} {
 		f.Page = page

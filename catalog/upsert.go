@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Outcome is what became of one row of an Upsert.
+// Outcome is the outcome of a row of an Upsert.
 type Outcome string
 
 // The outcomes of a row.
@@ -25,15 +24,15 @@ const (
 	Failed    Outcome = "failed"
 )
 
-// Row is one product of an Upsert, found by its SKU. Faults are those that the
-// caller found already, while it read the row.
+// Row is a product of an Upsert, identified by its SKU. Invalid has the validation
+// errors that the caller found while it read the row.
 type Row struct {
 	Changes
-	Faults tenancy.InvalidError
+	Invalid tenancy.InvalidError
 }
 
-// Result is what became of a Row, in its place. Err is an InvalidError or
-// ErrInsufficientStock where Outcome is Failed.
+// Result is the result of a Row. If the Outcome is Failed, Err is an InvalidError or
+// ErrInsufficientStock.
 type Result struct {
 	SKU     string
 	ID      int64
@@ -41,30 +40,27 @@ type Result struct {
 	Err     error
 }
 
-// attempts bounds how often an Upsert looks anew because somebody else wrote the same
-// SKUs meanwhile.
-const attempts = 10
+// upsertAttempts limits how often an Upsert starts again because another transaction
+// wrote the same SKUs or deleted one of the references.
+const upsertAttempts = 10
 
-// Upsert creates the products whose SKU is new and changes the fields that are
-// set of the others. It is one transaction, but a failed row never undoes the
-// others. Where a SKU stands twice the later row applies to what the earlier
-// left.
+// Upsert creates the products whose SKU is new, and sets the fields that are set of the
+// others. A failed row does not undo the others. The rest is one transaction. If two rows
+// have the same SKU, the second changes the result of the first.
 func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, error) {
-	for n := 1; ; n++ {
+	passes := splitBySKU(rows)
+	for attempt := 1; ; attempt++ {
 		results := make([]Result, len(rows))
 		err := s.db.Tx(ctx, by.Tenant, func(tx pgx.Tx) error {
-			clear(results)
-			for _, round := range rounds(rows) {
-				if err := upsertRound(ctx, tx, by, rows, round, results); err != nil {
+			for _, pass := range passes {
+				if err := upsertPass(ctx, tx, by, pass, results); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		// Somebody else created one of the SKUs, or removed one of the
-		// references, after the look at them: look again.
-		if brokenReference(err) != "" {
-			if n < attempts {
+		if constraintError(err) != nil {
+			if attempt < upsertAttempts {
 				continue
 			}
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
@@ -73,179 +69,201 @@ func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, err
 	}
 }
 
-// rounds splits the places of rows so that no SKU stands twice in a round, each
-// sorted by SKU, so that two upserts lock in the same order.
-func rounds(rows []Row) [][]int {
-	var all [][]int
-	seen := map[string]int{}
-	for i, r := range rows {
-		sku := strings.TrimSpace(r.SKU.Value)
-		n := seen[sku]
-		seen[sku]++
-		if n == len(all) {
-			all = append(all, nil)
+// upsertRow is a Row with its place in the request.
+type upsertRow struct {
+	Row
+	index int
+}
+
+// splitBySKU splits rows into passes in which each SKU occurs once. A pass is sorted by
+// SKU: all upserts lock products in the same order, so they do not deadlock.
+func splitBySKU(rows []Row) [][]upsertRow {
+	var passes [][]upsertRow
+	occurrences := map[string]int{}
+	for i, row := range rows {
+		sku := strings.TrimSpace(row.SKU.Value)
+		n := occurrences[sku]
+		occurrences[sku]++
+		if n == len(passes) {
+			passes = append(passes, nil)
 		}
-		all[n] = append(all[n], i)
+		passes[n] = append(passes[n], upsertRow{row, i})
 	}
-	for _, round := range all {
-		slices.SortStableFunc(round, func(a, b int) int { return cmp.Compare(rows[a].SKU.Value, rows[b].SKU.Value) })
+	for _, pass := range passes {
+		slices.SortStableFunc(pass, func(a, b upsertRow) int { return cmp.Compare(a.SKU.Value, b.SKU.Value) })
 	}
-	return all
+	return passes
 }
 
-// plan is what a round is going to write.
-type plan struct {
-	created, updated []Product
-	retagged         []int64
-	moves            []move
-	places           map[string]int // SKU of a created product to its row
-}
-
-func upsertRound(ctx context.Context, tx pgx.Tx, by Actor, rows []Row, round []int, results []Result) error {
-	known, err := lookUp(ctx, tx, by.Tenant, rows, round)
+// upsertPass takes two round trips: it reads what is stored, then writes what differs.
+func upsertPass(ctx context.Context, tx pgx.Tx, by Actor, rows []upsertRow, results []Result) error {
+	stored, err := readStored(ctx, tx, by.Tenant, rows)
 	if err != nil {
 		return err
 	}
-	w := plan{places: map[string]int{}}
-	for _, i := range round {
-		results[i] = w.add(i, rows[i], known)
+	var created []Product
+	var updates []productUpdate
+	indexes := map[string]int{} // of the created products, by SKU
+	for _, row := range rows {
+		update, result := stored.apply(row.Row)
+		results[row.index] = result
+		switch result.Outcome {
+		case Created:
+			created = append(created, update.after)
+			indexes[result.SKU] = row.index
+		case Updated:
+			updates = append(updates, update)
+		}
+	}
+	var inserted []struct {
+		ID  int64
+		SKU string
 	}
 	b := &pgx.Batch{}
-	var ids []inserted
-	if len(w.created) > 0 {
-		tenancy.QueueRows(b, &ids, insertProducts+`select id, sku from p`, by.Tenant, records(w.created...), by.KeyID)
+	if len(created) > 0 {
+		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku\n  from p",
+			by.Tenant, records(created...), by.KeyID)
 	}
-	if len(w.updated) > 0 {
-		queueUpdate(b, by, w.updated, w.retagged, w.moves)
+	if len(updates) > 0 {
+		queueUpdate(b, by, updates)
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	for _, p := range ids {
-		results[w.places[p.SKU]].ID = p.ID
+	for _, p := range inserted {
+		results[indexes[p.SKU]].ID = p.ID
 	}
 	return nil
 }
 
-type inserted struct {
-	ID  int64
-	SKU string
+// storedRows are the rows that a pass needs. The products are locked.
+type storedRows struct {
+	products   map[string]Product // by SKU
+	stock      map[int64][]Stock  // by product
+	categories map[int64]bool
+	sellers    map[int64]bool
+	warehouses map[int64]bool
 }
 
-// add works out one row.
-func (w *plan) add(i int, row Row, known *knowledge) Result {
-	faults := row.Faults.Clone()
+// apply returns the update for a row, or the product to create as its after.
+func (s *storedRows) apply(row Row) (productUpdate, Result) {
+	invalid := row.Invalid.Clone()
 	sku, _ := checkSKU(row.SKU.Value)
-	before, exists := known.products[sku]
+	before, exists := s.products[sku]
 	after := before
 	if !exists {
-		after = blank()
-		row.Changes.requireAll(faults)
+		after = newProduct()
+		row.requireAll(invalid)
 	}
-	row.Changes.apply(&after, faults)
-	known.references(row.Changes, faults)
-	if len(faults) > 0 {
-		return Result{SKU: row.SKU.Value, ID: before.ID, Outcome: Failed, Err: faults}
+	row.apply(&after, invalid)
+	lookups{
+		CategoryExists:  s.categories[row.CategoryID.Value],
+		SellerExists:    s.sellers[row.SellerID.Value],
+		WarehouseExists: s.warehouses[row.WarehouseID.Value],
+	}.check(row.Changes, invalid)
+	if len(invalid) > 0 {
+		return productUpdate{}, Result{SKU: row.SKU.Value, ID: before.ID, Outcome: Failed, Err: invalid}
 	}
 	if !exists {
 		after.Quantity = int32(row.Quantity.Value)
-		w.created = append(w.created, after)
-		w.places[sku] = i
-		return Result{SKU: sku, Outcome: Created}
+		return productUpdate{after: after}, Result{SKU: sku, Outcome: Created}
 	}
-	moves, err := planStock(before, &after, known.stock[before.ID], row.Quantity)
-	switch {
-	case err != nil:
-		return Result{SKU: sku, ID: before.ID, Outcome: Failed, Err: err}
-	case reflect.DeepEqual(before, after):
-		return Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
+	changes, err := planStock(before, &after, s.stock[before.ID], row.Quantity)
+	if err != nil {
+		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Failed, Err: err}
 	}
-	w.retagged = append(w.retagged, retagged(before, after)...)
-	w.updated = append(w.updated, after)
-	w.moves = append(w.moves, moves...)
-	return Result{SKU: sku, ID: before.ID, Outcome: Updated}
+	if reflect.DeepEqual(before, after) {
+		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
+	}
+	return productUpdate{before, after, changes}, Result{SKU: sku, ID: before.ID, Outcome: Updated}
 }
 
-// knowledge is what the database has of the rows of a round, the products locked.
-type knowledge struct {
-	products map[string]Product
-	stock    map[int64][]Stock
-	existing map[Kind]map[int64]bool
+// stockRow is a row of the table stock.
+type stockRow struct {
+	ProductID int64
+	Stock
 }
 
-func lookUp(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, round []int) (*knowledge, error) {
+// readStored locks the products of rows and reads them with their stock, and which of
+// the references of rows exist.
+func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertRow) (*storedRows, error) {
 	var skus []string
-	wanted := map[Kind][]int64{Categories: nil, Sellers: nil, Warehouses: nil}
-	for _, i := range round {
-		if sku, fault := checkSKU(rows[i].SKU.Value); fault == "" {
+	var categoryIDs, sellerIDs, warehouseIDs []int64
+	for _, row := range rows {
+		if sku, problem := checkSKU(row.SKU.Value); problem == "" {
 			skus = append(skus, sku)
 		}
-		for kind, id := range rows[i].byKind() {
-			if id.Set && !id.Null {
-				wanted[kind] = append(wanted[kind], id.Value)
-			}
-		}
+		categoryIDs = append(categoryIDs, row.CategoryID.Value) // 0 if not set, which is no id
+		sellerIDs = append(sellerIDs, row.SellerID.Value)
+		warehouseIDs = append(warehouseIDs, row.WarehouseID.Value)
 	}
-	var locked []found
+	var locked, categories, sellers, warehouses []rowID
 	var products []Product
-	var stock []productStock
-	references := map[Kind]*[]found{}
+	var stock []stockRow
 	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &locked, `select id from products where tenant_id = $1 and sku = any ($2) order by sku for update`, tenant, skus)
-	tenancy.QueueRows(b, &products, `select`+productColumns+` from products p where p.tenant_id = $1 and p.sku = any ($2)`, tenant, skus)
+	tenancy.QueueRows(b, &locked, `
+		select id
+		  from products
+		 where tenant_id = $1 and sku = any ($2)
+		 order by sku
+		   for update`, tenant, skus)
+	tenancy.QueueRows(b, &products, selectProducts+`
+  from products p
+ where p.tenant_id = $1 and p.sku = any ($2)`, tenant, skus)
 	tenancy.QueueRows(b, &stock, `
-		select product_id, warehouse_id, quantity from stock
-		 where tenant_id = $1 and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
+		select product_id, warehouse_id, quantity
+		  from stock
+		 where tenant_id = $1
+		   and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
 		 order by product_id, warehouse_id`, tenant, skus)
-	for _, kind := range slices.Sorted(maps.Keys(wanted)) {
-		references[kind] = new([]found)
-		tenancy.QueueRows(b, references[kind], `select id from `+string(kind)+` where tenant_id = $1 and id = any ($2)`, tenant, wanted[kind])
-	}
+	queueExisting(b, &categories, Categories, tenant, categoryIDs)
+	queueExisting(b, &sellers, Sellers, tenant, sellerIDs)
+	queueExisting(b, &warehouses, Warehouses, tenant, warehouseIDs)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return nil, fmt.Errorf("look up %d products: %w", len(skus), err)
+		return nil, fmt.Errorf("read %d products: %w", len(skus), err)
 	}
-	return newKnowledge(locked, products, stock, references), nil
+	return &storedRows{
+		products:   lockedProducts(products, idSet(locked)),
+		stock:      stockByProduct(stock),
+		categories: idSet(categories),
+		sellers:    idSet(sellers),
+		warehouses: idSet(warehouses),
+	}, nil
 }
 
-type productStock struct {
-	ProductID, WarehouseID int64
-	Quantity               int32
+// queueExisting reads which of ids exist.
+func queueExisting(b *pgx.Batch, existing *[]rowID, kind Kind, tenant tenancy.ID, ids []int64) {
+	tenancy.QueueRows(b, existing, `
+		select id
+		  from `+string(kind)+`
+		 where tenant_id = $1 and id = any ($2)`, tenant, ids)
 }
 
-// newKnowledge leaves out the products that somebody else committed between the
-// lock and the reading: nobody holds them, so they must not be changed from what
-// was read. To the round their SKUs are new, and the insert fails on them.
-func newKnowledge(locked []found, products []Product, stock []productStock, references map[Kind]*[]found) *knowledge {
-	k := &knowledge{map[string]Product{}, map[int64][]Stock{}, map[Kind]map[int64]bool{}}
-	held := map[int64]bool{}
-	for _, p := range locked {
-		held[p.ID] = true
-	}
+// lockedProducts returns the products that are locked, by SKU. Another transaction can
+// commit a product between the lock and the reading. Its SKU counts as new then: the
+// insert fails, and the Upsert starts again.
+func lockedProducts(products []Product, locked map[int64]bool) map[string]Product {
+	bySKU := map[string]Product{}
 	for _, p := range products {
-		if held[p.ID] {
-			k.products[p.SKU] = p
+		if locked[p.ID] {
+			bySKU[p.SKU] = p
 		}
 	}
-	for _, s := range stock {
-		k.stock[s.ProductID] = append(k.stock[s.ProductID], Stock{s.WarehouseID, s.Quantity})
-	}
-	for kind, all := range references {
-		k.existing[kind] = map[int64]bool{}
-		for _, r := range *all {
-			k.existing[kind][r.ID] = true
-		}
-	}
-	return k
+	return bySKU
 }
 
-func (k *knowledge) references(c Changes, faults tenancy.InvalidError) {
-	facts{
-		CategoryExists:  k.existing[Categories][c.CategoryID.Value],
-		SellerExists:    k.existing[Sellers][c.SellerID.Value],
-		WarehouseExists: k.existing[Warehouses][c.WarehouseID.Value],
-	}.check(c, faults)
+func stockByProduct(rows []stockRow) map[int64][]Stock {
+	byProduct := map[int64][]Stock{}
+	for _, row := range rows {
+		byProduct[row.ProductID] = append(byProduct[row.ProductID], row.Stock)
+	}
+	return byProduct
 }
 
-func (c *Changes) byKind() map[Kind]Field[int64] {
-	return map[Kind]Field[int64]{Categories: c.CategoryID, Sellers: c.SellerID, Warehouses: c.WarehouseID}
+func idSet(rows []rowID) map[int64]bool {
+	set := map[int64]bool{}
+	for _, row := range rows {
+		set[row.ID] = true
+	}
+	return set
 }

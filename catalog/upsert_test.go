@@ -29,7 +29,7 @@ func TestUpsertDoesWhatItCan(t *testing.T) {
 		row(product("nowhere", func(c *catalog.Changes) { c.CategoryID = catalog.Value(int64(999)) })),
 		row(tagged),
 		row(catalog.Changes{SKU: catalog.Value("twice"), Tags: catalog.Value([]string{"b", "c"})}),
-		{Changes: product("faulty"), Faults: tenancy.InvalidError{"msrp": {"must be a number"}}},
+		{Changes: product("faulty"), Invalid: tenancy.InvalidError{"msrp": {"must be a number"}}},
 		row(catalog.Changes{}),
 	}
 	results, err := s.Upsert(t.Context(), s.by, rows)

@@ -209,7 +209,7 @@ func dedent(text string) string {
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
-		if firstOfLiteral := i == 0 && indent == 0; lines[i] != "" && !firstOfLiteral && (shared < 0 || indent < shared) {
+		if unindented := i == 0 && !strings.HasPrefix(text, "\n"); lines[i] != "" && !unindented && (shared < 0 || indent < shared) {
 			shared = indent
 		}
 	}

@@ -1,49 +1,62 @@
-with p as materialized (
-    select id, coalesce($4::bigint, warehouse_id) as warehouse_id from products
-     where tenant_id = $1 and id = $2 and quantity + $3::bigint between 0 and 2147483647
-       for update
-), s as (
-    update stock set quantity = stock.quantity + $3::bigint
-      from p
-     where stock.tenant_id = $1 and stock.product_id = p.id and stock.warehouse_id = p.warehouse_id and stock.quantity + $3::bigint >= 0
-    returning stock.product_id, stock.warehouse_id
-), u as (
-    update products set quantity = products.quantity + $3::bigint, updated_at = clock_timestamp()
-      from s
-     where products.tenant_id = $1 and products.id = s.product_id
-    returning products.id, products.quantity, s.warehouse_id
-), e as (
-    insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes, api_key_id)
-    select $1, u.id, u.warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs($3::bigint), u.quantity - $3::bigint, u.quantity, $5, $6
-      from u
-    returning id, type, quantity, warehouse_id, quantity_before, quantity_after, notes, api_key_id, created_at
+with locked as materialized (
+select id, coalesce($4::bigint, warehouse_id) as warehouse_id
+  from products
+ where tenant_id = $1 and id = $2
+   and quantity + $3::bigint between 0 and 2147483647
+   for update
+), stocked as (
+update stock
+   set quantity = stock.quantity + $3::bigint
+  from locked
+ where stock.tenant_id = $1 and stock.product_id = locked.id
+   and stock.warehouse_id = locked.warehouse_id
+   and stock.quantity + $3::bigint >= 0
+returning stock.product_id, stock.warehouse_id
+), updated as (
+update products
+   set quantity = products.quantity + $3::bigint, updated_at = clock_timestamp()
+  from stocked
+ where products.tenant_id = $1 and products.id = stocked.product_id
+returning products.id, products.quantity, stocked.warehouse_id
+), entry as (
+insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
+       quantity_before, quantity_after, notes, api_key_id)
+select $1, id, warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs($3::bigint),
+       quantity - $3::bigint, quantity, $5, $6
+  from updated
+returning *
 )
-select id, type, quantity, warehouse_id, quantity_before, quantity_after, notes, api_key_id,
-       (select name from api_keys where tenant_id = $1 and id = $6::bigint) as api_key_name, created_at
-  from e
+select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
+       a.api_key_id, a.created_at,
+       (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
+  from entry a
 
 -- Plan on PostgreSQL 15:
---   CTE Scan on e
---     LockRows (CTE p)
+--   CTE Scan on entry
+--     LockRows (CTE locked)
 --       Index Scan using products_pkey on products
---     ModifyTable Update on stock (CTE s)
+--     ModifyTable Update on stock (CTE stocked)
 --       Nested Loop Inner
---         CTE Scan on p
+--         CTE Scan on locked
 --         Index Scan using stock_pkey on stock
---     ModifyTable Update on products (CTE u)
+--     ModifyTable Update on products (CTE updated)
 --       Nested Loop Inner
---         CTE Scan on s
+--         CTE Scan on stocked
 --         Index Scan using products_pkey on products
---     ModifyTable Insert on inventory_adjustments (CTE e)
---       CTE Scan on u
---     Seq Scan on api_keys (InitPlan)
+--     ModifyTable Insert on inventory_adjustments (CTE entry)
+--       CTE Scan on updated
+--     Seq Scan on api_keys (SubPlan)
 
-select
-p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-p.category_id, (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
-p.seller_id, (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
-p.warehouse_id, (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name,
-p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at from products p where p.tenant_id = $1 and p.id = $2
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from products p
+ where p.tenant_id = $1 and p.id = $2
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products

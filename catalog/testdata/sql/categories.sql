@@ -1,10 +1,18 @@
-select count(*) from categories where tenant_id = $1 and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0
+select count(*)
+  from categories
+ where tenant_id = $1
+   and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Seq Scan on categories
 
-select id, name, false as is_default, created_at, updated_at from categories where tenant_id = $1 and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0 order by name asc, id asc limit $3 offset $4
+select id, name, false as is_default, created_at, updated_at
+  from categories
+ where tenant_id = $1
+   and position(lower($2 collate "und-x-icu") in lower(name collate "und-x-icu")) > 0
+ order by name asc, id asc
+ limit $3 offset $4
 
 -- Plan on PostgreSQL 15:
 --   Limit

@@ -4,12 +4,16 @@ select id from products where tenant_id = $1 and id = $2 for update
 --   LockRows
 --     Index Scan using products_pkey on products
 
-select
-p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-p.category_id, (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
-p.seller_id, (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
-p.warehouse_id, (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name,
-p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at from products p where p.tenant_id = $1 and p.id = $2
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from products p
+ where p.tenant_id = $1 and p.id = $2
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products
@@ -17,7 +21,10 @@ p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at from product
 --   Seq Scan on sellers (SubPlan)
 --   Seq Scan on warehouses (SubPlan)
 
-select warehouse_id, quantity from stock where tenant_id = $1 and product_id = $2 order by warehouse_id
+select warehouse_id, quantity
+  from stock
+ where tenant_id = $1 and product_id = $2
+ order by warehouse_id
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using stock_pkey on stock
@@ -36,13 +43,16 @@ select exists (select from products where tenant_id = $1 and sku = $2 and id <> 
 --   Seq Scan on warehouses (InitPlan)
 
 update products p
-   set sku = r.sku, name = r.name, description = r.description, price = r.price, msrp = r.msrp, cost = r.cost,
-       status = r.status, condition = r.condition, quantity = r.quantity, reorder_point = r.reorder_point,
-       category_id = r.category_id, seller_id = r.seller_id, warehouse_id = r.warehouse_id,
-       bin_location = r.bin_location, upc = r.upc, tags = r.tags, search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp()
-  from jsonb_to_recordset($2) as r (id bigint, sku text, name text, description text, price bigint, msrp bigint, cost bigint, status text, condition text,
-quantity integer, reorder_point integer, category_id bigint, seller_id bigint, warehouse_id bigint,
-bin_location text, upc text, tags text[], search text)
+   set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       sku = r.sku, name = r.name, description = r.description, price = r.price,
+       msrp = r.msrp, cost = r.cost, status = r.status, condition = r.condition,
+       quantity = r.quantity, reorder_point = r.reorder_point, category_id = r.category_id, seller_id = r.seller_id,
+       warehouse_id = r.warehouse_id, bin_location = r.bin_location, upc = r.upc, tags = r.tags
+  from jsonb_to_recordset($2) as r (id bigint, search text,
+       sku text, name text, description text, price bigint,
+       msrp bigint, cost bigint, status text, condition text,
+       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
+       warehouse_id bigint, bin_location text, upc text, tags text[])
  where p.tenant_id = $1 and p.id = r.id
 
 -- Plan on PostgreSQL 15:
@@ -51,9 +61,11 @@ bin_location text, upc text, tags text[], search text)
 --       Function Scan on jsonb_to_recordset
 --       Index Scan using products_pkey on products
 
-delete from product_tags t using products p
+delete from product_tags t
+ using products p
  where t.tenant_id = $1 and t.product_id = any ($2)
-   and p.tenant_id = t.tenant_id and p.id = t.product_id and not t.tag = any (p.tags)
+   and p.tenant_id = t.tenant_id and p.id = t.product_id
+   and not t.tag = any (p.tags)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Delete on product_tags
@@ -62,7 +74,9 @@ delete from product_tags t using products p
 --       Index Scan using products_pkey on products
 
 insert into product_tags (tenant_id, tag, created_at, product_id)
-select p.tenant_id, unnest(p.tags), p.created_at, p.id from products p where p.tenant_id = $1 and p.id = any ($2)
+select p.tenant_id, unnest(p.tags), p.created_at, p.id
+  from products p
+ where p.tenant_id = $1 and p.id = any ($2)
 on conflict do nothing
 
 -- Plan on PostgreSQL 15:
@@ -71,44 +85,55 @@ on conflict do nothing
 --       Index Scan using products_pkey on products
 
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
-select $1, r.product_id, r.warehouse_id, r.quantity
-  from unnest($2::bigint[], $3::bigint[], $4::integer[]) r (product_id, warehouse_id, quantity)
- order by 2, 3
-on conflict (tenant_id, product_id, warehouse_id) do update set quantity = excluded.quantity
+select distinct on (c.product_id, c.warehouse_id) $1::bigint, c.product_id, c.warehouse_id, c.in_warehouse
+  from rows from (
+       jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, in_warehouse integer)
+       ) with ordinality c (product_id, warehouse_id, in_warehouse, place)
+ order by c.product_id, c.warehouse_id, c.place desc
+on conflict (tenant_id, product_id, warehouse_id) do update
+   set quantity = excluded.quantity
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on stock
---     Sort
---       Function Scan
+--     Unique
+--       Sort
+--         Function Scan on jsonb_to_recordset
 
-with entered as (
-    insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes, api_key_id)
-    select $1, r.product_id, r.warehouse_id, r.type, r.quantity, r.quantity_before, r.quantity_after, r.notes, $9::bigint
-      from unnest($2::bigint[], $3::bigint[], $4::text[], $5::integer[], $6::integer[], $7::integer[], $8::text[]) with ordinality
-           r (product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes, place)
-     order by r.place
-    returning *
+with entry as (
+insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
+       quantity_before, quantity_after, notes, api_key_id)
+select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
+       c.quantity_before, c.quantity_after, c.notes, $3::bigint
+  from rows from (
+       jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, type text, quantity integer,
+                                  quantity_before integer, quantity_after integer, notes text)
+       ) with ordinality c (product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes, place)
+ order by c.place
+returning *
 )
-select e.id, e.type, e.quantity, e.warehouse_id, e.quantity_before, e.quantity_after, e.notes,
-       e.api_key_id, k.name as api_key_name, e.created_at
-  from entered e
-  left join api_keys k on k.tenant_id = e.tenant_id and k.id = e.api_key_id
- order by e.id
+select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
+       a.api_key_id, a.created_at,
+       (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
+  from entry a
+ order by a.id
 
 -- Plan on PostgreSQL 15:
 --   Sort
---     ModifyTable Insert on inventory_adjustments (CTE entered)
---       Function Scan
---     Nested Loop Left
---       CTE Scan on entered
---       Seq Scan on api_keys
+--     ModifyTable Insert on inventory_adjustments (CTE entry)
+--       Function Scan on jsonb_to_recordset
+--     CTE Scan on entry
+--       Seq Scan on api_keys (SubPlan)
 
-select
-p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-p.category_id, (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
-p.seller_id, (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
-p.warehouse_id, (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name,
-p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at from products p where p.tenant_id = $1 and p.id = $2
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from products p
+ where p.tenant_id = $1 and p.id = $2
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products

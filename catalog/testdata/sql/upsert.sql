@@ -1,16 +1,24 @@
-select id from products where tenant_id = $1 and sku = any ($2) order by sku for update
+select id
+  from products
+ where tenant_id = $1 and sku = any ($2)
+ order by sku
+   for update
 
 -- Plan on PostgreSQL 15:
 --   LockRows
 --     Sort
 --       Index Scan using products_tenant_id_sku_key on products
 
-select
-p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-p.category_id, (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
-p.seller_id, (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
-p.warehouse_id, (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name,
-p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at from products p where p.tenant_id = $1 and p.sku = any ($2)
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from products p
+ where p.tenant_id = $1 and p.sku = any ($2)
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_tenant_id_sku_key on products
@@ -18,8 +26,10 @@ p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at from product
 --   Seq Scan on sellers (SubPlan)
 --   Seq Scan on warehouses (SubPlan)
 
-select product_id, warehouse_id, quantity from stock
- where tenant_id = $1 and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
+select product_id, warehouse_id, quantity
+  from stock
+ where tenant_id = $1
+   and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
  order by product_id, warehouse_id
 
 -- Plan on PostgreSQL 15:
@@ -28,17 +38,23 @@ select product_id, warehouse_id, quantity from stock
 --       Index Only Scan using products_tenant_id_sku_key on products
 --       Index Scan using stock_pkey on stock
 
-select id from categories where tenant_id = $1 and id = any ($2)
+select id
+  from categories
+ where tenant_id = $1 and id = any ($2)
 
 -- Plan on PostgreSQL 15:
 --   Seq Scan on categories
 
-select id from sellers where tenant_id = $1 and id = any ($2)
+select id
+  from sellers
+ where tenant_id = $1 and id = any ($2)
 
 -- Plan on PostgreSQL 15:
 --   Seq Scan on sellers
 
-select id from warehouses where tenant_id = $1 and id = any ($2)
+select id
+  from warehouses
+ where tenant_id = $1 and id = any ($2)
 
 -- Plan on PostgreSQL 15:
 --   Seq Scan on warehouses
@@ -54,28 +70,41 @@ on conflict (tenant_id, slot, status) do update set count = c.count + excluded.c
 --         Named Tuplestore Scan
 
 with p as (
-    insert into products (tenant_id, sku, name, description, price, msrp, cost, status, condition, quantity, reorder_point,
-                          category_id, seller_id, warehouse_id, bin_location, upc, tags, search)
-    select $1, r.sku, r.name, r.description, r.price, r.msrp, r.cost, r.status, r.condition, r.quantity, r.reorder_point,
-           r.category_id, r.seller_id,
-           coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)),
-           r.bin_location, r.upc, r.tags, r.search
-      from jsonb_to_recordset($2) as r (sku text, name text, description text, price bigint, msrp bigint, cost bigint, status text, condition text,
-quantity integer, reorder_point integer, category_id bigint, seller_id bigint, warehouse_id bigint,
-bin_location text, upc text, tags text[], search text)
-     order by r.sku collate "C"
-    returning *
+insert into products (tenant_id, search,
+       sku, name, description, price,
+       msrp, cost, status, condition,
+       quantity, reorder_point, category_id, seller_id,
+       warehouse_id, bin_location, upc, tags)
+select $1, r.search,
+       r.sku, r.name, r.description, r.price,
+       r.msrp, r.cost, r.status, r.condition,
+       r.quantity, r.reorder_point, r.category_id, r.seller_id,
+       coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags
+  from jsonb_to_recordset($2) as r (search text,
+       sku text, name text, description text, price bigint,
+       msrp bigint, cost bigint, status text, condition text,
+       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
+       warehouse_id bigint, bin_location text, upc text, tags text[])
+ order by r.sku collate "C"
+returning *
 ), stocked as (
-    insert into stock (tenant_id, product_id, warehouse_id, quantity)
-    select tenant_id, id, warehouse_id, quantity from p where quantity > 0
+insert into stock (tenant_id, product_id, warehouse_id, quantity)
+select tenant_id, id, warehouse_id, quantity
+  from p
+ where quantity > 0
 ), ledger as (
-    insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, api_key_id)
-    select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint from p where quantity > 0
+insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
+       quantity_before, quantity_after, api_key_id)
+select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
+  from p
+ where quantity > 0
 ), tagged as (
-    insert into product_tags (tenant_id, tag, created_at, product_id)
-    select tenant_id, unnest(tags), created_at, id from p
+insert into product_tags (tenant_id, tag, created_at, product_id)
+select tenant_id, unnest(tags), created_at, id
+  from p
 )
-select id, sku from p
+select id, sku
+  from p
 
 -- Plan on PostgreSQL 15:
 --   CTE Scan on p
@@ -92,13 +121,16 @@ select id, sku from p
 --         CTE Scan on p
 
 update products p
-   set sku = r.sku, name = r.name, description = r.description, price = r.price, msrp = r.msrp, cost = r.cost,
-       status = r.status, condition = r.condition, quantity = r.quantity, reorder_point = r.reorder_point,
-       category_id = r.category_id, seller_id = r.seller_id, warehouse_id = r.warehouse_id,
-       bin_location = r.bin_location, upc = r.upc, tags = r.tags, search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp()
-  from jsonb_to_recordset($2) as r (id bigint, sku text, name text, description text, price bigint, msrp bigint, cost bigint, status text, condition text,
-quantity integer, reorder_point integer, category_id bigint, seller_id bigint, warehouse_id bigint,
-bin_location text, upc text, tags text[], search text)
+   set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       sku = r.sku, name = r.name, description = r.description, price = r.price,
+       msrp = r.msrp, cost = r.cost, status = r.status, condition = r.condition,
+       quantity = r.quantity, reorder_point = r.reorder_point, category_id = r.category_id, seller_id = r.seller_id,
+       warehouse_id = r.warehouse_id, bin_location = r.bin_location, upc = r.upc, tags = r.tags
+  from jsonb_to_recordset($2) as r (id bigint, search text,
+       sku text, name text, description text, price bigint,
+       msrp bigint, cost bigint, status text, condition text,
+       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
+       warehouse_id bigint, bin_location text, upc text, tags text[])
  where p.tenant_id = $1 and p.id = r.id
 
 -- Plan on PostgreSQL 15:

@@ -1,17 +1,33 @@
-select coalesce(sum(count), 0)::bigint as count from product_counts where tenant_id = $1
+select coalesce(sum(count), 0)::bigint as count
+  from product_counts
+ where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Seq Scan on product_counts
 
-select
-p.id, p.sku, p.name, p.description, p.price, p.msrp, p.cost, p.status, p.condition, p.quantity, p.reorder_point,
-p.category_id, (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
-p.seller_id, (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
-p.warehouse_id, (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name,
-p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at
-  from unnest(array(select p.id from products p where p.tenant_id = $1 and (p.sku, p.id) > ($2, $3) order by p.sku asc limit $4 offset $5)) with ordinality page (id, place)
- cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from unnest(array(
+       select p.id
+         from products p
+        where p.tenant_id = $1
+          and (p.sku, p.id) > ($2, $3)
+        order by p.sku asc
+        limit $4 offset $5
+       )) with ordinality page (id, place)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = page.id
+        limit 1
+       ) p
  order by page.place
 
 -- Plan on PostgreSQL 15:

@@ -100,7 +100,7 @@ func (r *run) loadProducts(ctx context.Context, rows []row) error {
 // product reads the cells of a row. A cell that says nothing is a field not set.
 func (r *run) product(w row) catalog.Row {
 	faults := tenancy.InvalidError{}
-	return catalog.Row{Faults: faults, Changes: catalog.Changes{
+	return catalog.Row{Invalid: faults, Changes: catalog.Changes{
 		SKU:          text(w, "sku"),
 		Name:         text(w, "name"),
 		Description:  text(w, "description"),

@@ -1,0 +1,176 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// Field is a value that a request may omit, set to null or set, as in JSON.
+type Field[T any] struct {
+	Set   bool // the request has the field
+	Null  bool // its value is null
+	Value T
+}
+
+// Value returns a field that is set to v.
+func Value[T any](v T) Field[T] { return Field[T]{Set: true, Value: v} }
+
+// given reports whether the field has a value other than null.
+func (f Field[T]) given() bool { return f.Set && !f.Null }
+
+// Changes are the writable fields of a product. Create and Replace apply them to a
+// product with the default of every field, Patch and Upsert to the stored product.
+type Changes struct {
+	SKU          Field[string]
+	Name         Field[string]
+	Description  Field[string]
+	Price        Field[money.Cents]
+	MSRP         Field[money.Cents]
+	Cost         Field[money.Cents]
+	Status       Field[string]
+	Condition    Field[string]
+	Quantity     Field[int64]
+	ReorderPoint Field[int64]
+	CategoryID   Field[int64]
+	SellerID     Field[int64]
+	WarehouseID  Field[int64]
+	BinLocation  Field[string]
+	UPC          Field[string]
+	Tags         Field[[]string]
+}
+
+// apply writes the fields that are set into p and adds the validation errors to
+// invalid. It validates the quantity; changeStock applies it.
+func (c *Changes) apply(p *Product, invalid tenancy.InvalidError) {
+	required(c.SKU, &p.SKU, "sku", invalid, checkSKU)
+	required(c.Name, &p.Name, "name", invalid, CheckName)
+	nullable(c.Description, &p.Description, "description", invalid, longText(65_535))
+	required(c.Price, &p.Price, "price", invalid, checkMoney)
+	nullable(c.MSRP, &p.MSRP, "msrp", invalid, checkMoney)
+	nullable(c.Cost, &p.Cost, "cost", invalid, checkMoney)
+	required(c.Status, &p.Status, "status", invalid, oneOf(Statuses))
+	required(c.Condition, &p.Condition, "condition", invalid, oneOf(Conditions))
+	required(c.Quantity, new(int32), "quantity", invalid, checkQuantity)
+	nullable(c.ReorderPoint, &p.ReorderPoint, "reorder_point", invalid, checkQuantity)
+	nullable(c.CategoryID, &p.CategoryID, "category_id", invalid, anyID)
+	nullable(c.SellerID, &p.SellerID, "seller_id", invalid, anyID)
+	required(c.WarehouseID, &p.WarehouseID, "warehouse_id", invalid, anyID)
+	nullable(c.BinLocation, &p.BinLocation, "bin_location", invalid, checkBinLocation)
+	nullable(c.UPC, &p.UPC, "upc", invalid, checkUPC)
+	required(c.Tags, &p.Tags, "tags", invalid, func(tags []string) ([]string, string) { return checkTags(tags, invalid) })
+}
+
+// requireAll adds a validation error for each field that a new product must have.
+func (c *Changes) requireAll(invalid tenancy.InvalidError) {
+	requireSet(c.SKU, "sku", invalid)
+	requireSet(c.Name, "name", invalid)
+	requireSet(c.Price, "price", invalid)
+}
+
+// requireSet adds a validation error for a missing field. A field that already has an
+// error is not missing: fields with a wrong JSON type are not set either.
+func requireSet[T any](f Field[T], name string, invalid tenancy.InvalidError) {
+	if !f.Set && len(invalid[name]) == 0 {
+		invalid.Add(name, "is required")
+	}
+}
+
+// required writes a field that must not be null. check returns the stored form of the
+// value, or why it is not valid.
+func required[T, S any](f Field[T], dst *S, name string, invalid tenancy.InvalidError, check func(T) (S, string)) {
+	switch {
+	case !f.Set:
+	case f.Null:
+		invalid.Add(name, "must not be null")
+	default:
+		stored, problem := check(f.Value)
+		if problem != "" {
+			invalid.Add(name, "%s", problem)
+			return
+		}
+		*dst = stored
+	}
+}
+
+// nullable writes a field that null clears.
+func nullable[T, S any](f Field[T], dst **S, name string, invalid tenancy.InvalidError, check func(T) (S, string)) {
+	if !f.Set {
+		return
+	}
+	*dst = nil
+	if !f.Null {
+		*dst = new(S)
+		required(f, *dst, name, invalid, check)
+	}
+}
+
+func checkSKU(s string) (string, string) { return tenancy.PathSegment(s, 100) }
+
+// CheckName returns the stored form of a name, or why it is not valid.
+func CheckName(s string) (stored, problem string) { return tenancy.Label(s, 255) }
+
+func checkBinLocation(s string) (string, string) { return tenancy.SingleLine(s, 64) }
+
+func longText(max int) func(string) (string, string) {
+	return func(s string) (string, string) { return s, tenancy.CheckText(s, max) }
+}
+
+func anyID(id int64) (int64, string) { return id, "" }
+
+func checkMoney(c money.Cents) (money.Cents, string) {
+	if c < 0 || c > money.Max {
+		return 0, money.ErrRange.Error()
+	}
+	return c, ""
+}
+
+func checkQuantity(n int64) (int32, string) {
+	if n < 0 || n > MaxQuantity {
+		return 0, "must be between 0 and 2147483647"
+	}
+	return int32(n), ""
+}
+
+func oneOf(values []string) func(string) (string, string) {
+	return func(s string) (string, string) {
+		if !slices.Contains(values, s) {
+			return "", "must be one of " + strings.Join(values, ", ")
+		}
+		return s, ""
+	}
+}
+
+func checkUPC(s string) (string, string) {
+	if len(s) < 8 || len(s) > 14 || strings.Trim(s, "0123456789") != "" {
+		return "", "must be 8 to 14 digits"
+	}
+	return s, ""
+}
+
+// checkTags returns the trimmed tags without duplicates. The validation errors of a tag
+// are added to invalid, as those of tags[i].
+func checkTags(tags []string, invalid tenancy.InvalidError) ([]string, string) {
+	const limit = 50
+	stored, problems := []string{}, 0
+	for i, tag := range tags {
+		label, problem := tenancy.Label(tag, 64)
+		switch {
+		case problem != "":
+			invalid.Add(fmt.Sprintf("tags[%d]", i), "%s", problem)
+			problems++
+		case !slices.Contains(stored, label):
+			stored = append(stored, label)
+		}
+		if problems == limit {
+			return nil, "has 50 or more errors"
+		}
+		if len(stored) > limit {
+			return nil, "must hold at most 50 tags"
+		}
+	}
+	return stored, ""
+}

@@ -1,0 +1,237 @@
+package catalog
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Product returns a product. It returns ErrNotFound.
+func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Product, error) {
+	p, err := tenancy.One[Product](ctx, s.db, tenant, selectByID, tenant, id)
+	return p, wrap(err, "product %d", id)
+}
+
+// ProductBySKU returns the product with this SKU. It returns ErrNotFound.
+func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string) (Product, error) {
+	p, err := tenancy.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)
+	return p, wrap(err, "product with SKU %q", sku)
+}
+
+// Create adds a product. It returns an InvalidError with the errors of all fields: those
+// in invalid, which the caller found while it read the request, and those that need the
+// database, such as a SKU that is already taken.
+func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy.InvalidError) (Product, error) {
+	p := newProduct()
+	invalid = invalid.Clone()
+	c.requireAll(invalid)
+	c.apply(&p, invalid)
+	if len(invalid) > 0 {
+		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
+	}
+	p.Quantity = int32(c.Quantity.Value)
+	created, err := tenancy.One[Product](ctx, s.db, by.Tenant,
+		insertProducts+selectProducts+"\n  from p", by.Tenant, records(p), by.KeyID)
+	if invalid := constraintError(err); invalid != nil {
+		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
+	}
+	return created, wrap(err, "create product %q", p.SKU)
+}
+
+// Precondition checks a product after it is locked and before it is changed. Its error,
+// usually ErrPrecondition, ends the change. A nil Precondition accepts every product.
+type Precondition func(Product) error
+
+func (check Precondition) of(p Product) error {
+	if check == nil {
+		return nil
+	}
+	return check(p)
+}
+
+// Replace sets every writable field, missing ones to their defaults. Images do not
+// change. It returns ErrNotFound, ErrInsufficientStock, an InvalidError or the error of
+// precondition.
+func (s *Store) Replace(
+	ctx context.Context, by Actor, id int64, precondition Precondition, c Changes, invalid tenancy.InvalidError,
+) (Product, error) {
+	invalid = invalid.Clone()
+	c.requireAll(invalid)
+	if !c.Quantity.Set {
+		c.Quantity = Value(int64(0))
+	}
+	return s.change(ctx, by, id, precondition, c, invalid, (*lockedProduct).withDefaults)
+}
+
+// Patch sets the fields that are set in c. It returns ErrNotFound, ErrInsufficientStock,
+// an InvalidError or the error of precondition.
+func (s *Store) Patch(
+	ctx context.Context, by Actor, id int64, precondition Precondition, c Changes, invalid tenancy.InvalidError,
+) (Product, error) {
+	return s.change(ctx, by, id, precondition, c, invalid, func(l *lockedProduct) Product { return l.Product })
+}
+
+// change applies c to the product that base returns.
+func (s *Store) change(
+	ctx context.Context, by Actor, id int64, precondition Precondition, c Changes, invalid tenancy.InvalidError,
+	base func(*lockedProduct) Product,
+) (Product, error) {
+	var locked lockedProduct
+	var result []Product
+	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
+		locked.queue(b, by.Tenant, id)
+		locked.lookups.queue(b, by.Tenant, id, c)
+	}, func(b *pgx.Batch) error {
+		if err := locked.check(precondition); err != nil {
+			return err
+		}
+		before, after, invalid := locked.Product, base(&locked), invalid.Clone()
+		c.apply(&after, invalid)
+		locked.lookups.check(c, invalid)
+		if err := invalid.Err(); err != nil {
+			return err
+		}
+		keepNames(before, &after)
+		changes, err := planStock(before, &after, locked.stock, c.Quantity)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(before, after) {
+			queueUpdate(b, by, []productUpdate{{before, after, changes}})
+		}
+		tenancy.QueueRows(b, &result, selectByID, by.Tenant, id)
+		return nil
+	})
+	if invalid := constraintError(err); invalid != nil {
+		err = invalid
+	}
+	if err != nil {
+		return Product{}, wrap(err, "change product %d", id)
+	}
+	return result[0], nil
+}
+
+// keepNames copies the names that belong to the same ids. The others are read after the
+// write.
+func keepNames(before Product, after *Product) {
+	if equal(after.CategoryID, before.CategoryID) {
+		after.CategoryName = before.CategoryName
+	}
+	if equal(after.SellerID, before.SellerID) {
+		after.SellerName = before.SellerName
+	}
+}
+
+func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// Delete deletes a product and adds the removal of its stock to the ledger. It returns
+// ErrNotFound or the error of precondition.
+func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Precondition) error {
+	var locked lockedProduct
+	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
+		locked.queue(b, by.Tenant, id)
+	}, func(b *pgx.Batch) error {
+		if err := locked.check(precondition); err != nil {
+			return err
+		}
+		if changes := removeAll(id, locked.stock); len(changes) > 0 {
+			queueLedger(b, by, changes)
+		}
+		b.Queue(`delete from products where tenant_id = $1 and id = $2`, by.Tenant, id)
+		return nil
+	})
+	return wrap(err, "delete product %d", id)
+}
+
+// lockedProduct is a product with the data that a change of it needs. The product is
+// locked until the end of the transaction.
+type lockedProduct struct {
+	Product
+	exists  bool
+	stock   []Stock
+	lookups lookups
+}
+
+// queue locks a product and reads it. The lock is a query of its own: queries after it
+// see the rows that other transactions committed while it waited. A product that another
+// transaction inserts between the two queries is not locked, and counts as missing.
+func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {
+	var locked []rowID
+	tenancy.QueueRows(b, &locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
+	b.Queue(selectByID, tenant, id).Query(func(rows pgx.Rows) error {
+		products, err := pgx.CollectRows(rows, pgx.RowToStructByName[Product])
+		if l.exists = len(locked) > 0 && len(products) > 0; l.exists {
+			l.Product = products[0]
+		}
+		return err
+	})
+	tenancy.QueueRows(b, &l.stock, `
+		select warehouse_id, quantity
+		  from stock
+		 where tenant_id = $1 and product_id = $2
+		 order by warehouse_id`, tenant, id)
+}
+
+func (l *lockedProduct) check(precondition Precondition) error {
+	if !l.exists {
+		return tenancy.ErrNotFound
+	}
+	return precondition.of(l.Product)
+}
+
+// withDefaults returns the product with the default of every writable field but the
+// quantity.
+func (l *lockedProduct) withDefaults() Product {
+	p := newProduct()
+	p.ID, p.Images, p.CreatedAt, p.UpdatedAt = l.ID, l.Images, l.CreatedAt, l.UpdatedAt
+	p.Quantity, p.WarehouseID, p.WarehouseName = l.Quantity, l.lookups.DefaultWarehouse, l.WarehouseName
+	return p
+}
+
+// productUpdate is a change of a locked product and its stock.
+type productUpdate struct {
+	before, after Product
+	stock         []stockChange
+}
+
+// queueUpdate writes the updates, each of another product.
+func queueUpdate(b *pgx.Batch, by Actor, updates []productUpdate) {
+	var products []Product
+	var retagged []int64
+	var stock []stockChange
+	for _, u := range updates {
+		products = append(products, u.after)
+		if !slices.Equal(u.before.Tags, u.after.Tags) {
+			retagged = append(retagged, u.after.ID)
+		}
+		stock = append(stock, u.stock...)
+	}
+	b.Queue(updateProducts, by.Tenant, records(products...))
+	if len(retagged) > 0 {
+		queueTags(b, by.Tenant, retagged)
+	}
+	if len(stock) > 0 {
+		queueStock(b, by.Tenant, stock)
+		queueLedger(b, by, stock)
+	}
+}
+
+// queueTags makes product_tags equal to products.tags.
+func queueTags(b *pgx.Batch, tenant tenancy.ID, products []int64) {
+	b.Queue(`
+		delete from product_tags t
+		 using products p
+		 where t.tenant_id = $1 and t.product_id = any ($2)
+		   and p.tenant_id = t.tenant_id and p.id = t.product_id
+		   and not t.tag = any (p.tags)`, tenant, products)
+	b.Queue(`
+		insert into product_tags (tenant_id, tag, created_at, product_id)
+		select p.tenant_id, unnest(p.tags), p.created_at, p.id
+		  from products p
+		 where p.tenant_id = $1 and p.id = any ($2)
+		on conflict do nothing`, tenant, products)
+}
