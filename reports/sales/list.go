@@ -18,13 +18,12 @@ import (
 // SortColumns are the columns that List can sort by.
 var SortColumns = []string{"placed_at", "number"}
 
-const orderColumns = `
-	o.id, o.number, o.placed_at, o.channel,
-	c.number as customer_number, c.name as customer_name, c.email as customer_email,
-	o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
-	coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
-	(select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
-	o.created_at`
+const orderColumns = `o.id, o.number, o.placed_at, o.channel,
+		       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+		       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+		       coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+		       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
+		       o.created_at`
 
 type countRow struct{ Count int64 }
 
@@ -76,27 +75,31 @@ func (f Filter) count(tenant tenancy.ID) (sql string, args []any) {
 		 where ` + where, args
 	}
 	placed := `
-		select coalesce(sum(orders), 0)
-		  from sales_rollups
-		 where tenant_id = $1 and kind = ` + sums.ByDay.SQL()
+		       (select coalesce(sum(orders), 0)
+		          from sales_rollups
+		         where tenant_id = $1 and kind = ` + sums.ByDay.SQL()
 	cancelled := `
-		select count(*)
-		  from cancellations x
-		 where x.tenant_id = $1`
+		       (select count(*)
+		          from cancellations x
+		         where x.tenant_id = $1`
 	args = []any{tenant}
 	if f.Channel != "" {
 		placed += ` and channel = $2`
 		cancelled += `
-		   and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2)`
+		           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2)`
 		args = append(args, f.Channel)
 	}
-	switch f.Status {
+	switch total := placed + `) +` + cancelled + `)`; f.Status {
 	case "placed":
-		return `select (` + placed + `)::bigint as count`, args
+		return `
+		select (` + placed + `))::bigint as count`, args
 	case "cancelled":
-		return cancelled, args
+		return `
+		select` + cancelled + `) as count`, args
+	default:
+		return `
+		select (` + total + `)::bigint as count`, args
 	}
-	return `select ((` + placed + `) + (` + cancelled + `))::bigint as count`, args
 }
 
 func (f Filter) where(tenant tenancy.ID) (sql string, args []any) {

@@ -1,0 +1,115 @@
+package sales_test
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// The golden files in testdata/sql show the SQL of every list and write as it is sent,
+// and its plan on 3,000 orders next to 12,000 of another tenant.
+func TestTheSQLOfSales(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustSeed(t)
+	golden := tenancytest.NewSQL(t, s.Database, *update)
+	for name, f := range map[string]sales.Filter{
+		"list":                         {Order: paging.Order{Descending: true}},
+		"list_by_number":               {Order: paging.Order{By: "number"}},
+		"list_of_a_channel":            {Channel: "web"},
+		"list_of_a_customer":           {Customer: "7"},
+		"list_of_days":                 {From: noon, Before: noon.AddDate(0, 0, 2)},
+		"list_placed":                  {Status: "placed"},
+		"list_cancelled_of_a_channel":  {Channel: "web", Status: "cancelled"},
+		"list_of_a_customer_cancelled": {Customer: "7", Status: "cancelled", From: noon},
+	} {
+		f.Page = paging.Page{Number: 2, PerPage: 20}
+		golden.Golden(t, name, func(db *tenancy.DB) error {
+			_, err := sales.New(db).List(t.Context(), s.tenant, f)
+			return err
+		})
+	}
+	// Each write continues where the previous one ended.
+	placed := order("new", sales.Item{SKU: "SKU-7", Quantity: 1, UnitPrice: 5})
+	placed.Channel, placed.Customer = "new", &sales.Customer{ID: "new"}
+	for _, call := range []struct {
+		name string
+		send func(*sales.Store) error
+	}{
+		{"channels", func(store *sales.Store) error {
+			_, err := store.Channels(t.Context(), s.tenant, paging.Page{Number: 1, PerPage: 20})
+			return err
+		}},
+		{"order", func(store *sales.Store) error {
+			_, err := store.Order(t.Context(), s.tenant, "N-00700")
+			return err
+		}},
+		{"ingest", func(store *sales.Store) error {
+			_, err := store.Ingest(t.Context(), s.tenant, []sales.Row{{Order: placed}})
+			return err
+		}},
+		{"refund", func(store *sales.Store) error {
+			_, err := store.Refund(t.Context(), s.tenant, []sales.RefundRow{{Refund: refundOf("new", 5, "r")}})
+			return err
+		}},
+		{"cancel", func(store *sales.Store) error {
+			_, err := store.Cancel(t.Context(), s.tenant, "new", nil)
+			return err
+		}},
+		{"erase_customer", func(store *sales.Store) error {
+			return store.EraseCustomer(t.Context(), s.tenant, "new")
+		}},
+	} {
+		golden.Golden(t, call.name, func(db *tenancy.DB) error { return call.send(sales.New(db)) })
+	}
+}
+
+// mustSeed inserts 3,000 orders with their items, refunds and rollups, and 12,000
+// orders of another tenant. The rows are the same in every run.
+func (s *shop) mustSeed(t testing.TB) {
+	t.Helper()
+	super := s.MustSuper(t)
+	other := s.MustTenant(t, "other").ID
+	for _, seed := range []struct {
+		tenant tenancy.ID
+		orders int
+	}{{s.tenant, 3000}, {other, 12_000}} {
+		for _, sql := range []string{
+			`insert into channels (tenant_id, identifier, label) select $1, 'web', 'Web' where $2::int > 0`,
+			`insert into customers (tenant_id, number, name) select $1, n::text, 'Customer ' || n from generate_series(1, $2::int / 10) n`,
+			`insert into sold_products (tenant_id, sku, name) select $1, 'SKU-' || n, 'Name ' || n from generate_series(1, $2::int / 10) n`,
+			`insert into orders (tenant_id, number, placed_at, channel, customer_id, items, units, units_without_cost,
+			                     revenue, discounts, tax, cost, content)
+			 select $1, 'N-' || lpad(n::text, 5, '0'), '2026-01-01'::timestamptz + n * interval '1 hour',
+			        case when n % 3 = 0 then 'web' else 'pos' end, c.id, 1, 1, 1, 500, 0, 0, 0, sha256('')
+			   from generate_series(1, $2::int) n
+			   left join customers c on c.tenant_id = $1 and c.number = (n % ($2 / 5))::text`,
+			`insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, discount, tax)
+			 select o.tenant_id, o.id, 1, o.placed_at, p.id, 1, 500, 0, 0
+			   from orders o
+			   join sold_products p on p.tenant_id = o.tenant_id and p.sku = 'SKU-' || 1 + o.id % ($2::int / 10)
+			  where o.tenant_id = $1`,
+			`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
+			 select tenant_id, id, placed_at, placed_at from orders where tenant_id = $1 and id % 20 = $2::int % 20`,
+			`insert into refunds (tenant_id, order_id, refunded_at, amount, content)
+			 select tenant_id, id, placed_at, 100, content from orders where tenant_id = $1 and id % 25 = $2::int % 25`,
+			`insert into refund_items (tenant_id, refund_id, order_id, line, amount)
+			 select tenant_id, id, order_id, 1, amount from refunds where tenant_id = $1 and $2::int > 0`,
+		} {
+			if _, err := super.Exec(t.Context(), sql, seed.tenant, seed.orders); err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+		}
+	}
+	for _, tenant := range []tenancy.ID{s.tenant, other} {
+		if _, err := s.store.Repair(t.Context(), tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using sales_zones_pkey on sales_zones
+
+select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint || ' ' || number, 0))
+  from (select unnest($2::text[]) as number order by 1) n
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     ProjectSet
+
+select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid,
+           coalesce((select sum(amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+           c.cancelled_at
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+      left join lateral (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1) c on true
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using orders_tenant_id_number_key on orders
+--     Memoize
+--       Limit
+--         Index Scan using cancellations_pkey on cancellations
+--     Aggregate (SubPlan)
+--       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+
+select i.order_id, i.line, i.sold_id, p.category_id, p.seller_id,
+           i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+     cross join lateral (select * from order_items where tenant_id = $1 and order_id = o.id offset 0) i
+     cross join lateral (
+           select category_id, seller_id from sold_products where tenant_id = $1 and id = i.sold_id limit 1
+           ) p
+     order by i.order_id, i.line
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Inner
+--       Nested Loop Inner
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_tenant_id_number_key on orders
+--         Memoize
+--           Index Scan using order_items_pkey on order_items
+--       Memoize
+--         Limit
+--           Index Scan using sold_products_pkey on sold_products
+
+select r.id, r.order_id, r.refunded_at, r.reference, r.content
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+     cross join lateral (select * from refunds where tenant_id = $1 and order_id = o.id offset 0) r
+     order by r.id
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Inner
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Limit
+--           Index Scan using orders_tenant_id_number_key on orders
+--       Memoize
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+
+select s.refund_id, s.order_id, s.line, s.amount
+  from orders o
+  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
+ where o.tenant_id = $1 and o.number = $2
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Index Scan using orders_tenant_id_number_key on orders
+--     Index Scan using refund_items_order on refund_items
+
+select
+  from customers
+ where tenant_id = $1
+   and id in (select customer_id from orders where tenant_id = $1 and id = any ($2))
+ order by id
+   for key share
+
+-- Plan on PostgreSQL 15:
+--   LockRows
+--     Sort
+--       Nested Loop Inner
+--         Aggregate
+--           Index Scan using orders_pkey on orders
+--         Index Scan using customers_pkey on customers
+
+insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
+values ($1, $2, $3, $4)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on cancellations
+
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+select $1::bigint, *
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+on conflict (tenant_id, kind, day, channel, key) do update
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on sales_rollups
+--     Function Scan
+
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
+       o.created_at
+  from orders o
+  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+ where o.tenant_id = $1 and o.number = $2
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Index Scan using orders_tenant_id_number_key on orders
+--     Index Scan using customers_pkey on customers
+--   Aggregate (SubPlan)
+--     Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--   Index Scan using cancellations_pkey on cancellations (SubPlan)
+
+select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
+       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+  from orders o
+  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
+  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
+ where o.tenant_id = $1 and o.number = $2
+ order by i.line
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Inner
+--       Nested Loop Inner
+--         Index Scan using orders_tenant_id_number_key on orders
+--         Index Scan using order_items_pkey on order_items
+--       Index Scan using sold_products_pkey on sold_products
+
+select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
+  from orders o
+  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+ where o.tenant_id = $1 and o.number = $2
+ union all
+select null, s.line, sum(s.amount)::bigint, null, null, null
+  from orders o
+  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
+ where o.tenant_id = $1 and o.number = $2
+ group by s.line
+ order by refunded_at, id
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Append
+--       Nested Loop Inner
+--         Index Scan using orders_tenant_id_number_key on orders
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Aggregate
+--         Sort
+--           Nested Loop Inner
+--             Index Scan using orders_tenant_id_number_key on orders
+--             Index Scan using refund_items_order on refund_items

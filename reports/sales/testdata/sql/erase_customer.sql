@@ -1,0 +1,21 @@
+select from customers where tenant_id = $1 and number = $2 for update
+
+-- Plan on PostgreSQL 15:
+--   LockRows
+--     Index Scan using customers_tenant_id_number_key on customers
+
+update customers
+   set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
+ where tenant_id = $1 and number = $2
+returning id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Update on customers
+--     Index Scan using customers_tenant_id_number_key on customers
+
+delete from idempotency_keys
+ where tenant_id = $1 and position($2::bytea in body) > 0
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Delete on idempotency_keys
+--     Seq Scan on idempotency_keys

@@ -1,0 +1,127 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using sales_zones_pkey on sales_zones
+
+select nextval('orders_id_seq') as id
+  from generate_series(1, $1::int)
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on generate_series
+
+select o.id, o.number, o.content
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using orders_tenant_id_number_key on orders
+
+select identifier
+  from channels
+ where tenant_id = $1 and identifier = any ($2)
+
+-- Plan on PostgreSQL 15:
+--   Index Only Scan using channels_pkey on channels
+
+select c.number, c.name, c.email, c.erased_at is not null as erased
+  from unnest($2::text[]) u (number)
+ cross join lateral (select * from customers where tenant_id = $1 and number = u.number limit 1) c
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using customers_tenant_id_number_key on customers
+
+select u.sku, p.category_id, p.seller_id, p.cost,
+       case when p.id is null then (
+select max(id)
+  from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v) else s.id end as sold_id
+  from unnest($2::text[]) u (sku)
+  left join lateral (
+select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
+       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
+  from products p
+ where p.tenant_id = $1 and p.sku = u.sku
+ limit 1) p on true
+  left join lateral (
+       select *
+         from (select * from sold_products where tenant_id = $1 and product_id = p.id offset 0) v
+        order by id desc
+        limit 1
+       ) s on (s.sku, s.name, s.category_id, s.category_name, s.seller_id, s.seller_name)
+              is not distinct from (p.sku, p.name, p.category_id, p.category_name, p.seller_id, p.seller_name)
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Nested Loop Left
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using products_tenant_id_sku_key on products
+--         Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--         Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Limit
+--       Sort
+--         Index Scan using sold_products_product on sold_products
+--     Aggregate (SubPlan)
+--       Index Scan using sold_products_sku on sold_products
+
+insert into channels (tenant_id, identifier, label)
+select $1, c, c from unnest($2::text[]) c
+on conflict do nothing
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on channels
+--     Function Scan on unnest
+
+insert into customers as c (tenant_id, number, name, email)
+select $1, * from unnest($2::text[], $3::text[], $4::text[])
+on conflict (tenant_id, number) do update
+   set name = coalesce(excluded.name, c.name),
+       email = coalesce(excluded.email, c.email),
+       updated_at = now()
+ where c.erased_at is null
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on customers
+--     Function Scan
+
+insert into orders (tenant_id, id, number, placed_at, channel, customer_id, items, units, units_without_cost,
+                    revenue, discounts, tax, cost, content)
+overriding system value
+select $1, u.id, u.number, u.placed_at, u.channel,
+       (select c.id from customers c where c.tenant_id = $1 and c.number = u.customer),
+       u.items, u.units, u.units_without_cost, u.revenue, u.discounts, u.tax, u.cost, u.content
+  from unnest($2::bigint[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
+              $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[])
+       u (id, number, placed_at, channel, customer, items, units,
+          units_without_cost, revenue, discounts, tax, cost, content)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on orders
+--     Function Scan
+--       Index Scan using customers_tenant_id_number_key on customers (SubPlan)
+
+insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, unit_cost, discount, tax)
+select $1, *
+  from unnest($2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::bigint[],
+              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on order_items
+--     Function Scan
+
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+select $1::bigint, *
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+on conflict (tenant_id, kind, day, channel, key) do update
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on sales_rollups
+--     Function Scan

@@ -1,0 +1,49 @@
+select (
+       (select coalesce(sum(orders), 0)
+          from sales_rollups
+         where tenant_id = $1 and kind = 1 and channel = $2) +
+       (select count(*)
+          from cancellations x
+         where x.tenant_id = $1
+           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2)))::bigint as count
+
+-- Plan on PostgreSQL 15:
+--   Aggregate (InitPlan)
+--     Index Scan using sales_rollups_pkey on sales_rollups
+--   Aggregate (InitPlan)
+--     Hash Join Inner
+--       Bitmap Heap Scan on orders
+--         Bitmap Index Scan using orders_tenant_id_number_key
+--       Hash
+--         Index Only Scan using cancellations_pkey on cancellations
+
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
+       o.created_at
+  from unnest(array(
+       select o.id
+         from orders o
+        where o.tenant_id = $1 and o.channel = $2
+        order by o.placed_at asc, o.id asc
+        limit $3 offset $4
+       )) with ordinality page (id, place)
+ cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Limit (InitPlan)
+--       Index Scan using orders_placed on orders
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using orders_pkey on orders
+--     Memoize
+--       Index Scan using customers_pkey on customers
+--     Aggregate (SubPlan)
+--       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Index Scan using cancellations_pkey on cancellations (SubPlan)

@@ -1,0 +1,38 @@
+select count(*)
+  from orders o
+ where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Only Scan using orders_placed on orders
+
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
+       o.created_at
+  from unnest(array(
+       select o.id
+         from orders o
+        where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
+        order by o.placed_at asc, o.id asc
+        limit $4 offset $5
+       )) with ordinality page (id, place)
+ cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Limit (InitPlan)
+--       Index Only Scan using orders_placed on orders
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using orders_pkey on orders
+--     Memoize
+--       Index Scan using customers_pkey on customers
+--     Aggregate (SubPlan)
+--       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Index Scan using cancellations_pkey on cancellations (SubPlan)

@@ -1,0 +1,57 @@
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
+       o.created_at
+  from orders o
+  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+ where o.tenant_id = $1 and o.number = $2
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Index Scan using orders_tenant_id_number_key on orders
+--     Index Scan using customers_pkey on customers
+--   Aggregate (SubPlan)
+--     Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--   Index Scan using cancellations_pkey on cancellations (SubPlan)
+
+select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
+       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+  from orders o
+  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
+  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
+ where o.tenant_id = $1 and o.number = $2
+ order by i.line
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Inner
+--       Nested Loop Inner
+--         Index Scan using orders_tenant_id_number_key on orders
+--         Index Scan using order_items_pkey on order_items
+--       Index Scan using sold_products_pkey on sold_products
+
+select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
+  from orders o
+  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+ where o.tenant_id = $1 and o.number = $2
+ union all
+select null, s.line, sum(s.amount)::bigint, null, null, null
+  from orders o
+  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
+ where o.tenant_id = $1 and o.number = $2
+ group by s.line
+ order by refunded_at, id
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Append
+--       Nested Loop Inner
+--         Index Scan using orders_tenant_id_number_key on orders
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Aggregate
+--         Sort
+--           Nested Loop Inner
+--             Index Scan using orders_tenant_id_number_key on orders
+--             Index Scan using refund_items_order on refund_items

@@ -1,0 +1,106 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using sales_zones_pkey on sales_zones
+
+select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint || ' ' || number, 0))
+  from (select unnest($2::text[]) as number order by 1) n
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     ProjectSet
+
+select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid,
+           coalesce((select sum(amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+           c.cancelled_at
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+      left join lateral (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1) c on true
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using orders_tenant_id_number_key on orders
+--     Memoize
+--       Limit
+--         Index Scan using cancellations_pkey on cancellations
+--     Aggregate (SubPlan)
+--       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+
+select i.order_id, i.line, i.sold_id, p.category_id, p.seller_id,
+           i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+     cross join lateral (select * from order_items where tenant_id = $1 and order_id = o.id offset 0) i
+     cross join lateral (
+           select category_id, seller_id from sold_products where tenant_id = $1 and id = i.sold_id limit 1
+           ) p
+     order by i.order_id, i.line
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Inner
+--       Nested Loop Inner
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_tenant_id_number_key on orders
+--         Memoize
+--           Index Scan using order_items_pkey on order_items
+--       Memoize
+--         Limit
+--           Index Scan using sold_products_pkey on sold_products
+
+select r.id, r.order_id, r.refunded_at, r.reference, r.content
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+     cross join lateral (select * from refunds where tenant_id = $1 and order_id = o.id offset 0) r
+     order by r.id
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Inner
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Limit
+--           Index Scan using orders_tenant_id_number_key on orders
+--       Memoize
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+
+select nextval('refunds_id_seq') as id
+  from generate_series(1, $1::int)
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on generate_series
+
+insert into refunds (tenant_id, id, order_id, refunded_at, amount, reference, content)
+overriding system value
+select $1, *
+  from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::bigint[], $6::text[], $7::bytea[])
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on refunds
+--     Function Scan
+
+insert into refund_items (tenant_id, refund_id, order_id, line, amount)
+select $1, *
+  from unnest($2::bigint[], $3::bigint[], $4::int[], $5::bigint[])
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on refund_items
+--     Function Scan
+
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+select $1::bigint, *
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+on conflict (tenant_id, kind, day, channel, key) do update
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on sales_rollups
+--     Function Scan
