@@ -85,8 +85,8 @@ func (s *Store) eraseCustomer(ctx context.Context, tenant tenancy.ID, id string)
 	if len(erased) == 0 {
 		return tenancy.ErrNotFound
 	}
-	// A separate transaction, which does not lock the customer: a request that deletes
-	// expired responses holds locks on these and may wait for the customer.
+	// A separate transaction, which does not lock the customer: a request that claims an
+	// expired key locks the stored response and may wait for the customer.
 	_, err = s.db.Exec(ctx, tenant, `
 		delete from idempotency_keys
 		 where tenant_id = $1 and position($2::bytea in body) > 0`,

@@ -19,10 +19,13 @@ var goldenDigests = []struct {
 	v1, v2 string
 }{
 	{
-		name:  "required fields",
-		order: Order{Number: "A-1", PlacedAt: placedAt, Channel: "pos", Items: []Item{{SKU: "TEA", Quantity: 2, UnitPrice: 9_99}}},
-		v1:    "da00f321bc28b3b775880008d7e8ef781bc0059311da40bb72d3a5a2cd2d1331",
-		v2:    "eae54d0c85aa429f96fe4d8c007fe535747d60f842191658bdae6d611df309df",
+		name: "required fields",
+		order: Order{
+			Number: "A-1", PlacedAt: placedAt, Channel: "pos",
+			Items: []Item{{SKU: "TEA", Quantity: 2, UnitPrice: 9_99}},
+		},
+		v1: "da00f321bc28b3b775880008d7e8ef781bc0059311da40bb72d3a5a2cd2d1331",
+		v2: "eae54d0c85aa429f96fe4d8c007fe535747d60f842191658bdae6d611df309df",
 	},
 	{
 		name: "all fields",

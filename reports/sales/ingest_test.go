@@ -17,12 +17,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-func TestAnOrderCountsOnceHoweverManySendIt(t *testing.T) {
+func TestAnOrderFromSeveralSendersCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	var orders []sales.Order
 	for i := range 60 {
-		o := order(fmt.Sprint("N-", i), sales.Item{SKU: "TEA", Quantity: 1, UnitPrice: 100}, sales.Item{SKU: fmt.Sprint("odd-", i%7), Quantity: 1, UnitPrice: 5})
+		o := order(fmt.Sprint("N-", i),
+			sales.Item{SKU: "TEA", Quantity: 1, UnitPrice: 100},
+			sales.Item{SKU: fmt.Sprint("odd-", i%7), Quantity: 1, UnitPrice: 5})
 		o.Channel = fmt.Sprint("new-", i%3)
 		o.Customer = &sales.Customer{ID: fmt.Sprint(i % 11)}
 		orders = append(orders, o)
@@ -32,7 +34,7 @@ func TestAnOrderCountsOnceHoweverManySendIt(t *testing.T) {
 	var senders errgroup.Group
 	for sender := range 8 {
 		senders.Go(func() error {
-			// Each begins elsewhere and cuts its batches differently.
+			// Each sender starts with another order and has another batch size.
 			for from := 0; from < len(orders); from += 10 + sender {
 				var rows []sales.Row
 				for i := from; i < min(from+10+sender, len(orders)); i++ {
@@ -64,7 +66,7 @@ func TestAnOrderCountsOnceHoweverManySendIt(t *testing.T) {
 	s.mustAgree(t)
 }
 
-func TestANumberWithOtherContentIsRefused(t *testing.T) {
+func TestANumberWithDifferentContentIsRefused(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	first := order("A")
@@ -75,15 +77,17 @@ func TestANumberWithOtherContentIsRefused(t *testing.T) {
 		change func(*sales.Order)
 		want   sales.Outcome
 	}{
-		"the same":                  {func(*sales.Order) {}, sales.Unchanged},
-		"the same moment elsewhere": {func(o *sales.Order) { *o = sameMoment }, sales.Unchanged},
-		"a default that is said":    {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(0)) }, sales.Failed},
-		"another moment":            {func(o *sales.Order) { o.PlacedAt = o.PlacedAt.Add(time.Second) }, sales.Failed},
-		"another customer":          {func(o *sales.Order) { o.Customer = &sales.Customer{ID: "1"} }, sales.Failed},
-		"another channel":           {func(o *sales.Order) { o.Channel = "web" }, sales.Failed},
-		"another price":             {func(o *sales.Order) { o.Items = []sales.Item{{SKU: "TEA", Quantity: 2, UnitPrice: 998}} }, sales.Failed},
-		"two lines instead of one":  {func(o *sales.Order) { o.Items = append(o.Items, o.Items...) }, sales.Failed},
-		"the cost that it has by itself": {func(o *sales.Order) {
+		"the same":                      {func(*sales.Order) {}, sales.Unchanged},
+		"the same time in another zone": {func(o *sales.Order) { *o = sameMoment }, sales.Unchanged},
+		"an explicit default":           {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(0)) }, sales.Failed},
+		"another time":                  {func(o *sales.Order) { o.PlacedAt = o.PlacedAt.Add(time.Second) }, sales.Failed},
+		"another customer":              {func(o *sales.Order) { o.Customer = &sales.Customer{ID: "1"} }, sales.Failed},
+		"another channel":               {func(o *sales.Order) { o.Channel = "web" }, sales.Failed},
+		"another price": {func(o *sales.Order) {
+			o.Items = []sales.Item{{SKU: "TEA", Quantity: 2, UnitPrice: 998}}
+		}, sales.Failed},
+		"two lines instead of one": {func(o *sales.Order) { o.Items = append(o.Items, o.Items...) }, sales.Failed},
+		"the cost of the product": {func(o *sales.Order) {
 			o.Items = []sales.Item{{SKU: "TEA", Quantity: 2, UnitPrice: 999, UnitCost: new(money.Cents(450))}}
 		}, sales.Failed},
 	} {
@@ -94,14 +98,17 @@ func TestANumberWithOtherContentIsRefused(t *testing.T) {
 			if got.Outcome != test.want {
 				t.Errorf("Ingest = %+v, want %s", got, test.want)
 			}
-			if faults, _ := errors.AsType[tenancy.InvalidError](got.Err); (got.Outcome == sales.Failed) != (len(faults["number"]) == 1) {
-				t.Errorf("faults are %v", got.Err)
+			invalid, _ := errors.AsType[tenancy.InvalidError](got.Err)
+			if (got.Outcome == sales.Failed) != (len(invalid["number"]) == 1) {
+				t.Errorf("the error is %v", got.Err)
 			}
 		})
 	}
-	twice := s.mustIngest(t, order("B"), order("B"), func() sales.Order { o := order("B"); o.Channel = "web"; return o }())
-	if twice[0].Outcome != sales.Created || twice[1].Outcome != sales.Unchanged || twice[1].ID != twice[0].ID || twice[2].Outcome != sales.Failed {
-		t.Errorf("a number three times in a batch = %+v", twice)
+	different := order("B")
+	different.Channel = "web"
+	got := s.mustIngest(t, order("B"), order("B"), different)
+	if got[0].Outcome != sales.Created || got[1].Outcome != sales.Unchanged || got[2].Outcome != sales.Failed || got[1].ID != got[0].ID {
+		t.Errorf("a number three times in a batch = %+v", got)
 	}
 	s.mustAgree(t)
 }
@@ -125,7 +132,7 @@ func TestAnOrderWithADigestOfVersion1IsCompared(t *testing.T) {
 	}
 }
 
-func TestFaultsOfAnOrder(t *testing.T) {
+func TestValidationErrorsOfAnOrder(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	item := func(change func(*sales.Item)) func(*sales.Order) {
@@ -139,58 +146,64 @@ func TestFaultsOfAnOrder(t *testing.T) {
 		change func(*sales.Order)
 		field  string
 	}{
-		"a number of blanks":            {func(o *sales.Order) { o.Number = " " }, "number"},
-		"a number that paths lose":      {func(o *sales.Order) { o.Number = ".." }, "number"},
-		"before 1970":                   {func(o *sales.Order) { o.PlacedAt = time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC) }, "placed_at"},
-		"two days ahead":                {func(o *sales.Order) { o.PlacedAt = time.Now().AddDate(0, 0, 2) }, "placed_at"},
-		"no channel":                    {func(o *sales.Order) { o.Channel = "" }, "channel"},
-		"a channel in capitals":         {func(o *sales.Order) { o.Channel = "POS" }, "channel"},
-		"a customer without id":         {func(o *sales.Order) { o.Customer = &sales.Customer{} }, "customer.id"},
-		"an e-mail without @":           {func(o *sales.Order) { o.Customer = &sales.Customer{ID: "1", Email: new("ann")} }, "customer.email"},
-		"no items":                      {func(o *sales.Order) { o.Items = nil }, "items"},
-		"too many items":                {func(o *sales.Order) { o.Items = make([]sales.Item, 5001) }, "items"},
-		"an item without SKU":           {item(func(i *sales.Item) { i.SKU = "" }), "items[1].sku"},
-		"no pieces":                     {item(func(i *sales.Item) { i.Quantity = 0 }), "items[1].quantity"},
-		"negative pieces":               {item(func(i *sales.Item) { i.Quantity = -1 }), "items[1].quantity"},
-		"too many pieces":               {item(func(i *sales.Item) { i.Quantity = 1 << 31 }), "items[1].quantity"},
-		"a negative price":              {item(func(i *sales.Item) { i.UnitPrice = -1 }), "items[1].unit_price"},
-		"a value beyond the bound":      {item(func(i *sales.Item) { i.UnitPrice = money.Max }), "items[1].quantity"},
-		"a cost beyond the bound":       {item(func(i *sales.Item) { i.UnitCost = new(money.Max) }), "items[1].quantity"},
-		"the product's cost beyond it":  {item(func(i *sales.Item) { i.SKU, i.Quantity, i.UnitPrice = "DEAR", 1<<31-1, 0 }), "items[1].quantity"},
-		"a discount above the value":    {item(func(i *sales.Item) { i.Discount = new(money.Cents(1999)) }), "items[1].discount"},
-		"a total below the discounts":   {func(o *sales.Order) { o.Items[0].Discount = new(money.Cents(2)); o.DiscountTotal = new(money.Cents(1)) }, "discount_total"},
-		"a total above the value":       {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(1999)) }, "discount_total"},
-		"a negative tax":                {func(o *sales.Order) { o.TaxTotal = new(money.Cents(-1)) }, "tax_total"},
-		"a fault that the caller found": {nil, "when"},
+		"a number of blanks":      {func(o *sales.Order) { o.Number = " " }, "number"},
+		"a number that is a path": {func(o *sales.Order) { o.Number = ".." }, "number"},
+		"before 1970":             {func(o *sales.Order) { o.PlacedAt = time.Unix(-1, 0) }, "placed_at"},
+		"two days ahead":          {func(o *sales.Order) { o.PlacedAt = time.Now().AddDate(0, 0, 2) }, "placed_at"},
+		"no channel":              {func(o *sales.Order) { o.Channel = "" }, "channel"},
+		"a channel in capitals":   {func(o *sales.Order) { o.Channel = "POS" }, "channel"},
+		"a customer without id":   {func(o *sales.Order) { o.Customer = &sales.Customer{} }, "customer.id"},
+		"an e-mail without @": {func(o *sales.Order) {
+			o.Customer = &sales.Customer{ID: "1", Email: new("ann")}
+		}, "customer.email"},
+		"no items":                  {func(o *sales.Order) { o.Items = nil }, "items"},
+		"too many items":            {func(o *sales.Order) { o.Items = make([]sales.Item, 5001) }, "items"},
+		"an item without SKU":       {item(func(i *sales.Item) { i.SKU = "" }), "items[1].sku"},
+		"quantity zero":             {item(func(i *sales.Item) { i.Quantity = 0 }), "items[1].quantity"},
+		"a negative quantity":       {item(func(i *sales.Item) { i.Quantity = -1 }), "items[1].quantity"},
+		"a quantity of 2^31":        {item(func(i *sales.Item) { i.Quantity = 1 << 31 }), "items[1].quantity"},
+		"a negative price":          {item(func(i *sales.Item) { i.UnitPrice = -1 }), "items[1].unit_price"},
+		"a value above the maximum": {item(func(i *sales.Item) { i.UnitPrice = money.Max }), "items[1].quantity"},
+		"a cost above the maximum":  {item(func(i *sales.Item) { i.UnitCost = new(money.Max) }), "items[1].quantity"},
+		"the product's cost above the maximum": {item(func(i *sales.Item) {
+			i.SKU, i.Quantity, i.UnitPrice = "DEAR", 1<<31-1, 0
+		}), "items[1].quantity"},
+		"a discount above the value": {item(func(i *sales.Item) { i.Discount = new(money.Cents(1999)) }), "items[1].discount"},
+		"a total below the discounts": {func(o *sales.Order) {
+			o.Items[0].Discount, o.DiscountTotal = new(money.Cents(2)), new(money.Cents(1))
+		}, "discount_total"},
+		"a total above the value":        {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(1999)) }, "discount_total"},
+		"a negative tax":                 {func(o *sales.Order) { o.TaxTotal = new(money.Cents(-1)) }, "tax_total"},
+		"an error that the caller found": {nil, "when"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name == "the product's cost beyond it" {
+			if name == "the product's cost above the maximum" {
 				s.mustProduct(t, "DEAR", 1000)
 			}
 			row := sales.Row{Order: order(name), Invalid: tenancy.InvalidError{}}
 			if test.change == nil {
-				row.Invalid.Add(test.field, "is odd")
+				row.Invalid.Add(test.field, "is invalid")
 			} else {
 				test.change(&row.Order)
 			}
-			good := order("good beside " + name)
-			results, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{row, {Order: good}})
+			valid := order("valid next to " + name)
+			results, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{row, {Order: valid}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			faults, _ := errors.AsType[tenancy.InvalidError](results[0].Err)
-			if results[0].Outcome != sales.Failed || len(faults) != 1 || len(faults[test.field]) != 1 {
-				t.Errorf("Ingest = %+v, want one fault of %s", results[0], test.field)
+			invalid, _ := errors.AsType[tenancy.InvalidError](results[0].Err)
+			if results[0].Outcome != sales.Failed || len(invalid) != 1 || len(invalid[test.field]) != 1 {
+				t.Errorf("Ingest = %+v, want one validation error of %s", results[0], test.field)
 			}
 			if results[1].Outcome != sales.Created {
-				t.Errorf("the order beside it is %+v, want it created", results[1])
+				t.Errorf("the order next to it is %+v, want it created", results[1])
 			}
 		})
 	}
 }
 
-func TestItemsKeepWhatTheyWereWhenTheProductChanges(t *testing.T) {
+func TestItemsDoNotChangeWithTheProduct(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	s.mustIngest(t, order("before"))
@@ -205,36 +218,39 @@ func TestItemsKeepWhatTheyWereWhenTheProductChanges(t *testing.T) {
 	if err := s.catalog.Delete(t.Context(), actor, p.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.mustIngest(t, order("gone", sales.Item{SKU: "CUP", Quantity: 1, UnitPrice: 300}))
+	s.mustIngest(t, order("deleted", sales.Item{SKU: "CUP", Quantity: 1, UnitPrice: 300}))
 	type line struct {
 		Name    string
 		Product bool
 		Cost    money.Cents
 	}
-	for number, want := range map[string]line{"cup": {"Name of CUP", true, 100}, "mug": {"Mug", true, 120}, "gone": {"CUP", false, 0}} {
-		sale, err := s.store.Order(t.Context(), s.tenant, number)
+	for number, want := range map[string]line{
+		"cup": {"Name of CUP", true, 100}, "mug": {"Mug", true, 120}, "deleted": {"CUP", false, 0},
+	} {
+		stored, err := s.store.Order(t.Context(), s.tenant, number)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (line{sale.Lines[0].Name, sale.Lines[0].ProductID != nil, sale.Cost}); got != want {
+		if got := (line{stored.Lines[0].Name, stored.Lines[0].ProductID != nil, stored.Cost}); got != want {
 			t.Errorf("order %s has %+v, want %+v", number, got, want)
 		}
 	}
 	s.mustAgree(t)
 }
 
-func TestASumBeyond64BitsIsRefusedAsAFault(t *testing.T) {
+func TestASumBeyond64BitsIsAValidationError(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	s.mustIngest(t, order("first"))
-	if _, err := s.MustSuper(t).Exec(t.Context(), `update sales_rollups set revenue = 9223372036854775807 where kind = 1`); err != nil {
+	const maximum = `update sales_rollups set revenue = 9223372036854775807 where kind = 1`
+	if _, err := s.MustSuper(t).Exec(t.Context(), maximum); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.store.Ingest(t.Context(), s.tenant, []sales.Row{{Order: order("last")}})
-	if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["items"]) != 1 {
-		t.Errorf("Ingest = %v, want a fault of items", err)
+	if invalid, _ := errors.AsType[tenancy.InvalidError](err); len(invalid["items"]) != 1 {
+		t.Errorf("Ingest = %v, want a validation error of items", err)
 	}
 	if _, err := s.store.Order(t.Context(), s.tenant, "last"); !errors.Is(err, tenancy.ErrNotFound) {
-		t.Errorf("the order is there all the same: %v", err)
+		t.Errorf("the order is stored: %v", err)
 	}
 }

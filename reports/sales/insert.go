@@ -108,7 +108,8 @@ func (w *orderWriter) queueItems(q *pgx.Batch) {
 		placedAt = append(placedAt, slices.Repeat([]time.Time{o.PlacedAt}, len(o.lines))...)
 	}
 	q.Queue(`
-		insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, unit_cost, discount, tax)
+		insert into order_items (tenant_id, order_id, line, placed_at, sold_id,
+		                         quantity, unit_price, unit_cost, discount, tax)
 		select $1, *
 		  from unnest($2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::bigint[],
 		              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])`,

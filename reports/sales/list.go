@@ -21,7 +21,9 @@ var SortColumns = []string{"placed_at", "number"}
 const orderColumns = `o.id, o.number, o.placed_at, o.channel,
 		       c.number as customer_number, c.name as customer_name, c.email as customer_email,
 		       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
-		       coalesce((select sum(r.amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+		       (select coalesce(sum(r.amount), 0)::bigint
+		          from refunds r
+		         where r.tenant_id = $1 and r.order_id = o.id) as refunded,
 		       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
 		       o.created_at`
 
@@ -104,9 +106,11 @@ func (f Filter) count(tenant tenancy.ID) (sql string, args []any) {
 
 func (f Filter) where(tenant tenancy.ID) (sql string, args []any) {
 	sql, args = "o.tenant_id = $1", []any{tenant}
+	const conjunction = `
+		          and `
 	and := func(condition string, arg any) {
 		args = append(args, arg)
-		sql += " and " + fmt.Sprintf(condition, "$"+strconv.Itoa(len(args)))
+		sql += conjunction + fmt.Sprintf(condition, "$"+strconv.Itoa(len(args)))
 	}
 	if f.Channel != "" {
 		and("o.channel = %s", f.Channel)
@@ -123,9 +127,9 @@ func (f Filter) where(tenant tenancy.ID) (sql string, args []any) {
 	const cancelled = "exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)"
 	switch f.Status {
 	case "placed":
-		sql += " and not " + cancelled
+		sql += conjunction + "not " + cancelled
 	case "cancelled":
-		sql += " and " + cancelled
+		sql += conjunction + cancelled
 	}
 	return sql, args
 }

@@ -33,7 +33,7 @@ func TestListCountsWhatItLists(t *testing.T) {
 					f := sales.Filter{Channel: channel, Status: status, Customer: customer, From: from, Page: paging.Page{Number: 1, PerPage: 100}}
 					listed, err := s.store.List(t.Context(), s.tenant, f)
 					if err != nil || int64(len(listed.Items)) != listed.Total {
-						t.Errorf("List(%+v) has %d orders and counts %d, %v", f, len(listed.Items), listed.Total, err)
+						t.Errorf("List(%+v) returns %d orders and counts %d, %v", f, len(listed.Items), listed.Total, err)
 					}
 				}
 			}

@@ -13,13 +13,17 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// A product that somebody renames after every look is never sold as it is.
-func TestAnOrderThatIsNeverStoredIsNotToldToBe(t *testing.T) {
+// A trigger renames the product whenever its version is stored, so that no attempt finds a
+// current one.
+func TestIngestReturnsErrBusyIfAProductAlwaysChanges(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	if _, err := s.MustSuper(t).Exec(t.Context(), `
-		create function rename() returns trigger language plpgsql as
-		    $$ begin update products set name = name || '!' where tenant_id = new.tenant_id and id = new.product_id; return null; end $$;
+		create function rename() returns trigger language plpgsql as $$
+		begin
+			update products set name = name || '!' where tenant_id = new.tenant_id and id = new.product_id;
+			return null;
+		end $$;
 		create trigger rename after insert on sold_products for each row execute function rename()`); err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +33,9 @@ func TestAnOrderThatIsNeverStoredIsNotToldToBe(t *testing.T) {
 	}
 }
 
-// Who answers with a name while the name is erased keeps no answer that shows it.
-func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
+// A request may store a response with the customer's name. EraseCustomer waits for the
+// request and deletes the response.
+func TestAnErasureWaitsForResponsesWithTheName(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]func(context.Context, *sales.Store, tenancy.ID, sales.Order) error{
 		"to a new order": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
@@ -38,7 +43,7 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 			_, err := s.Ingest(ctx, tenant, []sales.Row{{Order: o}})
 			return err
 		},
-		"to an order sent again": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
+		"to a resent order": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
 			_, err := s.Ingest(ctx, tenant, []sales.Row{{Order: o}})
 			return err
 		},
@@ -46,7 +51,7 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 			_, err := s.Cancel(ctx, tenant, o.Number, nil)
 			return err
 		},
-		"to a cancellation sent again": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
+		"to a repeated cancellation": func(ctx context.Context, s *sales.Store, tenant tenancy.ID, o sales.Order) error {
 			if _, err := s.Cancel(context.WithoutCancel(ctx), tenant, o.Number, nil); err != nil {
 				return err
 			}
@@ -68,23 +73,24 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 			if err := work(ctx, s.store, s.tenant, o); err != nil {
 				t.Fatal(err)
 			}
-			sale, err := s.store.Order(ctx, s.tenant, "A")
+			stored, err := s.store.Order(ctx, s.tenant, "A")
 			if err != nil {
 				t.Fatal(err)
 			}
 			erased := make(chan error, 1)
 			go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
 			s.awaitLock(t, func() bool { return len(erased) > 0 })
-			body := []byte(`{"customer":{"id":"7","name":"` + *sale.CustomerName + `"}}`)
+			body := []byte(`{"customer":{"id":"7","name":"` + *stored.CustomerName + `"}}`)
 			if err := claim.Commit(t.Context(), idempotency.Response{Status: 200, Body: body}); err != nil {
 				t.Fatal(err)
 			}
 			if err := <-erased; err != nil {
 				t.Fatal(err)
 			}
-			var kept []byte
-			if err := s.MustSuper(t).QueryRow(t.Context(), `select coalesce(string_agg(body, ''), '') from idempotency_keys`).Scan(&kept); err != nil || bytes.Contains(kept, []byte("Ann")) {
-				t.Errorf("after the erasure %s is kept, %v", kept, err)
+			var responses []byte
+			const bodies = `select coalesce(string_agg(body, ''), '') from idempotency_keys`
+			if err := s.MustSuper(t).QueryRow(t.Context(), bodies).Scan(&responses); err != nil || bytes.Contains(responses, []byte("Ann")) {
+				t.Errorf("the stored responses after the erasure are %s, %v", responses, err)
 			}
 		})
 	}
@@ -92,7 +98,7 @@ func TestAnErasureWaitsForAnswersThatShowTheName(t *testing.T) {
 
 // A request that claims an expired key locks the stored response, and may then store an
 // order of the customer.
-func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
+func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	o := order("A")
@@ -101,7 +107,8 @@ func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
 	super := s.MustSuper(t)
 	if _, err := super.Exec(t.Context(), `
 		insert into idempotency_keys (tenant_id, key, fingerprint, created_at, status, header, body)
-		values ($1, 'old', sha256(''), now() - interval '25 hours', 200, '{}', '{"customer":{"id":"7","name":"Ann"}}')`, s.tenant); err != nil {
+		values ($1, 'old', sha256(''), now() - interval '25 hours', 200, '{}', '{"customer":{"id":"7","name":"Ann"}}')`,
+		s.tenant); err != nil {
 		t.Fatal(err)
 	}
 	ctx, claim, _, err := idempotency.Begin(t.Context(), s.DB, s.tenant, "old", idempotency.Fingerprint{})
@@ -112,9 +119,9 @@ func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
 	erased := make(chan error, 1)
 	go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
 	s.awaitLock(t, func() bool { return len(erased) > 0 })
-	var gone bool
-	if err := super.QueryRow(t.Context(), `select name is null from customers`).Scan(&gone); err != nil || !gone {
-		t.Errorf("while the erasure waits for an answer the name is gone: %t, %v", gone, err)
+	var erasedName bool
+	if err := super.QueryRow(t.Context(), `select name is null from customers`).Scan(&erasedName); err != nil || !erasedName {
+		t.Errorf("the name is erased before the response is deleted: %t, %v", erasedName, err)
 	}
 	o.Number = "B"
 	if _, err := s.store.Ingest(ctx, s.tenant, []sales.Row{{Order: o}}); err != nil {
@@ -128,17 +135,20 @@ func TestAnErasureThatWaitsHoldsNoCustomer(t *testing.T) {
 	}
 }
 
-// awaitLock waits until somebody waits for a lock, or done.
+// awaitLock waits until a backend waits for a lock, or done returns true.
 func (s *shop) awaitLock(t testing.TB, done func() bool) {
 	t.Helper()
+	const count = `
+		select count(*)
+		  from pg_stat_activity
+		 where datname = current_database() and wait_event_type = 'Lock'`
 	conn, deadline := s.MustSuper(t), time.Now().Add(10*time.Second)
 	for waiting := 0; waiting == 0 && !done(); {
-		if err := conn.QueryRow(t.Context(), `
-			select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+		if err := conn.QueryRow(t.Context(), count).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("nobody waits for a lock")
+			t.Fatal("no backend waits for a lock after 10 s")
 		}
 	}
 }
@@ -169,8 +179,10 @@ func TestAnOrderListsTheRefundsThatItCounts(t *testing.T) {
 	go func() { done <- read() }()
 	s.awaitLock(t, func() bool { return len(done) > 0 })
 	for _, sql := range []string{
-		`insert into refunds (tenant_id, order_id, refunded_at, amount, content) select tenant_id, id, placed_at, 7, content from orders`,
-		`insert into refund_items (tenant_id, refund_id, order_id, line, amount) select tenant_id, id, order_id, 1, 7 from refunds where amount = 7`,
+		`insert into refunds (tenant_id, order_id, refunded_at, amount, content)
+		 select tenant_id, id, placed_at, 7, content from orders`,
+		`insert into refund_items (tenant_id, refund_id, order_id, line, amount)
+		 select tenant_id, id, order_id, 1, 7 from refunds where amount = 7`,
 	} {
 		if _, err := tx.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

@@ -124,10 +124,14 @@ func (f *factLookups) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		  from (select unnest($2::text[]) as number order by 1) n`, tenant, numbers)
 	q.Queue(`
 		select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid,
-		       coalesce((select sum(amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+		       (select coalesce(sum(amount), 0)::bigint
+		          from refunds r
+		         where r.tenant_id = $1 and r.order_id = o.id) as refunded,
 		       c.cancelled_at
 		  from `+ordersByNumber+`
-		  left join lateral (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1) c on true`,
+		  left join lateral (
+		       select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1
+		       ) c on true`,
 		tenant, numbers).Query(func(rows pgx.Rows) (err error) {
 		f.orders, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[orderFacts])
 		return err

@@ -20,7 +20,8 @@ type rollupKey struct {
 }
 
 func (k rollupKey) compare(o rollupKey) int {
-	return cmp.Or(cmp.Compare(k.kind, o.kind), k.day.Compare(o.day), cmp.Compare(k.channel, o.channel), cmp.Compare(k.key, o.key))
+	return cmp.Or(
+		cmp.Compare(k.kind, o.kind), k.day.Compare(o.day), cmp.Compare(k.channel, o.channel), cmp.Compare(k.key, o.key))
 }
 
 // event is an order, or a refund of one.

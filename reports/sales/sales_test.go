@@ -13,7 +13,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// A shop is a tenant with a product of its own.
+// shop is a tenant with a product.
 type shop struct {
 	*tenancytest.Database
 	store   *sales.Store
@@ -31,7 +31,10 @@ func mustShop(t testing.TB) *shop {
 
 func (s *shop) mustProduct(t testing.TB, sku string, cost money.Cents) catalog.Product {
 	t.Helper()
-	c := catalog.Changes{SKU: catalog.Value(sku), Name: catalog.Value("Name of " + sku), Price: catalog.Value(money.Cents(999)), Cost: catalog.Value(cost)}
+	c := catalog.Changes{
+		SKU: catalog.Value(sku), Name: catalog.Value("Name of " + sku),
+		Price: catalog.Value(money.Cents(999)), Cost: catalog.Value(cost),
+	}
 	p, err := s.catalog.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, c, tenancy.InvalidError{})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +55,7 @@ func (s *shop) mustIngest(t testing.TB, orders ...sales.Order) []sales.Result {
 	return results
 }
 
-// mustAgree fails where a sum is not what the facts say.
+// mustAgree fails if a stored sum differs from the facts.
 func (s *shop) mustAgree(t testing.TB) {
 	t.Helper()
 	differences, err := s.store.Verify(t.Context(), s.tenant, 20)
@@ -60,7 +63,7 @@ func (s *shop) mustAgree(t testing.TB) {
 		t.Fatal(err)
 	}
 	for _, d := range differences {
-		t.Errorf("%s: %s is %s, the facts say %s", d.What, d.Figure, d.Stored, d.Facts)
+		t.Errorf("%s: %s is stored as %s, the facts add up to %s", d.What, d.Figure, d.Stored, d.Facts)
 	}
 }
 
@@ -76,7 +79,9 @@ func order(number string, items ...sales.Item) sales.Order {
 func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	o := order("A-1", sales.Item{SKU: "TEA", Quantity: 2, UnitPrice: 999}, sales.Item{SKU: "odd/1", Quantity: 1, UnitPrice: 1, Discount: new(money.Cents(1))})
+	o := order("A-1",
+		sales.Item{SKU: "TEA", Quantity: 2, UnitPrice: 999},
+		sales.Item{SKU: "odd/1", Quantity: 1, UnitPrice: 1, Discount: new(money.Cents(1))})
 	o.DiscountTotal, o.TaxTotal = new(money.Cents(101)), new(money.Cents(7))
 	o.Customer = &sales.Customer{ID: "17", Name: new("Ann")}
 	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Created || got.Err != nil {
@@ -94,7 +99,8 @@ func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
 	if diff := cmp.Diff(want, figures{got.Revenue, got.Discounts, got.Tax, got.Cost, got.Units, got.UnitsWithoutCost}); diff != "" {
 		t.Error(diff)
 	}
-	if got.Lines[0].Discount != 100 || got.Lines[1].Discount != 1 || got.Lines[0].Tax != 7 || got.Lines[1].Name != "odd/1" || got.Lines[1].ProductID != nil {
+	tea, unknown := got.Lines[0], got.Lines[1]
+	if tea.Discount != 100 || tea.Tax != 7 || unknown.Discount != 1 || unknown.Name != "odd/1" || unknown.ProductID != nil {
 		t.Errorf("lines are %+v", got.Lines)
 	}
 	s.mustAgree(t)

@@ -82,8 +82,10 @@ func (s *shop) mustSeed(t testing.TB) {
 	}{{s.tenant, 3000}, {other, 12_000}} {
 		for _, sql := range []string{
 			`insert into channels (tenant_id, identifier, label) select $1, 'web', 'Web' where $2::int > 0`,
-			`insert into customers (tenant_id, number, name) select $1, n::text, 'Customer ' || n from generate_series(1, $2::int / 10) n`,
-			`insert into sold_products (tenant_id, sku, name) select $1, 'SKU-' || n, 'Name ' || n from generate_series(1, $2::int / 10) n`,
+			`insert into customers (tenant_id, number, name)
+			 select $1, n::text, 'Customer ' || n from generate_series(1, $2::int / 10) n`,
+			`insert into sold_products (tenant_id, sku, name)
+			 select $1, 'SKU-' || n, 'Name ' || n from generate_series(1, $2::int / 10) n`,
 			`insert into orders (tenant_id, number, placed_at, channel, customer_id, items, units, units_without_cost,
 			                     revenue, discounts, tax, cost, content)
 			 select $1, 'N-' || lpad(n::text, 5, '0'), '2026-01-01'::timestamptz + n * interval '1 hour',

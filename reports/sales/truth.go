@@ -165,7 +165,8 @@ func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock lockFuncti
 	if _, err := tx.Exec(ctx, `select `+string(lock)+`(`+zoneLock+`)`, tenant); err != nil {
 		return nil, err
 	}
-	rows, _ := tx.Query(ctx, `select timezone from sales_zones where tenant_id = $1`, tenant) // CollectRows returns its error
+	// CollectRows returns the error of Query.
+	rows, _ := tx.Query(ctx, `select timezone from sales_zones where tenant_id = $1`, tenant)
 	zones, err := pgx.CollectRows(rows, pgx.RowToStructByName[zoneRow])
 	if err != nil {
 		return nil, err

@@ -10,21 +10,27 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
+func TestVerifyReportsManipulatedRows(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ sql, what, figure string }{
-		{`update sales_rollups set revenue = revenue + 1 where kind = 1 and day = '2026-03-01'`, "rollup of day 2026-03-01, channel pos", "revenue"},
+		{`update sales_rollups set revenue = revenue + 1 where kind = 1 and day = '2026-03-01'`,
+			"rollup of day 2026-03-01, channel pos", "revenue"},
 		{`update sales_rollups set orders = 0 where kind = 2`, "rollup of day 2026-03-01, channel pos, category 0", "orders"},
 		{`delete from sales_rollups where kind = 3`, "rollup of day 2026-03-01, channel pos, seller 0", "orders"},
-		{`update sales_rollups set refunds = 0 where kind = 4 and refunds > 0`, "rollup of month 2026-04, sold product", "refunds"},
-		{`insert into sales_rollups select tenant_id, kind, '1999-01-01', key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, channel
-		    from sales_rollups where kind = 1 limit 1`, "rollup of day 1999-01-01, channel pos", "units"},
+		{`update sales_rollups set refunds = 0 where kind = 4 and refunds > 0`,
+			"rollup of month 2026-04, sold product", "refunds"},
+		{`insert into sales_rollups (tenant_id, kind, day, channel, key, ` + sums.List + `)
+		  select tenant_id, kind, '1999-01-01', channel, key, ` + sums.List + ` from sales_rollups where kind = 1 limit 1`,
+			"rollup of day 1999-01-01, channel pos", "units"},
 		{`update orders set tax = tax + 1`, "order A", "tax"},
 		{`update order_items set discount = discount + 1`, "order A", "revenue"},
-		{`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at) select tenant_id, id, '1999-01-01', now() from orders`, "cancellation of order A", "placed_at"},
+		{`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
+		  select tenant_id, id, '1999-01-01', now() from orders`,
+			"cancellation of order A", "placed_at"},
 		{`update refunds set amount = amount + 1`, "refund ", "refunds"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -45,12 +51,12 @@ func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("Verify finds %v, want %s of %s", found, test.figure, test.what)
+			t.Errorf("Verify = %v, want %s of %s", found, test.figure, test.what)
 		})
 	}
 }
 
-func TestRepairPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
+func TestRepairCorrectsRollupsWhileOrdersAreStored(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	for n := range 20 {
@@ -58,12 +64,14 @@ func TestRepairPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
 		o.PlacedAt = noon.AddDate(0, 0, 5*n-100)
 		s.mustIngest(t, o)
 	}
-	if _, err := s.MustSuper(t).Exec(t.Context(), `delete from sales_rollups where kind in (1, 3); update sales_rollups set units = units * 2, cost = 7`); err != nil {
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
+		delete from sales_rollups where kind in (1, 3);
+		update sales_rollups set units = units * 2, cost = 7`); err != nil {
 		t.Fatal(err)
 	}
-	var at errgroup.Group
+	var requests errgroup.Group
 	for sender := range 2 {
-		at.Go(func() error {
+		requests.Go(func() error {
 			for n := range 30 {
 				o := order(fmt.Sprint("B-", sender, "-", n))
 				o.PlacedAt = noon.AddDate(0, 0, 3*n-100)
@@ -75,21 +83,21 @@ func TestRepairPutsRollupsRightWhileOrdersComeIn(t *testing.T) {
 		})
 	}
 	for range 2 {
-		at.Go(func() error {
+		requests.Go(func() error {
 			_, err := s.store.Repair(t.Context(), s.tenant)
 			return err
 		})
 	}
-	if err := at.Wait(); err != nil {
+	if err := requests.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	s.mustAgree(t)
 	if changed, err := s.store.Repair(t.Context(), s.tenant); changed != 0 || err != nil {
-		t.Errorf("Repair again changes %d rows, %v, want none", changed, err)
+		t.Errorf("the second Repair changes %d rows, %v, want 0", changed, err)
 	}
 }
 
-func TestAnotherZoneCountsEveryDayAnew(t *testing.T) {
+func TestChangeZoneMovesOrdersToTheDaysOfTheZone(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	late := order("late")
@@ -104,7 +112,8 @@ func TestAnotherZoneCountsEveryDayAnew(t *testing.T) {
 	s.mustIngest(t, later)
 	var day time.Time
 	var orders int64
-	if err := s.MustSuper(t).QueryRow(t.Context(), `select day, orders from sales_rollups where kind = 1`).Scan(&day, &orders); err != nil {
+	const rollup = `select day, orders from sales_rollups where kind = 1`
+	if err := s.MustSuper(t).QueryRow(t.Context(), rollup).Scan(&day, &orders); err != nil {
 		t.Fatal(err)
 	}
 	if got := day.Format(time.DateOnly); got != "2026-02-28" || orders != 2 {
@@ -115,7 +124,7 @@ func TestAnotherZoneCountsEveryDayAnew(t *testing.T) {
 	}
 	s.mustAgree(t)
 	if _, err := operator.ChangeZone(t.Context(), s.tenant, "Atlantis/Nowhere"); err == nil {
-		t.Error("a zone that is nowhere is taken")
+		t.Error("ChangeZone accepts an unknown time zone")
 	}
 }
 
@@ -128,22 +137,23 @@ func TestAnErasedCustomerStaysErased(t *testing.T) {
 	if err := s.store.EraseCustomer(t.Context(), s.tenant, "7"); err != nil {
 		t.Fatal(err)
 	}
-	again := o
-	again.Number = "B"
-	s.mustIngest(t, o, again)
-	if count, err := s.store.EnsureCustomers(t.Context(), s.tenant, []sales.Customer{*o.Customer, {ID: "8"}}); err != nil || count != (sales.Count{Created: 1, Unchanged: 1}) {
+	second := o
+	second.Number = "B"
+	s.mustIngest(t, o, second)
+	count, err := s.store.EnsureCustomers(t.Context(), s.tenant, []sales.Customer{*o.Customer, {ID: "8"}})
+	if err != nil || count != (sales.Count{Created: 1, Unchanged: 1}) {
 		t.Errorf("EnsureCustomers = %+v, %v, want one created and one unchanged", count, err)
 	}
 	for _, number := range []string{"A", "B"} {
-		sale, err := s.store.Order(t.Context(), s.tenant, number)
+		stored, err := s.store.Order(t.Context(), s.tenant, number)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sale.CustomerNumber == nil || sale.CustomerName != nil || sale.CustomerEmail != nil || sale.Revenue != 1998 {
-			t.Errorf("order %s has %+v, want its sums and no name", number, sale)
+		if stored.CustomerNumber == nil || stored.CustomerName != nil || stored.CustomerEmail != nil || stored.Revenue != 1998 {
+			t.Errorf("order %s has %+v, want its sums and no name", number, stored)
 		}
 	}
 	if err := s.store.EraseCustomer(t.Context(), s.tenant, "9"); !errors.Is(err, tenancy.ErrNotFound) {
-		t.Errorf("EraseCustomer of nobody = %v, want ErrNotFound", err)
+		t.Errorf("EraseCustomer of an unknown customer = %v, want ErrNotFound", err)
 	}
 }

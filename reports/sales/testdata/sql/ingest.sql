@@ -107,7 +107,8 @@ select $1, u.id, u.number, u.placed_at, u.channel,
 --     Function Scan
 --       Index Scan using customers_tenant_id_number_key on customers (SubPlan)
 
-insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, unit_cost, discount, tax)
+insert into order_items (tenant_id, order_id, line, placed_at, sold_id,
+                         quantity, unit_price, unit_cost, discount, tax)
 select $1, *
   from unnest($2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::bigint[],
               $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])

@@ -11,12 +11,16 @@ select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint |
 --     ProjectSet
 
 select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid,
-           coalesce((select sum(amount) from refunds r where r.tenant_id = $1 and r.order_id = o.id), 0)::bigint as refunded,
+           (select coalesce(sum(amount), 0)::bigint
+              from refunds r
+             where r.tenant_id = $1 and r.order_id = o.id) as refunded,
            c.cancelled_at
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
-      left join lateral (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1) c on true
+      left join lateral (
+           select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1
+           ) c on true
 
 -- Plan on PostgreSQL 15:
 --   Nested Loop Left
