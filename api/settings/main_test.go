@@ -25,27 +25,27 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// site is the pages on a database of their own, with two tenants.
+// site is the pages with a private database and two tenants.
 type site struct {
 	*tenancytest.Database
 	http.Handler
 	Options
 	super *pgx.Conn
 	a, b  tenancy.Tenant
-	mark  string // sets this test's slugs, e-mails and addresses apart in Redis, which tests share
+	mark  string // makes slugs, e-mail addresses and networks unique in the shared Redis
 	log   []error
 }
 
 const password = "correct horse battery"
 
-// passwordHash costs next to nothing to check: what tries cost is tested elsewhere.
+// passwordHash is a hash that is fast to check.
 var passwordHash = sync.OnceValue(func() string {
 	salt := []byte("of every person")
 	encode := base64.RawStdEncoding.EncodeToString
 	return "$argon2id$v=19$m=8,t=1,p=1$" + encode(salt) + "$" + encode(argon2.IDKey([]byte(password), salt, 1, 8, 1, 32))
 })
 
-// newSite serves the pages at a base URL.
+// newSite returns the pages at a base URL.
 func newSite(t testing.TB, base string) *site {
 	t.Helper()
 	s := &site{Database: tenancytest.New(t), mark: fmt.Sprintf("%x", rand.Uint64())}
@@ -68,7 +68,8 @@ func newSite(t testing.TB, base string) *site {
 	}
 	t.Cleanup(func() { limiter.Close() })
 	s.Options = Options{
-		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers), Limiter: limiter, BaseURL: at,
+		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
+		Limiter: limiter, BaseURL: at,
 		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		Failed: func(_ *http.Request, err error) bool {
 			s.log = append(s.log, err)
@@ -79,14 +80,14 @@ func newSite(t testing.TB, base string) *site {
 	return s
 }
 
-// email is an address that no other test has.
+// email returns a unique e-mail address.
 func (s *site) email(name string) string { return name + "@" + s.mark + ".example" }
 
-// mustPerson makes an account with the password, a member of the tenant if it has a
-// role.
+// mustPerson creates a user, and a membership of the tenant unless role is empty.
 func (s *site) mustPerson(t testing.TB, name string, tenant tenancy.Tenant, role people.Role) (id int64) {
 	t.Helper()
-	err := s.super.QueryRow(t.Context(), `insert into users (email, password_hash) values ($1, $2) returning id`, s.email(name), passwordHash()).Scan(&id)
+	err := s.super.QueryRow(t.Context(), `
+		insert into users (email, password_hash) values ($1, $2) returning id`, s.email(name), passwordHash()).Scan(&id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func (s *site) mustPerson(t testing.TB, name string, tenant tenancy.Tenant, role
 	return id
 }
 
-// mustSession signs a person in.
+// mustSession creates a session of a user.
 func (s *site) mustSession(t testing.TB, person int64) (cookie string) {
 	t.Helper()
 	cookie = freshToken()
@@ -105,7 +106,7 @@ func (s *site) mustSession(t testing.TB, person int64) (cookie string) {
 	return cookie
 }
 
-// mustVisitor makes a member of A and signs them in.
+// mustVisitor creates a member of A with a session.
 func (s *site) mustVisitor(t testing.TB, name string, role people.Role) (cookie string) {
 	t.Helper()
 	return s.mustSession(t, s.mustPerson(t, name, s.a, role))
@@ -117,7 +118,8 @@ func freshToken() string {
 
 func (s *site) mustKey(t testing.TB, name string) keys.Key {
 	t.Helper()
-	key, _, err := s.Keys.Create(t.Context(), s.a.ID, tenancy.Operator, keys.NewKey{Name: name, Permissions: keys.Permissions{keys.ProductsRead}})
+	wanted := keys.NewKey{Name: name, Permissions: keys.Permissions{keys.ProductsRead}}
+	key, _, err := s.Keys.Create(t.Context(), s.a.ID, tenancy.Operator, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func (s *site) alter(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// stored is every row of every table.
+// stored returns all rows of all tables.
 func (s *site) stored(t testing.TB) string {
 	t.Helper()
 	rows, err := s.super.Query(t.Context(), `
@@ -147,27 +149,27 @@ func (s *site) stored(t testing.TB) string {
 	return strings.Join(all, "\n")
 }
 
-// path is a page of A.
+// path returns the path of a page of A.
 func (s *site) path(rest string) string { return "/settings/t/" + s.a.Slug + rest }
 
-// call is a request; a form makes it a POST.
+// call is a request. The method is POST if there is a form or a body.
 type call struct {
 	method string
 	path   string
-	cookie string // value of the session's
+	cookie string // token of the session
 	form   url.Values
 	body   string
-	from   string // address
+	from   string // network address
 	header http.Header
 }
 
-// reply is what came of it.
+// reply is a response with its body.
 type reply struct {
 	*http.Response
 	body string
 }
 
-// session is the value of the cookie that was set, "" for none.
+// session returns the token of the new session, or "".
 func (r reply) session() string {
 	for _, c := range r.Cookies() {
 		return c.Value
@@ -175,7 +177,7 @@ func (r reply) session() string {
 	return ""
 }
 
-// do sends a request and checks what holds for every answer.
+// do sends a request and checks the response with checkResponse.
 func (s *site) do(t testing.TB, c call) reply {
 	t.Helper()
 	method, body := "GET", c.body
@@ -203,16 +205,17 @@ func (s *site) do(t testing.TB, c call) reply {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	got := reply{w.Result(), w.Body.String()}
-	s.checkAnswer(t, method+" "+c.path, got)
+	s.checkResponse(t, method+" "+c.path, got)
 	return got
 }
 
-// checkAnswer holds every answer of the suite to what is promised of all.
-func (s *site) checkAnswer(t testing.TB, what string, got reply) {
+// checkResponse checks the rules for all responses.
+func (s *site) checkResponse(t testing.TB, what string, got reply) {
 	t.Helper()
 	for name, want := range map[string]string{
-		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; form-action 'self'; " +
-			"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+			"connect-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+			"require-trusted-types-for 'script'",
 		"Referrer-Policy":              "same-origin",
 		"X-Content-Type-Options":       "nosniff",
 		"X-Frame-Options":              "DENY",
@@ -220,23 +223,24 @@ func (s *site) checkAnswer(t testing.TB, what string, got reply) {
 		"Cross-Origin-Resource-Policy": "same-origin",
 		"Strict-Transport-Security":    map[string]string{"http": "", "https": "max-age=63072000"}[s.BaseURL.Scheme],
 	} {
-		if has := got.Header.Get(name); has != want {
-			t.Errorf("%s: %d with %s: %q, want %q", what, got.StatusCode, name, has, want)
+		if header := got.Header.Get(name); header != want {
+			t.Errorf("%s: %d with %s: %q, want %q", what, got.StatusCode, name, header, want)
 		}
 	}
 	static := strings.Contains(what, " /settings/static/") && got.StatusCode == http.StatusOK
 	if cache := got.Header.Get("Cache-Control"); !static && cache != "no-store" {
 		t.Errorf("%s: %d with Cache-Control: %q, want no-store", what, got.StatusCode, cache)
 	}
-	if kind := got.Header.Get("Content-Type"); got.StatusCode != http.StatusSeeOther && !static && kind != "text/html; charset=utf-8" {
+	page := got.StatusCode != http.StatusSeeOther && !static
+	if kind := got.Header.Get("Content-Type"); page && kind != "text/html; charset=utf-8" {
 		t.Errorf("%s: %d with Content-Type: %q, want a page", what, got.StatusCode, kind)
 	}
-	if got.StatusCode != http.StatusSeeOther && !static && !strings.HasSuffix(strings.TrimSpace(got.body), "</html>") {
-		t.Errorf("%s: %d is no whole page: %.300s", what, got.StatusCode, got.body)
+	if page && !strings.HasSuffix(strings.TrimSpace(got.body), "</html>") {
+		t.Errorf("%s: %d with an incomplete page: %.300s", what, got.StatusCode, got.body)
 	}
 	for _, secret := range []string{passwordHash(), "<no value>", "ZgotmplZ", "%!"} {
 		if bytes.Contains([]byte(got.body), []byte(secret)) {
-			t.Errorf("%s: the page holds %q", what, secret)
+			t.Errorf("%s: the page contains %q", what, secret)
 		}
 	}
 	for _, err := range s.log {
@@ -245,7 +249,7 @@ func (s *site) checkAnswer(t testing.TB, what string, got reply) {
 	s.log = nil
 }
 
-// try wants a status and parts of the page.
+// try sends a request and checks the status and parts of the page or the Location.
 func (s *site) try(t testing.TB, c call, status int, parts ...string) reply {
 	t.Helper()
 	got := s.do(t, c)
@@ -254,8 +258,22 @@ func (s *site) try(t testing.TB, c call, status int, parts ...string) reply {
 	}
 	for _, part := range parts {
 		if !strings.Contains(got.body, part) && !strings.Contains(got.Header.Get("Location"), part) {
-			t.Errorf("%s %s = %d lacks %q: %s %.3000s", c.method, c.path, got.StatusCode, part, got.Header.Get("Location"), got.body)
+			t.Errorf("%s %s = %d without %q: %s %.3000s",
+				c.method, c.path, got.StatusCode, part, got.Header.Get("Location"), got.body)
 		}
 	}
 	return got
+}
+
+// get opens a page with a session, "" for none, and checks the status and parts of the
+// page.
+func (s *site) get(t testing.TB, cookie, path string, status int, parts ...string) reply {
+	t.Helper()
+	return s.try(t, call{path: path, cookie: cookie}, status, parts...)
+}
+
+// post submits a form like get.
+func (s *site) post(t testing.TB, cookie, path string, form url.Values, status int, parts ...string) reply {
+	t.Helper()
+	return s.try(t, call{path: path, cookie: cookie, form: form}, status, parts...)
 }

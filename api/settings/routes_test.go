@@ -14,29 +14,28 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// doors says who may open each route, apart from the table that the pages are
-// served by: whoever changes one of them has to change the other.
-var doors = map[string][]string{
-	"GET /settings/static/*":   {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
-	"GET /settings":            {"viewer", "admin", "owner", "stranger", "nobody"},
-	"GET /settings/":           {"viewer", "admin", "owner", "stranger", "nobody"},
-	"GET /settings/sign-in":    {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
-	"POST /settings/sign-in":   {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
-	"POST /settings/sign-out":  {"anonymous", "viewer", "admin", "owner", "stranger", "nobody"},
-	"GET /settings/password":   {"viewer", "admin", "owner", "stranger", "nobody"},
-	"POST /settings/password":  {"viewer", "admin", "owner", "stranger", "nobody"},
-	"GET {t}":                  {"viewer", "admin", "owner"},
-	"GET {t}/keys":             {"viewer", "admin", "owner"},
-	"GET {t}/members":          {"viewer", "admin", "owner"},
-	"GET {t}/account":          {"viewer", "admin", "owner"},
-	"GET {t}/start":            {"viewer", "admin", "owner"},
-	"GET {t}/keys/new":         {"admin", "owner"},
-	"POST {t}/keys":            {"admin", "owner"},
-	"GET {t}/keys/{id}/roll":   {"admin", "owner"},
-	"POST {t}/keys/{id}/roll":  {"admin", "owner"},
-	"GET {t}/keys/{id}/revoke": {"admin", "owner"},
-	"POST {t}/keys/{id}/revoke": {
-		"admin", "owner"},
+// allowed lists the users who may open each route. It repeats the table of routes, so
+// that a change of access needs a change of this test.
+var allowed = map[string][]string{
+	"GET /settings/static/*":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings":                {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/":               {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-in":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-in":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-out":      {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/password":       {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/password":      {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET {t}":                      {"viewer", "admin", "owner"},
+	"GET {t}/keys":                 {"viewer", "admin", "owner"},
+	"GET {t}/members":              {"viewer", "admin", "owner"},
+	"GET {t}/account":              {"viewer", "admin", "owner"},
+	"GET {t}/start":                {"viewer", "admin", "owner"},
+	"GET {t}/keys/new":             {"admin", "owner"},
+	"POST {t}/keys":                {"admin", "owner"},
+	"GET {t}/keys/{id}/roll":       {"admin", "owner"},
+	"POST {t}/keys/{id}/roll":      {"admin", "owner"},
+	"GET {t}/keys/{id}/revoke":     {"admin", "owner"},
+	"POST {t}/keys/{id}/revoke":    {"admin", "owner"},
 	"GET {t}/audit":                {"admin", "owner"},
 	"POST {t}/members":             {"owner"},
 	"GET {t}/members/{id}":         {"owner"},
@@ -44,72 +43,75 @@ var doors = map[string][]string{
 	"POST {t}/members/{id}/remove": {"owner"},
 	"POST {t}/members/{id}/reset":  {"owner"},
 	"POST {t}/links/{id}/revoke":   {"owner"},
-	"GET /settings/link/{token}":   nil, // who has the link; here nobody
+	"GET /settings/link/{token}":   nil, // only with a valid link
 	"POST /settings/link/{token}":  nil,
 }
 
-// TestDoors opens every route as everybody: whoever may not come in gets the
-// answer that tells the least.
-func TestDoors(t *testing.T) {
+// A user without access gets the response that reveals the least.
+func TestAccess(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	everybody := map[string]int64{
+	users := map[string]int64{
 		"viewer": s.mustPerson(t, "viewer", s.a, people.Viewer), "admin": s.mustPerson(t, "admin", s.a, people.Admin),
-		"owner": s.mustPerson(t, "owner", s.a, people.Owner), "stranger": s.mustPerson(t, "stranger", s.b, people.Owner),
-		"nobody": s.mustPerson(t, "nobody", s.b, ""),
+		"owner": s.mustPerson(t, "owner", s.a, people.Owner), "outsider": s.mustPerson(t, "outsider", s.b, people.Owner),
+		"no tenant": s.mustPerson(t, "no tenant", s.b, ""),
 	}
 	opened := map[string]bool{}
 	for _, r := range (&Pages{}).routes() {
 		name := r.method + " " + strings.Replace(r.pattern, "/settings/t/{slug}", "{t}", 1)
-		allowed, known := doors[name]
+		roles, known := allowed[name]
 		if !known {
-			t.Errorf("%s is new: say in doors who may open it", name)
+			t.Errorf("the route %s is missing in allowed", name)
 			continue
 		}
 		opened[name] = true
-		for i, who := range append(slices.Sorted(maps.Keys(everybody)), "anonymous", "whose session has ended") {
+		for i, who := range append(slices.Sorted(maps.Keys(users)), "anonymous", "expired session") {
 			t.Run(name+" as "+who, func(t *testing.T) {
 				c := call{method: r.method, path: s.fill(t, r.pattern, fmt.Sprint(name, i)), from: fmt.Sprint(name, i)}
-				switch person, signedIn := everybody[who]; {
+				switch id, signedIn := users[who]; {
 				case signedIn:
-					c.cookie = s.mustSession(t, person)
+					c.cookie = s.mustSession(t, id)
 				case who != "anonymous":
 					c.cookie, who = freshToken(), "anonymous"
 				}
 				if r.method == "POST" {
 					c.form = url.Values{}
 				}
-				s.checkDoor(t, c, slices.Contains(allowed, who), who)
+				s.checkAccess(t, c, slices.Contains(roles, who), who)
 			})
 		}
 	}
-	for name := range doors {
+	for name := range allowed {
 		if !opened[name] {
-			t.Errorf("%s is no route any more", name)
+			t.Errorf("the route %s does not exist", name)
 		}
 	}
 }
 
-// fill puts a slug, and the id of a key or member made for it, into a pattern.
+// fill returns a path for a pattern. It creates the object whose id is in the path.
 func (s *site) fill(t *testing.T, pattern, name string) string {
 	t.Helper()
 	id := int64(0)
 	switch {
 	case strings.Contains(pattern, "/keys/{id}"):
-		id = s.mustKey(t, "for a door").ID
+		id = s.mustKey(t, "Till").ID
 	case strings.Contains(pattern, "/links/{id}"):
 		id = s.mustLink(t, "new", people.Viewer)
 	case strings.Contains(pattern, "/members/{id}"):
-		id = s.mustPerson(t, strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name)), s.a, people.Viewer)
+		email := strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name))
+		id = s.mustPerson(t, email, s.a, people.Viewer)
 	}
-	return strings.NewReplacer("{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{token}", freshToken(), "*", "icon.svg").Replace(pattern)
+	return strings.NewReplacer(
+		"{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{token}", freshToken(), "*", "icon.svg",
+	).Replace(pattern)
 }
 
-// mustLink makes a pending invitation into A and returns its id.
+// mustLink creates a pending invitation to A and returns its id.
 func (s *site) mustLink(t testing.TB, name string, role people.Role) (id int64) {
 	t.Helper()
 	err := s.super.QueryRow(t.Context(), `
-		insert into one_time_links (token_hash, tenant_id, purpose, email, role) values ($1, $2, 'invitation', $3, $4) returning id`,
+		insert into one_time_links (token_hash, tenant_id, purpose, email, role)
+		values ($1, $2, 'invitation', $3, $4) returning id`,
 		sum(freshToken()), s.a.ID, s.email(name), role).Scan(&id)
 	if err != nil {
 		t.Fatal(err)
@@ -117,12 +119,14 @@ func (s *site) mustLink(t testing.TB, name string, role people.Role) (id int64) 
 	return id
 }
 
-func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
+func (s *site) checkAccess(t *testing.T, c call, allowed bool, who string) {
 	t.Helper()
 	got := s.do(t, c)
-	refused := got.StatusCode == http.StatusForbidden || got.StatusCode == http.StatusNotFound || strings.HasPrefix(got.Header.Get("Location"), "/settings/sign-in?") || who == "anonymous" && got.StatusCode == http.StatusSeeOther && !strings.HasSuffix(c.path, "/sign-out")
+	redirected := strings.HasPrefix(got.Header.Get("Location"), "/settings/sign-in?") ||
+		who == "anonymous" && got.StatusCode == http.StatusSeeOther && !strings.HasSuffix(c.path, "/sign-out")
+	refused := redirected || got.StatusCode == http.StatusForbidden || got.StatusCode == http.StatusNotFound
 	if refused == allowed {
-		t.Errorf("= %d to %q, want it open: %v", got.StatusCode, got.Header.Get("Location"), allowed)
+		t.Errorf("= %d to %q, want access: %v", got.StatusCode, got.Header.Get("Location"), allowed)
 	}
 	if allowed {
 		return
@@ -131,7 +135,7 @@ func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
 	switch {
 	case strings.Contains(c.path, "/link/"):
 		if got.StatusCode != http.StatusNotFound || !strings.Contains(got.body, "This link is no longer valid") {
-			t.Errorf("= %d, want 404 and to be told that the link has ended", got.StatusCode)
+			t.Errorf("= %d, want 404 and the page of an invalid link", got.StatusCode)
 		}
 	case who == "anonymous":
 		want, location := "/settings/sign-in", got.Header.Get("Location")
@@ -145,18 +149,19 @@ func (s *site) checkDoor(t *testing.T, c call, allowed bool, who string) {
 		if got.StatusCode != http.StatusSeeOther || location != want {
 			t.Errorf("= %d to %q, want 303 to %q", got.StatusCode, location, want)
 		}
-	case inTenant && (who == "stranger" || who == "nobody"):
+	case inTenant && (who == "outsider" || who == "no tenant"):
 		absent := c
 		absent.path = strings.Replace(c.path, s.a.Slug, "no-such-tenant", 1)
-		if none := s.do(t, absent); got.StatusCode != http.StatusNotFound || got.body != none.body || none.StatusCode != http.StatusNotFound {
-			t.Errorf("= %d, want the very 404 of a tenant that does not exist", got.StatusCode)
+		want := s.do(t, absent)
+		if got.StatusCode != http.StatusNotFound || want.StatusCode != http.StatusNotFound || got.body != want.body {
+			t.Errorf("= %d, want the 404 page of a tenant that does not exist", got.StatusCode)
 		}
 	case got.StatusCode != http.StatusForbidden:
 		t.Errorf("= %d, want 403", got.StatusCode)
 	}
 }
 
-func TestAddressesThatAreNone(t *testing.T) {
+func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
 	owner := s.mustVisitor(t, "owner", people.Owner)
@@ -164,52 +169,66 @@ func TestAddressesThatAreNone(t *testing.T) {
 	key := s.mustKey(t, "Till")
 	s.alter(t, `delete from api_keys where id = $1`, key.ID)
 	for _, c := range []call{
-		{path: "/settings/nothing"}, {path: s.path("/nothing")}, {path: s.path("/keys/x/roll")}, {path: s.path("/keys/99999999999999999999/roll")},
-		{path: s.path(fmt.Sprintf("/keys/%d/roll", key.ID))}, {path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), form: url.Values{}},
-		{path: s.path(fmt.Sprintf("/members/%d", other))}, {path: s.path(fmt.Sprintf("/members/%d/remove", other)), form: url.Values{}},
+		{path: "/settings/nothing"}, {path: s.path("/nothing")},
+		{path: s.path("/keys/x/roll")}, {path: s.path("/keys/99999999999999999999/roll")},
+		{path: s.path(fmt.Sprintf("/keys/%d/roll", key.ID))},
+		{path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), form: url.Values{}},
+		{path: s.path(fmt.Sprintf("/members/%d", other))},
+		{path: s.path(fmt.Sprintf("/members/%d/remove", other)), form: url.Values{}},
 		{path: s.path(fmt.Sprintf("/members/%d/reset", other)), form: url.Values{}}, {path: s.path("/members/-1")},
 		{path: s.path("/links/999/revoke"), form: url.Values{}}, {path: s.path("/links/x/revoke"), form: url.Values{}},
-		{path: "/settings/t/" + s.b.Slug + "/keys"}, {path: "/settings/t/%00/keys"}, {path: "/settings/t/%ff%fe/keys"}, {path: "/settings/t//keys"},
+		{path: "/settings/t/" + s.b.Slug + "/keys"}, {path: "/settings/t/%00/keys"},
+		{path: "/settings/t/%ff%fe/keys"}, {path: "/settings/t//keys"},
 		{path: s.path("/nothing"), method: "PUT"}, {path: "/settings/nothing", method: "BREW"},
-		{path: "/settings/static/"}, {path: "/settings/static/nothing.js"}, {path: "/settings/static/../settings.go"}, {path: "/settings/static", method: "POST"},
+		{path: "/settings/static/"}, {path: "/settings/static/nothing.js"},
+		{path: "/settings/static/../settings.go"}, {path: "/settings/static", method: "POST"},
 	} {
 		c.cookie = owner
 		s.try(t, c, http.StatusNotFound, "Page not found")
 	}
-	for path, kind := range map[string]string{"settings.css": "text/css; charset=utf-8", "settings.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
-		if got := s.try(t, call{path: "/settings/static/" + path}, http.StatusOK); got.Header.Get("Content-Type") != kind || len(got.body) == 0 {
+	for path, kind := range map[string]string{
+		"settings.css": "text/css; charset=utf-8",
+		"settings.js":  "text/javascript; charset=utf-8",
+		"icon.svg":     "image/svg+xml",
+	} {
+		got := s.get(t, "", "/settings/static/"+path, http.StatusOK)
+		if got.Header.Get("Content-Type") != kind || len(got.body) == 0 {
 			t.Errorf("%s is %d bytes of %s, want %s", path, len(got.body), got.Header.Get("Content-Type"), kind)
 		}
 	}
 }
 
-func TestAWrongMethodNamesTheRightOnes(t *testing.T) {
+func TestUnsupportedMethods(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
 	owner := s.mustVisitor(t, "owner", people.Owner)
+	const both = "GET, HEAD, POST"
 	for _, test := range []struct{ method, path, allow string }{
-		{"PUT", s.path("/keys"), "GET, HEAD, POST"}, {"DELETE", s.path("/keys"), "GET, HEAD, POST"}, {"BREW", s.path("/keys"), "GET, HEAD, POST"},
-		{"POST", s.path("/audit"), "GET, HEAD"}, {"PATCH", s.path("/keys/1/revoke"), "GET, HEAD, POST"}, {"GET", s.path("/members/1/remove"), "POST"},
-		{"GET", "/settings/sign-out", "POST"}, {"OPTIONS", "/settings", "GET, HEAD"}, {"POST", "/settings/static/settings.css", "GET, HEAD"},
-		{"PUT", "/settings/t/no-such-tenant/keys", "GET, HEAD, POST"}, {"PUT", "/settings/t/%ff/keys", "GET, HEAD, POST"}, {"PUT", "/settings/t/a%2Fb/keys", "GET, HEAD, POST"},
+		{"PUT", s.path("/keys"), both}, {"DELETE", s.path("/keys"), both}, {"BREW", s.path("/keys"), both},
+		{"PATCH", s.path("/keys/1/revoke"), both}, {"GET", s.path("/members/1/remove"), "POST"},
+		{"POST", s.path("/audit"), "GET, HEAD"}, {"GET", "/settings/sign-out", "POST"},
+		{"OPTIONS", "/settings", "GET, HEAD"}, {"POST", "/settings/static/settings.css", "GET, HEAD"},
+		{"PUT", "/settings/t/no-such-tenant/keys", both}, {"PUT", "/settings/t/%ff/keys", both},
+		{"PUT", "/settings/t/a%2Fb/keys", both},
 	} {
 		for _, cookie := range []string{owner, freshToken(), ""} {
 			got := s.do(t, call{method: test.method, path: test.path, cookie: cookie})
 			if broken := cookie != "" && strings.Contains(test.path, "%ff"); broken && got.StatusCode == http.StatusNotFound {
-				continue // a slug that no tenant can have
+				continue // not a valid slug
 			}
 			if got.StatusCode != http.StatusMethodNotAllowed || got.Header.Get("Allow") != test.allow {
-				t.Errorf("%s %s = %d with Allow: %q, want 405 and %q", test.method, test.path, got.StatusCode, got.Header.Get("Allow"), test.allow)
+				t.Errorf("%s %s = %d with Allow: %q, want 405 and %q",
+					test.method, test.path, got.StatusCode, got.Header.Get("Allow"), test.allow)
 			}
 		}
 	}
 }
 
-// TestErrorsKeepTheNavigation of who is signed in; who is not, or no member, gets none.
-func TestErrorsKeepTheNavigation(t *testing.T) {
+func TestErrorPagesShowTheNavigationToMembers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	viewer, stranger := s.mustVisitor(t, "viewer", people.Viewer), s.mustSession(t, s.mustPerson(t, "stranger", s.b, people.Owner))
+	viewer := s.mustVisitor(t, "viewer", people.Viewer)
+	outsider := s.mustSession(t, s.mustPerson(t, "outsider", s.b, people.Owner))
 	admin := s.mustVisitor(t, "admin", people.Admin)
 	revoked := s.mustKey(t, "Till")
 	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
@@ -226,70 +245,79 @@ func TestErrorsKeepTheNavigation(t *testing.T) {
 		{call{path: s.path("/keys/999/roll"), cookie: admin}, http.StatusNotFound, true},
 		{call{path: s.path("/keys"), cookie: viewer, method: "PUT"}, http.StatusMethodNotAllowed, true},
 		{call{path: s.path(fmt.Sprintf("/keys/%d/roll", revoked.ID)), cookie: admin}, http.StatusConflict, true},
-		{call{path: s.path("/keys"), cookie: admin, form: url.Values{"request": {"no form of ours"}}}, http.StatusBadRequest, true},
-		{call{path: s.path("/nothing"), cookie: stranger}, http.StatusNotFound, false},
+		{call{path: s.path("/keys"), cookie: admin, form: url.Values{"request": {"invalid"}}}, http.StatusBadRequest, true},
+		{call{path: s.path("/nothing"), cookie: outsider}, http.StatusNotFound, false},
 		{call{path: s.path("/nothing"), cookie: freshToken()}, http.StatusNotFound, false},
 		{call{path: s.path("/keys"), method: "PUT"}, http.StatusMethodNotAllowed, false},
-		{call{path: s.path("/keys"), cookie: stranger}, http.StatusNotFound, false},
+		{call{path: s.path("/keys"), cookie: outsider}, http.StatusNotFound, false},
 	} {
-		if got := s.try(t, test.call, test.status); strings.Contains(got.body, navigation) != test.want || strings.Contains(got.body, s.a.Name) != test.want {
-			t.Errorf("%s = %d has the navigation: %v, want %v: %s", test.path, got.StatusCode, !test.want, test.want, got.body)
+		body := s.try(t, test.call, test.status).body
+		if strings.Contains(body, navigation) != test.want || strings.Contains(body, s.a.Name) != test.want {
+			t.Errorf("%s shows the navigation: %v, want %v: %s", test.path, !test.want, test.want, body)
 		}
 	}
-	for temporary, status := range map[bool]int{false: http.StatusInternalServerError, true: http.StatusServiceUnavailable} {
+	statuses := map[bool]int{false: http.StatusInternalServerError, true: http.StatusServiceUnavailable}
+	for temporary, status := range statuses {
 		o := s.Options
 		o.Failed = func(*http.Request, error) bool { return temporary }
 		w := httptest.NewRecorder()
 		broken := *s
 		s.alter(t, `alter table audit_log rename to lost`)
 		broken.Handler = New(o)
-		if got := broken.try(t, call{path: s.path("/audit"), cookie: admin}, status); !strings.Contains(got.body, navigation) {
-			t.Errorf("%d lacks the navigation: %s", status, got.body)
-		}
+		broken.get(t, admin, s.path("/audit"), status, navigation)
 		s.alter(t, `alter table lost rename to audit_log`)
 		New(o).Fail(w, httptest.NewRequest("GET", "/settings", nil), errForm)
-		broken.checkAnswer(t, "an error on the way", reply{w.Result(), w.Body.String()})
+		broken.checkResponse(t, "Fail", reply{w.Result(), w.Body.String()})
 	}
 }
 
-func TestASuspendedTenantIsToldSo(t *testing.T) {
+func TestSuspendedTenant(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
 	owner, key := s.mustVisitor(t, "owner", people.Owner), s.mustKey(t, "Till")
 	const banner = "is suspended.</strong>"
 	for _, path := range []string{"/keys", "/start", "/members", "/audit", "/account"} {
-		if got := s.try(t, call{path: s.path(path), cookie: owner}, http.StatusOK); strings.Contains(got.body, banner) {
-			t.Errorf("%s says that a tenant is suspended which is not", path)
+		if got := s.get(t, owner, s.path(path), http.StatusOK); strings.Contains(got.body, banner) {
+			t.Errorf("%s shows that the tenant is suspended", path)
 		}
 	}
 	form := s.mustForm(t, owner, "New")
 	s.alter(t, `update tenants set suspended_at = now() where id = $1`, s.a.ID)
-	for _, path := range []string{"/keys", "/start", "/members", "/audit", "/account", fmt.Sprintf("/keys/%d/revoke", key.ID)} {
-		s.try(t, call{path: s.path(path), cookie: owner}, http.StatusOK, banner)
+	revoke := fmt.Sprintf("/keys/%d/revoke", key.ID)
+	for _, path := range []string{"/keys", "/start", "/members", "/audit", "/account", revoke} {
+		s.get(t, owner, s.path(path), http.StatusOK, banner)
 	}
-	if got := s.try(t, call{path: s.path("/keys"), cookie: owner}, http.StatusOK, "/revoke"); strings.Contains(got.body, "/keys/new") || strings.Contains(got.body, "/roll") {
-		t.Errorf("a key is offered: %s", got.body)
+	got := s.get(t, owner, s.path("/keys"), http.StatusOK, "/revoke")
+	if strings.Contains(got.body, "/keys/new") || strings.Contains(got.body, "/roll") {
+		t.Errorf("the page links to forms of new keys: %s", got.body)
 	}
 	roll := s.path(fmt.Sprintf("/keys/%d/roll", key.ID))
-	for _, c := range []call{{path: s.path("/keys/new")}, {path: roll}, {path: s.path("/keys"), form: form}, {path: roll, form: url.Values{"overlap": {"0"}}}} {
+	for _, c := range []call{
+		{path: s.path("/keys/new")}, {path: s.path("/keys"), form: form},
+		{path: roll}, {path: roll, form: url.Values{"overlap": {"0"}}},
+	} {
 		c.cookie = owner
 		s.try(t, c, http.StatusForbidden, "This account is suspended", banner)
 	}
 	if found, err := s.Keys.List(t.Context(), s.a.ID); err != nil || len(found) != 1 || found[0].RevokedAt != nil {
-		t.Errorf("the keys are %+v, %v, want the one as it was", found, err)
+		t.Errorf("keys = %+v, %v, want the unchanged key", found, err)
 	}
-	s.try(t, call{path: s.path(fmt.Sprintf("/keys/%d/revoke", key.ID)), cookie: owner, form: url.Values{}}, http.StatusSeeOther)
-	s.try(t, call{path: s.path("/keys"), cookie: owner}, http.StatusOK, "revoked")
+	s.post(t, owner, s.path(revoke), url.Values{}, http.StatusSeeOther)
+	s.get(t, owner, s.path("/keys"), http.StatusOK, "revoked")
 }
 
-func TestHomeLeadsToTheTenantOrLetsChoose(t *testing.T) {
+func TestHome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "http://127.0.0.1:8080")
-	one, both, none := s.mustPerson(t, "one", s.a, people.Viewer), s.mustPerson(t, "both", s.a, people.Viewer), s.mustPerson(t, "none", s.a, "")
-	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, both)
-	if got := s.try(t, call{path: "/settings", cookie: s.mustSession(t, one)}, http.StatusSeeOther); got.Header.Get("Location") != s.path("/keys") {
-		t.Errorf("who has one tenant is sent to %q", got.Header.Get("Location"))
+	session := func(name string, role people.Role) (id int64, cookie string) {
+		id = s.mustPerson(t, name, s.a, role)
+		return id, s.mustSession(t, id)
 	}
-	s.try(t, call{path: "/settings", cookie: s.mustSession(t, both)}, http.StatusOK, "Choose an account", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
-	s.try(t, call{path: "/settings", cookie: s.mustSession(t, none)}, http.StatusOK, "No accounts")
+	_, one := session("one", people.Viewer)
+	id, both := session("both", people.Viewer)
+	_, none := session("none", "")
+	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, id)
+	s.get(t, one, "/settings", http.StatusSeeOther, s.path("/keys"))
+	s.get(t, both, "/settings", http.StatusOK, "Choose an account", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
+	s.get(t, none, "/settings", http.StatusOK, "No accounts")
 }
