@@ -9,8 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// instancesKey is the sorted set of instances. In a cluster one node holds it.
-const instancesKey = "rl:instances"
+const (
+	// instancesKey is the sorted set of instances. In a cluster one node holds it.
+	instancesKey = "rl:instances"
+
+	// maxSmallerCounts is how many heartbeats in a row may count fewer instances than
+	// before until the smaller count is used.
+	maxSmallerCounts = 5
+)
 
 var (
 	//go:embed heartbeat.lua
@@ -54,9 +60,14 @@ func (l *Limiter) heartbeat(ctx context.Context, key string) {
 	defer cancel()
 	count, err := heartbeatScript.Run(ctx, l.nodes.scripter("heartbeat"), []string{key},
 		l.id, l.settings.alive.Microseconds()).Int64()
-	if err == nil && key == instancesKey {
-		// After Redis has lost its data, the first heartbeats count too few
-		// instances. So a smaller count must be seen twice.
-		l.instances.Store(max(count, l.lastInstances.Swap(count), 1))
+	if err != nil || key != instancesKey {
+		return
+	}
+	// After Redis has lost its data, heartbeats count too few instances until all have
+	// reconnected. So a smaller count must be seen several times.
+	l.smallerCounts++
+	if count >= l.instances.Load() || l.smallerCounts > maxSmallerCounts {
+		l.instances.Store(count)
+		l.smallerCounts = 0
 	}
 }

@@ -37,9 +37,13 @@ func TestAStoppedRedisLeavesEachInstanceItsShare(t *testing.T) {
 		}
 	}
 	redis.start(t)
+	client := mustDial(t, redis.url())
+	eventually(t, "all instances are recorded", func() bool {
+		return client.ZCard(t.Context(), instancesKey).Val() == int64(len(instances))
+	})
 	for _, l := range instances {
 		eventually(t, "Redis decides and counts all instances", func() bool {
-			return !l.Stats().Away && l.Stats().Instances == 3
+			return !l.Stats().Away && l.Stats().Instances == len(instances)
 		})
 		if d := peek(t, l, name, limit); d.Local || d.Remaining != limit {
 			t.Errorf("decision = %+v, want an empty log in Redis", d)
@@ -95,7 +99,7 @@ func TestTheInstanceCountSurvivesAFlush(t *testing.T) {
 	if err := mustDial(t, redis.url()).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []*Limiter{first, second, first} {
+	for _, l := range []*Limiter{first, first, first, second, first, second} {
 		l.beat(t.Context())
 		if got := l.Stats().Instances; got != 2 {
 			t.Errorf("an instance counts %d instances, want 2", got)

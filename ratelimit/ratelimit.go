@@ -83,8 +83,8 @@ type Limiter struct {
 	memory   *memory
 
 	id            string       // of this instance, in heartbeats
-	instances     atomic.Int64 // the larger count of the last two heartbeats
-	lastInstances atomic.Int64 // the count of the last heartbeat
+	instances     atomic.Int64 // as counted by the heartbeats
+	smallerCounts int          // of heartbeats since instances was stored
 
 	fromRedis, fromMemory atomic.Uint64
 
