@@ -11,50 +11,49 @@ import (
 //go:embed lint/lint.sql
 var lintSQL string
 
-// A Fault is one way in which the schema or the roles let a tenant out of its
-// bounds.
-type Fault struct {
-	Object string // table, index, function or role
-	Fault  string // what is wrong, in a sentence
+// Problem is a part of the schema or a role that could show a tenant the rows of another.
+type Problem struct {
+	Object  string // the table, index, function or role
+	Problem string // as a predicate, such as "can log in"
 }
 
-func (f Fault) String() string { return f.Object + ": " + f.Fault }
+func (p Problem) String() string { return p.Object + ": " + p.Problem }
 
-// Lint returns what is unsafe in the database of conn; nothing is good. Any role
-// may run it: it reads PostgreSQL's catalog only.
-func Lint(ctx context.Context, conn *pgx.Conn) ([]Fault, error) {
-	rows, err := conn.Query(ctx, lintSQL)
+// Lint returns the problems of the database of conn. Every role may call it, because it
+// reads only PostgreSQL's catalog.
+func Lint(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
+	problems, err := readProblems(ctx, conn, lintSQL)
 	if err != nil {
 		return nil, fmt.Errorf("lint the catalog: %w", err)
 	}
-	faults, err := pgx.CollectRows(rows, pgx.RowToStructByName[Fault])
-	if err != nil {
-		return nil, fmt.Errorf("lint the catalog: %w", err)
-	}
-	return faults, nil
+	return problems, nil
 }
 
-// RuntimeRole returns what makes the role of conn unfit to serve: it must be held
-// by the policies, so it may be neither superuser nor exempt nor an owner.
-func RuntimeRole(ctx context.Context, conn *pgx.Conn) ([]Fault, error) {
-	rows, err := conn.Query(ctx, `
-		select rolname::text as object, fault
+// RuntimeRole returns the reasons why the role of conn must not serve requests: policies
+// do not restrict superusers, owners and roles with BYPASSRLS.
+func RuntimeRole(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
+	problems, err := readProblems(ctx, conn, `
+		select rolname::text as object, problem
 		  from pg_roles r
 		 cross join lateral (values
-		       (r.rolsuper, 'is a superuser: row-level security does not hold it'),
-		       (r.rolbypassrls, 'has BYPASSRLS: row-level security does not hold it'),
+		       (r.rolsuper, 'is a superuser, and policies do not restrict superusers'),
+		       (r.rolbypassrls, 'has BYPASSRLS, so policies do not restrict it'),
 		       (pg_has_role(r.oid, 'storeroom_owner', 'member'), 'is a member of storeroom_owner'),
 		       (pg_has_role(r.oid, 'storeroom_search', 'member'), 'is a member of storeroom_search'),
-		       (not pg_has_role(r.oid, 'storeroom_runtime', 'usage'), 'is not storeroom_runtime, nor a member of it'),
+		       (not pg_has_role(r.oid, 'storeroom_runtime', 'usage'), 'is not storeroom_runtime or a member of it'),
 		       (exists (select from pg_class c where c.relowner = r.oid), 'owns tables')
-		       ) v (bad, fault)
+		       ) v (bad, problem)
 		 where r.rolname = current_user and bad`)
 	if err != nil {
 		return nil, fmt.Errorf("check the runtime role: %w", err)
 	}
-	faults, err := pgx.CollectRows(rows, pgx.RowToStructByName[Fault])
+	return problems, nil
+}
+
+func readProblems(ctx context.Context, conn *pgx.Conn, sql string) ([]Problem, error) {
+	rows, err := conn.Query(ctx, sql)
 	if err != nil {
-		return nil, fmt.Errorf("check the runtime role: %w", err)
+		return nil, err
 	}
-	return faults, nil
+	return pgx.CollectRows(rows, pgx.RowToStructByName[Problem])
 }

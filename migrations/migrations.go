@@ -1,12 +1,14 @@
-// Package migrations holds the schema as numbered SQL files, applies them, and
-// knows what a safe schema looks like.
+// Package migrations has the schema as numbered SQL files, and applies and checks it.
+// schema.sql is the result of all files.
 //
-// Apply runs what is missing, each file in a transaction of its own under an
-// advisory lock, as the owner of the tables and with row_security off, so that
-// a back-fill which a policy would filter raises instead of touching nothing.
-// Lint reads PostgreSQL's catalog and names every way in which one tenant could
-// reach another; serve refuses to start while it finds one. Files are forward
-// only and additive first: old and new code both run during a roll-out.
+// Apply runs each missing file in one transaction, as the owner of the tables and under
+// an advisory lock. row_security is off: an update that a policy would filter fails
+// instead of changing no row. Lint finds parts of the schema that could show a tenant the
+// rows of another; the server does not start while there are any.
+//
+// A file never changes after it is released, and there is no way back. Old and new
+// programs run at the same time during a rollout, so a file adds first; a later release
+// removes.
 package migrations
 
 import (
@@ -23,18 +25,17 @@ import (
 //go:embed [0-9]*.sql
 var files embed.FS
 
-// lockID is the advisory lock that keeps two migrating instances apart.
+// lockID is the advisory lock that Apply holds.
 const lockID = 0x53544f5245 // "STORE"
 
-// A Migration is one numbered file.
+// Migration is a numbered file.
 type Migration struct {
 	Version int
 	Name    string
 	SQL     string
 }
 
-// All returns every migration in order. It panics on a misnamed file: the files
-// are part of the program.
+// All returns the migrations in their order. It panics if a number is missing.
 func All() []Migration {
 	names, err := fs.Glob(files, "[0-9]*.sql")
 	if err != nil {
@@ -56,12 +57,12 @@ func All() []Migration {
 	return all
 }
 
-// Latest is the version of the schema that this program needs.
+// Latest returns the version of the schema that this program needs.
 func Latest() int { return len(All()) }
 
-// Apply brings the database of conn to the latest version and returns the
-// migrations that it ran. conn belongs to the migrator: a role that is a member
-// of storeroom_owner. Several instances may call it at once.
+// Apply brings the database of conn to the latest version and returns the migrations
+// that it ran. The role of conn must be a member of storeroom_owner, such as
+// storeroom_migrator. Concurrent calls wait for each other.
 func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
 		return nil, fmt.Errorf("lock the schema: %w", err)
@@ -72,7 +73,7 @@ func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 		name       text not null,
 		applied_at timestamptz not null default now()
 	);
-	comment on table schema_migrations is 'Which migrations ran; read through schema_version.';
+	comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
 	create or replace function schema_version() returns integer
 	language sql stable security definer
 	set search_path = pg_catalog, public, pg_temp
@@ -99,16 +100,16 @@ func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 	return ran, nil
 }
 
-// Version returns the number of the last migration that ran.
+// Version returns the version of the schema: the number of the last migration that ran.
 func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
 	var version int
 	if err := conn.QueryRow(ctx, `select schema_version()`).Scan(&version); err != nil {
-		return 0, fmt.Errorf("read the schema's version (did `storeroom migrate` run?): %w", err)
+		return 0, fmt.Errorf("read the schema version (did you run `storeroom migrate`?): %w", err)
 	}
 	return version, nil
 }
 
-// inTx runs a script of several statements as the owner.
+// inTx runs a script in one transaction, as the owner of the tables.
 func inTx(ctx context.Context, conn *pgx.Conn, script string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		prologue := "set local role storeroom_owner; set local row_security = off; set local search_path = public;\n"

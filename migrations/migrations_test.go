@@ -11,13 +11,13 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-func TestTheMigratedSchemaHasNoFault(t *testing.T) {
+func TestTheMigratedSchemaHasNoProblem(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	if err := d.DB.Conn(t.Context(), func(conn *pgx.Conn) error {
-		faults, err := migrations.Lint(t.Context(), conn)
-		for _, f := range faults {
-			t.Error(f)
+		problems, err := migrations.Lint(t.Context(), conn)
+		for _, p := range problems {
+			t.Error(p)
 		}
 		return err
 	}); err != nil {
@@ -43,59 +43,85 @@ func TestApplyTwiceRunsNothingTwice(t *testing.T) {
 	}
 }
 
-// Each way to break the schema must be seen: a lint that cannot fail proves
-// nothing.
-func TestLintNamesEveryFault(t *testing.T) {
+func TestLintFindsEveryProblem(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ name, break_, object, fault string }{
+	for _, test := range []struct{ name, statement, object, problem string }{
 		{"a policy is dropped", `drop policy tenant on products`, "products", "canonical policy"},
 		{"a policy is changed", `alter policy tenant on products using (true)`, "products", "canonical policy"},
-		{"a policy lacks its check", `drop policy tenant on products; create policy tenant on products using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))`, "products", "canonical policy"},
-		{"a second policy opens the table", `create policy also on stock using (true)`, "stock", "has the policy also"},
+		{"a policy lacks its check",
+			`drop policy tenant on products;
+			 create policy tenant on products
+			  using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))`,
+			"products", "canonical policy"},
+		{"a second policy opens the table",
+			`create policy also on stock using (true)`,
+			"stock", "has the policy also"},
 		{"row-level security is disabled", `alter table stock disable row level security`, "stock", "not enabled"},
 		{"row-level security is not forced", `alter table stock no force row level security`, "stock", "not forced"},
 		{"a table has no tenant", `create table loose (id bigint)`, "loose", "no column tenant_id"},
 		{"a tenant may be null", `create table loose (tenant_id bigint)`, "loose", "may be null"},
-		{"a key is not led by the tenant", `create unique index loose on products (upc, tenant_id)`, "loose", "does not lead"},
-		{"a foreign key crosses tenants", `create unique index u on categories (tenant_id, id, name); alter table products add column n text, add constraint loose foreign key (n, tenant_id, category_id) references categories (name, tenant_id, id)`, "products", "foreign key loose"},
+		{"a unique index does not start with the tenant",
+			`create unique index loose on products (upc, tenant_id)`,
+			"loose", "does not start with tenant_id"},
+		{"a foreign key crosses tenants",
+			`create unique index u on categories (tenant_id, id, name);
+			 alter table products add column n text, add constraint loose
+			  foreign key (n, tenant_id, category_id) references categories (name, tenant_id, id)`,
+			"products", "foreign key loose"},
 		{"a view reads as its owner", `create view loose as select * from products`, "loose", "security_invoker"},
-		{"a materialized view has no policies", `create materialized view loose as select 1 as one`, "loose", "materialized"},
-		{"a definer function is unknown", `create function loose() returns int language sql security definer as 'select 1'`, "loose", "does not know"},
-		{"a definer function has no search path", `alter function resolve_key reset search_path`, "resolve_key", "pinned search_path"},
-		{"everybody may execute a definer function", `grant execute on function resolve_key to public`, "resolve_key", "everybody"},
-		{"the runtime role reads hashes", `grant select on key_hashes to storeroom_runtime`, "key_hashes", "privilege SELECT"},
-		{"the runtime role reads a column of users", `grant select (email) on users to storeroom_runtime`, "users", "privilege SELECT"},
-		{"the runtime role may truncate", `grant truncate on products to storeroom_runtime`, "products", "privilege TRUNCATE"},
+		{"a materialized view has no policies",
+			`create materialized view loose as select 1 as one`,
+			"loose", "materialized"},
+		{"a definer function is unknown",
+			`create function loose() returns int language sql security definer as 'select 1'`,
+			"loose", "not in the list"},
+		{"a definer function has no search path",
+			`alter function resolve_key reset search_path`,
+			"resolve_key", "pinned search_path"},
+		{"public may execute a definer function",
+			`grant execute on function resolve_key to public`,
+			"resolve_key", "PUBLIC"},
+		{"the runtime role reads hashes",
+			`grant select on key_hashes to storeroom_runtime`,
+			"key_hashes", "grants SELECT"},
+		{"the runtime role reads a column of users",
+			`grant select (email) on users to storeroom_runtime`,
+			"users", "grants SELECT"},
+		{"the runtime role may truncate",
+			`grant truncate on products to storeroom_runtime`,
+			"products", "grants TRUNCATE"},
 		{"public may read", `grant select on products to public`, "products", "PUBLIC"},
-		{"the search role reads more", `grant select on categories to storeroom_search`, "categories", "storeroom_search"},
+		{"the search role reads more",
+			`grant select on categories to storeroom_search`,
+			"categories", "storeroom_search"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			conn := tenancytest.New(t).MustSuper(t)
-			if _, err := conn.Exec(t.Context(), test.break_); err != nil {
+			if _, err := conn.Exec(t.Context(), test.statement); err != nil {
 				t.Fatal(err)
 			}
-			faults, err := migrations.Lint(t.Context(), conn)
+			problems, err := migrations.Lint(t.Context(), conn)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, f := range faults {
-				if f.Object == test.object && strings.Contains(f.Fault, test.fault) {
+			for _, p := range problems {
+				if p.Object == test.object && strings.Contains(p.Problem, test.problem) {
 					return
 				}
 			}
-			t.Errorf("Lint = %v, want a fault of %s that says %q", faults, test.object, test.fault)
+			t.Errorf("Lint = %v, want a problem of %s that contains %q", problems, test.object, test.problem)
 		})
 	}
 }
 
-func TestRuntimeRoleRefusesWhoeverPoliciesDoNotHold(t *testing.T) {
+func TestRuntimeRoleRejectsRolesThatPoliciesDoNotRestrict(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	for _, test := range []struct{ name, url, want string }{
-		{"the runtime role is fit", d.URL, ""},
-		{"the migrator owns the tables", d.AdminURL, "member of storeroom_owner"},
-		{"a superuser is above the policies", d.SuperURL, "superuser"},
+		{"the runtime role", d.URL, ""},
+		{"the migrator, a member of the owner", d.AdminURL, "member of storeroom_owner"},
+		{"a superuser", d.SuperURL, "superuser"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			conn, err := pgx.Connect(t.Context(), test.url)
@@ -103,13 +129,13 @@ func TestRuntimeRoleRefusesWhoeverPoliciesDoNotHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close(context.Background())
-			faults, err := migrations.RuntimeRole(t.Context(), conn)
+			problems, err := migrations.RuntimeRole(t.Context(), conn)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var all []string
-			for _, f := range faults {
-				all = append(all, f.Fault)
+			for _, p := range problems {
+				all = append(all, p.Problem)
 			}
 			if got := strings.Join(all, "; "); !strings.Contains(got, test.want) || (test.want == "") != (got == "") {
 				t.Errorf("RuntimeRole = %q, want %q", got, test.want)

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Roles returns the statements that a database administrator runs once for a
-// database: the roles and the database itself. The roles are four because each may do one thing less:
+// Roles returns the statements that create the roles and the database. A database
+// administrator runs them once. The roles are:
 //
-//   - storeroom_owner owns the tables and cannot log in;
-//   - storeroom_migrator logs in, changes the schema, runs the operator's commands;
-//   - storeroom_runtime logs in, serves, owns nothing, is held by the policies;
-//   - storeroom_search owns the one function that reads products across the
-//     policy, and cannot log in.
+//   - storeroom_owner, which owns the tables and cannot log in;
+//   - storeroom_migrator, which changes the schema and runs the operator's commands;
+//   - storeroom_runtime, which serves requests, owns nothing and is subject to policies;
+//   - storeroom_search, which owns the function search_products and cannot log in.
 //
-// Running it again changes the passwords and nothing else, but for `create
-// database`, which then fails.
+// If the roles exist, the statements change their passwords. create database fails if the
+// database exists.
 func Roles(database, migratorPassword, runtimePassword string) []string {
 	return []string{
 		role("storeroom_owner", "nologin"),
@@ -26,11 +25,10 @@ func Roles(database, migratorPassword, runtimePassword string) []string {
 		"alter role storeroom_runtime password " + quoteLiteral(runtimePassword),
 		"grant storeroom_search to storeroom_owner",
 		"grant storeroom_owner to storeroom_migrator",
-		// Without this an administrator who is no superuser could not give the
-		// database away.
+		// An administrator who is not a superuser needs it for create database.
 		"grant storeroom_owner to current_user",
 		"create database " + quoteIdentifier(database) + " owner storeroom_owner encoding 'UTF8' template template0",
-		// PUBLIC may make temporary tables and functions by default.
+		// By default PUBLIC may create temporary tables and functions.
 		"revoke temporary on database " + quoteIdentifier(database) + " from public",
 	}
 }

@@ -25,7 +25,7 @@ create table tenants (
     CHECK (rate_limit >= 1 AND rate_limit <= 10000000),
     CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)
 );
-comment on table tenants is 'Businesses. No tenant_id and no runtime privilege: read through resolve_key.';
+comment on table tenants is 'Businesses that use the service. The runtime role has no privilege; it reads a tenant with resolve_key.';
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
 
 create table users (
@@ -37,7 +37,7 @@ create table users (
     UNIQUE (email),
     CHECK (email = lower(email))
 );
-comment on table users is 'People, one account an e-mail in the whole service. No runtime privilege.';
+comment on table users is 'People. An e-mail address has one account in the whole service. The runtime role has no privilege.';
 
 create table memberships (
     tenant_id  bigint not null,
@@ -49,7 +49,7 @@ create table memberships (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
     FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
-comment on table memberships is 'What a person may do in a tenant. No runtime privilege: read through definer functions.';
+comment on table memberships is 'The roles of people in tenants. The runtime role has no privilege; it reads them with functions.';
 CREATE INDEX memberships_user ON memberships USING btree (user_id);
 
 create table api_keys (
@@ -73,8 +73,8 @@ create table api_keys (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, replaced_by) REFERENCES api_keys(tenant_id, id)
 );
-comment on table api_keys is 'Keys as people see them; the secret stands nowhere, its hash in key_hashes.';
-comment on column api_keys.request is 'Of the form that made the key, so that sending it again makes no other.';
+comment on table api_keys is 'API keys as the settings pages show them. No table stores the secret; key_hashes stores its hash.';
+comment on column api_keys.request is 'Identifies the form that created the key. If the form is sent again, it creates no second key.';
 CREATE UNIQUE INDEX api_keys_request ON api_keys USING btree (tenant_id, request);
 CREATE TRIGGER notify_keys AFTER INSERT OR DELETE OR UPDATE OF name, permissions, expires_at, revoked_at ON api_keys FOR EACH ROW EXECUTE FUNCTION notify_keys();
 alter table api_keys enable row level security, force row level security;
@@ -92,7 +92,7 @@ create table key_hashes (
     CHECK (octet_length(hash) = 32),
     FOREIGN KEY (tenant_id, key_id) REFERENCES api_keys(tenant_id, id) ON DELETE CASCADE
 );
-comment on table key_hashes is 'HMAC-SHA-256 of keys under a pepper outside the database. Looked up before the tenant is known, hence no policy and no runtime privilege.';
+comment on table key_hashes is 'HMAC-SHA-256 hashes of API keys. The pepper is not in the database. A hash is looked up before the tenant is known, so the table has no policy, and the runtime role has no privilege.';
 CREATE INDEX key_hashes_key ON key_hashes USING btree (tenant_id, key_id);
 
 create table categories (
@@ -124,7 +124,7 @@ create table sellers (
     CHECK (length(name) >= 1 AND length(name) <= 255),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table sellers is 'Who sells or made a product.';
+comment on table sellers is 'Sellers or manufacturers of products.';
 alter table sellers enable row level security, force row level security;
 create policy tenant on sellers for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -143,7 +143,7 @@ create table warehouses (
     CHECK (length(name) >= 1 AND length(name) <= 255),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table warehouses is 'Where stock lies. Each tenant has one default, where a product without a warehouse lives.';
+comment on table warehouses is 'Places that store stock. Each tenant has one default warehouse, for products that are created without one.';
 CREATE UNIQUE INDEX warehouses_default ON warehouses USING btree (tenant_id) WHERE is_default;
 alter table warehouses enable row level security, force row level security;
 create policy tenant on warehouses for all to public
@@ -189,9 +189,9 @@ create table products (
     FOREIGN KEY (tenant_id, seller_id) REFERENCES sellers(tenant_id, id),
     FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
 ) with (fillfactor=90);
-comment on table products is 'Products. Prices in cents; quantity is the total of stock; search is '' '' and then name, sku and upc in lower case, each run of white space one blank.';
-comment on column products.images is 'Array of {id, url, position}; no endpoint writes it.';
-comment on column products.changed_at is 'When anything but stock last changed.';
+comment on table products is 'Products. Prices are in cents. quantity is the sum of the stock in all warehouses. search is a blank, then name, SKU and UPC in lower case, with single blanks between words.';
+comment on column products.images is 'JSON array of {id, url, position}. No endpoint writes it.';
+comment on column products.changed_at is 'When the product last changed. Changes of stock do not count.';
 CREATE INDEX products_category ON products USING btree (tenant_id, category_id, created_at, id);
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
@@ -224,7 +224,7 @@ create table product_tags (
     PRIMARY KEY (tenant_id, tag, product_id),
     FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
 );
-comment on table product_tags is 'Tags of products for filtering; created_at is the product''s, so that the default order comes from the index.';
+comment on table product_tags is 'Tags of products, for filters. created_at is that of the product, so that an index returns the products of a tag in the default order.';
 CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, created_at, product_id);
 CREATE INDEX product_tags_product ON product_tags USING btree (tenant_id, product_id);
 alter table product_tags enable row level security, force row level security;
@@ -243,7 +243,7 @@ create table stock (
     FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
 ) with (fillfactor=80);
-comment on table stock is 'Pieces of a product in a warehouse; products.quantity is their sum.';
+comment on table stock is 'Quantity of a product in a warehouse. products.quantity is the sum.';
 CREATE INDEX stock_warehouse ON stock USING btree (tenant_id, warehouse_id);
 alter table stock enable row level security, force row level security;
 create policy tenant on stock for all to public
@@ -268,7 +268,7 @@ create table inventory_adjustments (
     FOREIGN KEY (tenant_id, api_key_id) REFERENCES api_keys(tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table inventory_adjustments is 'The ledger: one row a change of stock, never changed; it outlives its product and warehouse, hence no foreign key to them. quantity_before and quantity_after are the product''s totals.';
+comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
 alter table inventory_adjustments enable row level security, force row level security;
@@ -285,7 +285,7 @@ create table product_counts (
     PRIMARY KEY (tenant_id, slot, status),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=50);
-comment on table product_counts is 'How many products a tenant has by status: the sum over its slots. A backend writes the slot of its pid, so that writers do not wait for each other; counting a million rows would be the whole price of a list.';
+comment on table product_counts is 'Number of products of a tenant by status: the sum of all slots. A backend writes the slot of its pid, so that concurrent writers do not wait for each other. Lists read it instead of counting products.';
 alter table product_counts enable row level security, force row level security;
 create policy tenant on product_counts for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -305,7 +305,7 @@ create table idempotency_keys (
     CHECK (length(key) >= 1 AND length(key) <= 255),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table idempotency_keys is 'What a request with an Idempotency-Key was answered, written in the transaction of its work and kept for 24 hours. A row without a status is in work, and nobody but its own transaction sees it.';
+comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
@@ -324,7 +324,7 @@ create table channels (
     CHECK (length(label) >= 1 AND length(label) <= 255),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table channels is 'Where sales come from. Every tenant has pos.';
+comment on table channels is 'Sales channels. Every tenant has the channel pos.';
 alter table channels enable row level security, force row level security;
 create policy tenant on channels for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -337,7 +337,7 @@ create table sales_zones (
     PRIMARY KEY (tenant_id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table sales_zones is 'The time zone by which a tenant''s rollups count days. It follows tenants.timezone when they are rebuilt.';
+comment on table sales_zones is 'Time zone of the days in the tenant''s rollups. A rebuild of the rollups sets it to tenants.timezone.';
 alter table sales_zones enable row level security, force row level security;
 create policy tenant on sales_zones for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -358,7 +358,7 @@ create table customers (
     CHECK (erased_at IS NULL OR name IS NULL AND email IS NULL),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table customers is 'People who bought; number is the sender''s id of them. Who was erased stays without name and e-mail.';
+comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
 alter table customers enable row level security, force row level security;
 create policy tenant on customers for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -379,7 +379,7 @@ create table sold_products (
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table sold_products is 'Products as they were sold: a new row whenever one is sold that no longer looks as it did. It outlives the catalog, hence no foreign key to it. product_id is null where the catalog did not know the SKU. Two senders that see a change at the same moment may both write it; readers group by product, so nothing counts twice.';
+comment on table sold_products is 'Products as they were sold. A product that changed since its last sale gets a new row. Rows outlive the product, so they have no foreign key to it. product_id is null if the catalog did not have the SKU. Two transactions may insert the same row; reports group by product, so nothing counts twice.';
 CREATE INDEX sold_products_product ON sold_products USING btree (tenant_id, product_id, id) WHERE product_id IS NOT NULL;
 CREATE INDEX sold_products_sku ON sold_products USING btree (tenant_id, sku, id);
 alter table sold_products enable row level security, force row level security;
@@ -418,7 +418,7 @@ create table orders (
     FOREIGN KEY (tenant_id, customer_id) REFERENCES customers(tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table orders is 'Orders with the sums of their items. revenue is what the items cost after discounts, without tax; content is the SHA-256 of what was sent, by which the same order sent again is known.';
+comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax. content is the SHA-256 of the order as sent; it shows whether an order that is sent again is the same.';
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
 alter table orders enable row level security, force row level security;
@@ -449,7 +449,7 @@ create table order_items (
     FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, sold_id) REFERENCES sold_products(tenant_id, id)
 );
-comment on table order_items is 'Lines of orders. discount and tax hold the line''s share of what the order has of them; placed_at is the order''s. Revenue is quantity * unit_price - discount.';
+comment on table order_items is 'Items of orders. discount and tax are the item''s shares of those of the order. placed_at is that of the order. Revenue is quantity * unit_price - discount.';
 CREATE INDEX order_items_placed ON order_items USING btree (tenant_id, placed_at);
 CREATE INDEX order_items_sold ON order_items USING btree (tenant_id, sold_id, placed_at);
 alter table order_items enable row level security, force row level security;
@@ -467,7 +467,7 @@ create table cancellations (
     PRIMARY KEY (tenant_id, order_id),
     FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE
 );
-comment on table cancellations is 'Orders that count nowhere any more, nor do their refunds. placed_at is the order''s.';
+comment on table cancellations is 'Cancelled orders. Reports count neither them nor their refunds. placed_at is that of the order.';
 CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
 alter table cancellations enable row level security, force row level security;
 create policy tenant on cancellations for all to public
@@ -490,7 +490,7 @@ create table refunds (
     CHECK (octet_length(content) = 32),
     FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE
 );
-comment on table refunds is 'Money given back for an order, on a day of its own. It may be more than was paid.';
+comment on table refunds is 'Refunds of orders. A refund counts on the day of refunded_at. It may be more than the customer paid.';
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
 alter table refunds enable row level security, force row level security;
 create policy tenant on refunds for all to public
@@ -509,7 +509,7 @@ create table refund_items (
     FOREIGN KEY (tenant_id, order_id, line) REFERENCES order_items(tenant_id, order_id, line),
     FOREIGN KEY (tenant_id, refund_id) REFERENCES refunds(tenant_id, id) ON DELETE CASCADE
 );
-comment on table refund_items is 'How a refund is spread over the lines of its order.';
+comment on table refund_items is 'Shares of a refund by item of the order.';
 CREATE INDEX refund_items_order ON refund_items USING btree (tenant_id, order_id, line);
 alter table refund_items enable row level security, force row level security;
 create policy tenant on refund_items for all to public
@@ -536,7 +536,7 @@ create table sales_rollups (
     PRIMARY KEY (tenant_id, kind, day, channel, key),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);
-comment on table sales_rollups is 'Sums of the facts by day in the tenant''s time zone (of a month: its first day). kind is 1 day and channel, 2 day, channel and category, 3 day, channel and seller, 4 month and product as sold; key is 0, the category or seller (0 for none), or sold_products.id.';
+comment on table sales_rollups is 'Sums of orders and refunds by day in the tenant''s time zone. kind: 1 by day and channel; 2 by day, channel and category; 3 by day, channel and seller; 4 by month and product as sold, where day is the first of the month. key: 0 for kind 1; the category or seller, or 0 for none; sold_products.id for kind 4.';
 alter table sales_rollups enable row level security, force row level security;
 create policy tenant on sales_rollups for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -553,7 +553,7 @@ create table sessions (
     CHECK (octet_length(token_hash) = 32),
     FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
-comment on table sessions is 'Who is signed in, by the SHA-256 of the cookie. Ends 30 minutes after seen_at and 12 hours after created_at; confirmed_at is when the password was last given. No runtime privilege.';
+comment on table sessions is 'Sessions of people, by the SHA-256 of the cookie. A session ends 30 minutes after seen_at and 12 hours after created_at. confirmed_at is when the person last entered the password. The runtime role has no privilege.';
 CREATE INDEX sessions_created ON sessions USING btree (created_at);
 CREATE INDEX sessions_user ON sessions USING btree (user_id);
 
@@ -580,7 +580,7 @@ create table one_time_links (
     FOREIGN KEY (made_by) REFERENCES users(id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table one_time_links is 'Invitations and password resets, by the SHA-256 of the link''s token. Without a tenant it is a reset by the operator, good for any account. made_by is null for the operator. What was used, replaced or revoked has expired at the epoch and stays for a day, so that sending its form again makes no other link. No runtime privilege.';
+comment on table one_time_links is 'Invitations and password resets, by the SHA-256 of the token in the link. A link without a tenant is a reset by the operator. made_by is null for the operator. A link that was used, replaced or revoked has expires_at 1970-01-01 and stays for a day, so that its form, sent again, creates no second link. The runtime role has no privilege.';
 CREATE INDEX one_time_links_email ON one_time_links USING btree (email);
 CREATE UNIQUE INDEX one_time_links_request ON one_time_links USING btree (tenant_id, request);
 
@@ -597,7 +597,7 @@ create table audit_log (
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table audit_log is 'Who did what to keys, members, plan and settings, from where. Written in the transaction of the act, never changed. actor is an e-mail address, or operator for a command.';
+comment on table audit_log is 'Changes of keys, members, plan and settings: actor, action, target and address. A row is written in the transaction of the change and never changes. actor is an e-mail address, or operator for a command.';
 alter table audit_log enable row level security, force row level security;
 create policy tenant on audit_log for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -610,7 +610,7 @@ create table schema_migrations (
     applied_at timestamptz not null default now(),
     PRIMARY KEY (version)
 );
-comment on table schema_migrations is 'Which migrations ran; read through schema_version.';
+comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
 
 CREATE OR REPLACE FUNCTION public.schema_version()
  RETURNS integer

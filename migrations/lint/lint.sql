@@ -1,12 +1,14 @@
--- What lets a tenant out of its bounds, one row a fault. Reads the catalog only.
+-- Problems of the schema and the roles that could show a tenant the rows of another.
+-- The query reads only PostgreSQL's catalog.
 --
--- A table either has no privilege for the runtime role (the few that are looked
--- up before a tenant is known), or tenant_id first in every key, forced
--- row-level security and the canonical policy.
+-- A table without a tenant is read before the tenant is known, so the runtime role must
+-- have no privilege on it. In every other table, tenant_id is the first column of all
+-- keys, row-level security is forced, and the only policy is the canonical one.
 with
 tables as (
     select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
-           c.relname in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes', 'schema_migrations') as without_tenant
+           c.relname in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
+                         'schema_migrations') as without_tenant
       from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
 ),
@@ -26,45 +28,52 @@ granted as (
      cross join lateral aclexplode(att.attacl) a
      where a.grantee <> t.relowner
 ),
-faults (object, fault) as (
+problems (object, problem) as (
     select t.name, 'has no column tenant_id and is not one of the tables without a tenant'
       from tables t
      where not without_tenant
-       and not exists (select from pg_attribute a where a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attisdropped)
+       and not exists (
+           select from pg_attribute a
+            where a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attisdropped)
     union all
     select t.name, 'tenant_id may be null'
       from tables t
       join pg_attribute a on a.attrelid = t.oid and a.attname = 'tenant_id' and not a.attnotnull
      where not without_tenant
     union all
-    select name, 'row-level security is not enabled' from tables where not without_tenant and not relrowsecurity
+    select name, 'row-level security is not enabled'
+      from tables
+     where not without_tenant and not relrowsecurity
     union all
-    select name, 'row-level security is not forced on the owner' from tables where not without_tenant and not relforcerowsecurity
+    select name, 'row-level security is not forced on the owner'
+      from tables
+     where not without_tenant and not relforcerowsecurity
     union all
-    select t.name, 'has not the one canonical policy for all commands and all roles'
+    select t.name, 'does not have the canonical policy for all commands and all roles'
       from tables t
      where not without_tenant
        and not exists (
            select from pg_policy p, canonical
-            where p.polrelid = t.oid and p.polname = 'tenant' and p.polcmd = '*' and p.polpermissive and p.polroles = '{0}'
+            where p.polrelid = t.oid and p.polname = 'tenant' and p.polcmd = '*'
+              and p.polpermissive and p.polroles = '{0}'
               and pg_get_expr(p.polqual, p.polrelid) = canonical.expr
               and pg_get_expr(p.polwithcheck, p.polrelid) = canonical.expr)
     union all
-    select t.name, 'has the policy ' || p.polname || ' beside the canonical one'
+    select t.name, 'has the policy ' || p.polname || ' besides the canonical one'
       from tables t
       join pg_policy p on p.polrelid = t.oid
      where p.polname <> 'tenant'
        and not (t.name = 'products' and p.polname = 'search' and p.polcmd = 'r'
                 and p.polroles = array[to_regrole('storeroom_search')::oid])
     union all
-    select i.relname::text, 'is a unique index that tenant_id does not lead'
+    select i.relname::text, 'is a unique index that does not start with tenant_id'
       from tables t
       join pg_index x on x.indrelid = t.oid and x.indisunique
       join pg_class i on i.oid = x.indexrelid
       left join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[0]
      where not without_tenant and a.attname is distinct from 'tenant_id'
     union all
-    select t.name, 'has the foreign key ' || k.conname || ' that tenant_id does not lead'
+    select t.name, 'has the foreign key ' || k.conname || ' that does not start with tenant_id'
       from tables t
       join pg_constraint k on k.conrelid = t.oid and k.contype = 'f'
       join pg_attribute a on a.attrelid = t.oid and a.attnum = k.conkey[1]
@@ -73,49 +82,62 @@ faults (object, fault) as (
        and not (a.attname = 'tenant_id' and (f.attname = 'tenant_id' or k.confrelid = 'public.tenants'::regclass))
        and not k.confrelid = 'public.users'::regclass
     union all
-    select c.relname::text, case c.relkind when 'm' then 'is a materialized view: it has no policies'
-                            else 'is a view without security_invoker: it reads as its owner' end
+    select c.relname::text,
+           case c.relkind
+               when 'm' then 'is a materialized view, which has no policies'
+               else 'is a view without security_invoker, so it reads with the privileges of its owner' end
       from pg_class c
      where c.relnamespace = 'public'::regnamespace
        and (c.relkind = 'm' or c.relkind = 'v' and not coalesce(c.reloptions @> '{security_invoker=true}', false))
        and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
     union all
-    select p.proname::text, v.fault
+    select p.proname::text, v.problem
       from pg_proc p
      cross join lateral (values
-           (not p.proname = any ('{resolve_key,add_key_hash,delete_expired_responses,search_products,schema_version,person_by_email,begin_session,use_session,session_tenants,confirm_session,end_session,change_password,tenant_members,change_member,make_link,tenant_links,end_link,open_link,accept_invitation,use_reset}'),
-            'is a security definer function that the lint does not know'),
+           (p.proname not in (
+                'resolve_key', 'add_key_hash', 'delete_expired_responses', 'search_products',
+                'schema_version', 'person_by_email', 'begin_session', 'use_session',
+                'session_tenants', 'confirm_session', 'end_session', 'change_password',
+                'tenant_members', 'change_member', 'make_link', 'tenant_links',
+                'end_link', 'open_link', 'accept_invitation', 'use_reset'),
+            'is a security definer function that is not in the list of the lint'),
            (not coalesce(p.proconfig @> '{"search_path=pg_catalog, public, pg_temp"}', false),
             'is a security definer function without a pinned search_path'),
            (exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
                      where a.grantee = 0 and a.privilege_type = 'EXECUTE'),
-            'is a security definer function that everybody may execute')
-           ) v (bad, fault)
+            'is a security definer function that PUBLIC may execute')
+           ) v (bad, problem)
      where p.pronamespace = 'public'::regnamespace and p.prosecdef and v.bad
     union all
-    select g.name, 'gives PUBLIC the privilege ' || g.privilege_type from granted g where g.grantee = 0
+    select g.name, 'grants ' || g.privilege_type || ' to PUBLIC'
+      from granted g
+     where g.grantee = 0
     union all
-    select g.name, 'has no policy and gives ' || g.grantee::regrole || ' the privilege ' || g.privilege_type
+    select g.name, 'has no policy and grants ' || g.privilege_type || ' to ' || g.grantee::regrole
       from granted g
       join tables t using (oid)
      where t.without_tenant and g.grantee <> 0
     union all
-    select g.name, 'gives ' || g.grantee::regrole || ' the privilege ' || g.privilege_type || ', which policies do not hold'
+    select g.name, 'grants ' || g.privilege_type || ' to ' || g.grantee::regrole || ', which is not subject to policies'
       from granted g
      where g.grantee <> 0 and g.privilege_type in ('TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN')
     union all
-    select g.name, 'gives storeroom_search the privilege ' || g.privilege_type
+    select g.name, 'grants ' || g.privilege_type || ' to storeroom_search'
       from granted g
      where g.grantee = to_regrole('storeroom_search')::oid and not (g.name = 'products' and g.privilege_type = 'SELECT')
     union all
-    select r.rolname::text, v.fault
+    select r.rolname::text, v.problem
       from pg_roles r
      cross join lateral (values
            (r.rolsuper or r.rolbypassrls or r.rolcreaterole, 'is a superuser, or has BYPASSRLS or CREATEROLE'),
            (r.rolcanlogin and r.rolname = 'storeroom_search', 'can log in'),
-           (r.rolname = 'storeroom_runtime' and exists (select from pg_auth_members m where m.member = r.oid), 'is a member of another role'),
-           (r.rolname = 'storeroom_runtime' and exists (select from pg_class c where c.relowner = r.oid), 'owns tables')
-           ) v (bad, fault)
+           (r.rolname = 'storeroom_runtime' and exists (select from pg_auth_members m where m.member = r.oid),
+            'is a member of another role'),
+           (r.rolname = 'storeroom_runtime' and exists (select from pg_class c where c.relowner = r.oid),
+            'owns tables')
+           ) v (bad, problem)
      where r.rolname in ('storeroom_runtime', 'storeroom_search', 'storeroom_owner', 'storeroom_migrator') and v.bad
 )
-select object, fault from faults order by object, fault
+select object, problem
+  from problems
+ order by object, problem

@@ -146,7 +146,7 @@ func checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func faultsError(message string, faults []migrations.Fault) error {
+func faultsError(message string, faults []migrations.Problem) error {
 	if len(faults) == 0 {
 		return nil
 	}
