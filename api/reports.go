@@ -50,7 +50,7 @@ func writeReport[Q, R any](
 	return writeJSON(w, http.StatusOK, response)
 }
 
-// jsonObject is a JSON object whose fields depend on the report. They keep their order.
+// jsonObject is a JSON object with the fields of one report, in their order.
 type jsonObject []jsonField
 
 type jsonField struct {

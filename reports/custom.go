@@ -138,9 +138,8 @@ func compareIDs(a, b *int64) int {
 	return cmp.Compare(*a, *b)
 }
 
-// clearCounts sets Orders and RefundCount to 0 in groups whose rollups do not add up
-// to a number of orders: those of several categories, and of a seller with several
-// products in one order.
+// clearCounts sets Orders and RefundCount to 0 where adding up rollups counts an order
+// several times: for several categories, and for several products of a seller.
 func (c *Custom) clearCounts(groupBy string, categories int) {
 	if categories > 1 {
 		c.Total.Orders, c.Total.RefundCount = 0, 0

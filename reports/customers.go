@@ -40,7 +40,7 @@ type Customers struct {
 	Total     Sums  // of all customers, without guests
 	Guests    Sums  // orders without a customer
 	Customers int64 // with an order in the range: the rows of all pages
-	New       int64 // those whose first order is in the range
+	New       int64 // customers with their first order in the range
 	Rows      []CustomerSums
 	Explain   *Explain
 }

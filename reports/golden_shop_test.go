@@ -21,7 +21,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// goldenShop is a shop whose figures are known.
+// goldenShop is a shop with known figures.
 type goldenShop struct {
 	tenant     tenancy.Tenant
 	catalog    *catalog.Store
@@ -29,7 +29,7 @@ type goldenShop struct {
 	reports    *reports.Store
 	categories map[string]int64 // by name
 	productIDs map[string]int64 // by SKU
-	abovePaid  map[string]bool  // orders refunded above what was paid
+	abovePaid  map[string]bool  // orders with refunds above the amount paid
 }
 
 // mustGoldenShop loads a folder of CSV files.
@@ -44,14 +44,14 @@ func mustGoldenShop(t *testing.T, dir fs.FS, zone string) *goldenShop {
 	s.loadProducts(t, dir)
 	s.loadOrders(t, dir)
 	s.loadRefunds(t, dir)
-	// What the server does by itself in the minutes after such a load.
+	// The server does this itself some minutes after a large import.
 	if _, err := d.MustSuper(t).Exec(t.Context(), `analyze`); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// mustAgree fails where a sum is not what the facts say.
+// mustAgree fails if a rollup differs from the facts.
 func (s *goldenShop) mustAgree(t *testing.T) {
 	t.Helper()
 	differences, err := s.sales.Verify(t.Context(), s.tenant.ID, 10)
@@ -59,11 +59,11 @@ func (s *goldenShop) mustAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range differences {
-		t.Errorf("%s: %s is %s, the facts say %s", d.What, d.Figure, d.Stored, d.Facts)
+		t.Errorf("%s: %s = %s, the facts give %s", d.What, d.Figure, d.Stored, d.Facts)
 	}
 }
 
-// goldenBatch is how many rows a store gets at once.
+// goldenBatch is the number of rows of a bulk request.
 const goldenBatch = 500
 
 func (s *goldenShop) loadProducts(t *testing.T, dir fs.FS) {
@@ -85,7 +85,9 @@ func (s *goldenShop) loadProducts(t *testing.T, dir fs.FS) {
 	_, sellers = references(catalog.Sellers)
 	var rows []catalog.Row
 	eachRow(t, dir, "products.csv", func(get func(string) string) {
-		c := catalog.Changes{SKU: catalog.Value(get("sku")), Name: catalog.Value(get("name")), Price: catalog.Value(*centsOrNil(t, get("price")))}
+		c := catalog.Changes{
+			SKU: catalog.Value(get("sku")), Name: catalog.Value(get("name")), Price: catalog.Value(*centsOrNil(t, get("price"))),
+		}
 		if cost := centsOrNil(t, get("cost")); cost != nil {
 			c.Cost = catalog.Value(*cost)
 		}
@@ -125,11 +127,12 @@ func (s *goldenShop) loadOrders(t *testing.T, dir fs.FS) {
 		customers[get("id")] = &sales.Customer{ID: get("id"), Name: textOrNil(get("name")), Email: textOrNil(get("email"))}
 	})
 	var rows []sales.Row
-	places := map[string]int{}
+	rowIndex := map[string]int{}
 	eachRow(t, dir, "orders.csv", func(get func(string) string) {
-		places[get("number")] = len(rows)
+		rowIndex[get("number")] = len(rows)
 		rows = append(rows, sales.Row{Order: sales.Order{
-			Number: get("number"), PlacedAt: mustMoment(t, get("placed_at")), Channel: get("channel"), Customer: customers[get("customer")],
+			Number: get("number"), PlacedAt: mustMoment(t, get("placed_at")), Channel: get("channel"),
+			Customer:      customers[get("customer")],
 			DiscountTotal: centsOrNil(t, get("discount_total")), TaxTotal: centsOrNil(t, get("tax_total")),
 		}})
 	})
@@ -138,7 +141,7 @@ func (s *goldenShop) loadOrders(t *testing.T, dir fs.FS) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &rows[places[get("order_number")]]
+		o := &rows[rowIndex[get("order_number")]]
 		o.Items = append(o.Items, sales.Item{
 			SKU: get("sku"), Quantity: quantity, UnitPrice: *centsOrNil(t, get("unit_price")),
 			UnitCost: centsOrNil(t, get("unit_cost")), Discount: centsOrNil(t, get("discount")),
@@ -163,7 +166,9 @@ func (s *goldenShop) loadRefunds(t *testing.T, dir fs.FS) {
 	var rows []sales.RefundRow
 	eachRow(t, dir, "refunds.csv", func(get func(string) string) {
 		rows = append(rows, sales.RefundRow{Refund: sales.Refund{
-			OrderNumber: get("order_number"), Amount: *centsOrNil(t, get("amount")), RefundedAt: new(mustMoment(t, get("refunded_at")))}})
+			OrderNumber: get("order_number"), Amount: *centsOrNil(t, get("amount")),
+			RefundedAt: new(mustMoment(t, get("refunded_at"))),
+		}})
 	})
 	for chunk := range slices.Chunk(rows, goldenBatch) {
 		results, err := s.sales.Refund(t.Context(), s.tenant.ID, chunk)
@@ -183,14 +188,15 @@ func (s *goldenShop) loadRefunds(t *testing.T, dir fs.FS) {
 		return
 	}
 	eachRow(t, dir, "cancellations.csv", func(get func(string) string) {
-		if _, err := s.sales.Cancel(t.Context(), s.tenant.ID, get("order_number"), new(mustMoment(t, get("cancelled_at")))); err != nil {
+		at := mustMoment(t, get("cancelled_at"))
+		if _, err := s.sales.Cancel(t.Context(), s.tenant.ID, get("order_number"), &at); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-// changeCatalog does to the small shop's catalog what no report of past sales may
-// show.
+// changeCatalog changes the catalog of the small shop. Reports of past sales do not
+// change.
 func (s *goldenShop) changeCatalog(t *testing.T) {
 	t.Helper()
 	by := catalog.Actor{Tenant: s.tenant.ID}
@@ -202,14 +208,17 @@ func (s *goldenShop) changeCatalog(t *testing.T) {
 			SKU: catalog.Value("LAMP-1"), Name: catalog.Value("Other lamp"), Cost: catalog.Value(money.Cents(1)),
 			CategoryID: catalog.Value(s.categories["Textiles"]), SellerID: catalog.Field[int64]{Set: true, Null: true},
 		}},
-		{Changes: catalog.Changes{SKU: catalog.Value("MYSTERY"), Name: catalog.Value("Known at last"), Price: catalog.Value(money.Cents(1)), Cost: catalog.Value(money.Cents(1))}},
+		{Changes: catalog.Changes{
+			SKU: catalog.Value("MYSTERY"), Name: catalog.Value("Created later"),
+			Price: catalog.Value(money.Cents(1)), Cost: catalog.Value(money.Cents(1)),
+		}},
 	})
 	if err != nil || results[0].Outcome != catalog.Updated || results[1].Outcome != catalog.Created {
 		t.Fatalf("Upsert = %+v, %v", results, err)
 	}
 }
 
-// eachRow calls f with every row of a CSV file, which may be compressed.
+// eachRow calls f with each row of a CSV file, which can be compressed.
 func eachRow(t *testing.T, dir fs.FS, name string, f func(get func(column string) string)) {
 	t.Helper()
 	var source io.Reader

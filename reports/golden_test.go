@@ -21,8 +21,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// The figures of testdata/shop were worked out by hand, see figures.md there.
-func TestTheSmallShopHasTheFiguresWorkedOutByHand(t *testing.T) {
+// The figures of testdata/shop are computed by hand; see figures.md there.
+func TestReportsEqualFiguresComputedByHand(t *testing.T) {
 	t.Parallel()
 	s := mustGoldenShop(t, os.DirFS("testdata/shop"), "America/New_York")
 	s.mustAgree(t)
@@ -32,7 +32,7 @@ func TestTheSmallShopHasTheFiguresWorkedOutByHand(t *testing.T) {
 }
 
 // The figures of the real shops are computed by testdata/golden.py.
-func TestRealShopsHaveTheFiguresComputedFromTheirFiles(t *testing.T) {
+func TestReportsOfRealShopsEqualTheGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"uci", "contoso"} {
 		t.Run(set, func(t *testing.T) {
@@ -43,20 +43,21 @@ func TestRealShopsHaveTheFiguresComputedFromTheirFiles(t *testing.T) {
 	}
 }
 
-func TestGoldenFiguresAreWhatTheScriptComputes(t *testing.T) {
+func TestGoldenFilesEqualTheOutputOfTheScript(t *testing.T) {
 	t.Parallel()
 	data, out := filepath.Dir(tenancytest.SharedData(t, "uci")), t.TempDir()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Logf("the files are taken as they stand: %v", err)
+		t.Logf("the golden files are not checked: %v", err)
 		return
 	}
-	if output, err := exec.CommandContext(t.Context(), python, "testdata/golden.py", data, out).CombinedOutput(); err != nil {
+	command := exec.CommandContext(t.Context(), python, "testdata/golden.py", data, out)
+	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("golden.py: %v\n%s", err, output)
 	}
 	for _, name := range []string{"golden_uci.json", "golden_contoso.json"} {
 		if !bytes.Equal(mustFile(t, filepath.Join(out, name)), mustFile(t, filepath.Join("testdata", name))) {
-			t.Errorf("testdata/%s is not what testdata/golden.py computes", name)
+			t.Errorf("testdata/%s differs from the output of testdata/golden.py", name)
 		}
 	}
 }
@@ -70,12 +71,11 @@ func mustFile(t testing.TB, path string) []byte {
 	return b
 }
 
-// goldenReport is a report with the figures that it must show, by name. A row may
-// leave figures out.
+// goldenReport is a report with its expected figures by name. A row can omit figures.
 type goldenReport struct {
 	Report     string
 	From, To   string
-	Number     string // of a sale
+	Number     string // of an order
 	Channel    string
 	GroupBy    string `json:"group_by"`
 	Metrics    []string
@@ -89,11 +89,12 @@ type goldenReport struct {
 
 type goldenRow = map[string]string
 
-// String names the report as a test does.
+// String returns the name of the test.
 func (g goldenReport) String() string {
 	name := []string{strings.ReplaceAll(g.Report, "_", " ")}
 	for _, part := range []struct{ word, value string }{
-		{"of", g.Number}, {"by", g.GroupBy}, {"of", g.Channel}, {"of", strings.Join(g.Channels, " and ")}, {"in", strings.Join(g.Categories, " and ")},
+		{"of", g.Number}, {"by", g.GroupBy}, {"of", g.Channel},
+		{"of", strings.Join(g.Channels, " and ")}, {"in", strings.Join(g.Categories, " and ")},
 		{"with", strings.Join(g.Metrics, " and ")}, {"by", g.Sort}, {"from", g.From}, {"to", g.To},
 	} {
 		if part.value != "" {
@@ -103,7 +104,7 @@ func (g goldenReport) String() string {
 	return strings.Join(name, " ")
 }
 
-// compare reads what a file says the reports must show, and compares.
+// compare compares reports with a golden file.
 func (s *goldenShop) compare(t *testing.T, path string) {
 	var wanted []goldenReport
 	file := json.NewDecoder(bytes.NewReader(mustFile(t, path)))
@@ -127,7 +128,7 @@ func (s *goldenShop) compare(t *testing.T, path string) {
 	}
 }
 
-// onlyWanted keeps the figures that are asked for.
+// onlyWanted returns the figures that want has.
 func onlyWanted(got, want goldenRow) goldenRow {
 	kept := goldenRow{}
 	for name := range want {
@@ -138,7 +139,7 @@ func onlyWanted(got, want goldenRow) goldenRow {
 	return kept
 }
 
-// figures asks for a report and writes what it shows as text.
+// figures runs a report and returns its figures as text.
 func (s *goldenShop) figures(t *testing.T, g goldenReport) ([]goldenRow, error) {
 	switch g.Report {
 	case "summary", "previous", "daily", "by_channel":
@@ -154,12 +155,12 @@ func (s *goldenShop) figures(t *testing.T, g goldenReport) ([]goldenRow, error) 
 		return s.custom(t, g)
 	case "reconcile":
 		return s.reconcile(t, g)
-	case "sale":
-		return s.sale(t, g)
+	case "order":
+		return s.order(t, g)
 	case "refunded_above_paid":
 		return []goldenRow{{"orders": strconv.Itoa(len(s.abovePaid))}}, nil
 	}
-	return nil, errors.New("no such report")
+	return nil, errors.New("unknown report")
 }
 
 func (g goldenReport) mustRange(t *testing.T) reports.Range {
@@ -172,7 +173,7 @@ func (g goldenReport) mustRange(t *testing.T) reports.Range {
 	return reports.Range{From: from, To: to}
 }
 
-// sumRow is every figure that follows from sums, and more.
+// sumRow returns all figures that follow from sums, and the pairs in more.
 func sumRow(s reports.Sums, more ...string) goldenRow {
 	row := goldenRow{
 		"items": strconv.FormatInt(s.Items, 10), "units_without_cost": strconv.FormatInt(s.UnitsWithoutCost, 10),
@@ -188,7 +189,8 @@ func sumRow(s reports.Sums, more ...string) goldenRow {
 }
 
 func (s *goldenShop) summary(t *testing.T, g goldenReport) (rows []goldenRow, err error) {
-	got, err := s.reports.Summary(t.Context(), s.tenant, reports.SummaryQuery{Range: g.mustRange(t), Channel: g.Channel, Compare: true})
+	q := reports.SummaryQuery{Range: g.mustRange(t), Channel: g.Channel, Compare: true}
+	got, err := s.reports.Summary(t.Context(), s.tenant, q)
 	if err != nil {
 		return nil, err
 	}
@@ -218,13 +220,16 @@ func changeText(now, before int64) string {
 func channelRows(channels []reports.ChannelSums) []goldenRow {
 	rows := []goldenRow{}
 	for _, c := range channels {
-		rows = append(rows, sumRow(c.Sums, "group", c.Channel, "label", c.Label, "percent_of_total", c.PercentOfTotal.Text(reports.Percent)))
+		percent := c.PercentOfTotal.Text(reports.Percent)
+		rows = append(rows, sumRow(c.Sums, "group", c.Channel, "label", c.Label, "percent_of_total", percent))
 	}
 	return rows
 }
 
 func (s *goldenShop) products(t *testing.T, g goldenReport) ([]goldenRow, error) {
-	q := reports.ProductsQuery{Range: g.mustRange(t), By: g.Sort, Ascending: g.Ascending, Page: 1, PerPage: cmp.Or(g.PerPage, 100)}
+	q := reports.ProductsQuery{
+		Range: g.mustRange(t), By: g.Sort, Ascending: g.Ascending, Page: 1, PerPage: cmp.Or(g.PerPage, 100),
+	}
 	for _, name := range g.Categories {
 		q.CategoryID = new(s.categories[name])
 	}
@@ -235,25 +240,31 @@ func (s *goldenShop) products(t *testing.T, g goldenReport) ([]goldenRow, error)
 		if known && *p.ProductID != s.productIDs[p.SKU] {
 			t.Errorf("product %s has id %d, want %d", p.SKU, *p.ProductID, s.productIDs[p.SKU])
 		}
-		rows = append(rows, sumRow(p.Sums, "sku", p.SKU, "name", p.Name, "in_catalog", strconv.FormatBool(known), "count", strconv.FormatInt(got.Count, 10)))
+		rows = append(rows, sumRow(p.Sums, "sku", p.SKU, "name", p.Name,
+			"in_catalog", strconv.FormatBool(known), "count", strconv.FormatInt(got.Count, 10)))
 	}
 	return rows, err
 }
 
 func (s *goldenShop) customers(t *testing.T, g goldenReport) ([]goldenRow, error) {
 	got, err := s.reports.Customers(t.Context(), s.tenant, reports.CustomersQuery{
-		Range: g.mustRange(t), Channel: g.Channel, By: g.Sort, Ascending: g.Ascending, Page: 1, PerPage: cmp.Or(g.PerPage, 100)})
+		Range: g.mustRange(t), Channel: g.Channel, By: g.Sort, Ascending: g.Ascending,
+		Page: 1, PerPage: cmp.Or(g.PerPage, 100),
+	})
 	if g.Report == "customers_summary" {
 		return []goldenRow{{
 			"total_customers": strconv.FormatInt(got.Customers, 10), "new_customers": strconv.FormatInt(got.New, 10),
-			"returning_customers": strconv.FormatInt(got.Customers-got.New, 10), "guest_orders": strconv.FormatInt(got.Guests.Orders, 10),
-			"repeat_rate_percent": got.RepeatRatePercent().Text(reports.Percent), "average_revenue_per_customer": got.AverageRevenue().String(),
+			"returning_customers":          strconv.FormatInt(got.Customers-got.New, 10),
+			"guest_orders":                 strconv.FormatInt(got.Guests.Orders, 10),
+			"repeat_rate_percent":          got.RepeatRatePercent().Text(reports.Percent),
+			"average_revenue_per_customer": got.AverageRevenue().String(),
 		}}, err
 	}
 	rows := []goldenRow{}
 	for _, c := range got.Rows {
 		rows = append(rows, sumRow(c.Sums, "customer_id", c.CustomerID, "name", textOf(c.Name), "email", textOf(c.Email),
-			"first_order_at", c.FirstOrderAt.UTC().Format(time.RFC3339), "last_order_at", c.LastOrderAt.UTC().Format(time.RFC3339)))
+			"first_order_at", c.FirstOrderAt.UTC().Format(time.RFC3339),
+			"last_order_at", c.LastOrderAt.UTC().Format(time.RFC3339)))
 	}
 	return rows, err
 }
@@ -286,13 +297,14 @@ func (s *goldenShop) custom(t *testing.T, g goldenReport) ([]goldenRow, error) {
 	return rows, err
 }
 
-// reconcile shows the facts; every other column must say the same.
+// reconcile returns the figures of the facts; all others must be equal.
 func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, err error) {
 	got, err := s.reports.Reconcile(t.Context(), s.tenant, g.mustRange(t))
 	balanced := got.Balanced
 	for _, tie := range got.Ties {
 		balanced = balanced && tie.Balanced
-		for i, column := range []*reports.Figure{&tie.Summary, tie.Channels, tie.Days, tie.Products, tie.Categories, tie.Sellers} {
+		others := []*reports.Figure{&tie.Summary, tie.Channels, tie.Days, tie.Products, tie.Categories, tie.Sellers}
+		for i, column := range others {
 			if column != nil && *column != tie.Facts {
 				t.Errorf("%s: column %d has %d, the facts %d", tie.Figure, i, *column, tie.Facts)
 			}
@@ -305,8 +317,8 @@ func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, 
 	return rows, err
 }
 
-// sale shows an order and those of its lines that are asked for.
-func (s *goldenShop) sale(t *testing.T, g goldenReport) ([]goldenRow, error) {
+// order returns an order and those of its lines that the golden file has.
+func (s *goldenShop) order(t *testing.T, g goldenReport) ([]goldenRow, error) {
 	got, err := s.sales.Order(t.Context(), s.tenant.ID, g.Number)
 	if err != nil {
 		return nil, err
@@ -318,7 +330,8 @@ func (s *goldenShop) sale(t *testing.T, g goldenReport) ([]goldenRow, error) {
 		Items: int64(got.ItemCount), Units: got.Units, UnitsWithoutCost: got.UnitsWithoutCost,
 		Revenue: got.Revenue, Discounts: got.Discounts, Tax: got.Tax, Cost: got.Cost, Refunds: got.Refunded,
 	}
-	rows, lines := []goldenRow{sumRow(whole)}, reports.Sums{Items: whole.Items, Cost: whole.Cost, UnitsWithoutCost: whole.UnitsWithoutCost}
+	rows := []goldenRow{sumRow(whole)}
+	lines := reports.Sums{Items: whole.Items, Cost: whole.Cost, UnitsWithoutCost: whole.UnitsWithoutCost}
 	for _, l := range got.Lines {
 		sums := reports.Sums{
 			Units: int64(l.Quantity), Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount,

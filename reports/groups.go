@@ -11,7 +11,7 @@ import (
 // groupQuery selects sales and groups them.
 type groupQuery struct {
 	Range
-	groupBy    []column   // each column gives rows of its own; without columns there is one row, the total
+	groupBy    []column   // each column gives a set of rows; without columns the total is the only row
 	periods    []period   // of byPeriod, in order
 	key        *dimension // of byKey
 	channels   []string   // empty for all

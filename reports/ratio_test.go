@@ -24,7 +24,7 @@ func TestRatiosAreRoundedHalfAwayFromZero(t *testing.T) {
 	}
 }
 
-func TestARatioIsWithinHalfOfItsExactValue(t *testing.T) {
+func TestRatioIsTheNearestInteger(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(-1e14, 1e14).Draw(t, "n")
@@ -37,7 +37,7 @@ func TestARatioIsWithinHalfOfItsExactValue(t *testing.T) {
 	})
 }
 
-func TestSharesOfEqualChannelsGoToTheEarlier(t *testing.T) {
+func TestEarlierChannelsGetTheRemainingHundredths(t *testing.T) {
 	t.Parallel()
 	rows := []ChannelSums{{Channel: "a"}, {Channel: "b"}, {Channel: "c"}}
 	for i := range rows {
@@ -45,6 +45,6 @@ func TestSharesOfEqualChannelsGoToTheEarlier(t *testing.T) {
 	}
 	setPercentages(rows)
 	if rows[0].PercentOfTotal != 3334 || rows[1].PercentOfTotal != 3333 || rows[2].PercentOfTotal != 3333 {
-		t.Errorf("the shares are %v, want 33.34, 33.33 and 33.33", rows)
+		t.Errorf("percentages = %v, want 33.34, 33.33 and 33.33", rows)
 	}
 }

@@ -36,10 +36,13 @@ func openShop(t testing.TB, d *tenancytest.Database, slug, zone string) *shop {
 
 func (s *shop) by() catalog.Actor { return catalog.Actor{Tenant: s.ID} }
 
-// mustProduct adds a product; category and seller are names, "" is none.
+// mustProduct adds a product; category and seller are names or "".
 func (s *shop) mustProduct(t testing.TB, sku, category, seller string, cost money.Cents) int64 {
 	t.Helper()
-	c := catalog.Changes{SKU: catalog.Value(sku), Name: catalog.Value("Name of " + sku), Price: catalog.Value(money.Cents(1000)), Cost: catalog.Value(cost)}
+	c := catalog.Changes{
+		SKU: catalog.Value(sku), Name: catalog.Value("Name of " + sku),
+		Price: catalog.Value(money.Cents(1000)), Cost: catalog.Value(cost),
+	}
 	if category != "" {
 		c.CategoryID = catalog.Value(s.mustReference(t, catalog.Categories, category))
 	}
@@ -124,12 +127,12 @@ func moment(at string) time.Time {
 	return m
 }
 
-// days is a range of days such as "2024-02-28".
+// days returns a range of days such as "2024-02-28".
 func days(from, to string) reports.Range {
 	return reports.Range{From: moment(from + "T00:00:00Z"), To: moment(to + "T00:00:00Z")}
 }
 
-// must is the report of f without its error.
+// must returns the report and fails the test on an error.
 func must[T, Q any](t testing.TB, f func(context.Context, tenancy.Tenant, Q) (T, error), tenant tenancy.Tenant, q Q) T {
 	t.Helper()
 	got, err := f(t.Context(), tenant, q)

@@ -116,7 +116,8 @@ var seed = []string{
 	   from generate_series(1, 3000) n
 	   left join customers c on c.tenant_id = $1 and c.number = 'C' || n * 7 % 650
 	  order by n`,
-	`insert into order_items (tenant_id, order_id, sold_id, placed_at, unit_price, unit_cost, discount, tax, line, quantity)
+	`insert into order_items (tenant_id, order_id, sold_id, placed_at, unit_price, unit_cost, discount, tax,
+	                          line, quantity)
 	 select $1, o.id, p.id, o.placed_at, 500, 300, 0, 10, line, 2
 	   from orders o
 	  cross join generate_series(1, 2) line

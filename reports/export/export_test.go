@@ -17,26 +17,35 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-var march = reports.Range{From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)}
+var march = reports.Range{
+	From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
+}
 
-// summary has a day with sales below cost and one with nothing but a refund.
+// summary has a day with sales below cost, and one with a refund alone.
 func summary() reports.Summary {
-	first := reports.Sums{Orders: 3, Items: 4, Units: 7, UnitsWithoutCost: 1, Revenue: 100_00, Discounts: 5_50, Tax: 19_00, Cost: 133_33}
+	first := reports.Sums{
+		Orders: 3, Items: 4, Units: 7, UnitsWithoutCost: 1, Revenue: 100_00, Discounts: 5_50, Tax: 19_00, Cost: 133_33,
+	}
 	second := reports.Sums{RefundCount: 1, Refunds: 123_456_789_01}
 	total := first
 	total.Add(second)
 	return reports.Summary{
 		Zone: "Europe/Berlin", Total: total, Previous: &reports.Sums{Orders: 0, Revenue: 200_00},
-		Days:     []reports.DaySums{{Day: "2026-03-01", Sums: first}, {Day: "2026-03-02", Sums: second}},
-		Channels: []reports.ChannelSums{{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: 100_00}, {Channel: "-pos", Label: "Point of sale", Sums: second}},
+		Days: []reports.DaySums{{Day: "2026-03-01", Sums: first}, {Day: "2026-03-02", Sums: second}},
+		Channels: []reports.ChannelSums{
+			{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: 100_00},
+			{Channel: "-pos", Label: "Point of sale", Sums: second},
+		},
 	}
 }
 
 func products(write func(reports.ProductSums) error) error {
 	for _, p := range []reports.ProductSums{
-		{ProductID: new(int64(1042)), SKU: "00012345", Name: `Mug, 12" "blue"`, Sums: reports.Sums{Units: 3, Revenue: 30_00, Cost: 10_00}},
+		{ProductID: new(int64(1042)), SKU: "00012345", Name: `Mug, 12" "blue"`,
+			Sums: reports.Sums{Units: 3, Revenue: 30_00, Cost: 10_00}},
 		{SKU: "=1+1", Name: "-cmd|' /c calc'!A0", Sums: reports.Sums{Units: 1, UnitsWithoutCost: 1, Revenue: 1, Cost: 2}},
-		{ProductID: new(int64(9007199254740993)), SKU: "'=1", Name: " _x0041_ <&> 界", Sums: reports.Sums{Units: 2147483647, Revenue: 9_999_999_999_99}},
+		{ProductID: new(int64(9007199254740993)), SKU: "'=1", Name: " _x0041_ <&> 界",
+			Sums: reports.Sums{Units: 2147483647, Revenue: 9_999_999_999_99}},
 	} {
 		if err := write(p); err != nil {
 			return err
@@ -47,11 +56,20 @@ func products(write func(reports.ProductSums) error) error {
 
 func customers(write func(reports.CustomerSums) error) error {
 	at := time.Date(2026, 3, 1, 9, 30, 15, 500_000_000, time.FixedZone("", 3600))
-	if err := write(reports.CustomerSums{CustomerID: "0017", Name: new("@Ada"), Email: new("ada@example.com"), FirstOrderAt: at, LastOrderAt: at.AddDate(0, 0, 1), Sums: reports.Sums{Orders: 3, Revenue: 100_00, Refunds: 1}}); err != nil {
+	if err := write(reports.CustomerSums{
+		CustomerID: "0017", Name: new("@Ada"), Email: new("ada@example.com"),
+		FirstOrderAt: at, LastOrderAt: at.AddDate(0, 0, 1),
+		Sums: reports.Sums{Orders: 3, Revenue: 100_00, Refunds: 1},
+	}); err != nil {
 		return err
 	}
 	return write(reports.CustomerSums{CustomerID: "+49", FirstOrderAt: at, LastOrderAt: at, Sums: reports.Sums{Orders: 1}})
 }
+
+const (
+	channelHeader  = "channel,label,revenue,orders,average_order_value,percent_of_total"
+	customerHeader = "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at"
+)
 
 func TestCSVFiles(t *testing.T) {
 	t.Parallel()
@@ -59,22 +77,32 @@ func TestCSVFiles(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		sheet export.Sheet
-		want  string
+		want  string // with LF instead of CRLF
 	}{
-		{"a sales summary by day", export.Days(s), "date,revenue,orders,average_order_value,items_sold,discounts,tax,refunds,gross_profit,margin_percent,units_without_cost\r\n" +
-			"2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-33.33,-33.33,1\r\n2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0\r\n"},
-		{"products", export.Products(products), "product_id,sku,name,units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost\r\n" +
-			"1042,00012345,\"Mug, 12\"\" \"\"blue\"\"\",3,30.00,10.00,20.00,66.67,0\r\n,'=1+1,'-cmd|' /c calc'!A0,1,0.01,0.02,-0.01,-100.00,1\r\n" +
-			"9007199254740993,''=1,\" _x0041_ <&> 界\",2147483647,9999999999.99,0.00,9999999999.99,100.00,0\r\n"},
-		{"channels", export.Channels(reports.Channels{Rows: s.Channels}), "channel,label,revenue,orders,average_order_value,percent_of_total\r\n" +
-			"web,'=Web,100.00,3,33.33,100.00\r\n'-pos,Point of sale,0.00,0,0.00,0.00\r\n"},
-		{"customers", export.Customers(customers, true), "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at\r\n" +
-			"0017,'@Ada,ada@example.com,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z\r\n" +
-			"'+49,,,1,0.00,0.00,0.00,2026-03-01T08:30:15.500000Z,2026-03-01T08:30:15.500000Z\r\n"},
-		{"customers without names", export.Customers(customers, false), "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at\r\n" +
-			"0017,,,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z\r\n" +
-			"'+49,,,1,0.00,0.00,0.00,2026-03-01T08:30:15.500000Z,2026-03-01T08:30:15.500000Z\r\n"},
-		{"nothing", export.Channels(reports.Channels{}), "channel,label,revenue,orders,average_order_value,percent_of_total\r\n"},
+		{"a sales summary by day", export.Days(s), `date,revenue,orders,average_order_value,items_sold,` +
+			`discounts,tax,refunds,gross_profit,margin_percent,units_without_cost
+2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-33.33,-33.33,1
+2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0
+`},
+		{"products", export.Products(products), `product_id,sku,name,` +
+			`units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost
+1042,00012345,"Mug, 12"" ""blue""",3,30.00,10.00,20.00,66.67,0
+,'=1+1,'-cmd|' /c calc'!A0,1,0.01,0.02,-0.01,-100.00,1
+9007199254740993,''=1," _x0041_ <&> 界",2147483647,9999999999.99,0.00,9999999999.99,100.00,0
+`},
+		{"channels", export.Channels(reports.Channels{Rows: s.Channels}), channelHeader + `
+web,'=Web,100.00,3,33.33,100.00
+'-pos,Point of sale,0.00,0,0.00,0.00
+`},
+		{"customers", export.Customers(customers, true), customerHeader + `
+0017,'@Ada,ada@example.com,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z
+'+49,,,1,0.00,0.00,0.00,2026-03-01T08:30:15.500000Z,2026-03-01T08:30:15.500000Z
+`},
+		{"customers without names", export.Customers(customers, false), customerHeader + `
+0017,,,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z
+'+49,,,1,0.00,0.00,0.00,2026-03-01T08:30:15.500000Z,2026-03-01T08:30:15.500000Z
+`},
+		{"no rows", export.Channels(reports.Channels{}), channelHeader + "\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +110,7 @@ func TestCSVFiles(t *testing.T) {
 			if err := export.CSV(&b, c.sheet); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, b.String()); diff != "" {
+			if diff := cmp.Diff(strings.ReplaceAll(c.want, "\n", "\r\n"), b.String()); diff != "" {
 				t.Errorf("file differs (-want +got):\n%s", diff)
 			}
 			if _, err := csv.NewReader(&b).ReadAll(); err != nil {
@@ -92,7 +120,7 @@ func TestCSVFiles(t *testing.T) {
 	}
 }
 
-// failing makes n rows and then an error.
+// failing returns n rows and then an error.
 func failing(n int) export.Rows[reports.ProductSums] {
 	return func(write func(reports.ProductSums) error) error {
 		for range n {
@@ -104,13 +132,14 @@ func failing(n int) export.Rows[reports.ProductSums] {
 	}
 }
 
-func TestWhatFailsIsTold(t *testing.T) {
+func TestErrorsOfTheReportAreReturned(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	if err := export.CSV(&b, export.Products(failing(0))); !errors.Is(err, io.ErrUnexpectedEOF) || b.Len() > 0 {
 		t.Errorf("before the first row: %q, %v", b.String(), err)
 	}
-	if err := export.CSV(&b, export.Products(failing(2))); !errors.Is(err, io.ErrUnexpectedEOF) || strings.Count(b.String(), "\r\n") != 3 {
+	err := export.CSV(&b, export.Products(failing(2)))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Count(b.String(), "\r\n") != 3 {
 		t.Errorf("after two rows: %q, %v", b.String(), err)
 	}
 	if _, err := export.XLSX(export.Products(failing(2))); !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -118,7 +147,7 @@ func TestWhatFailsIsTold(t *testing.T) {
 	}
 }
 
-// mustWorkbook writes sheets and reads them back.
+// mustWorkbook writes sheets as a workbook and reads it back.
 func mustWorkbook(t *testing.T, sheets ...export.Sheet) *excelize.File {
 	t.Helper()
 	f, err := export.XLSX(sheets...)
@@ -140,7 +169,7 @@ func mustWorkbook(t *testing.T, sheets ...export.Sheet) *excelize.File {
 	return book
 }
 
-// shown is a cell as its file has it and as a spreadsheet shows it.
+// shown is a cell as the file contains it and as a spreadsheet shows it.
 type shown struct {
 	Raw    string
 	Shown  string
@@ -188,8 +217,13 @@ func TestAWorkbookOfASalesSummary(t *testing.T) {
 		{"Summary", "A6", []shown{{"total_revenue", "total_revenue", true}, {"100", "100.00", false}}},
 		{"Summary", "A12", []shown{{"gross_profit", "gross_profit", true}, {"-33.33", "-33.33", false}}},
 		{"Summary", "A13", []shown{{"gross_margin_percent", "gross_margin_percent", true}, {"-33.33", "-33.33", false}}},
-		{"Daily", "A2", []shown{{"46082", "2026-03-01", false}, {"100", "100.00", false}, {"3", "3", false}, {"33.33", "33.33", false}, {"7", "7", false}}},
-		{"Daily", "H3", []shown{{"123456789.01", "123,456,789.01", false}, {"0", "0.00", false}, {"0", "0.00", false}, {"0", "0", false}}},
+		{"Daily", "A2", []shown{
+			{"46082", "2026-03-01", false}, {"100", "100.00", false}, {"3", "3", false}, {"33.33", "33.33", false},
+			{"7", "7", false},
+		}},
+		{"Daily", "H3", []shown{
+			{"123456789.01", "123,456,789.01", false}, {"0", "0.00", false}, {"0", "0.00", false}, {"0", "0", false},
+		}},
 		{"Channels", "A3", []shown{{"-pos", "-pos", true}, {"0", "0.00", false}, {"0", "0", false}}},
 		{"Comparison", "A2", []shown{{"from", "from", true}, {"46080", "2026-02-27", false}}},
 		{"Comparison", "A4", []shown{{"total_revenue", "total_revenue", true}, {"200", "200.00", false}}},
@@ -218,27 +252,39 @@ func TestAWorkbookOfASalesSummary(t *testing.T) {
 	}
 }
 
-func TestACellOfAWorkbookHasAType(t *testing.T) {
+func TestCellsOfAWorkbookHaveTypes(t *testing.T) {
 	t.Parallel()
 	book := mustWorkbook(t, export.Products(products))
 	for from, want := range map[string][]shown{
-		"A2": {{"1042", "1042", false}, {"00012345", "00012345", true}, {`Mug, 12" "blue"`, `Mug, 12" "blue"`, true}, {"3", "3", false}, {"30", "30.00", false}},
-		"A3": {{"", "", false}, {"=1+1", "=1+1", true}, {"-cmd|' /c calc'!A0", "-cmd|' /c calc'!A0", true}, {"1", "1", false}, {"0.01", "0.01", false}, {"0.02", "0.02", false}, {"-0.01", "-0.01", false}, {"-100", "-100.00", false}},
-		"B4": {{"'=1", "'=1", true}, {" _x0041_ <&> 界", " _x0041_ <&> 界", true}, {"2147483647", "2,147,483,647", false}, {"9999999999.99", "9,999,999,999.99", false}},
+		"A2": {
+			{"1042", "1042", false}, {"00012345", "00012345", true}, {`Mug, 12" "blue"`, `Mug, 12" "blue"`, true},
+			{"3", "3", false}, {"30", "30.00", false},
+		},
+		"A3": {
+			{"", "", false}, {"=1+1", "=1+1", true}, {"-cmd|' /c calc'!A0", "-cmd|' /c calc'!A0", true},
+			{"1", "1", false}, {"0.01", "0.01", false}, {"0.02", "0.02", false}, {"-0.01", "-0.01", false},
+			{"-100", "-100.00", false},
+		},
+		"B4": {
+			{"'=1", "'=1", true}, {" _x0041_ <&> 界", " _x0041_ <&> 界", true},
+			{"2147483647", "2,147,483,647", false}, {"9999999999.99", "9,999,999,999.99", false},
+		},
 	} {
 		if diff := cmp.Diff(want, mustCells(t, book, "Products", from, len(want))); diff != "" {
 			t.Errorf("from %s differs (-want +got):\n%s", from, diff)
 		}
 	}
 	book = mustWorkbook(t, export.Customers(customers, true))
-	if diff := cmp.Diff([]shown{{"0017", "0017", true}, {"@Ada", "@Ada", true}}, mustCells(t, book, "Customers", "A2", 2)); diff != "" {
-		t.Errorf("a person differs (-want +got):\n%s", diff)
+	want := []shown{{"0017", "0017", true}, {"@Ada", "@Ada", true}}
+	if diff := cmp.Diff(want, mustCells(t, book, "Customers", "A2", 2)); diff != "" {
+		t.Errorf("a customer differs (-want +got):\n%s", diff)
 	}
-	if got := mustCells(t, book, "Customers", "H2", 1)[0]; got.Shown != "2026-03-01 08:30:15" || got.IsText || !strings.HasPrefix(got.Raw, "46082.354") {
+	got := mustCells(t, book, "Customers", "H2", 1)[0]
+	if got.Shown != "2026-03-01 08:30:15" || got.IsText || !strings.HasPrefix(got.Raw, "46082.354") {
 		t.Errorf("first_order_at = %+v", got)
 	}
 	if got := mustWorkbook(t, export.Channels(reports.Channels{})); len(mustRows(t, got, "Channels")) != 1 {
-		t.Error("a report without rows is not a header alone")
+		t.Error("a report without rows has more than a header")
 	}
 }
 
@@ -251,16 +297,16 @@ func mustRows(t *testing.T, book *excelize.File, sheet string) [][]string {
 	return rows
 }
 
-// TestNothingStaysOnDisk is not parallel: it moves the temporary directory.
-func TestNothingStaysOnDisk(t *testing.T) {
+// TestXLSXRemovesItsFiles is not parallel: it changes the temporary directory.
+func TestXLSXRemovesItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	f, err := export.XLSX(export.Customers(people(50_000, func() {}), true)) // more than excelize keeps in memory
+	f, err := export.XLSX(export.Customers(manyCustomers(50_000, func() {}), true)) // excelize writes some of it to disk
 	if err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Fatalf("%d entries in the temporary directory, want the file's own", len(left))
+		t.Fatalf("%d entries in the temporary directory, want one", len(left))
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
@@ -269,7 +315,7 @@ func TestNothingStaysOnDisk(t *testing.T) {
 		t.Error("no error")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("%v stays", left)
+		t.Errorf("%v remain", left)
 	}
 	t.Setenv("TMPDIR", dir+"/absent")
 	if _, err := export.XLSX(export.Products(products)); !errors.Is(err, os.ErrNotExist) {

@@ -11,16 +11,19 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-// people makes n rows of customers and calls seen now and then.
-func people(n int, seen func()) export.Rows[reports.CustomerSums] {
+// manyCustomers returns n rows and calls measure after each 5,000 rows.
+func manyCustomers(n int, measure func()) export.Rows[reports.CustomerSums] {
 	name, email := "Ada König, née Lovelace", "ada.koenig@example.com"
 	at := time.Date(2026, 3, 1, 9, 30, 0, 123456000, time.UTC)
 	return func(write func(reports.CustomerSums) error) error {
 		for i := range n {
 			if i%5000 == 0 {
-				seen()
+				measure()
 			}
-			c := reports.CustomerSums{CustomerID: "customer-" + strconv.Itoa(i), Name: &name, Email: &email, FirstOrderAt: at, LastOrderAt: at.Add(time.Duration(i) * time.Second)}
+			c := reports.CustomerSums{
+				CustomerID: "customer-" + strconv.Itoa(i), Name: &name, Email: &email,
+				FirstOrderAt: at, LastOrderAt: at.Add(time.Duration(i) * time.Second),
+			}
 			c.Orders, c.Revenue, c.Refunds = int64(i%7), 123456789, -5
 			if err := write(c); err != nil {
 				return err
@@ -30,17 +33,17 @@ func people(n int, seen func()) export.Rows[reports.CustomerSums] {
 	}
 }
 
-// peak is the most memory that the process had in use while a file was written.
+// peak is the maximum memory of the process.
 type peak struct{ bytes uint64 }
 
-func (p *peak) look() {
+func (p *peak) measure() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	p.bytes = max(p.bytes, m.Sys-m.HeapReleased)
 }
 
-// TestFilesOfAnyLengthTakeLittleMemory is not parallel: it measures the process.
-func TestFilesOfAnyLengthTakeLittleMemory(t *testing.T) {
+// TestLongFilesNeedLittleMemory is not parallel: it measures the process.
+func TestLongFilesNeedLittleMemory(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rows  int
@@ -58,10 +61,10 @@ func TestFilesOfAnyLengthTakeLittleMemory(t *testing.T) {
 	} {
 		var p peak
 		begin := time.Now()
-		if err := c.write(export.Customers(people(c.rows, p.look), true)); err != nil {
+		if err := c.write(export.Customers(manyCustomers(c.rows, p.measure), true)); err != nil {
 			t.Fatal(err)
 		}
-		p.look()
+		p.measure()
 		t.Logf("%s: %v, %d MiB", c.name, time.Since(begin), p.bytes>>20)
 		if p.bytes > 96<<20 {
 			t.Errorf("%s of %d rows took %d MiB", c.name, c.rows, p.bytes>>20)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestASheetHoldsSoManyRows(t *testing.T) {
+func TestASheetHasAtMostMaxRows(t *testing.T) {
 	t.Parallel()
 	one := []column[int64]{{"n", 10, idOf}}
 	for _, n := range []int64{MaxRows, MaxRows + 1} {

@@ -247,7 +247,7 @@ def customers(db, first, last, limit=10):
         refunds=money(p["refunds"]), first_order_at=p["first"], last_order_at=p["last"]) for p in top])
 
 
-def sale(db, number, lines):
+def order(db, number, lines):
     """One order: its sums, and some of its lines."""
     refunded = db.execute("select coalesce(sum(amount), 0) from refunds where number = ?", (number,)).fetchone()[0]
     whole = db.execute("select count(*) as items, sum(quantity) as units, sum(revenue) as revenue from lines where number = ?", (number,)).fetchone()
@@ -256,7 +256,7 @@ def sale(db, number, lines):
             select line, sku, name, quantity, revenue, coalesce((select sum(amount) from shares s where s.number = l.number and s.line = l.line), 0) as refunded
               from lines l where number = ? and line in ({lines}) order by line""", (number,)):
         out.append(dict(line=str(r["line"]), sku=r["sku"], name=r["name"], units_sold=str(r["quantity"]), revenue=money(r["revenue"]), refunds=money(r["refunded"])))
-    yield dict(report="sale", number=number, rows=out)
+    yield dict(report="order", number=number, rows=out)
 
 
 def above_paid(db):
@@ -280,8 +280,8 @@ def uci(folder):
     yield from between(*year, summary(db, *year), customers(db, *year))
     yield from between(*week, summary(db, *week), by_channel(db, folder, *week), by_name(db, "category", *week), products(db, "revenue", *week, limit=10), customers(db, *week, limit=5))
     yield from between(*day, summary(db, *day), by_channel(db, folder, *day), products(db, "revenue", *day, limit=10), customers(db, *day, limit=5))
-    yield from sale(db, "573585", "1, 557, 1114")
-    yield from sale(db, "581483", "1")
+    yield from order(db, "573585", "1, 557, 1114")
+    yield from order(db, "581483", "1")
     yield from above_paid(db)
 
 
