@@ -13,20 +13,19 @@ import (
 	"github.com/storeroom/storeroom/ratelimit"
 )
 
-// strangers is the bucket of an address: a burst of 60 and 60 a minute, for
-// requests without a valid key only.
-var strangers = ratelimit.Refill{Burst: 60, Every: time.Second}
+// failedKeys limits requests without a valid key, by address: a burst of 60 and 60 a minute.
+var failedKeys = ratelimit.Refill{Burst: 60, Every: time.Second}
 
-// rateLimit is what the three headers say.
+// rateLimit holds the values of the three rate limit headers.
 type rateLimit struct {
 	Limit     int   `json:"limit"`
 	Remaining int   `json:"remaining"`
 	Reset     int64 `json:"reset"` // Unix second, rounded up
 }
 
-// authenticate lets nothing under /api pass without a valid key that is within
-// its tenant's limit, and puts the rate-limit headers on every answer there,
-// whatever becomes of the request.
+// authenticate requires under /api a valid key that is within its tenant's rate limit. It runs
+// before routing, so that a client without a key cannot find out which paths exist, and sets the
+// rate limit headers of every response there.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if underAPI(r.URL.RawPath) {
@@ -40,10 +39,10 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// identify finds out who asks and counts the request.
+// identify sets the principal of a request and counts the request against the limit of its tenant.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() { countAuth(r, err) }()
-	p, err := s.resolve(w, r)
+	p, err := s.resolveKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	tenant := strconv.FormatInt(int64(p.Tenant.ID), 10)
 	d := s.Limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())
 	countDecision(r, "plan", string(p.Tenant.Plan), d)
-	if err := note(w, r, d); err != nil {
+	if err := applyDecision(w, r, d); err != nil {
 		return err
 	}
 	if p.Tenant.Suspended {
@@ -61,60 +60,69 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
-// resolve finds whose key a request holds. What has no valid key is charged to
-// its address. A key that this instance does not know is looked up only while
-// the address has tokens left, so that guessing never reaches PostgreSQL for long.
-func (s *Server) resolve(w http.ResponseWriter, r *http.Request) (*keys.Principal, error) {
-	token, err := bearer(r)
-	if err == nil {
-		if p, known := s.Keys.Known(token); known {
-			return p, nil
-		}
+// resolveKey returns the principal of a request's key. A key that is not cached is looked up in
+// PostgreSQL only while its address is within the limit for failed keys. A key that was valid
+// before is always looked up: guesses from the same address must not block it.
+func (s *Server) resolveKey(w http.ResponseWriter, r *http.Request) (*keys.Principal, error) {
+	token, err := bearerToken(r)
+	if err != nil {
+		return nil, s.rejectKey(w, r, err)
 	}
-	address := "a:" + s.clientNetwork(r)
-	invalid := keys.Check(token)
-	if err == nil && invalid == nil {
-		// A key in use must be looked up again and again; strangers at its address
-		// must not keep it from that.
-		d := s.Limiter.PeekToken(r.Context(), address, strangers)
-		if peeked := note(w, r, d); peeked != nil && !s.Keys.Seen(token) {
-			countDecision(r, "address", "", d)
-			return nil, peeked
-		}
-		p, err := s.Keys.Resolve(r.Context(), token)
-		if err == nil {
-			return p, nil
-		}
-		if invalid = err; !errors.Is(err, keys.ErrUnknown) {
-			return nil, &apiError{code: ServiceUnavailable, cause: err}
-		}
+	if p, cached := s.Keys.Known(token); cached {
+		return p, nil
 	}
-	d := s.Limiter.TakeToken(r.Context(), address, strangers)
-	countDecision(r, "address", "", d)
-	if limited := note(w, r, d); limited != nil {
+	if err := keys.Check(token); err != nil {
+		return nil, s.rejectKey(w, r, &apiError{code: InvalidAPIKey, cause: err})
+	}
+	d := s.Limiter.PeekToken(r.Context(), s.addressBucket(r), failedKeys)
+	if limited := applyDecision(w, r, d); limited != nil && !s.Keys.Seen(token) {
+		countDecision(r, "address", "", d)
 		return nil, limited
 	}
-	if err == nil {
-		err = &apiError{code: InvalidAPIKey, cause: invalid}
+	p, err := s.Keys.Resolve(r.Context(), token)
+	switch {
+	case errors.Is(err, keys.ErrUnknown):
+		return nil, s.rejectKey(w, r, &apiError{code: InvalidAPIKey, cause: err})
+	case err != nil:
+		return nil, &apiError{code: ServiceUnavailable, cause: err}
 	}
-	return nil, err
+	return p, nil
 }
 
-// bearer returns the key that the Authorization header holds.
-func bearer(r *http.Request) (string, error) {
-	given := r.Header.Values("Authorization")
-	if len(given) == 0 || len(given) == 1 && given[0] == "" {
+// rejectKey counts a failed key against the limit of its address. It returns err, or a 429 above
+// the limit.
+func (s *Server) rejectKey(w http.ResponseWriter, r *http.Request, err error) error {
+	d := s.Limiter.TakeToken(r.Context(), s.addressBucket(r), failedKeys)
+	countDecision(r, "address", "", d)
+	if limited := applyDecision(w, r, d); limited != nil {
+		return limited
+	}
+	return err
+}
+
+func (s *Server) addressBucket(r *http.Request) string { return "a:" + s.clientNetwork(r) }
+
+// bearerToken returns the key in the Authorization header.
+func bearerToken(r *http.Request) (string, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 || len(values) == 1 && values[0] == "" {
 		return "", &apiError{code: MissingAPIKey}
 	}
-	scheme, token, _ := strings.Cut(given[0], " ")
-	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
-		return "", &apiError{code: InvalidAPIKey}
+	if len(values) > 1 {
+		return "", &apiError{code: InvalidAPIKey, message: "Send exactly one Authorization header."}
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", &apiError{
+			code:    InvalidAPIKey,
+			message: "Send the API key with the Bearer scheme: Authorization: Bearer <API_KEY>.",
+		}
 	}
 	return strings.TrimLeft(token, " "), nil
 }
 
-// note puts a decision into the headers and returns the 429 if it is a refusal.
-func note(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
+// applyDecision sets the rate limit headers. It returns a 429 if the decision is a refusal.
+func applyDecision(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
 	reset := d.Reset.Add(time.Second - time.Nanosecond).Unix()
 	stateOf(r).limit = rateLimit{d.Limit, d.Remaining, reset}
 	h := w.Header()
@@ -127,22 +135,22 @@ func note(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
 	return nil
 }
 
-// clientAddress names where a request comes from. IPv6 is named by its /64, which
-// is what one customer of a network has.
+// clientNetwork returns the client's address, for IPv6 its /64 prefix, which is what one customer
+// of a network provider gets.
 func (s *Server) clientNetwork(r *http.Request) string {
 	address := s.clientIP(r)
 	switch {
 	case !address.IsValid():
 		return "unknown"
 	case address.Is6():
-		prefix, _ := address.Prefix(64) // 64 bits are always there
+		prefix, _ := address.Prefix(64) // cannot fail: IPv6 has 128 bits
 		return prefix.String()
 	}
 	return address.String()
 }
 
-// client is where a request comes from: the peer, or, where the peer is a trusted
-// proxy, the last address in X-Forwarded-For that is not one.
+// clientIP returns the address of the peer. If the peer is a trusted proxy, it returns the last
+// address in X-Forwarded-For that is not a trusted proxy.
 func (s *Server) clientIP(r *http.Request) (address netip.Addr) {
 	address, ok := parseAddress(r.RemoteAddr)
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -150,11 +158,11 @@ func (s *Server) clientIP(r *http.Request) (address netip.Addr) {
 		if !ok || !s.trusts(address) {
 			break
 		}
-		before, valid := parseAddress(strings.TrimSpace(hop))
+		previous, valid := parseAddress(strings.TrimSpace(hop))
 		if !valid {
-			break // whatever stands further left is anybody's word
+			break // addresses before an invalid one cannot be trusted
 		}
-		address = before
+		address = previous
 	}
 	return address
 }
@@ -163,10 +171,10 @@ func (s *Server) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// parseAddress reads an address with or without a port.
+// parseAddress parses an address with or without a port.
 func parseAddress(text string) (netip.Addr, bool) {
-	if at, err := netip.ParseAddrPort(text); err == nil {
-		return at.Addr().Unmap().WithZone(""), true
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap().WithZone(""), true
 	}
 	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	return address.Unmap().WithZone(""), err == nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -34,10 +35,10 @@ func TestWithoutAValidKeyNothingUnderAPIAnswers(t *testing.T) {
 	calls := []call{
 		{name: "no header", path: me, key: "-", wantCode: MissingAPIKey},
 		{name: "an empty header", path: me, key: "-", header: authorization(""), wantCode: MissingAPIKey},
-		{name: "another scheme", path: me, header: authorization("Basic dTpw"), wantCode: InvalidAPIKey},
-		{name: "the key without a scheme", path: me, header: authorization(a.key), wantCode: InvalidAPIKey},
+		{name: "another scheme", path: me, header: authorization("Basic " + base64.StdEncoding.EncodeToString([]byte(a.key+":"))), wantCode: InvalidAPIKey, want: []string{"Bearer scheme"}},
+		{name: "the key without a scheme", path: me, header: authorization(a.key), wantCode: InvalidAPIKey, want: []string{"Bearer scheme"}},
 		{name: "a scheme without a key", path: me, header: authorization("Bearer"), wantCode: InvalidAPIKey},
-		{name: "two headers", path: me, header: authorization("Bearer "+a.key, "Bearer "+a.key), wantCode: InvalidAPIKey},
+		{name: "two headers", path: me, header: authorization("Bearer "+a.key, "Bearer "+a.key), wantCode: InvalidAPIKey, want: []string{"one Authorization header"}},
 		{name: "a malformed key", path: me, key: "sk_live_123", wantCode: InvalidAPIKey},
 		{name: "a reserved key", path: me, key: strings.Replace(a.key, "live", "test", 1), wantCode: InvalidAPIKey},
 		{name: "a mistyped key", path: me, key: a.key[:len(a.key)-1] + "!", wantCode: InvalidAPIKey},
@@ -244,7 +245,7 @@ func TestOutsideAPINeitherKeyNorLimitIsAsked(t *testing.T) {
 		{name: "the document", path: "/openapi.json", key: "-", wantStatus: 200},
 		{name: "the page", path: "/docs", key: "-", wantStatus: 200},
 		{name: "nothing", path: "/nothing", key: "-", wantStatus: 404, wantCode: RouteNotFound},
-		{name: "the root", path: "/", key: "-", wantStatus: 404, wantCode: RouteNotFound},
+		{name: "the root", path: "/", key: "-", wantStatus: 200},
 		{name: "a name that begins like api", path: "/apis", key: "-", wantStatus: 404, wantCode: RouteNotFound},
 		{name: "another method", method: "POST", path: "/healthz", key: "-", wantStatus: 405, wantCode: MethodNotAllowed},
 	})

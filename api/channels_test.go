@@ -36,7 +36,7 @@ func TestChannelsLiveTheirWholeLife(t *testing.T) {
 		{name: "relabel", method: "PATCH", path: one, body: `{"identifier":"web-2_x","label":"Shop","created_at":"x","updated_at":null}`, wantStatus: 200, want: []string{`"label":"Shop"`}},
 		{name: "change nothing", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"label":"Shop"`}},
 		{name: "what every tenant has", method: "PATCH", path: "/api/channels/pos", body: `{"label":"Counter"}`, wantStatus: 200, want: []string{`"identifier":"pos","label":"Counter"`}},
-		{name: "that stays", method: "DELETE", path: "/api/channels/pos", wantStatus: 409, wantCode: ResourceInUse},
+		{name: "that stays", method: "DELETE", path: "/api/channels/pos", wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"The channel pos cannot be deleted."`}},
 		{name: "PUT is not there", method: "PUT", path: one, body: `{}`, wantStatus: 405, wantCode: MethodNotAllowed},
 		{name: "delete", method: "DELETE", path: one, wantStatus: 204},
 		{name: "delete again", method: "DELETE", path: one, wantStatus: 404, wantCode: NotFound},
@@ -54,7 +54,7 @@ func TestAnOrderBringsItsChannel(t *testing.T) {
 	a.mustOrder(t, order("1"))
 	a.tryAll(t, []call{
 		{name: "its identifier is the label", path: "/api/channels/web", wantStatus: 200, want: []string{`"label":"web"`}},
-		{name: "in use", method: "DELETE", path: "/api/channels/web", wantStatus: 409, wantCode: ResourceInUse},
+		{name: "in use", method: "DELETE", path: "/api/channels/web", wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"1 order uses this channel."`}},
 		{name: "in use by a cancelled order, too", method: "POST", path: "/api/orders/1/cancel", wantStatus: 200},
 		{name: "still in use", method: "DELETE", path: "/api/channels/web", wantStatus: 409, wantCode: ResourceInUse},
 		{name: "relabel", method: "PATCH", path: "/api/channels/web", body: `{"label":"Web shop"}`, wantStatus: 200},

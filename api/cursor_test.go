@@ -16,7 +16,7 @@ type listedProducts struct {
 		SKU       string
 		UpdatedAt string `json:"updated_at"`
 	}
-	Meta walkMeta
+	Meta cursorMeta
 }
 
 func (l listedProducts) skus() (skus []string) {

@@ -16,28 +16,30 @@ import (
 	"github.com/swaggest/swgui/v5/static"
 )
 
-// ownDocs is the page that loads Swagger UI. Swagger UI itself comes from static.FS.
+// docsFS contains the pages and their files; Swagger UI itself is in static.FS.
 //
 //go:embed docs
-var ownDocs embed.FS
+var docsFS embed.FS
 
-// docsPolicy allows the page to load files from, and to send requests to, only this
-// service. data: is for the icons in the style sheet of Swagger UI.
-const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// docsPolicy allows the page to load from this service only. The style sheet of Swagger UI contains
+// icons as data: URLs.
+const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docsFiles returns the files of the page by URL path.
+// docsFiles maps paths to files.
 var docsFiles = sync.OnceValue(func() map[string]file {
+	const html, css, javascript = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
 	files := map[string]file{}
 	for _, f := range []struct {
 		path, contentType, name string
 		from                    fs.FS
 	}{
-		{"/docs", "text/html; charset=utf-8", "docs/index.html", ownDocs},
-		{"/docs/docs.js", "text/javascript; charset=utf-8", "docs/docs.js", ownDocs},
-		{"/docs/docs.css", "text/css; charset=utf-8", "docs/docs.css", ownDocs},
-		{"/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8", "swagger-ui-bundle.js.gz", static.FS},
-		{"/docs/swagger-ui.css", "text/css; charset=utf-8", "swagger-ui.css.gz", static.FS},
+		{"/docs", html, "docs/index.html", docsFS},
+		{"/docs/docs.js", javascript, "docs/docs.js", docsFS},
+		{"/docs/docs.css", css, "docs/docs.css", docsFS},
+		{"/docs/home.css", css, "docs/home.css", docsFS},
+		{"/docs/swagger-ui-bundle.js", javascript, "swagger-ui-bundle.js.gz", static.FS},
+		{"/docs/swagger-ui.css", css, "swagger-ui.css.gz", static.FS},
 		{"/docs/favicon-32x32.png", "image/png", "favicon-32x32.png", static.FS},
 	} {
 		body, err := fs.ReadFile(f.from, f.name)
@@ -49,8 +51,7 @@ var docsFiles = sync.OnceValue(func() map[string]file {
 	return files
 })
 
-// docs handles GET /docs, the page with the API documentation, and the files that the
-// page loads.
+// docs handles GET /docs, the API documentation, and the files of its pages.
 func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
 	f, found := docsFiles()[r.URL.Path]
 	if !found {
@@ -63,21 +64,21 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// file is an embedded file, plain and compressed. Browsers revalidate it by its ETag on
-// each use, so that a new version takes effect immediately.
+// file is an embedded file. Browsers cache it and revalidate it on every use, so that a new version
+// of the program takes effect immediately.
 type file struct {
-	contentType   string
-	plain, zipped variant
+	contentType    string
+	plain, gzipped variant
 }
 
-// variant is one encoding of a file.
+// variant is one encoding of a file, with its own entity tag.
 type variant struct {
 	body []byte
 	etag string
 }
 
-// newFile returns a file whose content may already be compressed with gzip. It panics
-// if the content is corrupt: the files are embedded.
+// newFile returns a file whose content may be compressed already. It panics if the content is
+// corrupt, which only a broken build can cause.
 func newFile(contentType string, content []byte) file {
 	if z, err := gzip.NewReader(bytes.NewReader(content)); err == nil {
 		plain, err := io.ReadAll(z)
@@ -86,11 +87,11 @@ func newFile(contentType string, content []byte) file {
 		}
 		return file{contentType, newVariant(plain), newVariant(content)}
 	}
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	_, _ = z.Write(content) // a bytes.Buffer returns no error
+	var gzipped bytes.Buffer
+	z := gzip.NewWriter(&gzipped)
+	_, _ = z.Write(content) // a bytes.Buffer never fails
 	_ = z.Close()
-	return file{contentType, newVariant(content), newVariant(zipped.Bytes())}
+	return file{contentType, newVariant(content), newVariant(gzipped.Bytes())}
 }
 
 func newVariant(body []byte) variant {
@@ -99,14 +100,14 @@ func newVariant(body []byte) variant {
 }
 
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
-	h, chosen := w.Header(), f.plain
+	h, selected := w.Header(), f.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		chosen = f.zipped
+		selected = f.gzipped
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
-	h.Set("ETag", chosen.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(chosen.body))
+	h.Set("ETag", selected.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(selected.body))
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var discardLog = slog.New(slog.DiscardHandler)
+
 // get sends a GET request to a Server without a database, which the documentation
 // does not need.
 func get(t testing.TB, path string, header http.Header) *http.Response {
 	t.Helper()
-	s := New(Options{Logger: slog.New(slog.DiscardHandler)})
+	s := New(Options{Logger: discardLog})
 	req := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
 	req.Header = header
 	recorded := httptest.NewRecorder()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,15 +14,14 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
-	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
-// Code is a word of the closed list that clients branch on.
+// Code is an error code. Clients branch on it, so the list is closed.
 type Code string
 
-// The codes. New ones are additions to the contract.
+// The codes. A new code extends the contract.
 const (
 	InvalidJSON             Code = "INVALID_JSON"
 	InvalidParameter        Code = "INVALID_PARAMETER"
@@ -83,49 +83,60 @@ type apiError struct {
 	cause      error                // for the log only
 }
 
-// Error is what the log shows.
-func (p *apiError) Error() string {
-	if p.cause != nil {
-		return p.cause.Error()
+// Error returns the text for the log.
+func (e *apiError) Error() string {
+	if e.cause != nil {
+		return e.cause.Error()
 	}
-	return string(p.code)
+	return string(e.code)
 }
 
-func (p *apiError) Unwrap() error { return p.cause }
+// Unwrap returns the cause.
+func (e *apiError) Unwrap() error { return e.cause }
 
-// answers maps what the domain packages return to what clients are told. Whatever
-// is not here is 500, its cause in the log only.
-var answers = []struct {
-	is      error
+// domainErrors maps errors of the domain packages to responses. Any other error is a 500, whose
+// cause is only in the log.
+var domainErrors = []struct {
+	err     error
 	code    Code
 	details tenancy.InvalidError
 }{
-	{is: tenancy.ErrNotFound, code: NotFound},
-	{is: idempotency.ErrInProgress, code: IdempotencyInProgress},
-	{is: idempotency.ErrReused, code: IdempotencyKeyReused, details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path or body"}}},
-	{is: catalog.ErrPrecondition, code: PreconditionFailed},
-	{is: catalog.ErrInUse, code: ResourceInUse},
-	{is: sales.ErrInUse, code: ResourceInUse},
-	{is: catalog.ErrInsufficientStock, code: InsufficientStock, details: tenancy.InvalidError{"quantity": {"would take the stock below zero"}}},
-	{is: export.ErrTooManyRows, code: InvalidParameter, details: tenancy.InvalidError{"format": {export.ErrTooManyRows.Error() + "; use csv"}}},
-	{is: tenancy.ErrBusy, code: ServiceUnavailable},
-	{is: context.DeadlineExceeded, code: ServiceUnavailable},
-	{is: context.Canceled, code: ServiceUnavailable}, // the client hung up; nobody reads this
-	{is: io.ErrUnexpectedEOF, code: ServiceUnavailable},
-	{is: net.ErrClosed, code: ServiceUnavailable},
+	{err: tenancy.ErrNotFound, code: NotFound},
+	{err: idempotency.ErrInProgress, code: IdempotencyInProgress},
+	{
+		err: idempotency.ErrReused, code: IdempotencyKeyReused,
+		details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path or body"}},
+	},
+	{err: catalog.ErrPrecondition, code: PreconditionFailed},
+	{
+		err: catalog.ErrInsufficientStock, code: InsufficientStock,
+		details: tenancy.InvalidError{"quantity": {"would take the stock below zero"}},
+	},
+	{
+		err: export.ErrTooManyRows, code: InvalidParameter,
+		details: tenancy.InvalidError{"format": {export.ErrTooManyRows.Error() + "; use csv"}},
+	},
+	{err: tenancy.ErrBusy, code: ServiceUnavailable},
+	{err: context.DeadlineExceeded, code: ServiceUnavailable},
+	{err: context.Canceled, code: ServiceUnavailable}, // the client disconnected
+	{err: io.ErrUnexpectedEOF, code: ServiceUnavailable},
+	{err: net.ErrClosed, code: ServiceUnavailable},
 }
 
-// toAPIError is the only place that decides what an error means to a client.
+// toAPIError returns the response for an error. No other function decides this.
 func toAPIError(err error) *apiError {
-	if p, ok := errors.AsType[*apiError](err); ok {
-		return p
+	if e, ok := errors.AsType[*apiError](err); ok {
+		return e
 	}
-	if faults, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		return &apiError{code: ValidationError, details: faults, cause: err}
+	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		return &apiError{code: ValidationError, details: invalid, cause: err}
 	}
-	for _, a := range answers {
-		if errors.Is(err, a.is) {
-			return &apiError{code: a.code, details: a.details, cause: err}
+	if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
+		return &apiError{code: ResourceInUse, message: inUse.Error() + ".", cause: err}
+	}
+	for _, d := range domainErrors {
+		if errors.Is(err, d.err) {
+			return &apiError{code: d.code, details: d.details, cause: err}
 		}
 	}
 	if databaseUnavailable(err) {
@@ -134,18 +145,17 @@ func toAPIError(err error) *apiError {
 	return &apiError{code: InternalError, cause: err}
 }
 
-// databaseUnavailable says whether PostgreSQL could not be reached, is shutting down, is
-// out of something, or gave up waiting, for a lock or for us: a second try may well
-// succeed.
+// databaseUnavailable reports whether a second attempt may succeed: PostgreSQL is unreachable, shuts
+// down, lacks a resource, or gave up waiting for a lock or for this program.
 func databaseUnavailable(err error) bool {
-	if _, ok := errors.AsType[*net.OpError](err); ok {
+	if unreachable(err) {
 		return true
 	}
 	state := tenancy.SQLState(err)
 	if state == "23503" && strings.HasSuffix(tenancy.Constraint(err), "_tenant_id_fkey") {
-		return true // the tenant was removed while its request was under way
+		return true // the tenant was deleted during the request
 	}
-	for _, class := range []string{"08", "25P03", "40", "53", "57", "55P03"} {
+	for _, class := range []string{"25P03", "40", "53", "57", "55P03"} {
 		if strings.HasPrefix(state, class) {
 			return true
 		}
@@ -153,9 +163,9 @@ func databaseUnavailable(err error) bool {
 	return false
 }
 
-// failure is the error half of the envelope.
+// errorResponse is the envelope of an error.
 type errorResponse struct {
-	Success bool      `json:"success"`
+	Success bool      `json:"success"` // always false
 	Error   errorBody `json:"error"`
 }
 
@@ -165,32 +175,25 @@ type errorBody struct {
 	Details tenancy.InvalidError `json:"details,omitempty"`
 }
 
-// fail tells the client about an error, with a page where it asked for one, and
-// leaves it to the access log.
+// writeError sends an error response, as HTML under /settings. The access log gets the cause.
 func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	if s.pages != nil && underSettings(r.URL.RawPath) {
 		s.pages.Fail(w, r, err)
 		return
 	}
-	p := toAPIError(err)
+	e := toAPIError(err)
 	stateOf(r).err = err
-	known := codes[p.code]
+	status := codes[e.code].status
 	h := w.Header()
-	switch known.status {
+	switch status {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retryAfter.Seconds())))))
+		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.retryAfter.Seconds())))))
 	}
-	// A failure always encodes.
-	_ = writeJSON(w, known.status, errorResponse{Error: p.body()})
+	_ = writeJSON(w, status, errorResponse{Error: e.body()}) // cannot fail: every errorResponse encodes
 }
 
-// body is what the client is told.
-func (p *apiError) body() errorBody {
-	message := p.message
-	if message == "" {
-		message = codes[p.code].message
-	}
-	return errorBody{p.code, message, p.details}
+func (e *apiError) body() errorBody {
+	return errorBody{e.code, cmp.Or(e.message, codes[e.code].message), e.details}
 }

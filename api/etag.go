@@ -10,8 +10,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// encodeProduct encodes a product, and makes the strong validator of that: a digest of
-// all that a response shows, stock and names of references included.
+// encodeProduct returns the body of a product and its strong entity tag. The tag is a digest of the
+// whole body, including stock and the names of references.
 func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
 	if body, err = encode(success{Success: true, Data: productShape(p)}); err != nil {
 		return nil, "", err
@@ -20,8 +20,7 @@ func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
 	return body, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`, nil
 }
 
-// writeProduct answers with one product and its validator, or with 304 where the
-// client has it.
+// writeProduct sends a product and its entity tag, or a 304 if the tag is among known.
 func writeProduct(w http.ResponseWriter, status int, p catalog.Product, known tags) error {
 	body, etag, err := encodeProduct(p)
 	if err != nil {
@@ -32,15 +31,15 @@ func writeProduct(w http.ResponseWriter, status int, p catalog.Product, known ta
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	send(w, status, body)
+	writeBody(w, status, jsonType, body)
 	return nil
 }
 
-// ifMatch reads If-Match as what a product must still be, which the catalog asks
-// under the product's lock. Without the header it is nil.
+// ifMatch returns the precondition of an If-Match header, or nil without the header. The catalog
+// checks it while it holds the lock of the product.
 func ifMatch(r *http.Request) (catalog.Precondition, error) {
-	wanted, err := entityTags(r, "If-Match")
-	if err != nil || wanted == nil {
+	expected, err := entityTags(r, "If-Match")
+	if err != nil || expected == nil {
 		return nil, err
 	}
 	return func(p catalog.Product) error {
@@ -48,18 +47,18 @@ func ifMatch(r *http.Request) (catalog.Precondition, error) {
 		if err != nil {
 			return err
 		}
-		if !wanted.match(etag, false) {
+		if !expected.match(etag, false) {
 			return catalog.ErrPrecondition
 		}
 		return nil
 	}, nil
 }
 
-// tags are the entity tags of a header; nil is a header that is not there.
+// tags are the entity tags in a header; nil means that the header is absent.
 type tags []string
 
-// match compares weakly, as If-None-Match does, or strongly, as If-Match does: a
-// weak tag never matches then.
+// match compares weakly, as If-None-Match requires, or strongly, as If-Match requires. In a strong
+// comparison a weak tag never matches.
 func (t tags) match(etag string, weak bool) bool {
 	for _, tag := range t {
 		if weak {
@@ -72,7 +71,7 @@ func (t tags) match(etag string, weak bool) bool {
 	return false
 }
 
-// entityTags reads a list of entity tags, or *.
+// entityTags parses a list of entity tags, or *.
 func entityTags(r *http.Request, header string) (tags, error) {
 	values := r.Header.Values(header)
 	if len(values) == 0 {

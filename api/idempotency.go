@@ -93,7 +93,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 
 func sendStored(w http.ResponseWriter, response idempotency.Response) {
 	maps.Copy(w.Header(), response.Header)
-	send(w, int(response.Status), response.Body)
+	writeBody(w, int(response.Status), jsonType, response.Body)
 }
 
 // responseRecorder keeps a handler's response until its work is committed. It has its

@@ -28,7 +28,7 @@ func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 	return adjustmentJSON{
 		ID: a.ID, Type: a.Type, Quantity: a.Quantity, WarehouseID: a.WarehouseID,
 		QuantityBefore: a.QuantityBefore, QuantityAfter: a.QuantityAfter, Notes: a.Notes,
-		APIKey: maybeNamed(a.APIKeyID, a.APIKeyName), CreatedAt: timestamp(a.CreatedAt),
+		APIKey: optionalNamed(a.APIKeyID, a.APIKeyName), CreatedAt: timestamp(a.CreatedAt),
 	}
 }
 

@@ -28,7 +28,7 @@ type keyJSON struct {
 	ExpiresAt   *timestamp       `json:"expires_at"`
 }
 
-// me answers GET /api/me: who asks, and what the headers say of the limit.
+// me handles GET /api/me: the tenant and the key of the request, and the rate limit.
 func (s *Server) me(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err

@@ -15,23 +15,22 @@ import (
 	"github.com/storeroom/storeroom/keys"
 )
 
-// exchange is what is known about one request beside the request itself.
+// requestState is what middleware and handlers share about one request.
 type requestState struct {
 	id        string
-	route     route           // the zero route where none matched
+	route     route           // the zero route if none matched
 	principal *keys.Principal // nil without a valid key
 	limit     rateLimit
-	err       error // what the answer was made of, for the log
+	err       error // the cause of an error response, for the log
 	aborted   bool  // the connection was closed in the middle of a response
 }
 
-// loggable is the id as the log may hold it: a client's own may be anything, also the
-// key that it put into the wrong header.
-func (x *requestState) loggable() string {
-	if keys.Mentions(x.id) {
+// loggableID returns the request id for the log. A client may send its key as the id by mistake.
+func (s *requestState) loggableID() string {
+	if keys.Mentions(s.id) {
 		return "hidden"
 	}
-	return x.id
+	return s.id
 }
 
 type stateKey struct{}
@@ -40,71 +39,83 @@ func stateOf(r *http.Request) *requestState {
 	return r.Context().Value(stateKey{}).(*requestState)
 }
 
-// principal is who asks, or nil.
+// principal returns the owner of the request's key, or nil.
 func principal(r *http.Request) *keys.Principal { return stateOf(r).principal }
 
-// observe gives a request its id and its span, measures it and writes its one line of
-// the access log.
+// observe gives a request its id and its span, records its metrics and writes its line of the
+// access log.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun := time.Now()
-		x := &requestState{id: requestID(r)}
+		start := time.Now()
+		state := &requestState{id: requestID(r)}
 		ctx, span := startSpan(r)
-		r = r.WithContext(context.WithValue(ctx, stateKey{}, x))
+		r = r.WithContext(context.WithValue(ctx, stateKey{}, state))
 		if r.Method == http.MethodHead {
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
 		}
-		w.Header().Set("X-Request-Id", x.id)
+		w.Header().Set("X-Request-Id", state.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		recorded := &recorder{ResponseWriter: w}
-		measureArrival(r, 1)
+		addActive(r, 1)
 		defer func() {
-			route, took := chi.RouteContext(r.Context()).RoutePattern(), time.Since(begun)
-			s.log(r, x, route, recorded.status, took)
-			measureArrival(r, -1)
-			measureAnswer(r, x, route, recorded.status, took)
-			endSpan(span, r, x, route, recorded.status)
+			pattern, took := chi.RouteContext(r.Context()).RoutePattern(), time.Since(start)
+			s.log(r, state, pattern, recorded.status, took)
+			addActive(r, -1)
+			recordDuration(r, state, pattern, recorded.status, took)
+			endSpan(span, r, state, pattern, recorded.status)
 		}()
 		next.ServeHTTP(recorded, r)
 	})
 }
 
-// log writes info for whatever the client did, error for what is our fault. Never
-// a key, a body or a path: the route's pattern names the place.
-func (s *Server) log(r *http.Request, x *requestState, route string, status int, took time.Duration) {
+// log writes the line of the access log. It never contains a key, a body or a path.
+func (s *Server) log(r *http.Request, state *requestState, pattern string, status int, took time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("method", methodOf(r)),
-		slog.String("route", route),
+		slog.String("route", pattern),
 		slog.Int("status", status),
 		slog.Duration("duration", took),
-		slog.String("request_id", x.loggable()),
+		slog.String("request_id", state.loggableID()),
 	}
-	if x.principal != nil {
-		attrs = append(attrs, slog.Int64("tenant_id", int64(x.principal.Tenant.ID)), slog.Int64("key_id", x.principal.KeyID))
+	if p := state.principal; p != nil {
+		attrs = append(attrs, slog.Int64("tenant_id", int64(p.Tenant.ID)), slog.Int64("key_id", p.KeyID))
 	}
-	level := slog.LevelInfo
-	switch {
-	case route == "/healthz" || route == "/readyz":
-		// Balancers ask twice a second, and are told; a person reads why elsewhere.
-		level = slog.LevelDebug
-		if status >= 500 {
-			attrs, level = append(attrs, slog.Any("error", x.err)), slog.LevelWarn
-		}
-	case status >= 500 || x.aborted:
-		attrs = append(attrs, slog.Any("error", x.err))
-		refused, ours := errors.AsType[*apiError](x.err)
-		switch {
-		case r.Context().Err() != nil: // the client hung up
-		case ours && refused.cause == nil && refused.code == ServiceUnavailable:
-			level = slog.LevelWarn // a bound of ours: the client asks too much at a time
-		default:
-			level = slog.LevelError
-		}
+	if status >= 500 || state.aborted {
+		attrs = append(attrs, slog.Any("error", state.err))
 	}
-	s.Logger.LogAttrs(r.Context(), level, "request", attrs...)
+	s.Logger.LogAttrs(r.Context(), s.logLevel(r, state, pattern, status), "request", attrs...)
+	if provesPostgreSQL(r, state.route, status) {
+		s.logOutageEnd(r.Context())
+	}
 }
 
-// requestID keeps the client's own if it is 1 to 128 visible ASCII characters.
+// logLevel is info for successes and client errors, error for failures of the service.
+func (s *Server) logLevel(r *http.Request, state *requestState, pattern string, status int) slog.Level {
+	failed := status >= 500 || state.aborted
+	switch {
+	case pattern == "/healthz" || pattern == "/readyz":
+		if failed {
+			return slog.LevelWarn
+		}
+		return slog.LevelDebug // a load balancer asks every second
+	case !failed || r.Context().Err() != nil: // the client disconnected
+		return slog.LevelInfo
+	case isCapacityLimit(state.err):
+		return slog.LevelWarn
+	case status == http.StatusServiceUnavailable && (unreachable(state.err) || s.outage.active.Load()):
+		s.logOutageStart(r.Context(), state.err)
+		return slog.LevelInfo
+	}
+	return slog.LevelError
+}
+
+// isCapacityLimit reports whether a request was refused because too many run concurrently.
+func isCapacityLimit(err error) bool {
+	e, ok := errors.AsType[*apiError](err)
+	return ok && e.code == ServiceUnavailable && e.cause == nil
+}
+
+// requestID returns the client's own id if it is 1 to 128 visible ASCII characters.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if id == "" || len(id) > 128 {
@@ -118,10 +129,10 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder remembers the status that was sent.
+// recorder records the status of a response.
 type recorder struct {
 	http.ResponseWriter
-	status int
+	status int // 0 before the response starts
 }
 
 // WriteHeader sends the status.
@@ -143,8 +154,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// recover turns a panic into a 500. Once a part of the answer is out, the
-// connection is cut instead: half an answer must not pass for a whole one.
+// recoverPanic turns a panic into a 500. After a response has started, it aborts the connection
+// instead, so that the client detects the incomplete response.
 func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -157,8 +168,8 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			}
 			err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 			if w.(*recorder).status != 0 {
-				x := stateOf(r)
-				x.err, x.aborted = err, true
+				state := stateOf(r)
+				state.err, state.aborted = err, true
 				panic(http.ErrAbortHandler)
 			}
 			s.writeError(w, r, err)
@@ -167,34 +178,28 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// admit caps the work under /api and /settings that is in flight. It comes after the rate
-// limit, so that also a 503 carries its headers; /healthz and /readyz answer
-// however busy the rest is.
+// formTimeout is how long the form of a page may take to arrive. Anyone may send one.
+const formTimeout = 5 * time.Second
+
+// limitInFlight limits the concurrent requests under /api and under /settings, separately: anyone
+// may open pages, and pages must not displace API requests. It runs after the rate limit, so that
+// its 503 has the rate limit headers.
 func (s *Server) limitInFlight(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		running, most := &s.requests, s.limits.requests
+		inFlight, limit := &s.requests, s.limits.requests
 		switch {
 		case underSettings(r.URL.RawPath):
-			// Anybody may open a page: who holds many must not keep keys from the API.
-			running, most = &s.pageRequests, s.limits.pageRequests
-			setReadDeadline(w, s.limits.formTimeout)
+			inFlight, limit = &s.pageRequests, s.limits.pageRequests
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.limits.formTimeout))
 		case !underAPI(r.URL.RawPath):
 			next.ServeHTTP(w, r)
 			return
 		}
-		defer running.Add(-1)
-		if running.Add(1) > most {
+		defer inFlight.Add(-1)
+		if inFlight.Add(1) > limit {
 			s.writeError(w, r, &apiError{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// formTimeout is how long the form of a page may take to arrive.
-const formTimeout = 5 * time.Second
-
-// setReadDeadline bounds how long the rest of a request may take to arrive.
-func setReadDeadline(w http.ResponseWriter, timeout time.Duration) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timeout))
 }

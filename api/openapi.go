@@ -14,23 +14,23 @@ import (
 //go:embed openapi.yaml
 var openAPIYAML []byte
 
-// openAPIJSON is the contract as tools read it, made once.
+// openAPIJSON is the OpenAPI document as JSON.
 var openAPIJSON = sync.OnceValue(func() file {
 	body, err := toJSON(openAPIYAML)
 	if err != nil {
-		panic(err) // the document is part of the program
+		panic(err) // the document is embedded
 	}
 	return newFile("application/json", body)
 })
 
-// openAPI answers GET /openapi.json.
+// openAPI handles GET /openapi.json.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	openAPIJSON().serve(w, r)
 	return nil
 }
 
-// toJSON translates YAML and keeps the order of the keys, which is the order in
-// which people read operations and fields.
+// toJSON converts YAML to JSON. It keeps the order of the keys, because Swagger UI shows operations
+// and fields in that order.
 func toJSON(document []byte) ([]byte, error) {
 	var root yaml.MapSlice
 	if err := yaml.Unmarshal(document, &root); err != nil {
@@ -38,7 +38,7 @@ func toJSON(document []byte) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := appendJSON(&b, root); err != nil {
-		return nil, fmt.Errorf("translate openapi.yaml: %w", err)
+		return nil, fmt.Errorf("convert openapi.yaml: %w", err)
 	}
 	return b.Bytes(), nil
 }

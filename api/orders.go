@@ -99,7 +99,7 @@ func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 func itemShape(l sales.Line) itemJSON {
 	return itemJSON{
 		Line: l.Line, SKU: l.SKU, Name: l.Name, ProductID: l.ProductID,
-		Category: maybeNamed(l.CategoryID, l.CategoryName), Seller: maybeNamed(l.SellerID, l.SellerName),
+		Category: optionalNamed(l.CategoryID, l.CategoryName), Seller: optionalNamed(l.SellerID, l.SellerName),
 		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost, Discount: l.Discount, Tax: l.Tax,
 		Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount, Refunded: l.Refunded,
 	}

@@ -39,8 +39,8 @@ func productShape(p catalog.Product) productJSON {
 		ID: p.ID, SKU: p.SKU, Name: p.Name, Description: p.Description,
 		Price: p.Price, MSRP: p.MSRP, Cost: p.Cost, Status: p.Status, Condition: p.Condition,
 		Quantity: p.Quantity, ReorderPoint: p.ReorderPoint,
-		Category:    maybeNamed(p.CategoryID, p.CategoryName),
-		Seller:      maybeNamed(p.SellerID, p.SellerName),
+		Category:    optionalNamed(p.CategoryID, p.CategoryName),
+		Seller:      optionalNamed(p.SellerID, p.SellerName),
 		Warehouse:   &named{p.WarehouseID, p.WarehouseName},
 		BinLocation: p.BinLocation, UPC: p.UPC,
 		Tags: orEmpty(p.Tags), Images: orEmpty(p.Images),
@@ -77,7 +77,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if !f.Keyset {
 		return writePage(w, f.Page, page.List, productShape)
 	}
-	meta := walkMeta{PerPage: f.Page.PerPage, Total: page.Total}
+	meta := cursorMeta{PerPage: f.Page.PerPage, Total: page.Total}
 	if page.Next != nil {
 		meta.NextCursor = new(f.Cursor(tenant(r), *page.Next))
 	}

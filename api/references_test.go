@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -9,9 +10,10 @@ import (
 func TestReferencesLiveTheirWholeLife(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
+	singular := map[string]string{"categories": "category", "sellers": "seller", "warehouses": "warehouse"}
 	for _, kind := range []string{"categories", "sellers", "warehouses"} {
 		t.Run(kind, func(t *testing.T) {
-			list, field := "/api/"+kind, map[string]string{"categories": "category_id", "sellers": "seller_id", "warehouses": "warehouse_id"}[kind]
+			list, field := "/api/"+kind, singular[kind]+"_id"
 			made := a.try(t, call{method: "POST", path: list, body: `{"name":"  Zoë's  "}`, wantStatus: 201, want: []string{`"name":"Zoë's"`, `"created_at":"`}})
 			one := made.Header.Get("Location")
 			if strings.Contains(string(made.body), "is_default") != (kind == "warehouses") {
@@ -32,7 +34,7 @@ func TestReferencesLiveTheirWholeLife(t *testing.T) {
 				{name: "rename", method: "PATCH", path: one, body: `{"name":"Anna","id":7,"created_at":"x","updated_at":null}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
 				{name: "change nothing", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
 				{name: "in use", method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":%q,"name":"P","price":1,"%s":%d}`, kind, field, id), wantStatus: 201, want: []string{`"name":"Anna"`}},
-				{name: "delete in use", method: "DELETE", path: one, wantStatus: 409, wantCode: ResourceInUse},
+				{name: "delete in use", method: "DELETE", path: one, wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"1 product uses this ` + singular[kind] + `."`}},
 				{name: "PUT is not there", method: "PUT", path: one, body: `{"name":"x"}`, wantStatus: 405, wantCode: MethodNotAllowed},
 			})
 			product := mustData(t, a.send(t, call{path: "/api/products/sku/" + kind}))
@@ -73,6 +75,44 @@ func TestTheDefaultWarehouseStays(t *testing.T) {
 	got := a.try(t, call{path: "/api/warehouses", wantStatus: 200, want: []string{`"name":"Main warehouse","is_default":true`}})
 	id := mustDecode[struct{ Data []struct{ ID int64 } }](t, got.body).Data[0].ID
 	path := fmt.Sprintf("/api/warehouses/%d", id)
-	a.try(t, call{method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse})
+	a.try(t, call{method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"The default warehouse cannot be deleted."`}})
 	a.try(t, call{method: "PATCH", path: path, body: `{"name":"Harbour","is_default":false}`, wantStatus: 200, want: []string{`"name":"Harbour","is_default":true`}})
+}
+
+// A product uses its warehouse and every warehouse that holds its stock. The count stops at
+// 1,000, so that a refusal stays cheap.
+func TestADeletionIsRefusedWithTheNumberOfUses(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	ids := map[string]int64{}
+	for _, kind := range []string{"categories", "sellers", "warehouses"} {
+		ids[kind] = a.mustCreate(t, "/api/"+kind, `{"name":"N"}`)
+	}
+	for first := 1; first <= 1001; first += 1000 {
+		var items []string
+		for n := first; n < first+1000 && n <= 1001; n++ {
+			item := fmt.Sprintf(`{"sku":"%d","name":"N","price":1,"category_id":%d`, n, ids["categories"])
+			if n <= 1000 {
+				item += fmt.Sprintf(`,"seller_id":%d`, ids["sellers"])
+			}
+			if n <= 2 {
+				item += fmt.Sprintf(`,"quantity":1,"warehouse_id":%d`, ids["warehouses"])
+			}
+			items = append(items, item+"}")
+		}
+		a.mustBulk(t, http.StatusOK, items...)
+	}
+	third := mustData(t, a.send(t, call{path: "/api/products/sku/3"}))["id"]
+	a.try(t, call{
+		method: "POST", path: fmt.Sprintf("/api/products/%.0f/inventory/adjust", third), wantStatus: 200,
+		body: fmt.Sprintf(`{"type":"add","quantity":1,"warehouse_id":%d}`, ids["warehouses"]),
+	})
+	for kind, message := range map[string]string{
+		"categories": "More than 1,000 products use this category.",
+		"sellers":    "1000 products use this seller.",
+		"warehouses": "3 products use this warehouse.",
+	} {
+		path := fmt.Sprintf("/api/%s/%d", kind, ids[kind])
+		a.try(t, call{method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"` + message + `"`}})
+	}
 }

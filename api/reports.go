@@ -186,7 +186,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 				row := jsonObject{{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name}}
 				return row.with(reports.ProductColumns, p.Sums)
 			}),
-			Meta:    metaOf(page, products.Count),
+			Meta:    newPageMeta(page, products.Count),
 			Explain: explainShape(products.Explain, groupPaths{"rows": "data"}),
 		}
 	})
@@ -269,7 +269,7 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	return writeReport(s, w, r, q, s.Reports.Customers, func(customers reports.Customers) reportJSON {
 		return reportJSON{
 			Data:    customersShape(customers, q.Range, canReadCustomers(r)),
-			Meta:    metaOf(page, customers.Customers),
+			Meta:    newPageMeta(page, customers.Customers),
 			Explain: explainShape(customers.Explain, groupPaths{"summary": "data.summary", "rows": "data.customers"}),
 		}
 	})

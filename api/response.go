@@ -11,6 +11,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
+const jsonType = "application/json"
+
 // success is the envelope of data.
 type success struct {
 	Success bool `json:"success"`
@@ -18,7 +20,7 @@ type success struct {
 	Meta    any  `json:"meta,omitempty"`
 }
 
-// pageMeta tells where in a list a page stands.
+// pageMeta describes the position of a page in a list.
 type pageMeta struct {
 	Page       int   `json:"page"`
 	PerPage    int   `json:"per_page"`
@@ -32,31 +34,31 @@ func writeData(w http.ResponseWriter, status int, data any) error {
 	return writeJSON(w, status, success{Success: true, Data: data})
 }
 
-// writeCreated answers 201 and says where the new object is.
+// writeCreated sends a 201 with the location of the new object.
 func writeCreated(w http.ResponseWriter, collection string, id int64, data any) error {
 	w.Header().Set("Location", collection+"/"+strconv.FormatInt(id, 10))
 	return writeData(w, http.StatusCreated, data)
 }
 
-// walkMeta stands in pageMeta's place where a list is walked by cursor.
-type walkMeta struct {
+// cursorMeta replaces pageMeta in lists that are read with a cursor.
+type cursorMeta struct {
 	PerPage    int     `json:"per_page"`
 	Total      int64   `json:"total"`
 	NextCursor *string `json:"next_cursor"` // null at the end
 }
 
-// writePage answers with one page of a list, each item in its JSON shape.
-func writePage[T, J any](w http.ResponseWriter, asked paging.Page, list paging.List[T], shape func(T) J) error {
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(list.Items, shape), Meta: metaOf(asked, list.Total)})
+// writePage sends one page of a list.
+func writePage[T, J any](w http.ResponseWriter, page paging.Page, list paging.List[T], shape func(T) J) error {
+	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(list.Items, shape), Meta: newPageMeta(page, list.Total)})
 }
 
-// metaOf tells where in a list of total rows a page stands.
-func metaOf(asked paging.Page, total int64) pageMeta {
-	perPage := int64(asked.PerPage)
+// newPageMeta returns the position of a page in a list of total rows.
+func newPageMeta(page paging.Page, total int64) pageMeta {
+	perPage := int64(page.PerPage)
 	pages := (total + perPage - 1) / perPage
 	return pageMeta{
-		Page: asked.Number, PerPage: asked.PerPage, Total: total, TotalPages: pages,
-		HasNext: int64(asked.Number) < pages, HasPrev: asked.Number > 1,
+		Page: page.Number, PerPage: page.PerPage, Total: total, TotalPages: pages,
+		HasNext: int64(page.Number) < pages, HasPrev: page.Number > 1,
 	}
 }
 
@@ -68,14 +70,13 @@ func mapSlice[T, J any](items []T, shape func(T) J) []J {
 	return shaped
 }
 
-// writeJSON encodes v before it sends the status, so that an error can still
-// become an honest answer.
+// writeJSON encodes v before it sends the status, so that an encoding error can still become a 500.
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	body, err := encode(v)
 	if err != nil {
 		return err
 	}
-	send(w, status, body)
+	writeBody(w, status, jsonType, body)
 	return nil
 }
 
@@ -84,21 +85,21 @@ func encode(v any) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode the answer: %w", err)
+		return nil, fmt.Errorf("encode the response: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-func send(w http.ResponseWriter, status int, body []byte) {
+func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone is no error of ours
+	_, _ = w.Write(body) // an error means that the client disconnected
 }
 
-// timestamp is a time in UTC with exactly six fraction digits, so that times sort
-// as text.
+// timestamp is a time that is written in UTC with exactly six fraction digits, so that the texts of
+// times sort in order.
 type timestamp time.Time
 
 // MarshalJSON writes 2026-03-01T09:30:00.000000Z.
@@ -106,14 +107,14 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(make([]byte, 0, 32), `"2006-01-02T15:04:05.000000Z"`), nil
 }
 
-// named is an object that is referred to.
+// named identifies a category, a seller, a warehouse or a key inside another object.
 type named struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
 }
 
-// maybeNamed is null where nothing is referred to.
-func maybeNamed(id *int64, name *string) *named {
+// optionalNamed returns nil if there is no id.
+func optionalNamed(id *int64, name *string) *named {
 	if id == nil || name == nil {
 		return nil
 	}

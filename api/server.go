@@ -1,14 +1,11 @@
-// Package api is the HTTP face of Storeroom: it turns requests into calls of the
-// domain packages and their answers into JSON. It holds no SQL and no rule about
-// products.
+// Package api implements the HTTP API: it translates requests into calls of the domain packages and
+// their results into JSON. It contains no SQL and no business rules.
 //
-// Every route stands in one table with the permission it needs, and a route
-// without one cannot be registered. A request passes, in this order: request id
-// and access log, recovery, authentication with the rate limit, the cap on work
-// in flight, routing, permission, handler. Authentication comes before routing,
-// so that nobody without a key learns which paths exist. Handlers return errors;
-// errors.go alone knows what a client is told about them. The pages of package
-// settings take the same way, but need no key and answer for themselves.
+// One table lists every route with the permission that it requires; a route without a permission
+// cannot be registered. A request passes these steps in order: request id and access log, panic
+// recovery, authentication and rate limit, limit on concurrent requests, routing, permission,
+// handler. Handlers return errors, and errors.go maps them to responses. The pages of package
+// settings pass the same steps, but need no key and write their own responses.
 package api
 
 import (
@@ -70,6 +67,7 @@ type Server struct {
 	reporting    *slots
 	bulks        *slots
 	limits       limits
+	outage       outage
 }
 
 // limits bound the resources that requests use; tests lower them.
@@ -114,16 +112,16 @@ func New(o Options) *Server {
 	return s
 }
 
-// What a route can ask for beside a permission of the key.
+// Permissions of routes that do not require one permission of a key.
 const (
 	anyKey keys.Permission = "any valid key"
 	noKey  keys.Permission = "no key" // only outside /api
 )
 
-// handler answers a request, or returns the error that the client is told about.
+// handler handles a request, or returns an error from which writeError makes the response.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// route is one line of the table.
+// route is one row of the table of routes.
 type route struct {
 	method     string
 	pattern    string
@@ -132,10 +130,10 @@ type route struct {
 	options    options
 }
 
-// options are what a route does differently.
+// options are the settings of a route that differ from the default.
 type options struct {
-	bulk     bool          // the body may be large
-	deadline time.Duration // instead of the usual one
+	bulk     bool          // allows a large body
+	deadline time.Duration // of the handler; 0 means the default
 }
 
 func (r route) bodyLimit(l limits) int64 {
@@ -145,11 +143,12 @@ func (r route) bodyLimit(l limits) int64 {
 	return l.body
 }
 
-// routes is the table of all routes. HEAD works wherever GET does.
+// routes returns the table of routes. Every GET route also accepts HEAD.
 func (s *Server) routes() []route {
 	none, bulk, export := options{}, options{bulk: true, deadline: 25 * time.Second}, options{deadline: exportDeadline}
 	report := options{deadline: reportDeadline}
 	all := []route{
+		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
 		{"GET", "/readyz", noKey, s.readiness, none},
 		{"GET", "/openapi.json", noKey, s.openAPI, none},
@@ -204,12 +203,11 @@ func (s *Server) routes() []route {
 	return all
 }
 
-// serve guards a route by its permission, which is decided before the body is
-// read and before anything is looked up. A route under /api that names none, or
-// one that would be open, is a mistake that must not get as far as a request.
+// routeHandler checks the permission of a route before it reads the body or looks anything up. It
+// panics for a route under /api without a required key, and for a route elsewhere that requires one.
 func (s *Server) routeHandler(r route) http.Handler {
 	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
-		panic("api: " + r.method + " " + r.pattern + " asks for " + string(r.permission))
+		panic("api: invalid permission of " + r.method + " " + r.pattern + ": " + string(r.permission))
 	}
 	handle, deadline := r.handle, r.options.deadline
 	if r.idempotent() {
@@ -217,14 +215,8 @@ func (s *Server) routeHandler(r route) http.Handler {
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
 		stateOf(req).route = r
-		if r.permission != noKey {
-			p := principal(req)
-			if p == nil {
-				return &apiError{code: MissingAPIKey}
-			}
-			if r.permission != anyKey && !p.Permissions.Allow(r.permission) {
-				return &apiError{code: InsufficientPermissions, message: "The API key does not have the permission " + string(r.permission) + "."}
-			}
+		if err := checkPermission(principal(req), r.permission); err != nil {
+			return err
 		}
 		if deadline > 0 {
 			setWriteDeadline(w, deadline+s.limits.readerTimeout)
@@ -235,7 +227,22 @@ func (s *Server) routeHandler(r route) http.Handler {
 	})
 }
 
-// finish makes a handler of the standard library: an error becomes the answer.
+func checkPermission(p *keys.Principal, required keys.Permission) error {
+	switch {
+	case required == noKey:
+		return nil
+	case p == nil:
+		return &apiError{code: MissingAPIKey}
+	case required == anyKey || p.Permissions.Allow(required):
+		return nil
+	}
+	return &apiError{
+		code:    InsufficientPermissions,
+		message: "The API key does not have the permission " + string(required) + ".",
+	}
+}
+
+// handlerFunc adapts a handler to net/http: it writes the response for a returned error.
 func (s *Server) handlerFunc(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -244,12 +251,12 @@ func (s *Server) handlerFunc(h handler) http.HandlerFunc {
 	}
 }
 
-// mount serves what is under /settings. The pages route by the whole path: what is in
-// the access log is the pattern of theirs, never the token of a link.
+// mountSettings serves the pages under /settings. They route the whole path themselves, so that the
+// access log has their patterns and never the token of a link.
 func (s *Server) mountSettings(o settings.Options) {
 	o.Address = func(r *http.Request) string { return s.clientIP(r).String() }
 	o.Network = s.clientNetwork
-	o.Failed = func(r *http.Request, err error) (passing bool) {
+	o.Failed = func(r *http.Request, err error) (temporary bool) {
 		stateOf(r).err = err
 		return toAPIError(err).code == ServiceUnavailable
 	}
@@ -259,7 +266,7 @@ func (s *Server) mountSettings(o settings.Options) {
 	s.mux.HandleFunc("/settings/*", s.serveSettings)
 }
 
-// page routes a request afresh, among the pages.
+// serveSettings routes a request among the pages.
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	route := chi.RouteContext(r.Context())
 	method := route.RouteMethod
@@ -268,31 +275,32 @@ func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	s.pages.ServeHTTP(w, r)
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// chi would route on a half-decoded path, and `50%` and `a%2Fb` would come
-	// out wrong: it gets the path as it was sent, and pathText decodes once.
-	whole, path := *r, *r.URL
+	// By default chi routes on a half-decoded path, which decodes `50%` and `a%2Fb` wrongly. It gets
+	// the encoded path, and pathText decodes each part once.
+	request, path := *r, *r.URL
 	path.RawPath = path.EscapedPath()
-	whole.URL = &path
-	s.mux.ServeHTTP(w, &whole)
+	request.URL = &path
+	s.mux.ServeHTTP(w, &request)
 }
 
-// underSettings says whether a path, as it was sent, is one of the pages.
+// underSettings reports whether an encoded path is a page.
 func underSettings(path string) bool {
 	return path == "/settings" || strings.HasPrefix(path, "/settings/")
 }
 
-// underAPI says whether a path, as it was sent, is one that needs a key.
+// underAPI reports whether an encoded path requires a key.
 func underAPI(path string) bool { return path == "/api" || strings.HasPrefix(path, "/api/") }
 
 func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
 	return &apiError{code: RouteNotFound}
 }
 
-// methodNotAllowed names the methods that the path does take.
+// methodNotAllowed sets Allow to the methods of the path. chi also calls it for methods that it does
+// not support, whatever the path.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
-	if s.pages != nil && underSettings(r.URL.RawPath) { // a method that chi does not know
+	if s.pages != nil && underSettings(r.URL.RawPath) {
 		s.serveSettings(w, r)
 		return nil
 	}
@@ -305,7 +313,7 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) error 
 			}
 		}
 	}
-	if len(allowed) == 0 { // chi asks here before it looks at the path when it does not know the method
+	if len(allowed) == 0 {
 		return &apiError{code: RouteNotFound}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))

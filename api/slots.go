@@ -19,7 +19,7 @@ type slots struct {
 }
 
 func newSlots(kind string, max int) *slots {
-	return &slots{max: max, attribute: workAttributes.get(kind), inUse: map[tenancy.ID]int{}}
+	return &slots{max: max, attribute: workSets.get(kind), inUse: map[tenancy.ID]int{}}
 }
 
 // acquire takes a slot and reports whether one was free.

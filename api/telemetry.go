@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -21,110 +22,126 @@ import (
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
-// What a request costs, and what became of it. Until the program sets providers the
-// instruments are empty. Names are patterns of routes, never paths; ids of tenants
-// and keys stand on spans and log lines alone, where there can be thousands.
+// Without a meter provider the instruments do nothing. Metrics have the patterns of routes, never
+// paths; ids of tenants and keys are only on spans and log lines, because there are thousands.
 const scope = "github.com/storeroom/storeroom/api"
 
 var (
 	tracer = otel.Tracer(scope)
 	meter  = otel.Meter(scope)
 
-	// The API's meters never fail, and the SDK only on names, which do not change.
-	requestTime, _ = meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of requests, to the end of their answers."),
-		metric.WithExplicitBucketBoundaries(.005, .01, .025, .05, .075, .1, .15, .25, .3, .5, .75, 1, 2, 2.5, 5, 7.5, 10, 30))
-	activeRequests, _ = meter.Int64UpDownCounter("http.server.active_requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests in flight."))
-	authResults, _ = meter.Int64Counter("storeroom.auth.results", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests under /api by what became of their key."))
-	limitDecisions, _ = meter.Int64Counter("storeroom.ratelimit.decisions", metric.WithUnit("{decision}"),
-		metric.WithDescription("Decisions of the rate limit by who was limited, outcome and who decided."))
-	idempotencyResults, _ = meter.Int64Counter("storeroom.idempotency.requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests with an Idempotency-Key by what became of it."))
-	workActive, _ = meter.Int64UpDownCounter("storeroom.work.active", metric.WithUnit("{request}"),
-		metric.WithDescription("Exports, workbooks, reports and bulk requests under way."))
-	workRefused, _ = meter.Int64Counter("storeroom.work.refused", metric.WithUnit("{request}"),
-		metric.WithDescription("The same, refused because the tenant had too many under way."))
-	rowsIngested, _ = meter.Int64Counter("storeroom.rows.ingested", metric.WithUnit("{row}"),
-		metric.WithDescription("Products, orders, items and refunds that requests brought in."))
+	// Creating these instruments cannot fail: the names are valid.
+	requestTime, _ = meter.Float64Histogram("http.server.request.duration",
+		metric.WithUnit("s"), metric.WithDescription("Duration of requests, including their responses."),
+		metric.WithExplicitBucketBoundaries(
+			.005, .01, .025, .05, .075, .1, .15, .25, .3, .5, .75, 1, 2, 2.5, 5, 7.5, 10, 30))
+	activeRequests, _ = meter.Int64UpDownCounter("http.server.active_requests",
+		metric.WithUnit("{request}"), metric.WithDescription("Requests in flight."))
+	authResults, _ = meter.Int64Counter("storeroom.auth.results",
+		metric.WithUnit("{request}"), metric.WithDescription("Requests under /api by the result of authentication."))
+	limitDecisions, _ = meter.Int64Counter("storeroom.ratelimit.decisions",
+		metric.WithUnit("{decision}"), metric.WithDescription("Rate limit decisions by kind, outcome and source."))
+	idempotencyResults, _ = meter.Int64Counter("storeroom.idempotency.requests",
+		metric.WithUnit("{request}"), metric.WithDescription("Requests with an Idempotency-Key by outcome."))
+	workActive, _ = meter.Int64UpDownCounter("storeroom.work.active",
+		metric.WithUnit("{request}"), metric.WithDescription("Running exports, workbooks, reports and bulk requests."))
+	workRefused, _ = meter.Int64Counter("storeroom.work.refused",
+		metric.WithUnit("{request}"),
+		metric.WithDescription("Exports, workbooks, reports and bulk requests above the limit of a tenant."))
+	rowsIngested, _ = meter.Int64Counter("storeroom.rows.ingested",
+		metric.WithUnit("{row}"), metric.WithDescription("Products, orders, items and refunds that requests created."))
 )
 
-// sets keeps attribute sets: to make one costs more than to count. There are as many
-// as there are values, which are few.
+// attributeCache caches attribute sets, because building one costs more than counting. There are
+// few different keys.
 type attributeCache[K comparable] struct {
-	made sync.Map
-	make func(K) []attribute.KeyValue
+	sets  sync.Map
+	build func(K) []attribute.KeyValue
 }
 
-func (s *attributeCache[K]) get(key K) metric.MeasurementOption {
-	if made, ok := s.made.Load(key); ok {
-		return made.(metric.MeasurementOption)
+func (c *attributeCache[K]) get(key K) metric.MeasurementOption {
+	if set, ok := c.sets.Load(key); ok {
+		return set.(metric.MeasurementOption)
 	}
-	made := metric.WithAttributeSet(attribute.NewSet(s.make(key)...))
-	s.made.Store(key, made)
-	return made
+	set := metric.WithAttributeSet(attribute.NewSet(c.build(key)...))
+	c.sets.Store(key, set)
+	return set
 }
 
-// singleAttribute are sets of one attribute.
+// singleAttribute caches sets of one attribute.
 func singleAttribute(name string) *attributeCache[string] {
-	return &attributeCache[string]{make: func(value string) []attribute.KeyValue {
+	return &attributeCache[string]{build: func(value string) []attribute.KeyValue {
 		return []attribute.KeyValue{attribute.String(name, value)}
 	}}
 }
 
 type (
-	answered struct {
-		method, scheme, route string
-		status                int
-		fault                 string // "" where there was none
+	requestAttributes  struct{ method, scheme string }
+	responseAttributes struct {
+		requestAttributes
+		route     string
+		status    int
+		errorType string // "" for success
 	}
-	arrived  struct{ method, scheme string }
-	decision struct {
+	decisionAttributes struct {
 		kind, plan      string
 		admitted, local bool
 	}
 )
 
+func (a requestAttributes) build() []attribute.KeyValue {
+	return []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(a.method), semconv.URLScheme(a.scheme)}
+}
+
+func (a responseAttributes) build() []attribute.KeyValue {
+	attrs := append(a.requestAttributes.build(), semconv.HTTPResponseStatusCode(a.status))
+	if a.route != "" {
+		attrs = append(attrs, semconv.HTTPRoute(a.route))
+	}
+	if a.errorType != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(a.errorType))
+	}
+	return attrs
+}
+
+func (a decisionAttributes) build() []attribute.KeyValue {
+	outcome, source := "refused", "redis"
+	if a.admitted {
+		outcome = "admitted"
+	}
+	if a.local {
+		source = "memory"
+	}
+	attrs := []attribute.KeyValue{
+		attribute.String("storeroom.ratelimit.kind", a.kind),
+		attribute.String("storeroom.ratelimit.outcome", outcome),
+		attribute.String("storeroom.ratelimit.source", source),
+	}
+	if a.plan != "" {
+		attrs = append(attrs, attribute.String("storeroom.plan", a.plan))
+	}
+	return attrs
+}
+
 var (
-	answeredAttributes = &attributeCache[answered]{make: func(a answered) []attribute.KeyValue {
-		attrs := []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(a.method), semconv.URLScheme(a.scheme), semconv.HTTPResponseStatusCode(a.status)}
-		if a.route != "" {
-			attrs = append(attrs, semconv.HTTPRoute(a.route))
-		}
-		if a.fault != "" {
-			attrs = append(attrs, semconv.ErrorTypeKey.String(a.fault))
-		}
-		return attrs
-	}}
-	arrivedAttributes = &attributeCache[arrived]{make: func(a arrived) []attribute.KeyValue {
-		return []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(a.method), semconv.URLScheme(a.scheme)}
-	}}
-	decisionAttributes = &attributeCache[decision]{make: func(d decision) []attribute.KeyValue {
-		outcome, source := "refused", "redis"
-		if d.admitted {
-			outcome = "admitted"
-		}
-		if d.local {
-			source = "memory"
-		}
-		attrs := []attribute.KeyValue{
-			attribute.String("storeroom.ratelimit.kind", d.kind),
-			attribute.String("storeroom.ratelimit.outcome", outcome),
-			attribute.String("storeroom.ratelimit.source", source),
-		}
-		if d.plan != "" {
-			attrs = append(attrs, attribute.String("storeroom.plan", d.plan))
-		}
-		return attrs
-	}}
-	authAttributes        = singleAttribute("storeroom.auth.result")
-	idempotencyAttributes = singleAttribute("storeroom.idempotency.outcome")
-	workAttributes        = singleAttribute("storeroom.work.kind")
-	rowAttributes         = singleAttribute("storeroom.row.kind")
+	requestSets     = &attributeCache[requestAttributes]{build: requestAttributes.build}
+	responseSets    = &attributeCache[responseAttributes]{build: responseAttributes.build}
+	decisionSets    = &attributeCache[decisionAttributes]{build: decisionAttributes.build}
+	authSets        = singleAttribute("storeroom.auth.result")
+	idempotencySets = singleAttribute("storeroom.idempotency.outcome")
+	workSets        = singleAttribute("storeroom.work.kind")
+	rowSets         = singleAttribute("storeroom.row.kind")
 )
 
-// methodOf keeps what anybody may send from becoming a name.
+func requestAttributesOf(r *http.Request) requestAttributes {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return requestAttributes{methodOf(r), scheme}
+}
+
+// methodOf returns a known method or "_OTHER", so that clients cannot create label values.
 func methodOf(r *http.Request) string {
 	switch r.Method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
@@ -133,120 +150,109 @@ func methodOf(r *http.Request) string {
 	return "_OTHER"
 }
 
-func schemeOf(r *http.Request) string {
-	if r.TLS != nil {
-		return "https"
-	}
-	return "http"
-}
-
 var newTrace = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot()}
 
-// startSpan begins the span of a request, always a trace of our own: what a stranger
-// says of a trace is linked, and neither joined nor asked whether to record. Baggage
-// is not read at all.
+// startSpan starts the span of a request, always in a new trace. The client's trace context becomes
+// a link: a client decides neither the trace id nor the sampling. Baggage is ignored.
 func startSpan(r *http.Request) (context.Context, trace.Span) {
 	options := newTrace
 	if r.Header.Get("Traceparent") != "" {
-		theirs := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(r.Header)))
-		if theirs.IsValid() {
-			options = append(options[:len(options):len(options)], trace.WithLinks(trace.Link{SpanContext: theirs.WithTraceState(trace.TraceState{})}))
+		header := propagation.HeaderCarrier(r.Header)
+		remote := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), header))
+		if remote.IsValid() {
+			link := trace.Link{SpanContext: remote.WithTraceState(trace.TraceState{})}
+			options = append(options[:len(options):len(options)], trace.WithLinks(link))
 		}
 	}
 	return tracer.Start(r.Context(), methodOf(r), options...)
 }
 
-// endSpan names the span, now that the route is known. The path would hold SKUs and
-// order numbers, so it is not told.
-func endSpan(span trace.Span, r *http.Request, x *requestState, route string, status int) {
+// endSpan names the span by its route. A path could contain SKUs and order numbers.
+func endSpan(span trace.Span, r *http.Request, state *requestState, route string, status int) {
 	if span.IsRecording() {
-		attrs := []attribute.KeyValue{
-			semconv.HTTPRequestMethodKey.String(methodOf(r)), semconv.URLScheme(schemeOf(r)), semconv.HTTPResponseStatusCode(status),
-			semconv.NetworkProtocolVersion(strconv.Itoa(r.ProtoMajor) + "." + strconv.Itoa(r.ProtoMinor)),
-		}
+		attrs := responseAttributes{requestAttributesOf(r), route, status, errorTypeOf(r, state, status)}
+		span.SetAttributes(attrs.build()...)
+		span.SetAttributes(semconv.NetworkProtocolVersion(fmt.Sprintf("%d.%d", r.ProtoMajor, r.ProtoMinor)))
 		if route != "" {
 			span.SetName(methodOf(r) + " " + route)
-			attrs = append(attrs, semconv.HTTPRoute(route))
 		}
-		if p := x.principal; p != nil {
-			attrs = append(attrs,
+		if p := state.principal; p != nil {
+			span.SetAttributes(
 				attribute.Int64("storeroom.tenant.id", int64(p.Tenant.ID)),
 				attribute.Int64("storeroom.key.id", p.KeyID),
 				attribute.String("storeroom.plan", string(p.Tenant.Plan)))
 		}
-		if fault := errorTypeOf(r, x, status); fault != "" {
-			attrs = append(attrs, semconv.ErrorTypeKey.String(fault))
-			if fault != clientCanceled {
-				span.SetStatus(otelcodes.Error, "")
-			}
+		if attrs.errorType != "" && attrs.errorType != clientCanceled {
+			span.SetStatus(otelcodes.Error, "")
 		}
-		span.SetAttributes(attrs...)
 	}
 	span.End()
 }
 
-func measureArrival(r *http.Request, change int64) {
+func addActive(r *http.Request, n int64) {
 	if activeRequests.Enabled(r.Context()) {
-		activeRequests.Add(r.Context(), change, arrivedAttributes.get(arrived{methodOf(r), schemeOf(r)}))
+		activeRequests.Add(r.Context(), n, requestSets.get(requestAttributesOf(r)))
 	}
 }
 
-func measureAnswer(r *http.Request, x *requestState, route string, status int, took time.Duration) {
+func recordDuration(r *http.Request, state *requestState, route string, status int, took time.Duration) {
 	if requestTime.Enabled(r.Context()) {
-		requestTime.Record(r.Context(), took.Seconds(), answeredAttributes.get(answered{methodOf(r), schemeOf(r), route, status, errorTypeOf(r, x, status)}))
+		attrs := responseAttributes{requestAttributesOf(r), route, status, errorTypeOf(r, state, status)}
+		requestTime.Record(r.Context(), took.Seconds(), responseSets.get(attrs))
 	}
 }
 
-// clientCanceled is the fault of a client that did not wait.
+// clientCanceled is the error type of a request whose client disconnected.
 const clientCanceled = "canceled"
 
-// errorTypeOf names what went wrong with an answer, so that whoever counts faults of ours
-// need not count clients who hung up.
-func errorTypeOf(r *http.Request, x *requestState, status int) string {
+// errorTypeOf returns the error type of a response, or "". Disconnected clients have their own type,
+// so that alerts can ignore them.
+func errorTypeOf(r *http.Request, state *requestState, status int) string {
 	switch {
-	case status < 500 && !x.aborted:
+	case status < 500 && !state.aborted:
 		return ""
 	case r.Context().Err() != nil:
 		return clientCanceled
-	case x.aborted:
+	case state.aborted:
 		return "cut"
 	}
 	return strconv.Itoa(status)
 }
 
-// countAuth counts what became of the key of a request under /api.
+// countAuth counts the result of authentication.
 func countAuth(r *http.Request, err error) {
-	if !authResults.Enabled(r.Context()) {
-		return
+	if authResults.Enabled(r.Context()) {
+		authResults.Add(r.Context(), 1, authSets.get(authResult(err)))
 	}
-	result := "ok"
-	if err != nil {
-		switch toAPIError(err).code {
-		case MissingAPIKey:
-			result = "missing"
-		case InvalidAPIKey:
-			result = "malformed"
-			if errors.Is(err, keys.ErrUnknown) {
-				result = "unknown"
-			}
-		case RateLimitExceeded:
-			result = "limited"
-		case TenantSuspended:
-			result = "suspended"
-		default:
-			result = "unavailable"
+}
+
+func authResult(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	switch toAPIError(err).code {
+	case MissingAPIKey:
+		return "missing"
+	case InvalidAPIKey:
+		if errors.Is(err, keys.ErrUnknown) {
+			return "unknown"
 		}
+		return "malformed"
+	case RateLimitExceeded:
+		return "limited"
+	case TenantSuspended:
+		return "suspended"
 	}
-	authResults.Add(r.Context(), 1, authAttributes.get(result))
+	return "unavailable"
 }
 
 func countDecision(r *http.Request, kind, plan string, d ratelimit.Decision) {
 	if limitDecisions.Enabled(r.Context()) {
-		limitDecisions.Add(r.Context(), 1, decisionAttributes.get(decision{kind, plan, d.Allowed, d.Local}))
+		limitDecisions.Add(r.Context(), 1, decisionSets.get(decisionAttributes{kind, plan, d.Allowed, d.Local}))
 	}
 }
 
-// countIdempotency counts what became of an Idempotency-Key.
+// countIdempotency counts the outcome of an Idempotency-Key.
 func countIdempotency(r *http.Request, replayed bool, err error) {
 	outcome := "new"
 	switch {
@@ -259,12 +265,12 @@ func countIdempotency(r *http.Request, replayed bool, err error) {
 	case replayed:
 		outcome = "replayed"
 	}
-	idempotencyResults.Add(r.Context(), 1, idempotencyAttributes.get(outcome))
+	idempotencyResults.Add(r.Context(), 1, idempotencySets.get(outcome))
 }
 
-// countRows counts what a request brought in.
+// countRows counts the rows that a request created.
 func countRows(r *http.Request, kind string, n int) {
 	if n > 0 {
-		rowsIngested.Add(r.Context(), int64(n), rowAttributes.get(kind))
+		rowsIngested.Add(r.Context(), int64(n), rowSets.get(kind))
 	}
 }

@@ -222,11 +222,11 @@ func TestTelemetryThatIsOffCostsNothing(t *testing.T) {
 	r.Header.Set("Traceparent", "")
 	x := &requestState{}
 	once := func() {
-		measureArrival(r, 1)
+		addActive(r, 1)
 		countAuth(r, nil)
 		countDecision(r, "plan", "standard", ratelimit.Decision{Allowed: true})
-		measureArrival(r, -1)
-		measureAnswer(r, x, "/api/me", 200, 0)
+		addActive(r, -1)
+		recordDuration(r, x, "/api/me", 200, 0)
 	}
 	if n := testing.AllocsPerRun(100, once); n > 0 {
 		t.Errorf("measuring makes %v allocations, want none", n)

@@ -121,7 +121,7 @@ func (s *Store) RenameReference(
 	return r, wrap(nameTaken(err), "rename %s", kind)
 }
 
-// DeleteReference deletes a reference. It returns ErrNotFound, or ErrInUse if a product
+// DeleteReference deletes a reference. It returns ErrNotFound, or an InUseError if a product
 // or stock refers to it or it is the default warehouse.
 func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kind, id int64) error {
 	var found []struct{ IsDefault bool }
@@ -147,12 +147,40 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 		})
 	})
 	switch {
-	case tenancy.SQLState(err) == "23503" || len(found) > 0 && found[0].IsDefault:
-		err = ErrInUse
+	case tenancy.SQLState(err) == "23503":
+		err = s.inUse(ctx, tenant, kind, id)
+	case len(found) > 0 && found[0].IsDefault:
+		err = tenancy.InUseError("The default warehouse cannot be deleted")
 	case err == nil && !deleted:
 		err = tenancy.ErrNotFound
 	}
 	return wrap(err, "delete %s %d", kind, id)
+}
+
+// inUse returns an InUseError with the number of products that use a reference. Products use
+// their own warehouse and every warehouse that has stock of them.
+func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int64) error {
+	name := map[Kind]string{Categories: "category", Sellers: "seller", Warehouses: "warehouse"}[kind]
+	products := `
+		(select id
+		   from products
+		  where tenant_id = $1 and ` + name + `_id = $2
+		  limit $3)`
+	if kind == Warehouses {
+		products += `
+		union
+		(select product_id
+		   from stock
+		  where tenant_id = $1 and warehouse_id = $2 and quantity > 0
+		  limit $3)
+		limit $3`
+	}
+	uses, err := tenancy.One[struct{ Count int64 }](ctx, s.db, tenant,
+		`select count(*) from (`+products+`) as uses`, tenant, id, tenancy.MaxUses+1)
+	if err != nil {
+		return err
+	}
+	return tenancy.InUse(uses.Count, "product", name)
 }
 
 // EnsureReferences adds the names that do not exist. It returns the ids of all names and

@@ -84,8 +84,8 @@ func TestWhatIsInUseStays(t *testing.T) {
 	}
 	refused := func(kind catalog.Kind, id int64) {
 		t.Helper()
-		if err := s.DeleteReference(t.Context(), s.by.Tenant, kind, id); !errors.Is(err, catalog.ErrInUse) {
-			t.Errorf("DeleteReference(%s %d) = %v, want ErrInUse", kind, id, err)
+		if err := s.DeleteReference(t.Context(), s.by.Tenant, kind, id); !isInUse(err) {
+			t.Errorf("DeleteReference(%s %d) = %v, want an InUseError", kind, id, err)
 		}
 	}
 	refused(catalog.Categories, category)
@@ -115,4 +115,9 @@ func TestEnsureReferencesAddsWhatIsMissing(t *testing.T) {
 	if diff := cmp.Diff(ids, again); err != nil || added != 0 || diff != "" {
 		t.Errorf("the second time: %d added, %v\n%s", added, err, diff)
 	}
+}
+
+func isInUse(err error) bool {
+	_, ok := errors.AsType[tenancy.InUseError](err)
+	return ok
 }

@@ -32,8 +32,6 @@ var (
 	ErrInsufficientStock = errors.New("not enough stock")
 	// ErrPrecondition means that the product is not in the state that the caller expects.
 	ErrPrecondition = errors.New("the product has changed")
-	// ErrInUse means that other rows refer to the row that should be deleted.
-	ErrInUse = errors.New("in use")
 )
 
 // Store reads and writes the catalogs of all tenants.

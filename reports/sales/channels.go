@@ -100,17 +100,18 @@ func (s *Store) RelabelChannel(
 	return c, nil
 }
 
-// DeleteChannel deletes a channel without orders. It returns ErrNotFound or ErrInUse.
+// DeleteChannel deletes a channel without orders. It returns ErrNotFound, or an InUseError, also for
+// the built-in channel.
 func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier string) error {
 	if identifier == PointOfSale {
-		return fmt.Errorf("delete channel %q: %w", identifier, ErrInUse)
+		return tenancy.InUseError("The channel " + PointOfSale + " cannot be deleted")
 	}
 	deleted, err := s.db.Exec(ctx, tenant, `
 		delete from channels
 		 where tenant_id = $1 and identifier = $2`, tenant, identifier)
 	switch {
 	case tenancy.SQLState(err) == "23503":
-		err = ErrInUse
+		err = s.channelInUse(ctx, tenant, identifier)
 	case err == nil && deleted == 0:
 		err = tenancy.ErrNotFound
 	}
@@ -118,6 +119,18 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier
 		return fmt.Errorf("delete channel: %w", err)
 	}
 	return nil
+}
+
+// channelInUse returns an InUseError with the number of orders of a channel.
+func (s *Store) channelInUse(ctx context.Context, tenant tenancy.ID, identifier string) error {
+	uses, err := tenancy.One[struct{ Count int64 }](ctx, s.db, tenant, `
+		select count(*)
+		from (select from orders where tenant_id = $1 and channel = $2 limit $3) as uses`,
+		tenant, identifier, tenancy.MaxUses+1)
+	if err != nil {
+		return err
+	}
+	return tenancy.InUse(uses.Count, "order", "channel")
 }
 
 // EnsureChannels adds missing channels and updates labels that differ. It returns an

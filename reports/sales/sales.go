@@ -22,16 +22,12 @@
 package sales
 
 import (
-	"errors"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
-
-// ErrInUse is returned for a channel that has orders or is built in.
-var ErrInUse = errors.New("in use")
 
 // PointOfSale is the built-in channel of every tenant.
 const PointOfSale = "pos"
