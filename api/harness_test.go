@@ -51,7 +51,7 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.keys = keys.New(a.DB, peppers)
+	a.keys = keys.New(a.Admin, peppers) // as the operator
 	a.tenant = a.MustTenant(t, "shop", withLimit(1_000_000))
 	a.key = a.mustKey(t, a.tenant, "full")
 

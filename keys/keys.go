@@ -1,35 +1,47 @@
-// Package keys makes API keys, finds out whose they are, and ends them.
+// Package keys creates, resolves and revokes API keys.
 //
-// A key is shown once. What is stored is its HMAC-SHA-256 under a pepper that is
-// not in the database; a fast hash is right because 190 random bits cannot be
-// guessed at any speed. Before the key is known no tenant is, so it is looked up
-// by one definer function, and the runtime role has no other way to a hash.
+// A key is shown once. The database stores its HMAC-SHA-256 under a pepper that is not
+// in the database. A fast hash is enough, because 190 random bits cannot be guessed.
+// The tenant is unknown until the key is found, so one definer function looks it up;
+// the runtime role has no other access to the hashes.
 //
-// [Resolver] answers from memory where it can. What it remembers is worth as much
-// as the connection on which PostgreSQL tells of changes: each second a round
-// trip confirms that connection, and an answer older than a second is used only
-// while the last confirmation is recent. So a revocation holds on every instance
-// within two seconds, even where the network swallows the news of it.
+// [Resolver] caches keys. PostgreSQL notifies it of changes, and a round trip confirms
+// that connection every second. While the last confirmation is older, the cache uses no
+// entry older than one second. A revocation is therefore effective on every instance
+// within two seconds, even if the network drops the notification.
 //
-// [Store] is for people: create, list, revoke, roll.
+// [Store] creates, lists, revokes and rolls keys for people.
 package keys
 
-import "errors"
+import (
+	"errors"
 
-// Errors that callers branch on, beside ErrMalformed, tenancy.ErrNotFound and
-// tenancy.InvalidError.
-var (
-	// ErrUnknown says that a key was never made, is revoked or is expired: one
-	// answer, so that nobody learns which.
-	ErrUnknown = errors.New("unknown key")
-	// ErrEnded says that a key cannot be rolled because it is revoked, expired or
-	// has a successor.
-	ErrEnded = errors.New("the key is revoked, expired or replaced")
-	// ErrTooMany says that the tenant has as many live keys as it may have.
-	ErrTooMany = errors.New("a tenant may have 50 live keys")
-	// ErrSuspended says that a suspended tenant gets no new key: it would be refused
-	// until an operator resumes the tenant. Keys can be revoked all the same.
-	ErrSuspended = errors.New("the tenant is suspended: it gets no new key before it is resumed")
-	// ErrRepeated says that a request made its key before.
-	ErrRepeated = errors.New("the key was created already")
+	"github.com/storeroom/storeroom/tenancy"
 )
+
+// Errors that callers branch on, besides ErrMalformed, tenancy.ErrNotFound,
+// tenancy.ErrEnded and tenancy.InvalidError.
+var (
+	// ErrUnknown reports that a key does not exist, is revoked or has expired. The
+	// caller cannot tell which.
+	ErrUnknown = errors.New("unknown key")
+	// ErrEnded reports that a key cannot be rolled because it is revoked, expired or
+	// replaced.
+	ErrEnded = errors.New("the key is revoked, expired or replaced")
+	// ErrTooMany reports that the tenant has the maximum number of live keys.
+	ErrTooMany = errors.New("a tenant may have 50 live keys")
+	// ErrSuspended reports that the tenant is suspended. It gets no new keys; its keys
+	// can be revoked.
+	ErrSuspended = errors.New("the tenant is suspended and gets no new keys until it is resumed")
+	// ErrRepeated reports that the same form has already created a key.
+	ErrRepeated = errors.New("the key has already been created")
+)
+
+// sqlErrors are the errors that the database functions raise.
+var sqlErrors = map[string]error{
+	"SR001": ErrSuspended,
+	"SR002": tenancy.ErrEnded,
+	"SR003": ErrTooMany,
+	"SR004": tenancy.ErrNotFound,
+	"SR005": ErrEnded,
+}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -38,7 +39,7 @@ func mustPeppers(tb testing.TB, s string) Peppers {
 	return p
 }
 
-// shop is one tenant with a Store, in a database of its own.
+// shop is a tenant in a new database. Its Store is the operator's.
 type shop struct {
 	*tenancytest.Database
 	*Store
@@ -48,8 +49,26 @@ type shop struct {
 func mustShop(tb testing.TB) *shop {
 	tb.Helper()
 	d := tenancytest.New(tb)
-	return &shop{d, New(d.DB, mustPeppers(tb, pepperOne)), d.MustTenant(tb, "acme")}
+	return &shop{d, New(d.Admin, mustPeppers(tb, pepperOne)), d.MustTenant(tb, "acme")}
 }
+
+// mustActor returns a signed-in person who has the role in the shop's tenant.
+func (s *shop) mustActor(tb testing.TB, name string, role people.Role) tenancy.Actor {
+	tb.Helper()
+	const password = "correct horse battery"
+	member, err := people.New(s.Admin).CreateMember(tb.Context(), s.tenant.ID, name+"@example.com", role, password)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	token, err := people.New(s.DB).SignIn(tb.Context(), member.Email, password)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return people.Session{UserID: member.UserID, Email: member.Email}.Actor(token, "192.0.2.7")
+}
+
+// asRuntime returns the Store that the pages use.
+func (s *shop) asRuntime() *Store { return New(s.DB, s.peppers) }
 
 func (s *shop) mustKey(tb testing.TB, name string) (Key, Secret) {
 	tb.Helper()

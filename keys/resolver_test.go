@@ -125,8 +125,7 @@ func TestResolve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := &shop{s.Database, New(db, s.peppers), s.tenant}
-		_, secret := own.mustKey(t, "k")
+		_, secret := s.mustKey(t, "k")
 		r, err := Open(t.Context(), db, s.URL, s.peppers, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +152,7 @@ func TestPeppersRotate(t *testing.T) {
 	s := mustShop(t)
 	_, old := s.mustKey(t, "under the first")
 	both := mustPeppers(t, pepperTwo+","+pepperOne)
-	_, fresh, err := New(s.DB, both).Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "under the second", Permissions: every})
+	_, fresh, err := New(s.Admin, both).Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "under the second", Permissions: every})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +388,7 @@ func TestSeenTellsAKeyInUseFromAGuess(t *testing.T) {
 	if _, known := r.Known(token); known || !r.Seen(token) {
 		t.Errorf("after a flush Known = %v, Seen = %v, want only the second", known, r.Seen(token))
 	}
-	if err := New(s.DB, s.peppers).Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
+	if err := s.Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.cache.flush()

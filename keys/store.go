@@ -12,29 +12,23 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-const (
-	day = 24 * time.Hour
-	// maxLive bounds how many keys of a tenant may live at once.
-	maxLive = 50
-	// suspended is what add_key_hash raises: who serves may not read tenants.
-	suspended = "SR001"
-)
+const day = 24 * time.Hour
 
-// Lifetimes are the choices for how long a key lives; 0 is for ever.
+// Lifetimes are the allowed lifetimes of a key; 0 means that it never expires.
 var Lifetimes = []time.Duration{30 * day, 90 * day, 365 * day, 0}
 
-// Overlaps are the choices for how long a rolled key lives on beside its
-// successor; 0 revokes it at once.
+// Overlaps are the allowed times for which a rolled key stays active beside its
+// successor; 0 revokes it immediately.
 var Overlaps = []time.Duration{0, time.Hour, day, 7 * day}
 
-// Key is a key as people see it.
+// Key is a key without its secret.
 type Key struct {
 	ID          int64
 	Name        string
 	Permissions Permissions
-	Prefix      string // `sk_live_` and four characters
+	Prefix      string // sk_live_ and four characters
 	Last4       string
-	CreatedBy   *int64 // a user; nil for an operator's command
+	CreatedBy   *int64 // a user, who created or rolled it; nil for an operator's command
 	CreatedAt   time.Time
 	ExpiresAt   *time.Time // nil for never
 	RevokedAt   *time.Time
@@ -42,224 +36,163 @@ type Key struct {
 	LastUsedAt  *time.Time // to the minute, up to two minutes late
 }
 
-// NewKey is what people say of a key that they want.
+// NewKey describes a key to create.
 type NewKey struct {
 	Name        string // 1 to 100 characters after trimming
 	Permissions Permissions
 	Lifetime    time.Duration // one of Lifetimes
-	Request     string        // of the form that asks, "" for none: it makes one key
+	// Request identifies the form, which creates one key however often it is sent. ""
+	// disables the check.
+	Request string
 }
 
-// Store is the keys of every tenant.
+// Store reads and changes the keys of every tenant. It is safe for concurrent use.
+// Changes by tenancy.Operator need a database that is opened as the migrator.
 type Store struct {
 	db      *tenancy.DB
 	peppers Peppers
 }
 
-// New returns the keys of a database, hashed under the first of the peppers.
+// New returns a Store that hashes new keys under the first of the peppers.
 func New(db *tenancy.DB, peppers Peppers) *Store { return &Store{db, peppers} }
 
 const keyColumns = `
 	id, name, permissions, prefix, last4, created_by, created_at, expires_at, revoked_at, replaced_by, last_used_at`
 
-// Create makes a key. The Secret is to be had this once. It returns an
-// InvalidError, ErrSuspended, ErrTooMany when the tenant has 50 live keys, or
-// ErrRepeated.
+// Create creates a key. Its Secret cannot be read later. Create returns an
+// InvalidError, ErrSuspended, ErrTooMany, ErrRepeated, or tenancy.ErrEnded if the actor
+// is no longer an owner or admin.
 func (s *Store) Create(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, n NewKey) (Key, Secret, error) {
-	if err := n.validate(); err != nil {
+	if err := n.Check(); err != nil {
 		return Key{}, "", err
 	}
-	var key Key
-	secret := Generate()
-	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
-		if err := lockKeys(ctx, tx, tenant); err != nil {
-			return err
-		}
-		if key, err = s.insertKey(ctx, tx, tenant, by, n, secret); err != nil {
-			return err
-		}
-		if err := checkLive(ctx, tx, tenant); err != nil {
-			return err
-		}
-		return tenancy.Audit(ctx, tx, tenant, by, tenancy.Entry{Action: "key.create", Target: key.Name, Details: key.details()})
-	})
-	if tenancy.Constraint(err) == "api_keys_request" {
-		err = ErrRepeated
+	var lifetime *time.Duration
+	if n.Lifetime != 0 {
+		lifetime = &n.Lifetime
 	}
+	secret := Generate()
+	args := append([]any{by.Session, n.Name, n.Permissions, lifetime, n.Request}, s.stored(secret)...)
+	key, err := s.change(ctx, tenant, by, `create_key($1, $2, $3, $4, $5, $6, $7, $8, $9)`, args,
+		func(key Key) *tenancy.Entry {
+			return &tenancy.Entry{Action: "key.create", Target: key.Name, Details: key.auditDetails()}
+		})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
 	return key, secret, nil
 }
 
-// List returns every key that the tenant ever had, the newest first.
-func (s *Store) List(ctx context.Context, tenant tenancy.ID) ([]Key, error) {
-	found, err := tenancy.All[Key](ctx, s.db, tenant, `
-		select`+keyColumns+` from api_keys where tenant_id = $1 order by created_at desc, id desc`, tenant)
-	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
-	}
-	return found, nil
-}
-
-// Revoke ends a key for good; every instance refuses it within two seconds.
-// Revoking it again changes nothing. It returns ErrNotFound.
-func (s *Store) Revoke(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	var found []Key
-	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &found, `select`+keyColumns+` from api_keys where tenant_id = $1 and id = $2 for no key update`, tenant, id)
-	}, func(q *pgx.Batch) error {
-		if len(found) == 0 {
-			return tenancy.ErrNotFound
-		}
-		if found[0].RevokedAt == nil {
-			q.Queue(`update api_keys set revoked_at = now() where tenant_id = $1 and id = $2`, tenant, id)
-			tenancy.QueueAudit(q, tenant, by, tenancy.Entry{Action: "key.revoke", Target: found[0].Name, Details: found[0].details()})
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("revoke key %d: %w", id, err)
-	}
-	return nil
-}
-
-// details are what the audit log tells of a key.
-func (k Key) details() map[string]any {
-	return map[string]any{"key_id": k.ID, "key": k.Prefix + "…" + k.Last4, "permissions": k.Permissions}
-}
-
-// Roll makes the successor of a key: the same name and permissions, and
-// the lifetime that was chosen for the old one, counted from now. The old key
-// lives on for overlap, one of Overlaps, but never longer than it would have; 0
-// revokes it at once. It returns ErrNotFound, an InvalidError, ErrSuspended, ErrEnded
-// for a key that is at its end already or has a successor, or ErrTooMany when the
-// old key would be the fifty-first live one.
-func (s *Store) Roll(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, overlap time.Duration) (Key, Secret, error) {
+// Roll creates the successor of a key, with the same name and permissions; the lifetime
+// that was chosen for the old key begins again. The old key stays active for overlap,
+// one of Overlaps, but not longer than it would have. Roll returns
+// tenancy.ErrNotFound, an InvalidError, ErrSuspended, ErrEnded, ErrTooMany, or
+// tenancy.ErrEnded if the actor is no longer an owner or admin.
+func (s *Store) Roll(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, overlap time.Duration,
+) (Key, Secret, error) {
 	if !slices.Contains(Overlaps, overlap) {
 		return Key{}, "", tenancy.InvalidError{"overlap": {"must be 0, 1h, 24h or 168h"}}
 	}
-	var key Key
 	secret := Generate()
-	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
-		if err := lockKeys(ctx, tx, tenant); err != nil {
-			return err
-		}
-		n, err := rollable(ctx, tx, tenant, id)
-		if err != nil {
-			return err
-		}
-		if key, err = s.insertKey(ctx, tx, tenant, by, n, secret); err != nil {
-			return err
-		}
-		if err := replaceKey(ctx, tx, tenant, id, key.ID, overlap); err != nil {
-			return err
-		}
-		if err := checkLive(ctx, tx, tenant); err != nil {
-			return err
-		}
-		details := key.details()
-		details["replaces"], details["overlap_hours"] = id, int(overlap.Hours())
-		return tenancy.Audit(ctx, tx, tenant, by, tenancy.Entry{Action: "key.roll", Target: key.Name, Details: details})
-	})
+	args := append([]any{by.Session, id, overlap}, s.stored(secret)...)
+	key, err := s.change(ctx, tenant, by, `roll_key($1, $2, $3, $4, $5, $6, $7)`, args,
+		func(key Key) *tenancy.Entry {
+			details := key.auditDetails()
+			details["replaces"], details["overlap_hours"] = id, int(overlap.Hours())
+			return &tenancy.Entry{Action: "key.roll", Target: key.Name, Details: details}
+		})
 	if err != nil {
 		return Key{}, "", fmt.Errorf("roll key %d: %w", id, err)
 	}
 	return key, secret, nil
 }
 
-// Check returns an InvalidError that names every fault, as Create would.
-func (n NewKey) Check() error { return n.validate() }
-
-// validate trims, puts the permissions in order and names every fault.
-func (n *NewKey) validate() error {
-	faults := tenancy.InvalidError{}
-	name, fault := tenancy.Name(n.Name, 100)
-	if fault != "" {
-		faults.Add("name", "%s", fault)
+// Revoke revokes a key; every instance refuses it within two seconds. For a revoked key
+// it does nothing. It returns tenancy.ErrNotFound, or tenancy.ErrEnded if the actor is
+// no longer an owner or admin.
+func (s *Store) Revoke(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	_, err := s.change(ctx, tenant, by, `revoke_key($1, $2)`, []any{by.Session, id},
+		func(before Key) *tenancy.Entry {
+			if before.RevokedAt != nil {
+				return nil
+			}
+			return &tenancy.Entry{Action: "key.revoke", Target: before.Name, Details: before.auditDetails()}
+		})
+	if err != nil {
+		return fmt.Errorf("revoke key %d: %w", id, err)
 	}
-	n.Name = name
-	if !slices.Contains(Lifetimes, n.Lifetime) {
-		faults.Add("expires", "must be 30, 90 or 365 days, or never")
-	}
-	permissions, err := ParsePermissions(n.Permissions.String())
-	if unknown, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		faults["permissions"] = unknown["permissions"]
-	}
-	n.Permissions = permissions
-	return faults.Err()
+	return nil
 }
 
-// lockKeys lets one transaction at a time add keys to a tenant, or two could both
-// make the fiftieth.
-func lockKeys(ctx context.Context, tx pgx.Tx, tenant tenancy.ID) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('keys', $1))`, tenant)
-	return err
-}
-
-func (s *Store) insertKey(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, by tenancy.Actor, n NewKey, secret Secret) (Key, error) {
-	var lifetime *time.Duration
-	if n.Lifetime != 0 {
-		lifetime = &n.Lifetime
+// change calls a database function, which checks the actor's session and returns a key,
+// and records the change in the audit log.
+func (s *Store) change(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
+	call string, args []any, entry func(Key) *tenancy.Entry,
+) (key Key, err error) {
+	var found []Key
+	err = s.db.Update(ctx, tenant, func(batch *pgx.Batch) {
+		tenancy.QueueRows(batch, &found, `select`+keyColumns+` from `+call, args...)
+	}, func(batch *pgx.Batch) error {
+		if len(found) == 0 {
+			return tenancy.ErrNotFound
+		}
+		key = found[0]
+		if e := entry(key); e != nil {
+			tenancy.QueueAudit(batch, tenant, by, *e)
+		}
+		return nil
+	})
+	if known := sqlErrors[tenancy.SQLState(err)]; known != nil {
+		err = known
 	}
-	rows, err := tx.Query(ctx, `
-		insert into api_keys (tenant_id, name, permissions, prefix, last4, created_by, expires_at, request)
-		values ($1, $2, $3, $4, $5, $6, now() + $7::interval, nullif($8, ''))
-		returning`+keyColumns,
-		tenant, n.Name, n.Permissions, secret.prefix(), secret.last4(), by.UserID, lifetime, n.Request)
-	if err != nil {
-		return Key{}, err
-	}
-	key, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Key])
-	if err != nil {
-		return key, err
-	}
-	pepper := s.peppers.current()
-	hash := pepper.hash(secret.Reveal())
-	_, err = tx.Exec(ctx, `select add_key_hash($1, $2, $3)`, key.ID, hash[:], pepper.version)
-	if tenancy.SQLState(err) == suspended {
-		err = ErrSuspended
+	if tenancy.Constraint(err) == "api_keys_request" {
+		err = ErrRepeated
 	}
 	return key, err
 }
 
-// checkLive returns ErrTooMany when the transaction has left too many live keys.
-func checkLive(ctx context.Context, tx pgx.Tx, tenant tenancy.ID) error {
-	var live int
-	err := tx.QueryRow(ctx, `
-		select count(*) from api_keys
-		 where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`, tenant).Scan(&live)
-	if err == nil && live > maxLive {
-		return ErrTooMany
-	}
-	return err
+// stored returns what the database stores of a secret: prefix, last4, hash and the
+// version of the pepper.
+func (s *Store) stored(secret Secret) []any {
+	pepper := s.peppers.current()
+	hash := pepper.hash(secret.Reveal())
+	return []any{secret.prefix(), secret.last4(), hash[:], pepper.version}
 }
 
-// rollable locks a key and returns what its successor is to be like. The
-// expiry of a key without a successor is still the one that was chosen.
-func rollable(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, id int64) (NewKey, error) {
-	var n NewKey
-	var live bool
-	err := tx.QueryRow(ctx, `
-		select name, permissions, coalesce(expires_at - created_at, '0'),
-		       revoked_at is null and replaced_by is null and (expires_at is null or expires_at > now())
-		  from api_keys where tenant_id = $1 and id = $2 for no key update`,
-		tenant, id).Scan(&n.Name, &n.Permissions, &n.Lifetime, &live)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return n, tenancy.ErrNotFound
-	case err == nil && !live:
-		return n, ErrEnded
+// List returns all keys of the tenant, live or not, the newest first.
+func (s *Store) List(ctx context.Context, tenant tenancy.ID) ([]Key, error) {
+	found, err := tenancy.All[Key](ctx, s.db, tenant, `
+		select`+keyColumns+`
+		  from api_keys
+		 where tenant_id = $1
+		 order by created_at desc, id desc`, tenant)
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
 	}
-	return n, err
+	return found, nil
 }
 
-func replaceKey(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, id, successor int64, overlap time.Duration) error {
-	_, err := tx.Exec(ctx, `
-		update api_keys
-		   set replaced_by = $3,
-		       revoked_at = case when $4::interval = '0' then now() end,
-		       expires_at = least(expires_at, case when $4::interval > '0' then now() + $4::interval end)
-		 where tenant_id = $1 and id = $2`, tenant, id, successor, overlap)
-	return err
+func (k Key) auditDetails() map[string]any {
+	return map[string]any{"key_id": k.ID, "key": k.Prefix + "…" + k.Last4, "permissions": k.Permissions}
+}
+
+// Check trims the name, sorts the permissions, and returns an InvalidError that names
+// every invalid field, as Create does.
+func (n *NewKey) Check() error {
+	invalid := tenancy.InvalidError{}
+	name, problem := tenancy.Name(n.Name, 100)
+	if problem != "" {
+		invalid.Add("name", "%s", problem)
+	}
+	n.Name = name
+	if !slices.Contains(Lifetimes, n.Lifetime) {
+		invalid.Add("expires", "must be 30, 90 or 365 days, or never")
+	}
+	permissions, err := ParsePermissions(n.Permissions.String())
+	if unknown, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		invalid["permissions"] = unknown["permissions"]
+	}
+	n.Permissions = permissions
+	return invalid.Err()
 }

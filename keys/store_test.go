@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // about compares times as closely as two clocks on one machine allow.
@@ -23,8 +24,8 @@ func TestCreate(t *testing.T) {
 
 	t.Run("stores what people see and the hash, and nowhere the key", func(t *testing.T) {
 		t.Parallel()
-		by := int64(7)
-		key, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Actor{UserID: &by, Name: "ann@example.com", Address: "192.0.2.7"}, NewKey{
+		by := s.mustActor(t, "ann", people.Admin)
+		key, secret, err := s.asRuntime().Create(t.Context(), s.tenant.ID, by, NewKey{
 			Name: " Till ", Permissions: Permissions{OrdersWrite, ProductsRead, OrdersWrite}, Lifetime: 90 * day,
 		})
 		if err != nil {
@@ -34,7 +35,7 @@ func TestCreate(t *testing.T) {
 		want := Key{
 			ID: key.ID, Name: "Till", Permissions: Permissions{ProductsRead, OrdersWrite},
 			Prefix: secret.Reveal()[:12], Last4: secret.Reveal()[42:],
-			CreatedBy: &by, CreatedAt: time.Now(), ExpiresAt: &expires,
+			CreatedBy: by.UserID, CreatedAt: time.Now(), ExpiresAt: &expires,
 		}
 		if diff := cmp.Diff(want, key, about); diff != "" {
 			t.Errorf("Create (-want +got):\n%s", diff)
@@ -85,12 +86,13 @@ func TestASuspendedTenantGetsNoNewKey(t *testing.T) {
 		}
 	}
 	suspend(true)
-	for who, store := range map[string]*Store{"who serves": s.Store, "the operator": New(s.Admin, s.peppers)} {
-		if _, secret, err := store.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "new", Permissions: every}); !errors.Is(err, ErrSuspended) || secret != "" {
-			t.Errorf("Create by %s = %v, want ErrSuspended", who, err)
+	owner := s.mustActor(t, "ann", people.Owner)
+	for by, store := range map[*tenancy.Actor]*Store{&owner: s.asRuntime(), &tenancy.Operator: s.Store} {
+		if _, secret, err := store.Create(t.Context(), s.tenant.ID, *by, NewKey{Name: "new", Permissions: every}); !errors.Is(err, ErrSuspended) || secret != "" {
+			t.Errorf("Create by %s = %v, want ErrSuspended", by.Name, err)
 		}
-		if _, secret, err := store.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, day); !errors.Is(err, ErrSuspended) || secret != "" {
-			t.Errorf("Roll by %s = %v, want ErrSuspended", who, err)
+		if _, secret, err := store.Roll(t.Context(), s.tenant.ID, *by, key.ID, day); !errors.Is(err, ErrSuspended) || secret != "" {
+			t.Errorf("Roll by %s = %v, want ErrSuspended", by.Name, err)
 		}
 	}
 	if found, err := s.List(t.Context(), s.tenant.ID); err != nil || len(found) != 1 || found[0].ReplacedBy != nil {
@@ -108,7 +110,7 @@ func TestASuspendedTenantGetsNoNewKey(t *testing.T) {
 func TestLiveKeysAreBounded(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	for range maxLive - 1 {
+	for range 50 - 1 {
 		s.mustKey(t, "k")
 	}
 	// Of several that want the last place at the same moment one gets it.
@@ -136,11 +138,11 @@ func TestLiveKeysAreBounded(t *testing.T) {
 	}
 	s.mustKey(t, "last")
 	var hashes int
-	if err := s.MustSuper(t).QueryRow(t.Context(), `select count(*) from key_hashes`).Scan(&hashes); err != nil || hashes != maxLive+10 {
+	if err := s.MustSuper(t).QueryRow(t.Context(), `select count(*) from key_hashes`).Scan(&hashes); err != nil || hashes != 50+10 {
 		t.Errorf("%d hashes of the 60 keys that were made, %v", hashes, err)
 	}
 	found, err := s.List(t.Context(), s.tenant.ID)
-	if err != nil || len(found) != maxLive+10 {
+	if err != nil || len(found) != 50+10 {
 		t.Fatalf("List = %d keys, %v", len(found), err)
 	}
 	if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, found[0].ID, day); !errors.Is(err, ErrTooMany) {
@@ -214,7 +216,7 @@ func TestRevoke(t *testing.T) {
 func TestRoll(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r, bob := s.mustOpenHere(t), s.mustActor(t, "bob", people.Admin)
 	for _, tt := range []struct {
 		name              string
 		lifetime, overlap time.Duration
@@ -229,17 +231,17 @@ func TestRoll(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			by := int64(3)
 			n := NewKey{Name: "rolled " + tt.name, Permissions: Permissions{ReportsRead, OrdersRead}, Lifetime: tt.lifetime}
-			old, oldSecret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Actor{UserID: &by, Name: "bob@example.com"}, n)
+			old, oldSecret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			next, nextSecret, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Actor{UserID: &by, Name: "bob@example.com"}, old.ID, tt.overlap)
+			next, nextSecret, err := s.asRuntime().Roll(t.Context(), s.tenant.ID, bob, old.ID, tt.overlap)
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantOld, wantNext := old, old
+			wantNext.CreatedBy = bob.UserID
 			wantNext.ID, wantNext.Prefix, wantNext.Last4 = next.ID, nextSecret.prefix(), nextSecret.last4()
 			wantOld.ReplacedBy = &next.ID
 			if now := time.Now(); tt.revoked {
@@ -296,6 +298,67 @@ func TestRoll(t *testing.T) {
 			}
 		}
 	})
+}
+
+// PostgreSQL checks the session and the role, whatever the caller did.
+func TestOnlyOwnersAndAdminsChangeKeys(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	ctx, key := t.Context(), s.mustKeyID(t, "k")
+	idle, old := s.mustActor(t, "idle", people.Owner), s.mustActor(t, "old", people.Owner)
+	s.mustAlter(t, `update sessions set seen_at = now() - interval '31 minutes' where token_hash = $1`, idle.Session)
+	s.mustAlter(t, `update sessions set created_at = now() - interval '13 hours' where token_hash = $1`, old.Session)
+	elsewhere := &shop{s.Database, s.Store, s.MustTenant(t, "other")}
+	unknown := s.mustActor(t, "ann", people.Owner)
+	unknown.Session = make([]byte, 32)
+	for name, by := range map[string]tenancy.Actor{
+		"a viewer": s.mustActor(t, "viewer", people.Viewer), "an owner of another tenant": elsewhere.mustActor(t, "bea", people.Owner),
+		"an idle session": idle, "an old session": old, "an unknown session": unknown, "the operator without privileges": tenancy.Operator,
+	} {
+		_, _, created := s.asRuntime().Create(ctx, s.tenant.ID, by, NewKey{Name: "new", Permissions: every})
+		_, _, rolled := s.asRuntime().Roll(ctx, s.tenant.ID, by, key, 0)
+		revoked := s.asRuntime().Revoke(ctx, s.tenant.ID, by, key)
+		for call, err := range map[string]error{"Create": created, "Roll": rolled, "Revoke": revoked} {
+			if !errors.Is(err, tenancy.ErrEnded) {
+				t.Errorf("%s by %s = %v, want ErrEnded", call, name, err)
+			}
+		}
+	}
+	if found, err := s.List(ctx, s.tenant.ID); err != nil || len(found) != 1 || found[0].RevokedAt != nil || found[0].ReplacedBy != nil {
+		t.Errorf("List = %+v, %v, want the one key as it was", found, err)
+	}
+	for name, role := range map[string]people.Role{"owner": people.Owner, "admin": people.Admin} {
+		by := s.mustActor(t, name, role)
+		created, _, err := s.asRuntime().Create(ctx, s.tenant.ID, by, NewKey{Name: "of the " + name, Permissions: every})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rolled, _, err := s.asRuntime().Roll(ctx, s.tenant.ID, by, created.ID, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.asRuntime().Revoke(ctx, s.tenant.ID, by, rolled.ID); err != nil {
+			t.Fatal(err)
+		}
+		log, _, err := tenancy.AuditLog(ctx, s.DB, s.tenant.ID, "key.", 1, 3)
+		if err != nil || len(log) != 3 {
+			t.Fatalf("AuditLog = %v, %v, want three entries", log, err)
+		}
+		for i, action := range []string{"key.revoke", "key.roll", "key.create"} {
+			if e := log[i]; e.Action != action || e.Actor != by.Name || *e.Address != by.Address {
+				t.Errorf("the audit log has %+v, want %s by %s from %s", e, action, by.Name, by.Address)
+			}
+		}
+		if *rolled.CreatedBy != *by.UserID {
+			t.Errorf("the successor was created by %d, want %d, who rolled the key", *rolled.CreatedBy, *by.UserID)
+		}
+	}
+}
+
+func (s *shop) mustKeyID(tb testing.TB, name string) int64 {
+	tb.Helper()
+	key, _ := s.mustKey(tb, name)
+	return key.ID
 }
 
 // found lists the keys with these ids, in this order.

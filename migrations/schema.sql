@@ -924,8 +924,9 @@ begin
     if person is null then
         return false;
     end if;
-    -- Links before sessions, as everywhere: nobody waits in a circle.
+    -- Links are locked before sessions, as everywhere, to avoid deadlocks.
     update one_time_links l set expires_at = 'epoch' from users u where u.id = person and l.email = u.email and l.purpose = 'reset';
+    update one_time_links l set expires_at = 'epoch' where l.made_by = person and l.expires_at > now();
     delete from sessions s where s.user_id = person and s.token_hash <> token;
     update sessions s set token_hash = successor, confirmed_at = now() where s.token_hash = token;
     perform log_person(person, 'password.change', address, false);
@@ -1175,6 +1176,7 @@ begin
         return false;
     end if;
     update one_time_links l set expires_at = 'epoch' where l.email = person.email and l.purpose = 'reset';
+    update one_time_links l set expires_at = 'epoch' where l.made_by = person.id and l.expires_at > now();
     update users u set password_hash = password where u.id = person.id;
     delete from sessions s where s.user_id = person.id;
     insert into sessions (token_hash, user_id) values (session, person.id);
@@ -1213,3 +1215,106 @@ begin
 end $function$;
 revoke execute on function delete_expired_responses(bigint,integer) from public;
 grant execute on function delete_expired_responses(bigint,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.acting_key_manager(token bytea)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+    person bigint;
+begin
+    perform from tenants t where t.id = nullif(current_setting('app.tenant_id', true), '')::bigint for no key update;
+    if token is null and pg_has_role(session_user, 'storeroom_owner', 'member') then
+        return null;
+    end if;
+    person := acting_member(token, '{owner,admin}');
+    if person is null then
+        raise 'the session may not change keys' using errcode = 'SR002';
+    end if;
+    return person;
+end $function$;
+revoke execute on function acting_key_manager(bytea) from public;
+
+CREATE OR REPLACE FUNCTION public.insert_key(creator bigint, key_name text, permissions text[], lifetime interval, request text, prefix text, last4 text, hash bytea, pepper_version smallint)
+ RETURNS api_keys
+ LANGUAGE plpgsql
+AS $function$
+declare
+    tenant  bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    created api_keys;
+begin
+    insert into api_keys (tenant_id, name, permissions, prefix, last4, created_by, expires_at, request)
+    values (tenant, key_name, permissions, prefix, last4, creator, now() + lifetime, nullif(request, ''))
+    returning * into created;
+    perform add_key_hash(created.id, hash, pepper_version);
+    if (select count(*)
+          from api_keys k
+         where k.tenant_id = tenant
+           and k.revoked_at is null
+           and (k.expires_at is null or k.expires_at > now())) > 50 then
+        raise 'a tenant may have 50 live keys' using errcode = 'SR003';
+    end if;
+    return created;
+end $function$;
+revoke execute on function insert_key(bigint,text,text[],interval,text,text,text,bytea,smallint) from public;
+
+CREATE OR REPLACE FUNCTION public.create_key(token bytea, key_name text, permissions text[], lifetime interval, request text, prefix text, last4 text, hash bytea, pepper_version smallint)
+ RETURNS api_keys
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    creator bigint := acting_key_manager(token);
+begin
+    return insert_key(creator, key_name, permissions, lifetime, request, prefix, last4, hash, pepper_version);
+end $function$;
+revoke execute on function create_key(bytea,text,text[],interval,text,text,text,bytea,smallint) from public;
+grant execute on function create_key(bytea,text,text[],interval,text,text,text,bytea,smallint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.roll_key(token bytea, key_id bigint, overlap interval, prefix text, last4 text, hash bytea, pepper_version smallint)
+ RETURNS api_keys
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant    bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+    creator   bigint := acting_key_manager(token);
+    old       api_keys;
+    successor api_keys;
+begin
+    select * into old from api_keys k where k.tenant_id = tenant and k.id = key_id for no key update;
+    if not found then
+        raise 'no such key' using errcode = 'SR004';
+    elsif old.revoked_at is not null or old.replaced_by is not null or old.expires_at <= now() then
+        raise 'the key is revoked, expired or replaced' using errcode = 'SR005';
+    end if;
+    -- The old key ends first, because insert_key counts the live keys.
+    update api_keys k
+       set revoked_at = case when overlap = '0' then now() end,
+           expires_at = least(k.expires_at, case when overlap > '0' then now() + overlap end)
+     where k.tenant_id = tenant and k.id = key_id;
+    successor := insert_key(
+        creator, old.name, old.permissions, old.expires_at - old.created_at, null, prefix, last4, hash, pepper_version);
+    update api_keys k set replaced_by = successor.id where k.tenant_id = tenant and k.id = key_id;
+    return successor;
+end $function$;
+revoke execute on function roll_key(bytea,bigint,interval,text,text,bytea,smallint) from public;
+grant execute on function roll_key(bytea,bigint,interval,text,text,bytea,smallint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.revoke_key(token bytea, key_id bigint)
+ RETURNS SETOF api_keys
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    tenant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
+begin
+    perform acting_key_manager(token);
+    return query select * from api_keys k where k.tenant_id = tenant and k.id = key_id for no key update;
+    update api_keys k set revoked_at = now() where k.tenant_id = tenant and k.id = key_id and k.revoked_at is null;
+end $function$;
+revoke execute on function revoke_key(bytea,bigint) from public;
+grant execute on function revoke_key(bytea,bigint) to storeroom_runtime;

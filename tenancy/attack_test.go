@@ -279,6 +279,12 @@ func nothing(touched int64, err error) bool {
 	return err == nil && touched == 0 || denied(touched, err)
 }
 
+// notManager accepts the error for a session that may not change keys.
+func notManager(_ int64, err error) bool { return tenancy.SQLState(err) == "SR002" }
+
+// absentKey accepts the error for a key that the tenant does not have.
+func absentKey(_ int64, err error) bool { return tenancy.SQLState(err) == "SR004" }
+
 func something(touched int64, err error) bool { return err == nil && touched > 0 }
 
 func (s *suite) attackTable(t testing.TB, x table) []breach {
@@ -400,6 +406,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 // operator, and parts of the others.
 var operators = []string{
 	`live(null)`, `usable(null)`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`, `log_person(1, 'x', 'x', true)`,
+	`acting_key_manager(null)`, `insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
 	`set_member(2, 'owner')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
 	`store_reset(sha256('new'), 'amy@example.com')`, `end_reset('amy@example.com')`,
 }
@@ -417,8 +424,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		name, _, _ := strings.Cut(call, "(")
 		attempts = append(attempts, attempt{name, "execute it", "select " + call, denied})
 	}
-	// Who serves may claim any tenant, but has no session of an owner there. It does
-	// not matter what was claimed before.
+	// The runtime role may set any tenant, but has no session of an owner there. The
+	// tenant that was set before does not matter.
 	inA := fmt.Sprintf("set local app.tenant_id = '%d'; ", s.a)
 	for _, proof := range []string{"guess", "amy", "bea", "idle", "old"} {
 		if at.own == 0 {
@@ -440,7 +447,25 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			attempt{"make_link", with("reset the password of A's member"), inA + `select make_link(` + token + `, sha256('new'), 'reset', 'amy@example.com', null, null); select from open_link(sha256('new'))`, nothing},
 		)
 	}
+	key := s.tables["api_keys"].a["id"]
+	for _, proof := range []string{"null", "sha256('guess')", "sha256('amy')", "sha256('bea')", "sha256('idle')", "sha256('old')"} {
+		with := func(attack string) string { return attack + " with the session " + proof }
+		attempts = append(attempts,
+			attempt{"create_key", with("create a key of A"), inA + `select create_key(` + proof + `, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, notManager},
+			attempt{"roll_key", with("roll A's key"), inA + fmt.Sprintf(`select roll_key(%s, %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, proof, key), notManager},
+			attempt{"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %v)`, proof, key), notManager},
+		)
+	}
+	if at.own != 0 {
+		attempts = append(attempts,
+			attempt{"roll_key", "roll A's key as B's", fmt.Sprintf(`select roll_key(sha256('bea'), %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key), absentKey},
+			attempt{"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %v)`, key), nothing},
+			attempt{"revoke_key", "revoke A's key as B's for good", fmt.Sprintf(`select revoke_key(sha256('bea'), %v); %s select from api_keys where id = %[1]v and revoked_at is null`, key, inA), something},
+		)
+	}
 	return append(attempts,
+		attempt{"change_password", "keep links after a changed password", `select change_password(sha256('owner'), sha256('new'), 'x', 'y', ''); select from open_link(sha256('for bea'))`, nothing},
+		attempt{"change_password", "end links of others", `select change_password(sha256('owner'), sha256('new'), 'x', 'y', ''); select from open_link(sha256('of b'))`, something},
 		attempt{"person_by_email", "guess an e-mail", `select from person_by_email('%')`, nothing},
 		attempt{"person_by_email", "get more than was asked for", `select from person_by_email('bea@example.com') where user_id <> 3`, nothing},
 		attempt{"begin_session", "sign in without the password", `select where begin_session(sha256('new'), 2, 'guess'); select from use_session(sha256('new'), 'a')`, nothing},

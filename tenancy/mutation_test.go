@@ -35,7 +35,7 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 			for _, name := range tables {
 				mustExec(t, s.super, fmt.Sprintf(m.mutation, name))
 			}
-			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses") // they use such tables
+			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "revoke_key") // they use such tables
 		})
 	}
 }
@@ -96,7 +96,7 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 	// What is a part of others is attacked through one of them.
 	through := map[string]string{
 		"live": "use_session", "usable": "open_link", "acting_member": "change_member", "acting_owner": "change_member",
-		"log_person": "change_password", "set_member": "change_member", "store_link": "make_link",
+		"acting_key_manager": "create_key", "log_person": "change_password", "set_member": "change_member", "store_link": "make_link",
 	}
 	for _, m := range []struct{ function, find, replace string }{
 		{"person_by_email", "u.email = lower(address)", "true"},
@@ -122,6 +122,14 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 		{"change_password", "live(s) and", ""},
 		{"change_password", "u.id = s.user_id and", ""},
 		{"change_password", "s.user_id = person and", ""},
+		{"change_password", "l.made_by = person and", ""},
+		{"change_password", "update one_time_links l set expires_at = 'epoch' where l.made_by = person and l.expires_at > now();", ""},
+		{"acting_key_manager", "token is null and pg_has_role(session_user, 'storeroom_owner', 'member')", "token is null"},
+		{"acting_key_manager", "{owner,admin}", "{owner,admin,viewer}"},
+		{"acting_key_manager", "person is null", "false"},
+		{"create_key", "acting_key_manager(token)", "null"},
+		{"roll_key", "acting_key_manager(token)", "null"},
+		{"revoke_key", "perform acting_key_manager(token);", ""},
 		{"log_person", "m.user_id = person", "true"},
 		{"log_person", "'app.tenant_id', before", "'app.nothing', before"},
 		{"acting_member", "s.token_hash = token and", ""},

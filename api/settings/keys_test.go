@@ -217,11 +217,11 @@ func TestInactiveKeysHaveNoForms(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	admin := s.mustVisitor(t, "admin", people.Admin)
 	revoked, expired, rolled := s.mustKey(t, "Revoked"), s.mustKey(t, "Expired"), s.mustKey(t, "Rolled")
-	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
+	if err := s.operatorKeys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.alter(t, `update api_keys set expires_at = now() - interval '1 day' where id = $1`, expired.ID)
-	if _, _, err := s.Keys.Roll(t.Context(), s.a.ID, tenancy.Operator, rolled.ID, 24*time.Hour); err != nil {
+	if _, _, err := s.operatorKeys.Roll(t.Context(), s.a.ID, tenancy.Operator, rolled.ID, 24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	path := func(id int64, act string) string { return s.path(fmt.Sprintf("/keys/%d/%s", id, act)) }
@@ -355,9 +355,9 @@ func TestKeysDoNotChangeWithoutTheAuditLog(t *testing.T) {
 	s.alter(t, `alter table audit_log add constraint full_log check (false) not valid`)
 	before := s.stored(t)
 	wanted := keys.NewKey{Name: "New", Permissions: key.Permissions}
-	_, _, created := s.Keys.Create(t.Context(), s.a.ID, tenancy.Operator, wanted)
-	_, _, rolled := s.Keys.Roll(t.Context(), s.a.ID, tenancy.Operator, key.ID, 0)
-	revoked := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, key.ID)
+	_, _, created := s.operatorKeys.Create(t.Context(), s.a.ID, tenancy.Operator, wanted)
+	_, _, rolled := s.operatorKeys.Roll(t.Context(), s.a.ID, tenancy.Operator, key.ID, 0)
+	revoked := s.operatorKeys.Revoke(t.Context(), s.a.ID, tenancy.Operator, key.ID)
 	for name, err := range map[string]error{"Create": created, "Roll": rolled, "Revoke": revoked} {
 		if tenancy.Constraint(err) != "full_log" {
 			t.Errorf("%s = %v, want the error of the audit log", name, err)

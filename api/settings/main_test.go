@@ -32,8 +32,11 @@ type site struct {
 	Options
 	super *pgx.Conn
 	a, b  tenancy.Tenant
-	mark  string // makes slugs, e-mail addresses and networks unique in the shared Redis
-	log   []error
+
+	operatorKeys *keys.Store
+
+	mark string // makes slugs, e-mail addresses and networks unique in the shared Redis
+	log  []error
 }
 
 const password = "correct horse battery"
@@ -55,6 +58,7 @@ func newSite(t testing.TB, base string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.operatorKeys = keys.New(s.Admin, peppers)
 	at, err := url.Parse(base)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +123,7 @@ func freshToken() string {
 func (s *site) mustKey(t testing.TB, name string) keys.Key {
 	t.Helper()
 	wanted := keys.NewKey{Name: name, Permissions: keys.Permissions{keys.ProductsRead}}
-	key, _, err := s.Keys.Create(t.Context(), s.a.ID, tenancy.Operator, wanted)
+	key, _, err := s.operatorKeys.Create(t.Context(), s.a.ID, tenancy.Operator, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}

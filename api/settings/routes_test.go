@@ -231,7 +231,7 @@ func TestErrorPagesShowTheNavigationToMembers(t *testing.T) {
 	outsider := s.mustSession(t, s.mustPerson(t, "outsider", s.b, people.Owner))
 	admin := s.mustVisitor(t, "admin", people.Admin)
 	revoked := s.mustKey(t, "Till")
-	if err := s.Keys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
+	if err := s.operatorKeys.Revoke(t.Context(), s.a.ID, tenancy.Operator, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	navigation := `<a href="` + s.path("/account") + `">Account</a>`

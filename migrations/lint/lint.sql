@@ -95,7 +95,8 @@ problems (object, problem) as (
       from pg_proc p
      cross join lateral (values
            (p.proname not in (
-                'resolve_key', 'add_key_hash', 'delete_expired_responses', 'search_products',
+                'resolve_key', 'add_key_hash', 'create_key', 'roll_key', 'revoke_key',
+                'delete_expired_responses', 'search_products',
                 'schema_version', 'person_by_email', 'begin_session', 'use_session',
                 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',

@@ -296,6 +296,63 @@ func TestAReset(t *testing.T) {
 	})
 }
 
+// A thief of an account could create links to get back in. A changed or reset password
+// ends them, in every tenant, and keeps the invitations that others sent to the person:
+// accepting one requires the new password.
+func TestANewPasswordEndsTheLinksThatThePersonCreated(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(s *street, session Token) error{
+		"changed": func(s *street, session Token) error {
+			_, err := s.ChangePassword(t.Context(), session, "ann@example.com", password, "another good password", "")
+			return err
+		},
+		"reset": func(s *street, _ Token) error {
+			token, err := s.operator().ResetAnywhere(t.Context(), "ann@example.com")
+			if err != nil {
+				return err
+			}
+			_, err = s.Use(t.Context(), token, "another good password", "")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := mustStreet(t)
+			ctx := t.Context()
+			s.mustMember(t, s.b, "ann@example.com", Owner)
+			session := s.mustSignIn(t, "ann@example.com", password)
+			ann := Session{UserID: s.ann.UserID, Email: "ann@example.com"}.Actor(session, "")
+			third := s.MustTenant(t, "c")
+			cleo := s.mustMember(t, third, "cleo@example.com", Owner)
+			ended := map[string]Token{
+				"the invitation":             must(t)(s.Invite(ctx, s.a.ID, ann, "", "friend@example.com", Owner)),
+				"the invitation into B":      must(t)(s.Invite(ctx, s.b.ID, ann, "", "friend@example.com", Viewer)),
+				"the reset of Amy's account": must(t)(s.Reset(ctx, s.a.ID, ann, "", "amy@example.com")),
+			}
+			kept := map[string]Token{
+				"the invitation of Ann into C": must(t)(s.Invite(ctx, third.ID, s.as(t, cleo), "", "ann@example.com", Viewer)),
+				"Bea's invitation":             must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "other@example.com", Viewer)),
+			}
+			if err := change(s, session); err != nil {
+				t.Fatal(err)
+			}
+			for what, token := range ended {
+				if _, err := s.Open(ctx, token); !isEnded(err) {
+					t.Errorf("Open of %s = %v, want ErrEnded", what, err)
+				}
+			}
+			for what, token := range kept {
+				if _, err := s.Open(ctx, token); err != nil {
+					t.Errorf("Open of %s = %v, want it kept", what, err)
+				}
+			}
+			if _, err := s.Use(ctx, kept["the invitation of Ann into C"], password, ""); !errors.Is(err, ErrWrong) {
+				t.Errorf("accepting with the old password = %v, want ErrWrong", err)
+			}
+		})
+	}
+}
+
 func TestPendingLinksAreListedAndEnded(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)

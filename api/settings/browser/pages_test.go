@@ -172,7 +172,11 @@ func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer 
 	}
 	by := map[people.Role]tenancy.Actor{}
 	for _, m := range members {
-		by[m.Role] = tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "198.51.100.23"}
+		token, err := s.people.SignIn(t.Context(), m.Email, password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by[m.Role] = people.Session{UserID: m.UserID, Email: m.Email}.Actor(token, "198.51.100.23")
 		if m.Role == people.Viewer {
 			viewer = m.UserID
 		}

@@ -56,7 +56,7 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.people, s.keys = people.New(s.DB), keys.New(s.DB, peppers)
+	s.people, s.keys = people.New(s.DB), keys.New(s.Admin, peppers)
 	s.tenant = s.MustTenant(t, s.mark, func(t *tenancy.Tenant) {
 		t.Name, t.Plan, t.Timezone, t.Currency = "Larch & Loam", tenancy.Professional, "Europe/Vienna", "EUR"
 	})
@@ -91,7 +91,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	server := api.New(api.Options{
 		DB: s.DB, Catalog: catalog.New(s.DB), Keys: resolver, Limiter: limiter, Ready: s.DB.Ping, Logger: logger, Version: "test",
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: s.keys, Limiter: limiter, BaseURL: base},
+		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base},
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Forwarded-For", address)
