@@ -302,7 +302,7 @@ func (s *site) clickTwice(t *testing.T, admin, name string) (first, second *http
 	t.Helper()
 	path := s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, name).ID))
 	s.alter(t, `begin`)
-	s.alter(t, `select pg_advisory_xact_lock(hashtextextended('keys', $1))`, s.a.ID)
+	s.alter(t, `select from tenants where id = $1 for no key update`, s.a.ID)
 	responses := make(chan *httptest.ResponseRecorder, 2)
 	for range 2 {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader("overlap=0"))
@@ -318,8 +318,9 @@ func (s *site) clickTwice(t *testing.T, admin, name string) (first, second *http
 	for !together && time.Now().Before(deadline) && len(responses) == 0 {
 		waiting := 0
 		if err := s.super.QueryRow(t.Context(), `
-			select count(*) from pg_locks where locktype = 'advisory' and not granted
-			   and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting); err != nil {
+			select count(*)
+			  from pg_stat_activity
+			 where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		together = waiting == 2
