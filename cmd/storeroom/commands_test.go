@@ -31,7 +31,7 @@ func TestTenantCommands(t *testing.T) {
 	if made != want || made.ID == 0 {
 		t.Errorf("tenant create = %+v, want %+v", made, want)
 	}
-	// A plan of fixed limit takes the tenant's own away.
+	// A plan with a fixed limit removes the tenant's own limit.
 	p.mustRun(t, &changed, "tenant", "set", "--slug", "acme", "--plan", "professional", "--name", "Acme")
 	want = tenantJSON{made.ID, "acme", "Acme", tenancy.Professional, 300, "Europe/Rome", "EUR", false}
 	if changed != want {
@@ -167,7 +167,7 @@ func TestUserCommands(t *testing.T) {
 		t.Errorf("user remove = %+v", o)
 	}
 	if o := p.run(t, "user", "list", "--tenant", "bolt"); o.code != 0 || strings.Contains(o.stdout, "ada@") {
-		t.Errorf("user list of bolt = %+v, want nobody", o)
+		t.Errorf("user list of bolt = %+v, want no member", o)
 	}
 	var actors []string
 	rows, err := p.MustSuper(t).Query(t.Context(), `select action || ' by ' || actor from audit_log order by at`)
@@ -195,16 +195,17 @@ func TestUserCommandsListAndRevokeLinks(t *testing.T) {
 	}
 	p.mustRun(t, &struct{}{}, "user", "invite", "--tenant", "acme", "--email", "new@example.com", "--role", "admin")
 	p.mustRun(t, &struct{}{}, "user", "reset", "--email", "bob@example.com")
-	// An account that opens nothing is its person's all the same.
+	// An account without a tenant remains.
 	p.mustRun(t, &struct{}{}, "user", "remove", "--tenant", "acme", "--email", "ada@example.com")
 	p.mustRun(t, &struct{}{}, "user", "reset", "--email", "ada@example.com")
 	var all usersJSON
 	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
-	var told []string
+	var links []string
 	for _, l := range all.Links {
-		told = append(told, fmt.Sprintf("%s of %s by %s for %v", l.Purpose, l.Email, l.MadeBy, l.ExpiresAt.Sub(l.CreatedAt)))
+		links = append(
+			links, fmt.Sprintf("%s of %s by %s for %v", l.Purpose, l.Email, l.MadeBy, l.ExpiresAt.Sub(l.CreatedAt)))
 	}
-	if diff := cmp.Diff([]string{"invitation of new@example.com by operator for 24h0m0s", "reset of bob@example.com by operator for 24h0m0s"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"invitation of new@example.com by operator for 24h0m0s", "reset of bob@example.com by operator for 24h0m0s"}, links); diff != "" {
 		t.Errorf("user list (-want +got):\n%s", diff)
 	}
 	if o := p.run(t, "user", "list", "--tenant", "acme"); !regexp.MustCompile(`invitation +new@example.com +admin +operator`).MatchString(o.stdout) {
@@ -216,7 +217,7 @@ func TestUserCommandsListAndRevokeLinks(t *testing.T) {
 			t.Errorf("%v = %+v", revoke, o)
 		}
 		if o := p.run(t, revoke...); o.code != 1 || !strings.Contains(o.stderr, "--email: "+strings.ToLower(args[len(args)-1])+" has no link") {
-			t.Errorf("%v again = %+v, want to be told that there is none", revoke, o)
+			t.Errorf("%v again = %+v, want an error", revoke, o)
 		}
 	}
 	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
@@ -225,13 +226,13 @@ func TestUserCommandsListAndRevokeLinks(t *testing.T) {
 	}
 }
 
-func TestALinkNeedsAnAddressThatBrowsersFind(t *testing.T) {
+func TestALinkRequiresThePublicURL(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("STOREROOM_ADDR=:8080")
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
 	o := p.run(t, "user", "invite", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner")
 	if o.code != 1 || !strings.Contains(o.stderr, "STOREROOM_BASE_URL is not set") {
-		t.Errorf("user invite = %+v, want to be told of STOREROOM_BASE_URL", o)
+		t.Errorf("user invite = %+v, want an error about STOREROOM_BASE_URL", o)
 	}
 	var links int
 	if err := p.MustSuper(t).QueryRow(t.Context(), `select count(*) from one_time_links`).Scan(&links); links != 0 || err != nil {
@@ -239,7 +240,7 @@ func TestALinkNeedsAnAddressThatBrowsersFind(t *testing.T) {
 	}
 }
 
-// Each wrong command line ends in one sentence that names what is wrong.
+// Each wrong command line returns one sentence that names the problem.
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
@@ -272,12 +273,12 @@ func TestWrongCommandLines(t *testing.T) {
 		},
 		{"tenant create --slug a --name A --plan enterprise --rate-limit x", `--rate-limit must be a whole number, not "x"`},
 		{"tenant set --slug acme", "nothing to change"},
-		{"tenant set --slug none --name N", `--slug: there is no tenant "none"`},
-		{"tenant suspend --slug none", `--slug: there is no tenant "none"`},
+		{"tenant set --slug none --name N", `--slug: tenant "none" not found`},
+		{"tenant suspend --slug none", `--slug: tenant "none" not found`},
 		{"tenant delete --slug acme --confirm acne", `--confirm must repeat the slug "acme"`},
-		{"tenant delete --slug none --confirm none", `--slug: there is no tenant "none"`},
+		{"tenant delete --slug none --confirm none", `--slug: tenant "none" not found`},
 		{"key create --tenant acme", "--name, --scopes are required"},
-		{"key create --tenant none --name N --scopes full", `--tenant: there is no tenant "none"`},
+		{"key create --tenant none --name N --scopes full", `--tenant: tenant "none" not found`},
 		{
 			"key create --tenant acme --name N --scopes all,full --expires 12x",
 			`--expires must be 30d, 90d, 365d or never; --scopes must not name "all"`,
@@ -296,24 +297,24 @@ func TestWrongCommandLines(t *testing.T) {
 		},
 		{"user create --tenant acme --email a@b.c --role owner", "--password-stdin is required"},
 		{"customer erase", "--tenant, --id are required"},
-		{"customer erase --tenant none --id 7", `--tenant: there is no tenant "none"`},
+		{"customer erase --tenant none --id 7", `--tenant: tenant "none" not found`},
 		{"customer erase --tenant acme --id 7", `--id: tenant acme has no customer "7"`},
 		{"verify", "--tenant is required"},
-		{"verify --tenant none", `--tenant: there is no tenant "none"`},
+		{"verify --tenant none", `--tenant: tenant "none" not found`},
 		{"verify acme", `unexpected argument "acme"`},
-		{"rebuild --tenant none", `--tenant: there is no tenant "none"`},
+		{"rebuild --tenant none", `--tenant: tenant "none" not found`},
 		{"tenant set --slug acme --timezone Mars", "--timezone must be an IANA time zone such as Europe/London"},
 		{"user invite --tenant acme --email x", "--role is required"},
 		{
 			"user invite --tenant acme --email x --role king",
 			"--email must be an e-mail address; --role must be owner, admin or viewer",
 		},
-		{"user invite --tenant none --email a@b.c --role owner", `--tenant: there is no tenant "none"`},
+		{"user invite --tenant none --email a@b.c --role owner", `--tenant: tenant "none" not found`},
 		{"user reset", "--email is required"},
 		{"user reset --email a@b.c", "--email: a@b.c has no account"},
 		{"user revoke-link --tenant acme", "--email is required"},
 		{"user revoke-link --tenant acme --email a@b.c", "--email: a@b.c has no link into tenant acme"},
-		{"user revoke-link --tenant none --email a@b.c", `--tenant: there is no tenant "none"`},
+		{"user revoke-link --tenant none --email a@b.c", `--tenant: tenant "none" not found`},
 		{"user revoke-link --email a@b.c", "--email: a@b.c has no link of `user reset`"},
 		{"user list", "--tenant is required"},
 		{"user role --tenant acme --email a@b.c", "--role is required"},
@@ -325,7 +326,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"import --tenant acme " + file, "is not a directory"},
 		{"import --tenant acme " + filepath.Join(empty, "none"), "DIR: stat"},
 		{"import --tenant acme " + empty, "nothing to import"},
-		{"import --tenant none " + empty, `--tenant: there is no tenant "none"`},
+		{"import --tenant none " + empty, `--tenant: tenant "none" not found`},
 		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},
 	} {
 		t.Run(test.line, func(t *testing.T) {

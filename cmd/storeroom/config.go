@@ -15,9 +15,10 @@ func (c console) configCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "config",
 		Usage: "print the configuration of serve without secrets, and every problem in it",
-		Description: describe("Values come from the environment, and from .local/env for variables that are not set. The OTEL_* variables\n"+
+		Description: describe("storeroom config",
+			"Values come from the environment, and from .local/env for variables that are not set. The OTEL_* variables",
 			"that are set follow at the end. The exit code is 1 if serve would refuse to start.",
-			"storeroom config"),
+		),
 		Flags:  []cli.Flag{jsonFlag()},
 		Action: c.printConfig,
 	}

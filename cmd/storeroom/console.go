@@ -166,7 +166,7 @@ func (o operation) print(value any, text func(io.Writer)) error {
 // tenantError replaces tenancy.ErrNotFound by an error that names the flag and the slug.
 func tenantError(err error, flag, slug string) error {
 	if errors.Is(err, tenancy.ErrNotFound) {
-		return fmt.Errorf("--%s: there is no tenant %q", flag, slug)
+		return fmt.Errorf("--%s: tenant %q not found", flag, slug)
 	}
 	return err
 }

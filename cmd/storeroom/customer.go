@@ -18,8 +18,9 @@ func (c console) customerCommand() *cli.Command {
 		Usage: "erase the personal data of customers",
 		Commands: []*cli.Command{{
 			Name: "erase", Usage: "permanently erase the name and e-mail address of a customer",
-			Description: describe("The orders keep the customer id, and all sums remain. A later import or order does not restore the name.",
-				"storeroom customer erase --tenant acme --id 1017"),
+			Description: describe("storeroom customer erase --tenant acme --id 1017",
+				"The orders keep the customer id, and all sums remain. A later import or order does not restore the name.",
+			),
 			Flags:  []cli.Flag{tenantFlag(), requiredFlag("id", "customer id, as in the orders"), jsonFlag()},
 			Action: c.asMigrator(eraseCustomer),
 		}},
@@ -41,6 +42,7 @@ func eraseCustomer(ctx context.Context, o operation) error {
 		Erased bool   `json:"erased"`
 	}{o.tenant.Slug, id, true}
 	return o.print(result, func(w io.Writer) {
-		fmt.Fprintf(w, "erased name and e-mail address of customer %q of tenant %s; orders and sums remain\n", id, o.tenant.Slug)
+		fmt.Fprintf(w, "erased name and e-mail address of customer %q of tenant %s; orders and sums remain\n",
+			id, o.tenant.Slug)
 	})
 }

@@ -27,9 +27,10 @@ func (c console) devCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "dev",
 		Usage: "start private servers, create a demo shop and serve it",
-		Description: describe("PostgreSQL and Redis run in .local/ unless DATABASE_URL (with DATABASE_ADMIN_URL) and REDIS_URL are set.\n"+
+		Description: describe("STOREROOM_ADDR=127.0.0.1:9090 storeroom dev",
+			"PostgreSQL and Redis run in .local/ unless DATABASE_URL (with DATABASE_ADMIN_URL) and REDIS_URL are set.",
 			"The configuration is written to .local/env, which the other commands read.",
-			"STOREROOM_ADDR=127.0.0.1:9090 storeroom dev"),
+		),
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			return unlessInterrupted(ctx, c.dev(ctx))
 		},

@@ -18,19 +18,19 @@ import (
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 )
 
-// From an empty folder to a shop that answers, and back to nothing, twice.
-func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
+// dev creates the shop in an empty directory, and later starts keep its data, key and password.
+func TestDevCreatesAShopAndKeepsIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	environ := []string{"STOREROOM_ADDR=127.0.0.1:0"}
 	first, servers := runDev(t, dir, environ, "")
-	if !first.selling || first.orders < 6000 {
-		t.Errorf("the first start makes %d orders, told: %v, want thousands", first.orders, first.selling)
+	if !first.createsHistory || first.orders < 6000 {
+		t.Errorf("the first start creates %d orders, and prints so: %v, want thousands", first.orders, first.createsHistory)
 	}
 	for _, address := range servers {
 		if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			conn.Close()
-			t.Errorf("%s still listens after the end", address)
+			t.Errorf("%s still accepts connections after the shutdown", address)
 		}
 	}
 	second, _ := runDev(t, dir, environ, "")
@@ -40,15 +40,15 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	if second.password != first.password {
 		t.Errorf("the second start has the password %q, want that of the first, %q", second.password, first.password)
 	}
-	// The stock of the first start's curl is there still.
+	// The first start changed the stock.
 	if second.quantity != first.quantity+5 {
 		t.Errorf("quantity = %d, want %d", second.quantity, first.quantity+5)
 	}
-	// Meanwhile it may have sold a few things more.
-	if second.selling || second.orders < first.orders || second.orders > first.orders+100 {
+	// The second start adds the orders since the first one.
+	if second.createsHistory || second.orders < first.orders || second.orders > first.orders+100 {
 		t.Errorf(
 			"the second start finds %d orders, makes two years of them: %v, want those of the first, %d", second.orders,
-			second.selling, first.orders)
+			second.createsHistory, first.orders)
 	}
 	saved, err := config.ReadFile(dir)
 	if err != nil {
@@ -64,12 +64,13 @@ func TestDevMakesAShopThatItFindsAgain(t *testing.T) {
 	}
 }
 
-type visit struct {
-	key      string
-	password string
-	quantity int
-	orders   int
-	selling  bool // it says that it makes orders
+// devRun is what a start of dev printed and returned.
+type devRun struct {
+	key            string
+	password       string
+	quantity       int
+	orders         int
+	createsHistory bool // it creates the orders of two years
 }
 
 var (
@@ -81,9 +82,9 @@ var (
 	oneQuantity   = regexp.MustCompile(`"quantity":(\d+)`)
 )
 
-// runDev starts dev, does what its seven curl lines do, signs in, and stops it. news is
-// what it must say about the key, if anything.
-func runDev(t *testing.T, dir string, environ []string, news string) (visit, []string) {
+// runDev starts dev, signs in, sends the requests of its curl lines, and stops it. news is the expected text about the
+// key; it may be empty.
+func runDev(t *testing.T, dir string, environ []string, news string) (devRun, []string) {
 	t.Helper()
 	p := start(t, dir, environ, "dev")
 	said := p.readUntil(t, "Press Ctrl-C to stop.")
@@ -97,10 +98,10 @@ func runDev(t *testing.T, dir string, environ []string, news string) (visit, []s
 	}
 	person := printedPerson.FindStringSubmatch(said)
 	if person == nil {
-		t.Fatalf("dev prints nobody to sign in as:\n%s", said)
+		t.Fatalf("dev prints no user and password:\n%s", said)
 	}
-	v := visit{
-		key: key[1], password: person[2], orders: mustInt(t, sale[1]), selling: strings.Contains(
+	v := devRun{
+		key: key[1], password: person[2], orders: mustInt(t, sale[1]), createsHistory: strings.Contains(
 			said, "Creating two years of orders"),
 	}
 	signIn(t, person[1], v.password)
@@ -125,7 +126,7 @@ func runDev(t *testing.T, dir string, environ []string, news string) (visit, []s
 	return v, servers
 }
 
-// signIn wants the demo person to get to the keys of the shop.
+// signIn signs in and requires the page with the keys.
 func signIn(t *testing.T, base, password string) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -145,7 +146,7 @@ func signIn(t *testing.T, base, password string) {
 	}
 }
 
-// runCurl does what a printed curl line does and returns the answer.
+// runCurl sends the request of a printed curl line and returns the response.
 func runCurl(t *testing.T, options, address, key string) string {
 	t.Helper()
 	if !strings.Contains(options, "-H 'Authorization: Bearer "+key+"'") {
@@ -180,7 +181,7 @@ func runCurl(t *testing.T, options, address, key string) string {
 	return string(answer)
 }
 
-func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
+func TestDevUsesTheServersInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	server := start(t, p.dir, p.environ, "dev")
@@ -197,7 +198,7 @@ func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
 	}
 	server.stop(t)
 	if _, err := os.Stat(filepath.Join(p.dir, ".local", "servers.json")); err == nil {
-		t.Error("dev started servers of its own beside those it was given")
+		t.Error("dev started private servers")
 	}
 	saved, err := config.ReadFile(p.dir)
 	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_BASE_URL"] != "http://"+saved["STOREROOM_ADDR"] || saved["PATH"] != "" {
@@ -205,7 +206,7 @@ func TestDevUsesTheServersThatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestDevWantsBothDatabaseURLs(t *testing.T) {
+func TestDevRequiresBothDatabaseURLs(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir(), environ: []string{"DATABASE_URL=postgres://x"}}
 	if o := p.run(t, "dev"); o.code != 1 || !strings.Contains(o.stderr, "set both DATABASE_URL (the runtime role) and DATABASE_ADMIN_URL (the migrator)") {

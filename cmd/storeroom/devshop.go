@@ -33,8 +33,7 @@ type shop struct {
 
 const demoEmail = "demo@example.com"
 
-// openShop returns the demo tenant and creates what is missing: products, orders, owner and key. It changes nothing that
-// exists.
+// openShop returns the demo tenant. It creates missing products, orders, owner and key, and changes nothing else.
 func (c console) openShop(
 	ctx context.Context, db *tenancy.DB, resolver *keys.Resolver, cfg config.Config,
 ) (shop, error) {

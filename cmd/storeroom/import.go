@@ -26,12 +26,13 @@ func (c console) importCommand() *cli.Command {
 		Name:      "import",
 		Usage:     "import a directory of CSV files: catalog and sales",
 		ArgsUsage: "DIR",
-		Description: describe("Reads these files, plain or as .csv.gz; all are optional:\n"+
-			strings.Join(csvimport.Files, ", ")+".\n"+
-			"Products are matched by SKU and orders by number: importing the same files again changes nothing, and an import\n"+
-			"that was interrupted can be run again. An empty cell keeps the current value. The rows of order_items must have the\n"+
-			"same sequence as their orders. Exit code: 0 if all rows were loaded, 2 if some were refused, 1 if the import failed.",
-			"storeroom import --tenant acme ./shop"),
+		Description: describe("storeroom import --tenant acme ./shop",
+			"Reads these files, plain or as .csv.gz; all are optional:",
+			strings.Join(csvimport.Files, ", ")+".",
+			"Products are matched by SKU and orders by number: importing the same files again changes nothing,",
+			"and an import that was interrupted can be run again. An empty cell keeps the current value.",
+			"The rows of order_items must have the same sequence as their orders.",
+			"Exit code: 0 if all rows were loaded, 2 if some were refused, 1 if the import failed."),
 		Flags: []cli.Flag{
 			tenantFlag(),
 			stringFlag("errors", "write all refused rows to this CSV file"),

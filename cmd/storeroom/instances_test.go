@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// startThreeInstances starts three servers that share PostgreSQL and Redis.
+// startThreeInstances starts three servers with the same PostgreSQL and Redis.
 func startThreeInstances(t *testing.T) (program, []string) {
 	t.Helper()
 	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_LOG_LEVEL=info")
@@ -28,9 +28,8 @@ func startThreeInstances(t *testing.T) (program, []string) {
 	return p, bases
 }
 
-// However many instances and clients: of what is offered within a minute exactly
-// as many requests are admitted as the plan says, although hundreds of clients that
-// never pause starve the machine. It runs beside no other test of this package.
+// Within a minute, the instances together admit exactly the limit, also when hundreds of clients overload the machine.
+// This test does not run in parallel with others.
 func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
 	const limit, clients, offer = 700, 300, 3 * time.Second
 	p, bases := startThreeInstances(t)
@@ -78,7 +77,7 @@ func ask(t *testing.T, client *http.Client, url, key string) int {
 	return response.StatusCode
 }
 
-func TestWhatTheOperatorChangesHoldsOnEveryInstanceWithinTwoSeconds(t *testing.T) {
+func TestChangesReachEveryInstanceWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
 	p, bases := startThreeInstances(t)
 	key := p.mustKey(t, "acme", "100000")
@@ -88,7 +87,7 @@ func TestWhatTheOperatorChangesHoldsOnEveryInstanceWithinTwoSeconds(t *testing.T
 		for _, base := range bases {
 			for get(t, base+"/api/me", key.Key) != want {
 				if took := time.Since(since); took > 2*time.Second {
-					t.Fatalf("%s does not answer %d after %v", base, want, took)
+					t.Fatalf("%s does not return %d after %v", base, want, took)
 				}
 				time.Sleep(10 * time.Millisecond)
 			}

@@ -28,7 +28,7 @@ func (c console) keyCommand() *cli.Command {
 		Commands: []*cli.Command{
 			{
 				Name: "create", Usage: "create a key and print it; it cannot be shown again",
-				Description: describe("", "storeroom key create --tenant acme --name Till --scopes products:read,orders:write"),
+				Description: describe("storeroom key create --tenant acme --name Till --scopes products:read,orders:write"),
 				Flags: []cli.Flag{
 					tenantFlag(),
 					requiredFlag("name", "purpose of the key"),
@@ -40,19 +40,19 @@ func (c console) keyCommand() *cli.Command {
 			},
 			{
 				Name: "list", Usage: "list the keys of a tenant",
-				Description: describe("", "storeroom key list --tenant acme"),
+				Description: describe("storeroom key list --tenant acme"),
 				Flags:       []cli.Flag{tenantFlag(), jsonFlag()},
 				Action:      c.asMigrator(listKeys),
 			},
 			{
 				Name: "revoke", Usage: "permanently disable a key",
-				Description: describe("", "storeroom key revoke --tenant acme --id 7"),
+				Description: describe("storeroom key revoke --tenant acme --id 7"),
 				Flags:       []cli.Flag{tenantFlag(), id(), jsonFlag()},
 				Action:      c.asMigrator(revokeKey),
 			},
 			{
 				Name: "roll", Usage: "create a key that replaces another one, and print it; it cannot be shown again",
-				Description: describe("", "storeroom key roll --tenant acme --id 7 --overlap 1h"),
+				Description: describe("storeroom key roll --tenant acme --id 7 --overlap 1h"),
 				Flags: []cli.Flag{
 					tenantFlag(), id(), jsonFlag(),
 					&cli.StringFlag{Name: "overlap", Value: "24h", Usage: "how long the old key stays active: " + overlapValues},
@@ -200,7 +200,8 @@ func (o operation) printSecret(k keys.Key, secret keys.Secret) error {
 	result.Key = secret.Reveal()
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\n\n", result.Key)
-		fmt.Fprintf(w, "Key %d of tenant %s, %q, permissions: %s; %s.\n", k.ID, o.tenant.Slug, k.Name, k.Permissions, keyState(k))
+		fmt.Fprintf(w, "Key %d of tenant %s, %q, permissions: %s; %s.\n",
+			k.ID, o.tenant.Slug, k.Name, k.Permissions, keyState(k))
 		fmt.Fprintln(w, "Store it now: it cannot be shown again.")
 	})
 }

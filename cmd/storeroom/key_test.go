@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestASuspendedTenantGetsNoKeyByCommand(t *testing.T) {
+func TestASuspendedTenantCannotHaveNewKeys(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	key := p.mustKey(t, "acme", "100")
@@ -17,17 +17,17 @@ func TestASuspendedTenantGetsNoKeyByCommand(t *testing.T) {
 		{"key", "roll", "--tenant", "acme", "--id", id},
 	} {
 		if o := p.run(t, args...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, "--tenant: acme is suspended and cannot have new keys: run `storeroom tenant resume --slug acme`") {
-			t.Errorf("%v = %+v, want to be told that the tenant is suspended", args, o)
+			t.Errorf("%v = %+v, want an error", args, o)
 		}
 	}
 	if o := p.run(t, "key", "revoke", "--tenant", "acme", "--id", id); o.code != 0 {
-		t.Errorf("key revoke = %+v, want it done all the same", o)
+		t.Errorf("key revoke = %+v, want success", o)
 	}
 	p.mustRun(t, &tenantJSON{}, "tenant", "resume", "--slug", "acme")
 	p.mustRun(t, &keyJSON{}, "key", "create", "--tenant", "acme", "--name", "New", "--scopes", "full")
 }
 
-func TestCommandsRefuseNamesThatDeceive(t *testing.T) {
+func TestCommandsRefuseInvisibleCharacters(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.mustKey(t, "acme", "100")
@@ -37,7 +37,7 @@ func TestCommandsRefuseNamesThatDeceive(t *testing.T) {
 		{"tenant", "set", "--slug", "acme", "--name", "llit\u202e"},
 	} {
 		if o := p.run(t, args...); o.code != 1 || !strings.Contains(o.stderr, "--name must not contain the invisible character U+202E") {
-			t.Errorf("%v = %+v, want to be told of the character", args[:2], o)
+			t.Errorf("%v = %+v, want an error about the character", args[:2], o)
 		}
 	}
 }

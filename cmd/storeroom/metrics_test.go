@@ -13,9 +13,9 @@ import (
 	"github.com/storeroom/storeroom/keys"
 )
 
-// The table of deploy/METRICS.md is what the alerts and dashboards are checked against,
-// so it tells of what there is: all of it, and nothing else.
-func TestMetricsAreThoseOfTheTable(t *testing.T) {
+// The alerts and dashboards are checked against the table in deploy/METRICS.md, so it must list exactly the metrics that
+// exist.
+func TestMetricsMatchTheTable(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("../../deploy/METRICS.md")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	post(t, base+"/api/products", key.Key, strings.NewReader(`{"sku": "A", "name": "Axe", "price": 1}`))
 	postWithIdempotencyKey(t, base+"/api/products", key.Key, `{"sku": "B", "name": "Bow", "price": 1}`)
 
-	// The lag of the listener is metricAttributes once a second.
+	// The lag of the listener is measured once a second.
 	var scraped string
 	for range poll(t, 5*time.Second) {
 		if scraped = string(fetch(t, server.opsAddress(t)+"/metrics")); strings.Contains(scraped, "storeroom_auth_invalidation_lag_seconds") {
@@ -64,18 +64,17 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 			}
 		}
 	}
-	// What is born with the first fault of its kind.
-	unborn := []string{
+	// These metrics appear with their first event.
+	later := []string{
 		"db_client_connection_timeouts_total", "storeroom_tenancy_violations_total", "storeroom_work_refused_total",
 	}
 	for name, m := range known {
-		if !m.seen && !slices.Contains(unborn, name) {
+		if !m.seen && !slices.Contains(later, name) {
 			t.Errorf("%s is in the table, and nobody metricAttributes it", name)
 		}
 	}
 }
 
-// postWithIdempotencyKey sends a request with an Idempotency-Key.
 func postWithIdempotencyKey(t *testing.T, url, key, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
@@ -95,8 +94,8 @@ func postWithIdempotencyKey(t *testing.T, url, key, body string) {
 	}
 }
 
-// Keys that look right are refused before they are looked up once their address has
-// guessed enough: the alert on guessing counts those as well.
+// When an address has tried too many unknown keys, further keys are refused without a lookup. The metric of the alert
+// must count them.
 func TestGuessesOfOneAddressAreCountedAsRefused(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_OPS_ADDR=127.0.0.1:0")

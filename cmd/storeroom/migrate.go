@@ -17,8 +17,9 @@ func (c console) migrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "migrate",
 		Usage: "apply the pending migrations of the database schema",
-		Description: describe("With --print-roles it only prints the SQL that creates the roles and the database, for an administrator.",
-			"storeroom migrate --print-roles > roles.sql"),
+		Description: describe("storeroom migrate --print-roles > roles.sql",
+			"With --print-roles it only prints the SQL that creates the roles and the database, for an administrator.",
+		),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print-roles", Usage: "print the SQL that creates the roles and the database, and exit"},
 			&cli.StringFlag{Name: "database", Value: "storeroom", Usage: "name of the database in that SQL"},

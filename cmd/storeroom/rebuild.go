@@ -17,9 +17,10 @@ func (c console) rebuildCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rebuild",
 		Usage: "recompute the rollups of a tenant",
-		Description: describe("Corrects each rollup from orders, refunds and cancellations, while the service runs. If the time zone of the tenant\n"+
-			"has changed, it recomputes the day of every sale; orders wait meanwhile.",
-			"storeroom rebuild --tenant acme"),
+		Description: describe("storeroom rebuild --tenant acme",
+			"Corrects each rollup from orders, refunds and cancellations, while the service runs.",
+			"If the time zone of the tenant has changed, it recomputes the day of every sale; orders wait meanwhile.",
+		),
 		Flags:  []cli.Flag{tenantFlag(), jsonFlag()},
 		Action: c.asMigrator(rebuild),
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mustImportOrder makes a tenant and imports one order, placed late in the evening of
-// 28 February in UTC, with two equal refunds that are more than was paid.
+// mustImportOrder creates a tenant and imports one order, placed late on 28 February in UTC, with two equal refunds that
+// exceed the amount paid.
 func (p program) mustImportOrder(t *testing.T, slug string) {
 	t.Helper()
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)
@@ -38,7 +38,7 @@ func (p program) mustImportOrder(t *testing.T, slug string) {
 	}
 }
 
-func TestCustomerEraseBlanksAPersonAndLeavesTheSums(t *testing.T) {
+func TestCustomerEraseKeepsTheSums(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.mustImportOrder(t, "acme")
@@ -58,7 +58,7 @@ func TestCustomerEraseBlanksAPersonAndLeavesTheSums(t *testing.T) {
 	}
 }
 
-func TestVerifyTellsWhatDiffersAndRebuildMendsRollups(t *testing.T) {
+func TestVerifyPrintsDifferencesAndRebuildCorrectsRollups(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.mustImportOrder(t, "acme")
@@ -116,7 +116,7 @@ stock of product 1                      end of ledger      9       5
 	}
 }
 
-// joinColumns is a table without what aligns it.
+// joinColumns replaces the padding of a table by single spaces.
 func joinColumns(table string) string {
 	var lines []string
 	for line := range strings.Lines(table) {
@@ -125,7 +125,7 @@ func joinColumns(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestAnotherTimeZoneCountsDaysAnew(t *testing.T) {
+func TestANewTimeZoneRecomputesDays(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.mustImportOrder(t, "acme")
@@ -140,7 +140,7 @@ func TestAnotherTimeZoneCountsDaysAnew(t *testing.T) {
 		t.Errorf("the same zone again = %+v, want nothing of reports", o)
 	}
 
-	// Somebody may have stopped it between the two.
+	// tenant set may have been interrupted before the rollups changed.
 	if _, err := p.MustSuper(t).Exec(t.Context(), `update tenants set timezone = 'America/New_York'`); err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,11 @@ func (c console) serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
 		Usage: "serve the API and the settings pages on STOREROOM_ADDR",
-		Description: describe("The configuration comes from environment variables, and from .local/env for those that are not set.\n"+
-			"DATABASE_URL, REDIS_URL and STOREROOM_KEY_PEPPERS are required. STOREROOM_BASE_URL is required if other\n"+
+		Description: describe("storeroom serve",
+			"The configuration comes from environment variables, and from .local/env for those that are not set.",
+			"DATABASE_URL, REDIS_URL and STOREROOM_KEY_PEPPERS are required. STOREROOM_BASE_URL is required if other",
 			"machines can connect to STOREROOM_ADDR. `storeroom config` shows all variables.",
-			"storeroom serve"),
+		),
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			return unlessInterrupted(ctx, c.serve(ctx))
 		},

@@ -37,12 +37,11 @@ func numbered(template string, n any) string {
 	return strings.ReplaceAll(template, "%d", fmt.Sprint(n))
 }
 
-// budgets is every operation of the document with what one warm request of it may
-// cost: round trips to PostgreSQL and the statements in them, with the tenant's
-// setting; and one to Redis under /api. The lists hold a hundred rows, the bulks as
-// many, the order largeOrder items: what grows with them is no budget.
+// budgets lists every operation of the OpenAPI document with the maximum cost of a request with a cached key: round
+// trips to PostgreSQL, and statements including the one that sets the tenant. Requests under /api also cost one round
+// trip to Redis. The lists and bulk requests have 100 rows, and the orders 50 items.
 var budgets = []struct {
-	route                  string // of the document
+	route                  string // in the OpenAPI document
 	testRequest            testRequest
 	roundTrips, statements int
 }{

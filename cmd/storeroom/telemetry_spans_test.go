@@ -58,7 +58,7 @@ func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 	}
 }
 
-// spansOf returns the spans of a testRequest, whose trace the server's span is spansOf to.
+// spansOf returns the spans of the server for a request. The server span links to the trace that the request sent.
 func spansOf(traces map[string][]*tracepb.Span, s testRequest) []*tracepb.Span {
 	for _, spans := range traces {
 		if root := serverSpan(spans); root != nil && len(root.Links) == 1 && hex.EncodeToString(root.Links[0].TraceId) == s.trace {
@@ -71,7 +71,7 @@ func spansOf(traces map[string][]*tracepb.Span, s testRequest) []*tracepb.Span {
 // cost counts the round trips of a request.
 type cost struct {
 	roundTrips, statements, decisions int
-	lookups                           int // of the key, which what is known of it may need at any time
+	lookups                           int // of the key, whose cache entry may expire at any time
 	names                             []string
 }
 

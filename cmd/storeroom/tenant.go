@@ -31,46 +31,45 @@ func (c console) tenantCommand() *cli.Command {
 		Commands: []*cli.Command{
 			{
 				Name: "create", Usage: "create a tenant",
-				Description: describe("", `storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
+				Description: describe(`storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
 				Flags:       settings(requiredFlag("name", "name of the business")),
 				Action:      c.asMigrator(createTenant),
 			},
 			{
 				Name: "list", Usage: "list all tenants",
-				Description: describe("", "storeroom tenant list"),
+				Description: describe("storeroom tenant list"),
 				Flags:       []cli.Flag{jsonFlag()},
 				Action:      c.asMigrator(listTenants),
 			},
 			{
 				Name: "set", Usage: "change a tenant; flags that are not given keep their values",
-				Description: describe(timezoneEffect, "storeroom tenant set --slug acme --plan enterprise --rate-limit 5000"),
-				Flags:       settings(stringFlag("name", "name of the business")),
-				Action:      c.asMigrator(setTenant),
+				Description: describe("storeroom tenant set --slug acme --plan enterprise --rate-limit 5000",
+					"A new --timezone recomputes the day of every past sale: reports by day, week and month change,",
+					"and orders wait meanwhile. The category of a past sale never changes."),
+				Flags:  settings(stringFlag("name", "name of the business")),
+				Action: c.asMigrator(setTenant),
 			},
 			{
 				Name: "suspend", Usage: "refuse the requests of a tenant",
-				Description: describe("", "storeroom tenant suspend --slug acme"),
+				Description: describe("storeroom tenant suspend --slug acme"),
 				Flags:       []cli.Flag{slug(), jsonFlag()},
 				Action:      c.asMigrator(suspendTenant),
 			},
 			{
 				Name: "resume", Usage: "accept the requests of a suspended tenant",
-				Description: describe("", "storeroom tenant resume --slug acme"),
+				Description: describe("storeroom tenant resume --slug acme"),
 				Flags:       []cli.Flag{slug(), jsonFlag()},
 				Action:      c.asMigrator(resumeTenant),
 			},
 			{
 				Name: "delete", Usage: "permanently delete a tenant with all its data",
-				Description: describe("", "storeroom tenant delete --slug acme --confirm acme"),
+				Description: describe("storeroom tenant delete --slug acme --confirm acme"),
 				Flags:       []cli.Flag{slug(), requiredFlag("confirm", "the slug again"), jsonFlag()},
 				Action:      c.asMigrator(deleteTenant),
 			},
 		},
 	}
 }
-
-const timezoneEffect = "A new --timezone recomputes the day of every past sale: reports by day, week and month change, and orders wait\n" +
-	"meanwhile. The category of a past sale never changes: it is the category at the time of the order."
 
 // tenantJSON is the JSON form of a tenant. RateLimit is the effective limit.
 type tenantJSON struct {

@@ -10,12 +10,12 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// describe returns the description of a command: the given text, if any, and an example.
-func describe(text, example string) string {
-	if text != "" {
-		text += "\n\n"
+// describe returns the description of a command: the lines of text, if any, and an example.
+func describe(example string, lines ...string) string {
+	if len(lines) > 0 {
+		lines = append(lines, "")
 	}
-	return text + "Example: " + example
+	return strings.Join(append(lines, "Example: "+example), "\n")
 }
 
 func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON, for scripts"} }

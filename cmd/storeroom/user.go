@@ -29,8 +29,9 @@ func (c console) userCommand() *cli.Command {
 		Commands: []*cli.Command{
 			{
 				Name: "create", Usage: "add a member with a password",
-				Description: describe("An existing account becomes a member and keeps its password.",
-					"storeroom user create --tenant acme --email ann@example.com --role owner --password-stdin < password.txt"),
+				Description: describe("storeroom user create --tenant acme --email ann@example.com --role owner --password-stdin < FILE",
+					"An existing account becomes a member and keeps its password.",
+				),
 				Flags: []cli.Flag{
 					tenantFlag(), email(), role(),
 					&cli.BoolFlag{
@@ -42,40 +43,43 @@ func (c console) userCommand() *cli.Command {
 			},
 			{
 				Name: "invite", Usage: "print a link that makes a person a member",
-				Description: describe("The link works once, for 24 hours, and cannot be shown again.",
-					"storeroom user invite --tenant acme --email ann@example.com --role owner"),
+				Description: describe("storeroom user invite --tenant acme --email ann@example.com --role owner",
+					"The link works once, for 24 hours, and cannot be shown again.",
+				),
 				Flags:  []cli.Flag{tenantFlag(), email(), role(), jsonFlag()},
 				Action: c.asMigrator(inviteUser),
 			},
 			{
 				Name: "reset", Usage: "print a link with which a person sets a new password",
-				Description: describe("The link works once, for 24 hours, and cannot be shown again.",
-					"storeroom user reset --email ann@example.com"),
+				Description: describe("storeroom user reset --email ann@example.com",
+					"The link works once, for 24 hours, and cannot be shown again.",
+				),
 				Flags:  []cli.Flag{email(), jsonFlag()},
 				Action: c.asMigrator(resetUser),
 			},
 			{
 				Name: "list", Usage: "list the members of a tenant and the pending links",
-				Description: describe("", "storeroom user list --tenant acme"),
+				Description: describe("storeroom user list --tenant acme"),
 				Flags:       []cli.Flag{tenantFlag(), jsonFlag()},
 				Action:      c.asMigrator(listUsers),
 			},
 			{
 				Name: "revoke-link", Usage: "revoke a pending link",
-				Description: describe("With --tenant: the links of a person into that tenant. Without: a link of `user reset`.",
-					"storeroom user revoke-link --tenant acme --email ann@example.com"),
+				Description: describe("storeroom user revoke-link --tenant acme --email ann@example.com",
+					"With --tenant: the links of a person into that tenant. Without: a link of `user reset`.",
+				),
 				Flags:  []cli.Flag{stringFlag("tenant", "slug of the tenant"), email(), jsonFlag()},
 				Action: c.asMigrator(revokeLink),
 			},
 			{
 				Name: "role", Usage: "change the role of a member",
-				Description: describe("", "storeroom user role --tenant acme --email ann@example.com --role viewer"),
+				Description: describe("storeroom user role --tenant acme --email ann@example.com --role viewer"),
 				Flags:       []cli.Flag{tenantFlag(), email(), role(), jsonFlag()},
 				Action:      c.asMigrator(changeRole),
 			},
 			{
 				Name: "remove", Usage: "remove a member from a tenant",
-				Description: describe("", "storeroom user remove --tenant acme --email ann@example.com"),
+				Description: describe("storeroom user remove --tenant acme --email ann@example.com"),
 				Flags:       []cli.Flag{tenantFlag(), email(), jsonFlag()},
 				Action:      c.asMigrator(removeUser),
 			},
@@ -96,7 +100,8 @@ func (o operation) memberError(err error) error {
 	case errors.Is(err, tenancy.ErrConflict):
 		return fmt.Errorf("--email: %s is already a member of tenant %s", email, o.tenant.Slug)
 	case errors.Is(err, people.ErrLastOwner):
-		return fmt.Errorf("--email: %s is the last owner of tenant %s: make another member an owner first", email, o.tenant.Slug)
+		return fmt.Errorf("--email: %s is the last owner of tenant %s: make another member an owner first",
+			email, o.tenant.Slug)
 	}
 	return err
 }
@@ -168,7 +173,8 @@ func (o operation) printLink(purpose string, create func(email string) (people.T
 	}{people.Account(o.cmd.String("email")), o.tenant.Slug, settings.LinkURL(base, token)}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\n\n", result.Link)
-		fmt.Fprintf(w, "Send this link to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n", result.Email, purpose)
+		fmt.Fprintf(w, "Send this link to %s, to %s. It works once, for 24 hours, and cannot be shown again.\n",
+			result.Email, purpose)
 	})
 }
 

@@ -22,9 +22,10 @@ func (c console) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "verify",
 		Usage: "recompute the stock and the sales of a tenant and print what differs",
-		Description: describe("Compares rollups, orders and refunds with their items, and stock with its warehouses and its ledger. It can run\n"+
+		Description: describe("storeroom verify --tenant acme",
+			"Compares rollups, orders and refunds with their items, and stock with its warehouses and its ledger. It can run",
 			"while the service runs. Exit code: 0 if everything agrees, 1 if something differs.",
-			"storeroom verify --tenant acme"),
+		),
 		Flags:  []cli.Flag{tenantFlag(), jsonFlag()},
 		Action: c.asMigrator(verify),
 	}

@@ -15,7 +15,7 @@ func (c console) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "version",
 		Usage:       "print the version of the program and of the schema that it requires",
-		Description: describe("", "storeroom version"),
+		Description: describe("storeroom version"),
 		Flags:       []cli.Flag{jsonFlag()},
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			result := struct {

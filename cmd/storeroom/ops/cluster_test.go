@@ -16,12 +16,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Three nodes are one Redis: the limits of many tenants, whose names lie on all of
-// them, are exact over two instances. Where one node is gone, the limits that it held
-// are shared out between the instances, and nobody sees an error.
+// On a Redis Cluster of three nodes, the limits of many tenants are exact over two instances. When a node is down, each
+// instance admits its share of the limits on that node, and no request fails.
 func TestARedisClusterLosesANodeUnderLoad(t *testing.T) {
 	nodes := startCluster(t, 3)
-	h := newHouse(t, "REDIS_URL="+clusterURL(nodes))
+	h := newService(t, "REDIS_URL="+clusterURL(nodes))
 	k := h.tenant(t, "acme", 10_000_000)
 	const limit = 60
 	var before, during, after []key
@@ -31,32 +30,34 @@ func TestARedisClusterLosesANodeUnderLoad(t *testing.T) {
 		after = append(after, h.tenant(t, fmt.Sprintf("after-%d", n), limit))
 	}
 	instances := h.startInstances(t, 2)
-	l := newLoad(t, stall(t, newClient(t, instances[0].base, k.Key, false)), nil)
+	l := newLoad(t, mustProducts(t, newClient(t, instances[0].base, k.Key, false)), nil)
 	for n := range 6 {
 		l.start(newClient(t, instances[n%2].base, k.Key, false), fmt.Sprintf("client-%d", n), mixed)
 	}
 	for _, k := range before {
 		mustAdmit(t, k, limit, instances)
 	}
-	mustSpread(t, nodes)
+	mustUseAllNodes(t, nodes)
 	mustBeQuick(t, l)
 
-	away, back := countLines(instances, redisAway), countLines(instances, redisBack)
+	away, back := countLines(instances, redisUnavailable), countLines(instances, redisAvailable)
 	nodes[1].signal(t, syscall.SIGKILL)
 	<-nodes[1].done
 	l.awaitMore(t, 300)
 	for _, k := range during {
 		mustAdmit(t, k, limit, instances)
 	}
-	awaitLines(t, instances, redisAway, away)
+	awaitLines(t, instances, redisUnavailable, away)
 	mustBeQuick(t, l)
 
 	nodes[1] = startNode(t, nodes[1].dir, nodes[1].port)
 	returned := time.Now()
 	awaitCluster(t, nodes)
 	whole := time.Since(returned)
-	took := awaitLines(t, instances, redisBack, back)
-	t.Logf("the cluster is whole %v after its node is back, and %v later decides all limits", whole.Round(time.Millisecond), took.Round(time.Millisecond))
+	took := awaitLines(t, instances, redisAvailable, back)
+	t.Logf(
+		"the cluster is complete %v after the restart of the node, and decides all limits %v later",
+		whole.Round(time.Millisecond), took.Round(time.Millisecond))
 	for _, k := range after {
 		mustAdmit(t, k, limit, instances)
 	}
@@ -65,7 +66,7 @@ func TestARedisClusterLosesANodeUnderLoad(t *testing.T) {
 	l.mustCountOnce(t, h, "acme")
 }
 
-// node is one of the servers of a cluster.
+// node is one node of a Redis Cluster.
 type node struct {
 	*process
 	dir  string
@@ -73,7 +74,7 @@ type node struct {
 	*redis.Client
 }
 
-// startCluster starts nodes that share all slots, without replicas.
+// startCluster starts a cluster without replicas.
 func startCluster(t *testing.T, count int) []*node {
 	t.Helper()
 	var nodes []*node
@@ -82,47 +83,51 @@ func startCluster(t *testing.T, count int) []*node {
 		n := startNode(t, t.TempDir(), clusterPort(t))
 		nodes, create = append(nodes, n), append(create, n.Options().Addr)
 	}
-	p := startProcess(t, t.TempDir(), nil, mustFind(t, "redis-cli"), append(create, "--cluster-yes")...)
-	p.mustEnd(t)
+	p := startProcess(t, t.TempDir(), nil, mustFindProgram(t, "redis-cli"), append(create, "--cluster-yes")...)
+	p.mustExit(t)
 	awaitCluster(t, nodes)
 	return nodes
 }
 
 func startNode(t *testing.T, dir string, port int) *node {
 	t.Helper()
-	config := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\ncluster-enabled yes\ncluster-node-timeout 1000\nsave \"\"\nappendonly no\n", port, dir)
-	// A slot that nobody holds concerns no other slot.
+	config := fmt.Sprintf(
+		"bind 127.0.0.1\nport %d\ndir %s\ncluster-enabled yes\ncluster-node-timeout 1000\nsave \"\"\nappendonly no\n",
+		port, dir)
+	// Slots without a node must not disable the other slots.
 	config += "cluster-require-full-coverage no\n"
 	path := filepath.Join(dir, "redis.conf")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n := &node{
-		process: startProcess(t, dir, nil, mustFind(t, "redis-server"), path), dir: dir, port: port,
+		process: startProcess(t, dir, nil, mustFindProgram(t, "redis-server"), path), dir: dir, port: port,
 		Client: redis.NewClient(&redis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}),
 	}
 	t.Cleanup(func() { n.Client.Close() })
-	await(t, 10*time.Second, "the node to answer", func() bool { return n.runs(t) && n.Ping(t.Context()).Err() == nil })
+	await(t, 10*time.Second, "the node to answer", func() bool { return n.mustRun(t) && n.Ping(t.Context()).Err() == nil })
 	return n
 }
 
-// clusterPort finds a port whose sister for the nodes' own talk is free, too.
+// clusterPort returns a free port whose cluster bus port is also free.
 func clusterPort(t *testing.T) int {
 	t.Helper()
-	for {
+	for range 100 {
 		port := freePort(t)
 		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+10000))); err == nil {
 			l.Close()
 			return port
 		}
 	}
+	t.Fatal("no free port for the cluster bus")
+	return 0
 }
 
-// awaitCluster waits until every node says that all slots are served.
+// awaitCluster waits until every node reports that all slots are served.
 func awaitCluster(t *testing.T, nodes []*node) {
 	t.Helper()
 	for _, n := range nodes {
-		await(t, 20*time.Second, "the cluster to be whole", func() bool {
+		await(t, 20*time.Second, "the cluster to be complete", func() bool {
 			info, err := n.ClusterInfo(t.Context()).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:16384") &&
 				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(nodes)))
@@ -130,7 +135,7 @@ func awaitCluster(t *testing.T, nodes []*node) {
 	}
 }
 
-// clusterURL names one node and the others beside it.
+// clusterURL returns a URL with the addresses of all nodes.
 func clusterURL(nodes []*node) string {
 	address := "redis://" + nodes[0].Options().Addr
 	for i, n := range nodes[1:] {
@@ -139,8 +144,8 @@ func clusterURL(nodes []*node) string {
 	return address
 }
 
-// mustSpread wants that every node holds limits: else there was no cluster to speak of.
-func mustSpread(t *testing.T, nodes []*node) {
+// mustUseAllNodes requires that every node stores limits.
+func mustUseAllNodes(t *testing.T, nodes []*node) {
 	t.Helper()
 	for i, n := range nodes {
 		keys, err := n.DBSize(t.Context()).Result()

@@ -1,13 +1,11 @@
 //go:build ops
 
-// Package ops holds the tests that take an operator's view: real processes of the
-// program behind a real balancer, on servers that are stopped, killed and hung under
-// load. `make test-ops` runs them; they need the build tag ops and the programs of
-// PostgreSQL, Redis and HAProxy, and take minutes.
+// Package ops tests the program as operators run it: several processes behind a load balancer, on servers that are
+// stopped, killed and suspended under load. `make test-ops` runs these tests. They need the build tag ops and the
+// programs of PostgreSQL, Redis and HAProxy, and take minutes.
 //
-// Each test has servers of its own, on ports of this machine, and no test runs beside
-// another: what they measure is time. They know nothing of the program but its command
-// line, its environment and its answers.
+// Each test starts its own servers. The tests do not run in parallel, because they measure time. They use only the
+// command line, the environment and the responses of the program.
 package ops
 
 import (
@@ -60,7 +58,7 @@ func buildAndRun(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// server is PostgreSQL or Redis, which comes back on the port that it had.
+// server is PostgreSQL or Redis. It keeps its port when it is restarted.
 type server struct {
 	*local.Servers
 	dir     string
@@ -79,8 +77,7 @@ func startServer(t *testing.T, o local.Options) *server {
 	return s
 }
 
-// start brings the server up and returns once it answers. What a kill has left of
-// one before may take a moment to end.
+// start starts the server and waits until it answers. It retries, because processes of a killed server may still run.
 func (s *server) start(t *testing.T) {
 	t.Helper()
 	var err error
@@ -99,12 +96,12 @@ func (s *server) stop(t *testing.T) {
 	}
 }
 
-// house is what the instances of one test stand on.
-type house struct {
+// service is the environment of the instances of one test.
+type service struct {
 	postgres, redis *server
-	dir             string // where commands and instances run
+	dir             string // working directory of commands and instances
 	environ         []string
-	database        string // its URL for the superuser, whom no policy holds
+	database        string // URL of the superuser
 }
 
 const (
@@ -112,11 +109,10 @@ const (
 	password = "storeroom-ops"
 )
 
-// newHouse starts a PostgreSQL that keeps what it has acknowledged, and a Redis, and
-// makes the schema. variables win over those that it sets.
-func newHouse(t *testing.T, variables ...string) *house {
+// newService starts a durable PostgreSQL and a Redis, and migrates the database. variables override the defaults.
+func newService(t *testing.T, variables ...string) *service {
 	t.Helper()
-	h := &house{
+	h := &service{
 		postgres: startServer(t, local.Options{Postgres: true, Durable: true}),
 		redis:    startServer(t, local.Options{Redis: true}),
 		dir:      t.TempDir(),
@@ -144,7 +140,7 @@ func newHouse(t *testing.T, variables ...string) *house {
 	return h
 }
 
-func (h *house) databaseURL(t *testing.T, user *url.Userinfo) string {
+func (h *service) databaseURL(t *testing.T, user *url.Userinfo) string {
 	t.Helper()
 	u, err := url.Parse(h.postgres.AdminURL)
 	if err != nil {
@@ -157,43 +153,44 @@ func (h *house) databaseURL(t *testing.T, user *url.Userinfo) string {
 	return u.String()
 }
 
-// run runs a command that must succeed and reads its answer.
-func (h *house) run(t *testing.T, stdin string, answer any, args ...string) {
+// run runs a command, requires success and decodes its result.
+func (h *service) run(t *testing.T, stdin string, result any, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, append(args, "--json")...)
 	cmd.Dir, cmd.Env, cmd.Stdin = h.dir, h.environ, strings.NewReader(stdin)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
-	if err == nil && answer != nil {
-		err = json.Unmarshal(stdout, answer)
+	if err == nil && result != nil {
+		err = json.Unmarshal(stdout, result)
 	}
 	if err != nil {
 		t.Fatalf("storeroom %s: %v: %s%s", strings.Join(args, " "), err, stdout, &stderr)
 	}
 }
 
-// key is an API key as the command line shows it.
+// key is the JSON form of an API key.
 type key struct {
 	ID  int64  `json:"id"`
 	Key string `json:"key"`
 }
 
-// tenant makes a tenant that may send so many requests a minute, and a key of it.
-func (h *house) tenant(t *testing.T, slug string, limit int) key {
+// tenant creates a tenant with this limit of requests per minute, and a key.
+func (h *service) tenant(t *testing.T, slug string, limit int) key {
 	t.Helper()
-	h.run(t, "", nil, "tenant", "create", "--slug", slug, "--name", slug, "--plan", "enterprise", "--rate-limit", strconv.Itoa(limit))
+	h.run(t, "", nil, "tenant", "create", "--slug", slug, "--name", slug,
+		"--plan", "enterprise", "--rate-limit", strconv.Itoa(limit))
 	return h.key(t, slug)
 }
 
-func (h *house) key(t *testing.T, slug string) (made key) {
+func (h *service) key(t *testing.T, slug string) (k key) {
 	t.Helper()
-	h.run(t, "", &made, "key", "create", "--tenant", slug, "--name", "Test", "--scopes", "full")
-	return made
+	h.run(t, "", &k, "key", "create", "--tenant", slug, "--name", "Test", "--scopes", "full")
+	return k
 }
 
-// texts runs a query of one column of text, behind the policies.
-func (h *house) texts(t *testing.T, sql string, args ...any) []string {
+// texts runs a query of one column of text as the superuser.
+func (h *service) texts(t *testing.T, sql string, args ...any) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), h.database)
 	if err != nil {
@@ -208,35 +205,34 @@ func (h *house) texts(t *testing.T, sql string, args ...any) []string {
 	return found
 }
 
-// process is a program that runs beside the test.
+// process is a child process.
 type process struct {
 	*exec.Cmd
 	name   string
-	output transcript
-	done   chan struct{} // closed when it has ended
-	err    error         // how, once it has
+	output buffer
+	done   chan struct{} // closed at the exit
+	err    error         // result; valid after the exit
 }
 
-// transcript is what a process has written so far.
-type transcript struct {
+// buffer is a bytes.Buffer for concurrent use.
+type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (w *transcript) Write(b []byte) (int, error) {
+func (w *buffer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.Write(b)
 }
 
-func (w *transcript) String() string {
+func (w *buffer) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
 }
 
-// startProcess runs a program until it is stopped or the test is over. A test that
-// fails shows the end of what it wrote.
+// startProcess starts a program and kills it when the test ends. A failed test logs the end of its output.
 func startProcess(t *testing.T, dir string, environ []string, path string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(path, args...), name: filepath.Base(path), done: make(chan struct{})}
@@ -249,35 +245,35 @@ func startProcess(t *testing.T, dir string, environ []string, path string, args 
 		close(p.done)
 	}()
 	t.Cleanup(func() {
-		_ = p.Process.Kill() // it may have ended
+		_ = p.Process.Kill() // fails if the process has exited
 		<-p.done
 		if t.Failed() {
-			t.Logf("%s wrote at its end:\n%s", p.name, p.end())
+			t.Logf("the end of the output of %s:\n%s", p.name, p.end())
 		}
 	})
 	return p
 }
 
-// awaitLine waits until the process has written text more than after times.
-func (p *process) awaitLine(t *testing.T, text string, after int, within time.Duration) {
+// awaitLine waits until the output contains text more than count times.
+func (p *process) awaitLine(t *testing.T, text string, count int, timeout time.Duration) {
 	t.Helper()
-	await(t, within, fmt.Sprintf("%s to write %q", p.name, text), func() bool {
-		return p.runs(t) && p.count(text) > after
+	await(t, timeout, fmt.Sprintf("%s to write %q", p.name, text), func() bool {
+		return p.mustRun(t) && p.count(text) > count
 	})
 }
 
-// runs fails the test unless the process is still there.
-func (p *process) runs(t *testing.T) bool {
+// mustRun returns true. It fails the test if the process has exited.
+func (p *process) mustRun(t *testing.T) bool {
 	t.Helper()
 	select {
 	case <-p.done:
-		t.Fatalf("%s ended: %v", p.name, p.err)
+		t.Fatalf("%s exited: %v", p.name, p.err)
 	default:
 	}
 	return true
 }
 
-// end is the last that the process wrote, without what only tells that all went well.
+// end returns the end of the output without the access log.
 func (p *process) end() string {
 	var kept strings.Builder
 	for line := range strings.Lines(p.output.String()) {
@@ -298,45 +294,48 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// mustEnd waits for exit code 0.
-func (p *process) mustEnd(t *testing.T) {
+// mustExit waits for the exit and requires exit code 0.
+func (p *process) mustExit(t *testing.T) {
 	t.Helper()
 	select {
 	case <-p.done:
 		if p.err != nil {
-			t.Errorf("%s ended with %v, want exit code 0", p.name, p.err)
+			t.Errorf("%s exited with %v, want exit code 0", p.name, p.err)
 		}
 	case <-time.After(45 * time.Second):
-		t.Fatalf("%s does not end", p.name)
+		t.Fatalf("%s did not exit", p.name)
 	}
 }
 
-// instance is one server of the service.
+// instance is one process of `storeroom serve`.
 type instance struct {
 	*process
 	base string
 }
 
-// startInstance serves on a port of this machine and returns once it is ready.
-func (h *house) startInstance(t *testing.T, port int) *instance {
+// startInstance starts an instance on a port and waits until it is ready.
+func (h *service) startInstance(t *testing.T, port int) *instance {
 	t.Helper()
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	p := startProcess(t, h.dir, append(h.environ[:len(h.environ):len(h.environ)], "STOREROOM_ADDR="+address), program, "serve")
+	environ := append(h.environ[:len(h.environ):len(h.environ)], "STOREROOM_ADDR="+address)
+	p := startProcess(t, h.dir, environ, program, "serve")
 	i := &instance{p, "http://" + address}
-	await(t, 20*time.Second, "the instance to be ready", func() bool { return p.runs(t) && i.readiness(t).status == http.StatusOK })
+	await(t, 20*time.Second, "the instance to be ready", func() bool {
+		return p.mustRun(t) && i.readiness(t).status == http.StatusOK
+	})
 	return i
 }
 
-// readiness is the answer of /readyz, with status 0 where there is none in 5 s.
-func (i *instance) readiness(t *testing.T) answer {
+// readiness returns the response of /readyz, or status 0 without a response in 5 s.
+func (i *instance) readiness(t *testing.T) reply {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	a, _ := client{http.DefaultClient, i.base, ""}.send(ctx, "GET", "/readyz", "", nil)
 	return a
 }
 
-// startInstances starts several, which end in good order with the test.
-func (h *house) startInstances(t *testing.T, count int) []*instance {
+// startInstances starts several instances and shuts them down when the test ends.
+func (h *service) startInstances(t *testing.T, count int) []*instance {
 	t.Helper()
 	var all []*instance
 	for range count {
@@ -344,17 +343,16 @@ func (h *house) startInstances(t *testing.T, count int) []*instance {
 	}
 	t.Cleanup(func() {
 		for _, i := range all {
-			_ = i.Process.Signal(syscall.SIGTERM) // it may have ended; mustEnd tells how
+			_ = i.Process.Signal(syscall.SIGTERM) // mustExit reports an earlier exit
 		}
 		for _, i := range all {
-			i.mustEnd(t)
+			i.mustExit(t)
 		}
 	})
 	return all
 }
 
-// freePort finds a port below those that systems take for outgoing connections: it
-// is still free when a server that was stopped comes back.
+// freePort returns a port outside the range of outgoing connections, so that a stopped server can use it again.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -368,22 +366,21 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// await looks every 10 ms whether something has come true, and returns how long that
-// took.
-func await(t *testing.T, within time.Duration, what string, came func() bool) time.Duration {
+// await polls a condition every 10 ms and returns how long it took. It fails the test after the timeout.
+func await(t *testing.T, timeout time.Duration, what string, condition func() bool) time.Duration {
 	t.Helper()
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if came() {
+		if condition() {
 			return time.Since(begun)
 		}
-		if time.Since(begun) > within {
-			t.Fatalf("waited %v in vain for %s", within, what)
+		if time.Since(begun) > timeout {
+			t.Fatalf("waited %v for %s", timeout, what)
 		}
 	}
 }
 
-// mustFind finds a program, also where PATH leaves out what is for administrators.
-func mustFind(t *testing.T, name string) string {
+// mustFindProgram returns the path of a program. PATH may not contain the sbin directories.
+func mustFindProgram(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
 		if path, err := exec.LookPath(candidate); err == nil {

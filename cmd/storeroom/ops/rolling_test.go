@@ -30,17 +30,16 @@ import (
 
 const drain = 5 * time.Second // the default
 
-// Two instances are replaced one after the other while clients of all kinds never
-// pause: on kept and on fresh connections, with HTTP/1.1 and HTTP/2, reading,
-// writing, reporting and exporting, fast and so slowly that an instance is asked to stop
-// in the middle of it. Nobody notices.
+// Two instances are replaced one after the other under load: persistent and new connections, HTTP/1.1 and HTTP/2, reads,
+// writes, reports and exports, some so slow that they run during the shutdown. No request may fail.
 func TestARollingRestartBehindHAProxyFailsNoRequest(t *testing.T) {
-	h := newHouse(t, "STOREROOM_DRAIN="+drain.String(), "STOREROOM_TRUSTED_PROXIES=127.0.0.1", "STOREROOM_LOG_LEVEL=warn")
+	h := newService(
+		t, "STOREROOM_DRAIN="+drain.String(), "STOREROOM_TRUSTED_PROXIES=127.0.0.1", "STOREROOM_LOG_LEVEL=warn")
 	k := h.tenant(t, "acme", 10_000_000)
 	ports := []int{freePort(t), freePort(t)}
 	instances := []*instance{h.startInstance(t, ports[0]), h.startInstance(t, ports[1])}
 	proxy := startHAProxy(t, ports)
-	l := newLoad(t, stall(t, proxy.client(t, k.Key, true, false)), nil)
+	l := newLoad(t, mustProducts(t, proxy.client(t, k.Key, true, false)), nil)
 	for n := range 5 {
 		l.start(proxy.client(t, k.Key, n%2 == 0, false), fmt.Sprintf("kept-%d", n), mixed)
 		l.start(proxy.client(t, k.Key, n%2 == 0, true), fmt.Sprintf("fresh-%d", n), mixed)
@@ -48,60 +47,66 @@ func TestARollingRestartBehindHAProxyFailsNoRequest(t *testing.T) {
 	l.start(proxy.client(t, k.Key, true, false), "report", reports)
 	l.start(proxy.client(t, k.Key, true, true), "export", exports)
 	slow := h.tenant(t, "slow", 10_000_000)
-	files := []*slowExport{startSlowExport(t, l, proxy.client(t, slow.Key, false, false)), startSlowExport(t, l, proxy.client(t, slow.Key, false, false))}
+	files := []*slowExport{
+		startSlowExport(t, l, proxy.client(t, slow.Key, false, false)),
+		startSlowExport(t, l, proxy.client(t, slow.Key, false, false)),
+	}
 	longest := time.Duration(0)
 	for range 2 {
 		for n, port := range ports {
 			l.awaitMore(t, 200)
 			for _, e := range files {
-				e.awaitMiddle(t)
+				e.awaitStart(t)
 			}
 			instances[n].signal(t, syscall.SIGTERM)
 			asked := time.Now()
-			instances[n].mustEnd(t)
+			instances[n].mustExit(t)
 			longest = max(longest, time.Since(asked))
-			// The next one goes as soon as this one says that it is ready: HAProxy has
-			// not looked yet.
+			// The next instance stops as soon as this one is ready, before HAProxy has checked it.
 			instances[n] = h.startInstance(t, port)
 		}
 	}
 	l.awaitMore(t, 200)
 	l.finish(t)
-	t.Logf("%d slow exports were whole; an instance took up to %v to end", files[0].whole+files[1].whole, longest.Round(time.Millisecond))
+	t.Logf(
+		"%d slow exports were complete; a shutdown took up to %v", files[0].whole+files[1].whole,
+		longest.Round(time.Millisecond))
 	if longest < drain+time.Second {
-		t.Errorf("instances ended within %v: none had to wait for an export", longest)
+		t.Errorf("every shutdown took at most %v, so none waited for an export", longest)
 	}
 	proxy.mustHaveServed(t)
 	for _, i := range instances {
 		i.signal(t, syscall.SIGTERM)
 	}
 	for _, i := range instances {
-		i.mustEnd(t)
+		i.mustExit(t)
 	}
 	l.mustCountOnce(t, h, "acme")
 }
 
-// slowExport reads one file after the other, each of 24 MB in about twelve seconds:
-// more than all buffers on the way hold, and longer than an instance drains.
+// slowExport downloads one file after the other, each of 24 MB in about twelve seconds. This exceeds all buffers, and
+// the drain time.
 type slowExport struct {
-	read  atomic.Int64 // bytes of the file that is under way
-	whole int          // files, once the load is over
+	read  atomic.Int64 // bytes of the current file
+	whole int          // complete files; valid after the load has finished
 }
 
-const bulky, bulk = 400, 60_000 // rows, bytes of each
+const exportRows, rowSize = 400, 60_000
 
 func startSlowExport(t *testing.T, l *load, c client) *slowExport {
 	t.Helper()
 	var items []map[string]any
-	for n := range bulky {
-		items = append(items, map[string]any{"sku": fmt.Sprintf("BULKY-%d", n), "name": "Bulky", "price": 1, "description": strings.Repeat("Long. ", bulk/6)})
+	for n := range exportRows {
+		items = append(
+			items,
+			map[string]any{"sku": fmt.Sprintf("BULKY-%d", n), "name": "Bulky", "price": 1, "description": strings.Repeat("Long. ", rowSize/6)})
 	}
 	c.must(t, "POST", "/api/products/bulk", map[string]any{"items": items}, nil)
 	s := &slowExport{}
 	l.all.Go(func() {
 		for !l.over.Load() {
-			if rows, err := s.export(l.ctx, c); err != nil || rows != 1+bulky {
-				l.fault("slow export: %d rows of %d: %v", rows, 1+bulky, err)
+			if rows, err := s.export(l.ctx, c); err != nil || rows != 1+exportRows {
+				l.fail("slow export: %d rows of %d: %v", rows, 1+exportRows, err)
 				continue
 			}
 			s.whole++
@@ -139,21 +144,21 @@ func (s *slowExport) export(ctx context.Context, c client) (rows int, err error)
 	}
 }
 
-// reader is a function that reads.
+// reader is an io.Reader.
 type reader func([]byte) (int, error)
 
 func (r reader) Read(b []byte) (int, error) { return r(b) }
 
-// awaitMiddle waits until a file has begun and most of it is still to come.
-func (s *slowExport) awaitMiddle(t *testing.T) {
+// awaitStart waits until a download has begun, but is far from complete.
+func (s *slowExport) awaitStart(t *testing.T) {
 	t.Helper()
 	await(t, 40*time.Second, "a slow export to begin", func() bool {
 		read := s.read.Load()
-		return read > 0 && read < bulky*bulk/8
+		return read > 0 && read < exportRows*rowSize/8
 	})
 }
 
-// haproxy runs with the file for operators.
+// haproxy runs HAProxy with the configuration in deploy/haproxy.
 type haproxy struct {
 	*process
 	base    string
@@ -161,8 +166,8 @@ type haproxy struct {
 	trusted *x509.CertPool
 }
 
-// startHAProxy puts the places of this test into deploy/haproxy/haproxy.cfg, and
-// returns once both instances passed a check.
+// startHAProxy replaces the paths and addresses in deploy/haproxy/haproxy.cfg and waits until both instances passed a
+// health check.
 func startHAProxy(t *testing.T, ports []int) *haproxy {
 	t.Helper()
 	dir := t.TempDir()
@@ -171,9 +176,12 @@ func startHAProxy(t *testing.T, ports []int) *haproxy {
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	p := &haproxy{base: "https://127.0.0.1:" + strconv.Itoa(port), control: filepath.Join(dir, "control"), trusted: x509.NewCertPool()}
+	p := &haproxy{
+		base: "https://127.0.0.1:" + strconv.Itoa(port), control: filepath.Join(dir, "control"),
+		trusted: x509.NewCertPool(),
+	}
 	config := string(text)
-	for _, place := range [][2]string{
+	for _, pair := range [][2]string{
 		{"    user haproxy\n    group haproxy\n", ""},
 		{"/run/haproxy/admin.sock", p.control},
 		{"bind :80\n", fmt.Sprintf("bind 127.0.0.1:%d\n", freePort(t))},
@@ -182,24 +190,23 @@ func startHAProxy(t *testing.T, ports []int) *haproxy {
 		{"10.0.0.11:8080", fmt.Sprintf("127.0.0.1:%d", ports[0])},
 		{"10.0.0.12:8080", fmt.Sprintf("127.0.0.1:%d", ports[1])},
 	} {
-		if strings.Count(config, place[0]) != 1 {
-			t.Fatalf("haproxy.cfg has %q %d times, want once", place[0], strings.Count(config, place[0]))
+		if n := strings.Count(config, pair[0]); n != 1 {
+			t.Fatalf("haproxy.cfg contains %q %d times, want once", pair[0], n)
 		}
-		config = strings.Replace(config, place[0], place[1], 1)
+		config = strings.Replace(config, pair[0], pair[1], 1)
 	}
 	path := filepath.Join(dir, "haproxy.cfg")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.process = startProcess(t, dir, nil, mustFind(t, "haproxy"), "-db", "-f", path)
+	p.process = startProcess(t, dir, nil, mustFindProgram(t, "haproxy"), "-db", "-f", path)
 	await(t, 10*time.Second, "both instances to pass a check", func() bool {
-		return p.runs(t) && strings.Count(p.ask("show stat"), "L7OK") >= 2
+		return p.mustRun(t) && strings.Count(p.ask("show stat"), "L7OK") >= 2
 	})
 	return p
 }
 
-// certificate makes a file with a key and a certificate of this machine, which the
-// clients trust.
+// certificate writes a file with a key and a self-signed certificate, which the clients trust.
 func (p *haproxy) certificate(t *testing.T, dir string) string {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -235,28 +242,27 @@ func (p *haproxy) client(t *testing.T, key string, two, fresh bool) client {
 	return c
 }
 
-// ask sends a command to the control socket; "" where HAProxy does not answer yet.
+// ask sends a command to the control socket and returns the response, or "" if HAProxy is not ready.
 func (p *haproxy) ask(command string) string {
 	conn, err := net.DialTimeout("unix", p.control, time.Second)
 	if err != nil {
 		return ""
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second)) // what is cut off is looked for in vain
+	_ = conn.SetDeadline(time.Now().Add(time.Second)) // the caller polls
 	fmt.Fprintln(conn, command)
-	var answer strings.Builder
+	var response strings.Builder
 	buffer := make([]byte, 4096)
 	for {
 		n, err := conn.Read(buffer)
-		answer.Write(buffer[:n])
+		response.Write(buffer[:n])
 		if err != nil {
-			return answer.String()
+			return response.String()
 		}
 	}
 }
 
-// mustHaveServed wants that both instances were down and up again, twice, and that
-// each had its share: else nothing was tried.
+// mustHaveServed requires that HAProxy saw both instances down at least twice, and that each answered many requests.
 func (p *haproxy) mustHaveServed(t *testing.T) {
 	t.Helper()
 	lines := strings.Split(p.ask("show stat"), "\n")
@@ -272,12 +278,16 @@ func (p *haproxy) mustHaveServed(t *testing.T) {
 		}
 		seen++
 		number := func(name string) int { n, _ := strconv.Atoi(cells[column[name]]); return n }
-		t.Logf("instance %s: %d answers, %d times down, %d redispatched", cells[column["svname"]], number("stot"), number("chkdown"), number("wredis"))
+		t.Logf(
+			"instance %s: %d responses, %d times down, %d redispatched", cells[column["svname"]], number("stot"),
+			number("chkdown"), number("wredis"))
 		if number("chkdown") < 2 || number("stot") < 500 {
-			t.Errorf("instance %s had %d answers and was down %d times, want at least 500 and 2", cells[column["svname"]], number("stot"), number("chkdown"))
+			t.Errorf(
+				"instance %s returned %d responses and was down %d times, want at least 500 and 2", cells[column["svname"]],
+				number("stot"), number("chkdown"))
 		}
 	}
 	if seen != 2 {
-		t.Errorf("HAProxy tells of %d instances, want 2: %s", seen, lines)
+		t.Errorf("HAProxy lists %d instances, want 2: %s", seen, lines)
 	}
 }

@@ -79,8 +79,8 @@ var (
 	freeNumber = regexp.MustCompile(`(^|[\s(\[{,])[-+]?\d+(?:\.\d+)?([\s),;\]}]|$)`)
 )
 
-// redactError returns the text of an error without values: quoted text and numbers become "…". The message of an error
-// from PostgreSQL repeats what was sent, so its SQLSTATE and the names of the objects replace it.
+// redactError returns the text of an error without values: quoted text and numbers become "…". A message of PostgreSQL
+// may repeat what was sent, so its SQLSTATE and the names of the objects replace it.
 func redactError(err error) string {
 	text := err.Error()
 	for _, pg := range postgresErrors(err) {
