@@ -141,7 +141,7 @@ func signIn(t *testing.T, base, password string) {
 	}
 	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 200 || !strings.Contains(string(page), "Generate New Key") {
+	if err != nil || response.StatusCode != 200 || !strings.Contains(string(page), `href="/settings/t/demo/keys/new"`) {
 		t.Errorf("signing in leads to %s = %s, %v: %.500s", response.Request.URL, response.Status, err, page)
 	}
 }

@@ -122,9 +122,9 @@ func TestARecordWithoutErrorsCostsNoAllocation(t *testing.T) {
 func TestErrorsQuoteValues(t *testing.T) {
 	t.Parallel()
 	unquotedAllowed := []string{
-		"%san object has more than %d fields", "%s%s is there twice", // sent to the client only
+		"%san object has more than %d fields", "%s%s is there twice", "duplicate field %s%s", // sent to the client only
 		`panic: %v\n%s`, "page %s: %w", "list %s: %w", "add %s: %w", "parse the Redis URL: %s",
-		"count days in %s: %w", "sum up sales by %s: %w", "%s: %w",
+		"count days in %s: %w", "read sales by %s: %w", "change the time zone of sales to %s: %w", "%s: %w",
 	}
 	unquoted := regexp.MustCompile(`fmt\.Errorf\("((?:\\.|[^"\\])*%[+#]?[sv](?:\\.|[^"\\])*)"`)
 	found := 0
