@@ -1,12 +1,12 @@
-// Package csvexport writes products as CSV that csvimport reads back without a
-// difference.
+// Package csvexport writes products as CSV. The import command reads the same products
+// from the file.
 //
-// The file follows RFC 4180: UTF-8, a header row, CRLF between rows. Field
-// contents are written byte for byte, line breaks included. A text that a
-// spreadsheet would read as a formula gets an apostrophe in front, and so does one
-// that has such an apostrophe already; the import takes one away. Categories,
-// sellers and warehouses stand by their names. CSV has one empty cell for a text
-// that is empty and for none: both come back as none.
+// The file follows RFC 4180: UTF-8, a header row, CRLF between rows. Field contents are
+// written byte for byte, line breaks included. A text that a spreadsheet would read as a
+// formula gets an apostrophe in front, and so does a text that already starts with such an
+// apostrophe; the import removes one. The columns for category, seller and warehouse have
+// names. An empty text and a missing text are both an empty cell, which the import reads as
+// missing.
 package csvexport
 
 import (
@@ -22,25 +22,26 @@ import (
 const header = "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point," +
 	"category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n"
 
-// Writer writes a file of products.
+// Writer writes products to a file.
 type Writer struct {
 	to    io.Writer
 	row   []byte
 	begun bool
 }
 
-// New returns a Writer; the header is written with the first row.
+// New returns a Writer. It writes the header before the first row.
 func New(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write adds a product.
+// Write writes a product.
 func (w *Writer) Write(p catalog.Product) error {
 	if err := w.Begin(); err != nil {
 		return err
 	}
 	w.row = w.row[:0]
 	for i, cell := range []string{
-		csvcell.Guard(p.SKU), csvcell.Guard(p.Name), csvcell.Guard(text(p.Description)), p.Price.String(), amount(p.MSRP), amount(p.Cost),
-		p.Status, p.Condition, strconv.Itoa(int(p.Quantity)), pieces(p.ReorderPoint),
+		csvcell.Guard(p.SKU), csvcell.Guard(p.Name), csvcell.Guard(text(p.Description)),
+		p.Price.String(), amount(p.MSRP), amount(p.Cost), p.Status, p.Condition,
+		strconv.Itoa(int(p.Quantity)), quantity(p.ReorderPoint),
 		csvcell.Guard(text(p.CategoryName)), csvcell.Guard(text(p.SellerName)), csvcell.Guard(p.WarehouseName),
 		csvcell.Guard(text(p.BinLocation)), text(p.UPC), csvcell.Guard(joinTags(p.Tags)),
 	} {
@@ -53,7 +54,7 @@ func (w *Writer) Write(p catalog.Product) error {
 	return err
 }
 
-// Begin writes the header, once.
+// Begin writes the header if it is not written yet.
 func (w *Writer) Begin() error {
 	if w.begun {
 		return nil
@@ -63,7 +64,7 @@ func (w *Writer) Begin() error {
 	return err
 }
 
-// joinTags puts ; between tags; one within a tag is escaped.
+// joinTags joins tags with ";". It escapes the character in a tag.
 func joinTags(tags []string) string {
 	escaped := make([]string, len(tags))
 	for i, tag := range tags {
@@ -86,7 +87,7 @@ func amount(c *money.Cents) string {
 	return c.String()
 }
 
-func pieces(n *int32) string {
+func quantity(n *int32) string {
 	if n == nil {
 		return ""
 	}

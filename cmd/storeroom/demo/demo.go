@@ -1,10 +1,10 @@
-// Package demo is a shop of home and outdoor goods to try the service on: some
-// 300 products in twelve categories, from eight sellers, in three warehouses.
+// Package demo creates a shop for trying the service: about 300 products for home and
+// outdoor use in twelve categories, from eight sellers, in three warehouses, and orders of
+// two years.
 //
-// The shop is the same on every machine and at every time: a generator with a
-// fixed seed draws prices, stock and features for the range that stands in
-// range.go. Barcodes are valid and out of the ranges that GS1 leaves to shops for
-// their own use, so they are nobody's.
+// The shop is the same on every machine: random numbers with a fixed seed choose prices,
+// stock and features. The barcodes are valid and use the ranges that GS1 reserves for use
+// inside a shop.
 package demo
 
 import (
@@ -21,41 +21,41 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// The tenant that the shop is made for.
+// The slug and the name of the demo tenant.
 const (
 	Slug = "demo"
 	Name = "Larch & Loam"
 )
 
 const (
-	mainWarehouse = "Main warehouse" // every tenant has it
+	mainWarehouse = "Main warehouse" // the default warehouse of every tenant
 	depot         = "North depot"
 	shopFloor     = "Shop floor"
 )
 
-// item is one product and where a part of its stock lies.
-type item struct {
+// demoProduct is a product with the names of its references. Part of its stock can be in a
+// second warehouse.
+type demoProduct struct {
 	catalog.Changes
 	category, seller, warehouse string
-	elsewhere                   string // warehouse of the part, or ""
-	part                        int64
+	secondWarehouse             string
+	secondStock                 int64
 }
 
-// Load adds the shop to a tenant's catalog and returns how many products it made.
-// Products that the tenant has already are brought back to what the shop sells;
-// on an untouched shop that changes nothing.
+// Load adds the products to a tenant's catalog and returns how many it created. It resets
+// products that exist.
 func Load(ctx context.Context, store *catalog.Store, tenant tenancy.ID) (created int, err error) {
-	items := shop()
-	ids, err := references(ctx, store, tenant, items)
+	products := demoProducts()
+	ids, err := references(ctx, store, tenant, products)
 	if err != nil {
 		return 0, err
 	}
-	rows := make([]catalog.Row, len(items))
-	for i, it := range items {
-		rows[i].Changes = it.Changes
-		rows[i].CategoryID = catalog.Value(ids[catalog.Categories][it.category])
-		rows[i].SellerID = catalog.Value(ids[catalog.Sellers][it.seller])
-		rows[i].WarehouseID = catalog.Value(ids[catalog.Warehouses][it.warehouse])
+	rows := make([]catalog.Row, len(products))
+	for i, p := range products {
+		rows[i].Changes = p.Changes
+		rows[i].CategoryID = catalog.Value(ids[catalog.Categories][p.category])
+		rows[i].SellerID = catalog.Value(ids[catalog.Sellers][p.seller])
+		rows[i].WarehouseID = catalog.Value(ids[catalog.Warehouses][p.warehouse])
 	}
 	by := catalog.Actor{Tenant: tenant}
 	results, err := store.Upsert(ctx, by, rows)
@@ -66,22 +66,24 @@ func Load(ctx context.Context, store *catalog.Store, tenant tenancy.ID) (created
 		if r.Err != nil {
 			return created, fmt.Errorf("demo product %s: %w", r.SKU, r.Err)
 		}
-		if r.Outcome != catalog.Created {
-			continue
-		}
-		created++
-		if err := spread(ctx, store, by, r.ID, items[i], ids[catalog.Warehouses]); err != nil {
-			return created, err
+		if r.Outcome == catalog.Created {
+			created++
+			if err := splitStock(ctx, store, by, r.ID, products[i], ids[catalog.Warehouses]); err != nil {
+				return created, err
+			}
 		}
 	}
 	return created, nil
 }
 
-func references(ctx context.Context, store *catalog.Store, tenant tenancy.ID, items []item) (map[catalog.Kind]map[string]int64, error) {
+// references creates the references of products and returns their ids by kind and name.
+func references(
+	ctx context.Context, store *catalog.Store, tenant tenancy.ID, products []demoProduct,
+) (map[catalog.Kind]map[string]int64, error) {
 	names := map[catalog.Kind][]string{catalog.Warehouses: {mainWarehouse, depot, shopFloor}}
-	for _, it := range items {
-		names[catalog.Categories] = append(names[catalog.Categories], it.category)
-		names[catalog.Sellers] = append(names[catalog.Sellers], it.seller)
+	for _, p := range products {
+		names[catalog.Categories] = append(names[catalog.Categories], p.category)
+		names[catalog.Sellers] = append(names[catalog.Sellers], p.seller)
 	}
 	ids := map[catalog.Kind]map[string]int64{}
 	for kind, all := range names {
@@ -93,17 +95,19 @@ func references(ctx context.Context, store *catalog.Store, tenant tenancy.ID, it
 	return ids, nil
 }
 
-// spread moves a part of a new product's stock to a second warehouse.
-func spread(ctx context.Context, store *catalog.Store, by catalog.Actor, id int64, it item, warehouses map[string]int64) error {
-	if it.part == 0 {
+// splitStock moves part of the stock of a new product to its second warehouse.
+func splitStock(
+	ctx context.Context, store *catalog.Store, by catalog.Actor, id int64, p demoProduct, warehouses map[string]int64,
+) error {
+	if p.secondStock == 0 {
 		return nil
 	}
-	for _, step := range []struct{ kind, warehouse string }{{"remove", it.warehouse}, {"add", it.elsewhere}} {
+	for _, step := range []struct{ kind, warehouse string }{{"remove", p.warehouse}, {"add", p.secondWarehouse}} {
 		_, _, err := store.Adjust(ctx, by, id, catalog.AdjustRequest{
 			Type:        catalog.Value(step.kind),
-			Quantity:    catalog.Value(it.part),
+			Quantity:    catalog.Value(p.secondStock),
 			WarehouseID: catalog.Value(warehouses[step.warehouse]),
-			Notes:       catalog.Value("Moved to " + it.elsewhere),
+			Notes:       catalog.Value("Moved to " + p.secondWarehouse),
 		}, nil)
 		if err != nil {
 			return fmt.Errorf("stock of demo product %d: %w", id, err)
@@ -112,34 +116,37 @@ func spread(ctx context.Context, store *catalog.Store, by catalog.Actor, id int6
 	return nil
 }
 
-// shop generates every product, always the same.
-func shop() []item {
+// demoProducts returns the products of shop.json.
+func demoProducts() []demoProduct {
 	random := rand.New(rand.NewPCG(1848, 2024))
-	var items []item
-	for _, d := range departments {
-		for n, l := range d.lines {
-			cents := l.cents
-			features := pick(random, d.features, 3)
-			for _, variant := range l.variants {
-				items = append(items, makeItem(random, d, n, variant, cents, features, len(items)))
-				cents = cents * (100 + l.step) / 100 / 10 * 10
+	var products []demoProduct
+	for _, d := range shop.Departments {
+		for n, l := range d.Lines {
+			cents := l.Cents
+			features := pick(random, d.Features, 3)
+			for _, variant := range l.Variants {
+				products = append(products, newProduct(random, d, n, variant, cents, features, len(products)))
+				cents = cents * (100 + l.Step) / 100 / 10 * 10
 			}
 		}
 	}
-	return items
+	return products
 }
 
-func makeItem(random *rand.Rand, d department, n int, variant string, cents int64, features []string, serial int) item {
-	l := d.lines[n]
+// newProduct returns a variant of line n of a department.
+func newProduct(
+	random *rand.Rand, d department, n int, variant string, cents int64, features []string, serial int,
+) demoProduct {
+	l := d.Lines[n]
 	price := money.Cents(cents)
 	quantity, reorder := stock(random, cents)
-	it := item{
-		category:  d.name,
-		seller:    d.sellers[n%2],
+	p := demoProduct{
+		category:  d.Name,
+		seller:    d.Sellers[n%2],
 		warehouse: mainWarehouse,
 		Changes: catalog.Changes{
-			SKU:          catalog.Value(fmt.Sprintf("%s-%d-%s", d.code, 101+n, abbreviate(variant))),
-			Name:         catalog.Value(l.name + ", " + strings.ToLower(variant[:1]) + variant[1:]),
+			SKU:          catalog.Value(fmt.Sprintf("%s-%d-%s", d.Code, 101+n, abbreviate(variant))),
+			Name:         catalog.Value(l.Name + ", " + strings.ToLower(variant[:1]) + variant[1:]),
 			Description:  catalog.Value(describe(l, variant, features)),
 			Price:        catalog.Value(price),
 			Cost:         catalog.Value(price * money.Cents(42+random.IntN(19)) / 100),
@@ -147,30 +154,30 @@ func makeItem(random *rand.Rand, d department, n int, variant string, cents int6
 			Condition:    catalog.Value("new"),
 			Quantity:     catalog.Value(quantity),
 			ReorderPoint: catalog.Value(reorder),
-			BinLocation:  catalog.Value(fmt.Sprintf("%s-%02d-%d", d.aisle, n+1, 1+random.IntN(4))),
+			BinLocation:  catalog.Value(fmt.Sprintf("%s-%02d-%d", d.Aisle, n+1, 1+random.IntN(4))),
 			UPC:          catalog.Value(barcode(serial)),
-			Tags:         catalog.Value(l.tags),
+			Tags:         catalog.Value(l.Tags),
 		},
 	}
-	if random.IntN(5) < 2 { // on offer
-		it.MSRP = catalog.Value((price*money.Cents(112+random.IntN(20))/100)/100*100 + 90)
-		it.Tags = catalog.Value(append(slices.Clone(l.tags), "sale"))
+	if random.IntN(5) < 2 {
+		p.MSRP = catalog.Value((price*money.Cents(112+random.IntN(20))/100)/100*100 + 90)
+		p.Tags = catalog.Value(append(slices.Clone(l.Tags), "sale"))
 	}
 	switch random.IntN(16) {
 	case 0:
-		it.Condition = catalog.Value([]string{"refurbished", "like_new", "used"}[serial%3])
+		p.Condition = catalog.Value([]string{"refurbished", "like_new", "used"}[serial%3])
 	case 1:
-		it.Status = catalog.Value("draft")
+		p.Status = catalog.Value("draft")
 	}
 	if quantity > 12 && random.IntN(3) == 0 {
-		it.elsewhere = []string{depot, shopFloor}[random.IntN(2)]
-		it.part = quantity / int64(3+random.IntN(4))
+		p.secondWarehouse = []string{depot, shopFloor}[random.IntN(2)]
+		p.secondStock = quantity / int64(3+random.IntN(4))
 	}
-	return it
+	return p
 }
 
-// stock draws how many pieces lie there and at how many to order more: many of
-// what is cheap, few of what is dear, and of some too few or none.
+// stock returns a random quantity and its reorder point. Cheap products have more stock;
+// some products have too little or none.
 func stock(random *rand.Rand, cents int64) (quantity, reorder int64) {
 	usual := min(240, max(8, 400_000/cents))
 	reorder = max(2, usual/5)
@@ -183,10 +190,10 @@ func stock(random *rand.Rand, cents int64) (quantity, reorder int64) {
 	return reorder + 1 + random.Int64N(usual), reorder
 }
 
-// describe writes a product's page in HTML.
+// describe returns the description in HTML.
 func describe(l line, variant string, features []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<p>%s</p>\n<ul>\n", html.EscapeString(l.about))
+	fmt.Fprintf(&b, "<p>%s</p>\n<ul>\n", html.EscapeString(l.About))
 	for _, f := range features {
 		fmt.Fprintf(&b, "  <li>%s</li>\n", html.EscapeString(f))
 	}
@@ -194,7 +201,7 @@ func describe(l line, variant string, features []string) string {
 	return b.String()
 }
 
-// abbreviate makes the end of a SKU: OLI for Olive, 350ML for 350 ml.
+// abbreviate returns the suffix of a SKU: OLI for Olive, 350ML for 350 ml.
 func abbreviate(variant string) string {
 	var kept []rune
 	for _, r := range strings.ToUpper(strings.ReplaceAll(variant, "-", "M")) {
@@ -208,7 +215,7 @@ func abbreviate(variant string) string {
 	return string(kept)
 }
 
-// barcode makes an EAN-13 or, for every third product, a UPC-A.
+// barcode returns an EAN-13 or, for every third product, a UPC-A.
 func barcode(serial int) string {
 	digits := fmt.Sprintf("20%010d", 4_711_000+serial)
 	if serial%3 == 0 {
@@ -217,7 +224,8 @@ func barcode(serial int) string {
 	return digits + checkDigit(digits)
 }
 
-// checkDigit completes a GTIN: from the right, digits weigh 3 and 1 in turn.
+// checkDigit returns the check digit of a GTIN. From the right, digits have the weights 3
+// and 1 in turn.
 func checkDigit(digits string) string {
 	sum := 0
 	for i := range len(digits) {
@@ -230,13 +238,13 @@ func checkDigit(digits string) string {
 	return fmt.Sprint((10 - sum%10) % 10)
 }
 
-// pick draws n of all, in their order.
+// pick returns n random elements in their order.
 func pick(random *rand.Rand, all []string, n int) []string {
-	places := random.Perm(len(all))[:n]
-	slices.Sort(places)
+	indexes := random.Perm(len(all))[:n]
+	slices.Sort(indexes)
 	picked := make([]string, n)
-	for i, p := range places {
-		picked[i] = all[p]
+	for i, index := range indexes {
+		picked[i] = all[index]
 	}
 	return picked
 }

@@ -13,27 +13,30 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-func TestTheShopIsAlwaysTheSame(t *testing.T) {
+func TestTheProductsAreAlwaysTheSame(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(shop(), shop(), cmp.AllowUnexported(item{})); diff != "" {
-		t.Errorf("two shops differ:\n%s", diff)
+	if diff := cmp.Diff(demoProducts(), demoProducts(), cmp.AllowUnexported(demoProduct{})); diff != "" {
+		t.Errorf("two calls differ:\n%s", diff)
 	}
 }
 
-func TestTheShopIsBelievable(t *testing.T) {
+func TestTheProductsArePlausible(t *testing.T) {
 	t.Parallel()
-	items := shop()
-	seen := map[string]map[string]int{"sku": {}, "name": {}, "upc": {}, "category": {}, "seller": {}, "status": {}, "condition": {}, "elsewhere": {}}
+	items := demoProducts()
+	seen := map[string]map[string]int{
+		"sku": {}, "name": {}, "upc": {}, "category": {},
+		"seller": {}, "status": {}, "condition": {}, "second warehouse": {},
+	}
 	var none, low, onOffer int
 	for _, it := range items {
 		for kind, value := range map[string]string{
 			"sku": it.SKU.Value, "name": it.Name.Value, "upc": it.UPC.Value, "category": it.category, "seller": it.seller,
-			"status": it.Status.Value, "condition": it.Condition.Value, "elsewhere": it.elsewhere,
+			"status": it.Status.Value, "condition": it.Condition.Value, "second warehouse": it.secondWarehouse,
 		} {
 			seen[kind][value]++
 		}
 		if it.Cost.Value >= it.Price.Value || it.MSRP.Set && it.MSRP.Value <= it.Price.Value {
-			t.Errorf("%s costs %v, is sold at %v, usually %v", it.SKU.Value, it.Cost.Value, it.Price.Value, it.MSRP.Value)
+			t.Errorf("%s has cost %v, price %v, MSRP %v", it.SKU.Value, it.Cost.Value, it.Price.Value, it.MSRP.Value)
 		}
 		switch q := it.Quantity.Value; {
 		case q == 0:
@@ -47,9 +50,11 @@ func TestTheShopIsBelievable(t *testing.T) {
 	}
 	n := len(items)
 	if n < 280 || n > 320 || len(seen["sku"]) != n || len(seen["name"]) != n || len(seen["upc"]) != n {
-		t.Errorf("%d products, %d SKUs, %d names, %d barcodes, want some 300 of each", n, len(seen["sku"]), len(seen["name"]), len(seen["upc"]))
+		t.Errorf("%d products, %d SKUs, %d names, %d barcodes, want about 300 of each",
+			n, len(seen["sku"]), len(seen["name"]), len(seen["upc"]))
 	}
-	for kind, want := range map[string]int{"category": 12, "seller": 8, "status": 2, "elsewhere": 3, "condition": 4} {
+	wants := map[string]int{"category": 12, "seller": 8, "status": 2, "second warehouse": 3, "condition": 4}
+	for kind, want := range wants {
 		if len(seen[kind]) != want {
 			t.Errorf("%d values of %s, want %d: %v", len(seen[kind]), kind, want, seen[kind])
 		}
@@ -66,7 +71,7 @@ func TestBarcodesEndInTheirCheckDigit(t *testing.T) {
 			t.Errorf("check digit of %s = %s", known, got)
 		}
 	}
-	for _, it := range shop() {
+	for _, it := range demoProducts() {
 		if n := len(it.UPC.Value); n != 13 && n != 12 {
 			t.Errorf("barcode %s has %d digits", it.UPC.Value, n)
 		}
@@ -78,13 +83,16 @@ func TestLoadTwiceChangesNothing(t *testing.T) {
 	d := tenancytest.New(t)
 	store, tenant := catalog.New(d.DB), d.MustTenant(t, Slug)
 	created, err := Load(t.Context(), store, tenant.ID)
-	if err != nil || created != len(shop()) {
-		t.Fatalf("Load = %d, %v, want %d", created, err, len(shop()))
+	if err != nil || created != len(demoProducts()) {
+		t.Fatalf("Load = %d, %v, want %d", created, err, len(demoProducts()))
 	}
 	list := func() []catalog.Product {
 		var all []catalog.Product
 		for page := 1; page <= 4; page++ {
-			p, err := store.List(t.Context(), tenant.ID, catalog.Filter{Order: paging.Order{By: "sku"}, Page: paging.Page{Number: page, PerPage: 100}})
+			p, err := store.List(t.Context(), tenant.ID, catalog.Filter{
+				Order: paging.Order{By: "sku"},
+				Page:  paging.Page{Number: page, PerPage: 100},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +110,7 @@ func TestLoadTwiceChangesNothing(t *testing.T) {
 	if diff := cmp.Diff(first, list(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the second Load changed (-before +after):\n%s", diff)
 	}
-	if i := slices.IndexFunc(first, func(p catalog.Product) bool { return strings.Contains(*p.Description, "&amp;") }); i < 0 {
-		t.Error("no description holds an entity")
+	if !slices.ContainsFunc(first, func(p catalog.Product) bool { return strings.Contains(*p.Description, "&amp;") }) {
+		t.Error("no description contains an HTML entity")
 	}
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// orderPrefix begins the number of each order that the shop sells, and a count
-// from 1 follows. Whoever changes what is drawn changes the prefix as well: a shop
-// that began with other orders is then left as it is.
+// orderPrefix is the prefix of the order numbers. A change of the simulation needs a new
+// prefix, so that LoadSales does not add orders to shops with other ones.
 const orderPrefix = "LL-"
 
-const batch = 500
+const batchSize = 500
 
-// LoadSales sells what the shop has for two years up to now, and returns how many
-// orders it made. Where an earlier call was cut short, or is some days past, it
-// goes on from there; a tenant with only orders of its own is left alone. The
-// orders are the same for everybody whose shop opened on the same day.
+// LoadSales adds the orders of two years up to now, and returns how many it created. It
+// continues after the orders of an earlier call, even if that call was interrupted. A
+// tenant that has only other orders does not change. The orders depend only on the opening
+// day of the shop.
 func LoadSales(ctx context.Context, store *sales.Store, tenant tenancy.ID, now time.Time) (created int, err error) {
 	opening, err := openingDay(ctx, store, tenant, now)
 	if err != nil || opening.IsZero() {
@@ -35,21 +34,21 @@ func LoadSales(ctx context.Context, store *sales.Store, tenant tenancy.ID, now t
 		return 0, err
 	}
 	if first == 0 {
-		if err := openChannels(ctx, store, tenant); err != nil {
+		if err := createChannels(ctx, store, tenant); err != nil {
 			return 0, err
 		}
 	}
 	if err := ingest(ctx, store, tenant, all[first:]); err != nil {
 		return 0, err
 	}
-	if err := giveBack(ctx, store, tenant, all, now); err != nil {
+	if err := refundOrders(ctx, store, tenant, all, now); err != nil {
 		return 0, err
 	}
-	return len(all) - first, cancel(ctx, store, tenant, all, now)
+	return len(all) - first, cancelOrders(ctx, store, tenant, all, now)
 }
 
-// openingDay is the day of the first order, where there is one, or two years ago.
-// It is zero where the tenant has orders, but none of ours.
+// openingDay returns the day of the first order of the simulation, or two years ago if the
+// tenant has no orders. It returns the zero time if the tenant has only other orders.
 func openingDay(ctx context.Context, store *sales.Store, tenant tenancy.ID, now time.Time) (time.Time, error) {
 	first, err := store.Order(ctx, tenant, number(0))
 	if err == nil {
@@ -65,9 +64,9 @@ func openingDay(ctx context.Context, store *sales.Store, tenant tenancy.ID, now 
 	return tenancy.DayOf(now, time.UTC).AddDate(-2, 0, 0), nil
 }
 
-// firstMissing is the place of the first order that is not there. Orders come in
-// by batches, in their order, so that all before it are.
-func firstMissing(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []sold) (int, error) {
+// firstMissing returns the index of the first order that is not stored. Orders are stored
+// in their order.
+func firstMissing(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []demoOrder) (int, error) {
 	var failed error
 	n := sort.Search(len(all), func(i int) bool {
 		_, err := store.Order(ctx, tenant, all[i].Number)
@@ -79,17 +78,17 @@ func firstMissing(ctx context.Context, store *sales.Store, tenant tenancy.ID, al
 	return n, failed
 }
 
-func openChannels(ctx context.Context, store *sales.Store, tenant tenancy.ID) error {
-	var channels []sales.Channel
-	for _, o := range outlets {
-		channels = append(channels, sales.Channel{Identifier: o.identifier, Label: o.label})
+func createChannels(ctx context.Context, store *sales.Store, tenant tenancy.ID) error {
+	var all []sales.Channel
+	for _, c := range channels {
+		all = append(all, sales.Channel{Identifier: c.identifier, Label: c.label})
 	}
-	_, err := store.EnsureChannels(ctx, tenant, channels)
+	_, err := store.EnsureChannels(ctx, tenant, all)
 	return err
 }
 
-func ingest(ctx context.Context, store *sales.Store, tenant tenancy.ID, missing []sold) error {
-	for part := range slices.Chunk(missing, batch) {
+func ingest(ctx context.Context, store *sales.Store, tenant tenancy.ID, missing []demoOrder) error {
+	for part := range slices.Chunk(missing, batchSize) {
 		rows := make([]sales.Row, len(part))
 		for i, o := range part {
 			rows[i].Order = o.Order
@@ -107,8 +106,8 @@ func ingest(ctx context.Context, store *sales.Store, tenant tenancy.ID, missing 
 	return nil
 }
 
-// giveBack makes the refunds that are due, unless the last one is there.
-func giveBack(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []sold, now time.Time) error {
+// refundOrders adds the refunds that are due, unless the last one exists.
+func refundOrders(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []demoOrder, now time.Time) error {
 	var rows []sales.RefundRow
 	for _, o := range all {
 		if o.refund != nil && !o.refund.RefundedAt.After(now) {
@@ -121,10 +120,12 @@ func giveBack(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []
 	slices.SortStableFunc(rows, func(a, b sales.RefundRow) int { return a.RefundedAt.Compare(*b.RefundedAt) })
 	last := rows[len(rows)-1].Refund
 	order, err := store.Order(ctx, tenant, last.OrderNumber)
-	if err != nil || slices.ContainsFunc(order.Refunds, func(r sales.StoredRefund) bool { return r.Reference != nil && *r.Reference == *last.Reference }) {
+	if err != nil || slices.ContainsFunc(order.Refunds, func(r sales.StoredRefund) bool {
+		return r.Reference != nil && *r.Reference == *last.Reference
+	}) {
 		return err
 	}
-	for part := range slices.Chunk(rows, batch) {
+	for part := range slices.Chunk(rows, batchSize) {
 		results, err := store.Refund(ctx, tenant, part)
 		if err != nil {
 			return err
@@ -138,9 +139,9 @@ func giveBack(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []
 	return nil
 }
 
-// cancel cancels the orders whose time has come, unless the last one is.
-func cancel(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []sold, now time.Time) error {
-	var due []sold
+// cancelOrders cancels the orders that are due, unless the last one is cancelled.
+func cancelOrders(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []demoOrder, now time.Time) error {
+	var due []demoOrder
 	for _, o := range all {
 		if !o.cancelled.IsZero() && !o.cancelled.After(now) {
 			due = append(due, o)
@@ -149,7 +150,7 @@ func cancel(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []so
 	if len(due) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(due, func(a, b sold) int { return a.cancelled.Compare(b.cancelled) })
+	slices.SortStableFunc(due, func(a, b demoOrder) int { return a.cancelled.Compare(b.cancelled) })
 	last, err := store.Order(ctx, tenant, due[len(due)-1].Number)
 	if err != nil || last.CancelledAt != nil {
 		return err
@@ -162,5 +163,5 @@ func cancel(ctx context.Context, store *sales.Store, tenant tenancy.ID, all []so
 	return nil
 }
 
-// number is the number of the order at a place of the history.
-func number(place int) string { return fmt.Sprintf("%s%05d", orderPrefix, place+1) }
+// number returns the number of the order with this index in the history.
+func number(index int) string { return fmt.Sprintf("%s%05d", orderPrefix, index+1) }
