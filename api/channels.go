@@ -6,7 +6,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 )
 
-// channelJSON is a channel as responses show it.
+// channelJSON is a channel in a response.
 type channelJSON struct {
 	Identifier string    `json:"identifier"`
 	Label      string    `json:"label"`
@@ -18,7 +18,7 @@ func channelShape(c sales.Channel) channelJSON {
 	return channelJSON{c.Identifier, c.Label, timestamp(c.CreatedAt), timestamp(c.UpdatedAt)}
 }
 
-// listChannels answers GET /api/channels.
+// listChannels handles GET /api/channels.
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	page := q.page()
@@ -32,7 +32,7 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, page, channels, channelShape)
 }
 
-// showChannel answers GET /api/channels/{identifier}.
+// showChannel handles GET /api/channels/{identifier}.
 func (s *Server) showChannel(w http.ResponseWriter, r *http.Request) error {
 	identifier, err := pathChannel(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Server) showChannel(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusOK, channelShape(c))
 }
 
-// createChannel answers POST /api/channels.
+// createChannel handles POST /api/channels.
 func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
@@ -65,8 +65,8 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusCreated, channelShape(c))
 }
 
-// relabelChannel answers PATCH /api/channels/{identifier}. The identifier may be
-// sent back, but not changed: orders name their channel by it.
+// relabelChannel handles PATCH /api/channels/{identifier}. The body may contain the
+// identifier, but cannot change it, because orders refer to it.
 func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request) error {
 	identifier, err := pathChannel(r)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusOK, channelShape(c))
 }
 
-// deleteChannel answers DELETE /api/channels/{identifier}.
+// deleteChannel handles DELETE /api/channels/{identifier}.
 func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
 	identifier, err := pathChannel(r)
 	if err != nil {

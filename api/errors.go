@@ -54,7 +54,7 @@ var codes = map[Code]struct {
 	InvalidJSON:             {http.StatusBadRequest, "The body must be one JSON object."},
 	InvalidParameter:        {http.StatusBadRequest, "Invalid parameter. See details."},
 	InvalidHeader:           {http.StatusBadRequest, "Invalid header. See details."},
-	MissingAPIKey:           {http.StatusUnauthorized, "No API key provided. Send the header Authorization: Bearer <API_KEY>."},
+	MissingAPIKey:           {http.StatusUnauthorized, "No API key provided. Send Authorization: Bearer <API_KEY>."},
 	InvalidAPIKey:           {http.StatusUnauthorized, "Invalid API key."},
 	InsufficientPermissions: {http.StatusForbidden, "The API key does not have the required permission."},
 	TenantSuspended:         {http.StatusForbidden, "The account is suspended."},
@@ -71,7 +71,7 @@ var codes = map[Code]struct {
 	IdempotencyKeyReused:    {http.StatusUnprocessableEntity, "This Idempotency-Key was used for another request."},
 	RateLimitExceeded:       {http.StatusTooManyRequests, "Rate limit exceeded. Retry after the time in Retry-After."},
 	InternalError:           {http.StatusInternalServerError, "Internal error."},
-	ServiceUnavailable:      {http.StatusServiceUnavailable, "The service is unavailable. Retry after the time in Retry-After."},
+	ServiceUnavailable:      {http.StatusServiceUnavailable, "Service unavailable. Retry after the time in Retry-After."},
 }
 
 // apiError is an error with the response that the client gets.

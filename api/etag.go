@@ -20,14 +20,14 @@ func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
 	return body, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`, nil
 }
 
-// writeProduct sends a product and its entity tag, or a 304 if the tag is among known.
-func writeProduct(w http.ResponseWriter, status int, p catalog.Product, known tags) error {
+// writeProduct sends a product and its entity tag, or a 304 if the tag is among cached.
+func writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached tags) error {
 	body, etag, err := encodeProduct(p)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("ETag", etag)
-	if known.match(etag, true) {
+	if cached.match(etag, true) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 )
 
-// adjustedJSON is a product with the row of the ledger that changed it last.
+// adjustedJSON is a product with the adjustment that changed its stock.
 type adjustedJSON struct {
 	productJSON
 	Adjustment adjustmentJSON `json:"adjustment"`
@@ -32,7 +32,7 @@ func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 	}
 }
 
-// adjustInventory answers POST /api/products/{id}/inventory/adjust.
+// adjustInventory handles POST /api/products/{id}/inventory/adjust.
 func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusOK, adjustedJSON{productShape(p), adjustmentShape(entry)})
 }
 
-// listAdjustments answers GET /api/products/{id}/inventory/adjustments: the
+// listAdjustments handles GET /api/products/{id}/inventory/adjustments: the
 // product's ledger, newest first.
 func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
@@ -93,8 +93,8 @@ type warehouseJSON struct {
 	Quantity  int32 `json:"quantity"`
 }
 
-// showInventory answers GET /api/products/{id}/inventory: what each warehouse
-// holds.
+// showInventory handles GET /api/products/{id}/inventory, the stock of a product by
+// warehouse.
 func (s *Server) showInventory(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// orderJSON is what lists and single orders both show of one.
+// orderJSON has the fields that lists and single orders share.
 type orderJSON struct {
 	ID               int64         `json:"id"`
 	Number           string        `json:"number"`
@@ -36,22 +36,22 @@ type listedOrderJSON struct {
 	ItemCount int32 `json:"item_count"`
 }
 
-// wholeOrderJSON is one order.
+// wholeOrderJSON is a single order with its items and refunds.
 type wholeOrderJSON struct {
 	orderJSON
 	Items   []itemJSON   `json:"items"`
 	Refunds []refundJSON `json:"refunds"`
 }
 
-// customerJSON has the sender's id of a person. Name and e-mail are null for a key
-// that may not read customers, too.
+// customerJSON is a customer. The id is the sender's. Name and e-mail are null if the key may not read
+// customers.
 type customerJSON struct {
 	ID    string  `json:"id"`
 	Name  *string `json:"name"`
 	Email *string `json:"email"`
 }
 
-// itemJSON is an item as it was sold.
+// itemJSON is an item of an order, with the values at the time of sale.
 type itemJSON struct {
 	Line      int32        `json:"line"`
 	SKU       string       `json:"sku"`
@@ -77,12 +77,23 @@ type refundJSON struct {
 	CreatedAt  timestamp   `json:"created_at"`
 }
 
-// orderShape shows people only to a key that may read customers.
+// orderShape hides the name and e-mail of the customer from keys that may not read customers.
 func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 	shown := orderJSON{
-		ID: o.ID, Number: o.Number, Status: "placed", PlacedAt: timestamp(o.PlacedAt), CancelledAt: (*timestamp)(o.CancelledAt), Channel: o.Channel,
-		Revenue: o.Revenue, DiscountTotal: o.Discounts, TaxTotal: o.Tax, CostTotal: o.Cost, RefundedTotal: o.Refunded,
-		Units: o.Units, UnitsWithoutCost: o.UnitsWithoutCost, CreatedAt: timestamp(o.CreatedAt),
+		ID:               o.ID,
+		Number:           o.Number,
+		Status:           "placed",
+		PlacedAt:         timestamp(o.PlacedAt),
+		CancelledAt:      (*timestamp)(o.CancelledAt),
+		Channel:          o.Channel,
+		Revenue:          o.Revenue,
+		DiscountTotal:    o.Discounts,
+		TaxTotal:         o.Tax,
+		CostTotal:        o.Cost,
+		RefundedTotal:    o.Refunded,
+		Units:            o.Units,
+		UnitsWithoutCost: o.UnitsWithoutCost,
+		CreatedAt:        timestamp(o.CreatedAt),
 	}
 	if o.CancelledAt != nil {
 		shown.Status = "cancelled"
@@ -110,10 +121,11 @@ func refundShape(g sales.StoredRefund) refundJSON {
 }
 
 func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.StoredOrder) error {
-	return writeData(w, status, wholeOrderJSON{orderShape(r, o), mapSlice(o.Lines, itemShape), mapSlice(o.Refunds, refundShape)})
+	order := wholeOrderJSON{orderShape(r, o), mapSlice(o.Lines, itemShape), mapSlice(o.Refunds, refundShape)}
+	return writeData(w, status, order)
 }
 
-// listOrders answers GET /api/orders. Days are the tenant's.
+// listOrders handles GET /api/orders. Days are in the tenant's time zone.
 func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	f := sales.Filter{
@@ -136,7 +148,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// showOrder answers GET /api/orders/{number}.
+// showOrder handles GET /api/orders/{number}.
 func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
 	number, err := pathText(r, "number")
 	if err != nil {
@@ -149,7 +161,7 @@ func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
 	return writeOrder(w, r, http.StatusOK, o)
 }
 
-// createOrder answers POST /api/orders: 200 where the same order was there.
+// createOrder handles POST /api/orders. A resent order is a 200.
 func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
@@ -258,7 +270,7 @@ func (o *object) item(path string, raw json.RawMessage) sales.Item {
 	return item
 }
 
-// cancelOrder answers POST /api/orders/{number}/cancel, whose body may be empty.
+// cancelOrder handles POST /api/orders/{number}/cancel, whose body may be empty.
 func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request) error {
 	number, err := pathText(r, "number")
 	if err != nil {

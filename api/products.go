@@ -10,7 +10,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// productJSON is a product as responses show it. Every field is always there.
+// productJSON is a product in a response. Every field is always present.
 type productJSON struct {
 	ID           int64           `json:"id"`
 	SKU          string          `json:"sku"`
@@ -36,19 +36,30 @@ type productJSON struct {
 
 func productShape(p catalog.Product) productJSON {
 	return productJSON{
-		ID: p.ID, SKU: p.SKU, Name: p.Name, Description: p.Description,
-		Price: p.Price, MSRP: p.MSRP, Cost: p.Cost, Status: p.Status, Condition: p.Condition,
-		Quantity: p.Quantity, ReorderPoint: p.ReorderPoint,
-		Category:    optionalNamed(p.CategoryID, p.CategoryName),
-		Seller:      optionalNamed(p.SellerID, p.SellerName),
-		Warehouse:   &named{p.WarehouseID, p.WarehouseName},
-		BinLocation: p.BinLocation, UPC: p.UPC,
-		Tags: orEmpty(p.Tags), Images: orEmpty(p.Images),
-		CreatedAt: timestamp(p.CreatedAt), UpdatedAt: timestamp(p.UpdatedAt),
+		ID:           p.ID,
+		SKU:          p.SKU,
+		Name:         p.Name,
+		Description:  p.Description,
+		Price:        p.Price,
+		MSRP:         p.MSRP,
+		Cost:         p.Cost,
+		Status:       p.Status,
+		Condition:    p.Condition,
+		Quantity:     p.Quantity,
+		ReorderPoint: p.ReorderPoint,
+		Category:     optionalNamed(p.CategoryID, p.CategoryName),
+		Seller:       optionalNamed(p.SellerID, p.SellerName),
+		Warehouse:    &named{p.WarehouseID, p.WarehouseName},
+		BinLocation:  p.BinLocation,
+		UPC:          p.UPC,
+		Tags:         orEmpty(p.Tags),
+		Images:       orEmpty(p.Images),
+		CreatedAt:    timestamp(p.CreatedAt),
+		UpdatedAt:    timestamp(p.UpdatedAt),
 	}
 }
 
-// orEmpty keeps JSON from saying null for an empty list.
+// orEmpty makes JSON encode a nil slice as [] instead of null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -56,7 +67,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// actor is who the ledger names.
+// actor returns the tenant and the key of a request, for the inventory ledger.
 func actor(r *http.Request) catalog.Actor {
 	p := principal(r)
 	return catalog.Actor{Tenant: p.Tenant.ID, KeyID: &p.KeyID}
@@ -64,7 +75,7 @@ func actor(r *http.Request) catalog.Actor {
 
 func tenant(r *http.Request) tenancy.ID { return principal(r).Tenant.ID }
 
-// listProducts answers GET /api/products.
+// listProducts handles GET /api/products.
 func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	f, err := readFilter(r)
 	if err != nil {
@@ -84,8 +95,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(page.Items, productShape), Meta: meta})
 }
 
-// readFilter reads the parameters of a product list: those of filter, and by page
-// or by cursor.
+// readFilter reads the parameters of a product list: those of filter, and a page or a cursor.
 func readFilter(r *http.Request) (catalog.Filter, error) {
 	q := readQuery(r)
 	f, err := q.filter(r)
@@ -107,7 +117,7 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 	return f, q.err()
 }
 
-// filter takes what narrows and sorts a product list. Days are the tenant's.
+// filter takes the parameters that filter and sort products. Days are in the tenant's time zone.
 func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 	f := catalog.Filter{
 		Search:       q.search(),
@@ -121,7 +131,7 @@ func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 	}
 	if alias := q.id("category"); alias != nil {
 		if f.CategoryID != nil && *f.CategoryID != *alias {
-			q.errs.Add("category", "must be the same as category_id where both are given")
+			q.errs.Add("category", "must equal category_id")
 		}
 		f.CategoryID = alias
 	}
@@ -130,13 +140,13 @@ func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 	return f, err
 }
 
-// showProduct answers GET /api/products/{id}.
+// showProduct handles GET /api/products/{id}.
 func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
 	}
-	known, err := entityTags(r, "If-None-Match")
+	cached, err := entityTags(r, "If-None-Match")
 	if err != nil {
 		return err
 	}
@@ -144,16 +154,16 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeProduct(w, http.StatusOK, p, known)
+	return writeProduct(w, http.StatusOK, p, cached)
 }
 
-// showProductBySKU answers GET /api/products/sku/{sku}.
+// showProductBySKU handles GET /api/products/sku/{sku}.
 func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request) error {
 	sku, err := pathText(r, "sku")
 	if err != nil {
 		return err
 	}
-	known, err := entityTags(r, "If-None-Match")
+	cached, err := entityTags(r, "If-None-Match")
 	if err != nil {
 		return err
 	}
@@ -161,10 +171,10 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return writeProduct(w, http.StatusOK, p, known)
+	return writeProduct(w, http.StatusOK, p, cached)
 }
 
-// readProduct reads what POST, PUT and PATCH send.
+// readProduct reads the body of POST, PUT and PATCH.
 func (s *Server) readProduct(r *http.Request) (catalog.Changes, tenancy.InvalidError, error) {
 	body, err := s.readBody(r)
 	if err != nil {
@@ -173,8 +183,8 @@ func (s *Server) readProduct(r *http.Request) (catalog.Changes, tenancy.InvalidE
 	return body.product(), body.errs, nil
 }
 
-// product takes the fields of a product. Those that only responses have are
-// accepted, so that what GET returned can be sent back.
+// product takes the fields of a product. It ignores read-only fields, so that a client can send the
+// response of a GET back.
 func (o *object) product() catalog.Changes {
 	c := catalog.Changes{
 		SKU:          o.text("sku"),
@@ -199,16 +209,16 @@ func (o *object) product() catalog.Changes {
 	return c
 }
 
-// createProduct answers POST /api/products.
+// createProduct handles POST /api/products.
 func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
-	c, faults, err := s.readProduct(r)
+	c, invalid, err := s.readProduct(r)
 	if err != nil {
 		return err
 	}
-	p, err := s.Catalog.Create(r.Context(), actor(r), c, faults)
+	p, err := s.Catalog.Create(r.Context(), actor(r), c, invalid)
 	if err != nil {
 		return err
 	}
@@ -217,20 +227,22 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	return writeProduct(w, http.StatusCreated, p, nil)
 }
 
-// replaceProduct answers PUT /api/products/{id}: what is absent gets its default.
+// replaceProduct handles PUT /api/products/{id}. An absent field gets its default.
 func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request) error {
-	return s.changeProduct(w, r, s.Catalog.Replace)
+	return s.updateProduct(w, r, s.Catalog.Replace)
 }
 
-// patchProduct answers PATCH /api/products/{id}: what is absent stays.
+// patchProduct handles PATCH /api/products/{id}. An absent field keeps its value.
 func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request) error {
-	return s.changeProduct(w, r, s.Catalog.Patch)
+	return s.updateProduct(w, r, s.Catalog.Patch)
 }
 
-// change is what the catalog has for PUT and for PATCH.
-type change func(context.Context, catalog.Actor, int64, catalog.Precondition, catalog.Changes, tenancy.InvalidError) (catalog.Product, error)
+// updateFunc is the signature of catalog.Store.Replace and Patch.
+type updateFunc func(
+	context.Context, catalog.Actor, int64, catalog.Precondition, catalog.Changes, tenancy.InvalidError,
+) (catalog.Product, error)
 
-func (s *Server) changeProduct(w http.ResponseWriter, r *http.Request, change change) error {
+func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, update updateFunc) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
@@ -239,18 +251,18 @@ func (s *Server) changeProduct(w http.ResponseWriter, r *http.Request, change ch
 	if err != nil {
 		return err
 	}
-	c, faults, err := s.readProduct(r)
+	c, invalid, err := s.readProduct(r)
 	if err != nil {
 		return err
 	}
-	p, err := change(r.Context(), actor(r), id, precondition, c, faults)
+	p, err := update(r.Context(), actor(r), id, precondition, c, invalid)
 	if err != nil {
 		return err
 	}
 	return writeProduct(w, http.StatusOK, p, nil)
 }
 
-// deleteProduct answers DELETE /api/products/{id}.
+// deleteProduct handles DELETE /api/products/{id}.
 func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {

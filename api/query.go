@@ -32,8 +32,8 @@ type query struct {
 	errs   tenancy.InvalidError
 }
 
-// readQuery decodes the parameters. It does not use url.ParseQuery, because a handler that
-// ignores its error would ignore a filter.
+// readQuery decodes the parameters. It does not use url.Values, which drops a malformed parameter
+// silently: without its filter a list would contain other objects.
 func readQuery(r *http.Request) *query {
 	q := &query{map[string]string{}, tenancy.InvalidError{}}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
@@ -225,7 +225,10 @@ func (q *query) time(name string) time.Time {
 // page takes page and per_page. A per_page above the limit is an error; a shorter page
 // could be mistaken for the last one.
 func (q *query) page() paging.Page {
-	return paging.Page{Number: q.between("page", 1, maxPage, 1), PerPage: q.between("per_page", 1, maxPerPage, defaultPerPage)}
+	return paging.Page{
+		Number:  q.between("page", 1, maxPage, 1),
+		PerPage: q.between("per_page", 1, maxPerPage, defaultPerPage),
+	}
 }
 
 // order takes sort and direction. The default without sort is newest first; the default

@@ -7,14 +7,13 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// references are the handlers of one kind: categories, sellers or warehouses.
+// references handles the routes of one kind of reference: categories, sellers or warehouses.
 type references struct {
 	*Server
 	kind catalog.Kind
 }
 
-// referenceJSON is a reference as responses show it; is_default is there for
-// warehouses only.
+// referenceJSON is a reference in a response. Only warehouses have is_default.
 type referenceJSON struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
@@ -31,7 +30,7 @@ func (s references) shape(r catalog.Reference) referenceJSON {
 	return shown
 }
 
-// list answers GET on the collection.
+// list handles GET on the collection.
 func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
 	search, order, page := q.search(), q.order(catalog.ReferenceOrders), q.page()
@@ -45,7 +44,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	return writePage(w, page, references, s.shape)
 }
 
-// show answers GET on one.
+// show handles GET on one.
 func (s references) show(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
@@ -58,8 +57,8 @@ func (s references) show(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusOK, s.shape(one))
 }
 
-// read reads what POST and PATCH send.
-func (s references) read(r *http.Request) (name catalog.Field[string], faults tenancy.InvalidError, err error) {
+// read reads the body of POST and PATCH.
+func (s references) read(r *http.Request) (name catalog.Field[string], invalid tenancy.InvalidError, err error) {
 	body, err := s.readBody(r)
 	if err != nil {
 		return name, nil, err
@@ -73,40 +72,40 @@ func (s references) read(r *http.Request) (name catalog.Field[string], faults te
 	return name, body.errs, nil
 }
 
-// create answers POST on the collection.
+// create handles POST on the collection.
 func (s references) create(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
-	name, faults, err := s.read(r)
+	name, invalid, err := s.read(r)
 	if err != nil {
 		return err
 	}
-	one, err := s.Catalog.CreateReference(r.Context(), tenant(r), s.kind, name, faults)
+	one, err := s.Catalog.CreateReference(r.Context(), tenant(r), s.kind, name, invalid)
 	if err != nil {
 		return err
 	}
 	return writeCreated(w, "/api/"+string(s.kind), one.ID, s.shape(one))
 }
 
-// rename answers PATCH on one.
+// rename handles PATCH on one.
 func (s references) rename(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
 	}
-	name, faults, err := s.read(r)
+	name, invalid, err := s.read(r)
 	if err != nil {
 		return err
 	}
-	one, err := s.Catalog.RenameReference(r.Context(), tenant(r), s.kind, id, name, faults)
+	one, err := s.Catalog.RenameReference(r.Context(), tenant(r), s.kind, id, name, invalid)
 	if err != nil {
 		return err
 	}
 	return writeData(w, http.StatusOK, s.shape(one))
 }
 
-// remove answers DELETE on one.
+// remove handles DELETE on one.
 func (s references) remove(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 )
 
-// newRefundJSON is what a refund is answered with.
+// newRefundJSON is the response to a refund.
 type newRefundJSON struct {
 	refundJSON
 	OrderNumber string `json:"order_number"`
 	ExceedsPaid bool   `json:"exceeds_paid"`
 }
 
-// refundOrder answers POST /api/orders/{number}/refunds: 200 where the same refund
-// was there.
+// refundOrder handles POST /api/orders/{number}/refunds. A resent refund is a 200.
 func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request) error {
 	number, err := pathText(r, "number")
 	if err != nil {
@@ -53,7 +52,7 @@ func (o *object) refund(number string) sales.RefundRow {
 	return sales.RefundRow{Refund: sent, Invalid: o.errs}
 }
 
-// writeRefund finds the refund in its order, which knows when it was made.
+// writeRefund sends the stored refund with the given result.
 func writeRefund(w http.ResponseWriter, o sales.StoredOrder, result sales.RefundResult) error {
 	shown := newRefundJSON{OrderNumber: o.Number, ExceedsPaid: result.ExceedsPaid}
 	for _, given := range o.Refunds {

@@ -49,7 +49,11 @@ type cursorMeta struct {
 
 // writePage sends one page of a list.
 func writePage[T, J any](w http.ResponseWriter, page paging.Page, list paging.List[T], shape func(T) J) error {
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(list.Items, shape), Meta: newPageMeta(page, list.Total)})
+	return writeJSON(w, http.StatusOK, success{
+		Success: true,
+		Data:    mapSlice(list.Items, shape),
+		Meta:    newPageMeta(page, list.Total),
+	})
 }
 
 // newPageMeta returns the position of a page in a list of total rows.
