@@ -3,6 +3,7 @@ package sales_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -107,7 +108,8 @@ func TestANumberWithDifferentContentIsRefused(t *testing.T) {
 	different := order("B")
 	different.Channel = "web"
 	got := s.mustIngest(t, order("B"), order("B"), different)
-	if got[0].Outcome != sales.Created || got[1].Outcome != sales.Unchanged || got[2].Outcome != sales.Failed || got[1].ID != got[0].ID {
+	outcomes := []sales.Outcome{got[0].Outcome, got[1].Outcome, got[2].Outcome}
+	if !slices.Equal(outcomes, []sales.Outcome{sales.Created, sales.Unchanged, sales.Failed}) || got[1].ID != got[0].ID {
 		t.Errorf("a number three times in a batch = %+v", got)
 	}
 	s.mustAgree(t)
@@ -168,11 +170,15 @@ func TestValidationErrorsOfAnOrder(t *testing.T) {
 		"the product's cost above the maximum": {item(func(i *sales.Item) {
 			i.SKU, i.Quantity, i.UnitPrice = "DEAR", 1<<31-1, 0
 		}), "items[1].quantity"},
-		"a discount above the value": {item(func(i *sales.Item) { i.Discount = new(money.Cents(1999)) }), "items[1].discount"},
+		"a discount above the value": {item(func(i *sales.Item) {
+			i.Discount = new(money.Cents(1999))
+		}), "items[1].discount"},
 		"a total below the discounts": {func(o *sales.Order) {
 			o.Items[0].Discount, o.DiscountTotal = new(money.Cents(2)), new(money.Cents(1))
 		}, "discount_total"},
-		"a total above the value":        {func(o *sales.Order) { o.DiscountTotal = new(money.Cents(1999)) }, "discount_total"},
+		"a total above the value": {func(o *sales.Order) {
+			o.DiscountTotal = new(money.Cents(1999))
+		}, "discount_total"},
 		"a negative tax":                 {func(o *sales.Order) { o.TaxTotal = new(money.Cents(-1)) }, "tax_total"},
 		"an error that the caller found": {nil, "when"},
 	} {

@@ -30,7 +30,10 @@ func TestListCountsWhatItLists(t *testing.T) {
 		for _, status := range []string{"", "placed", "cancelled"} {
 			for _, customer := range []string{"", "7", "8"} {
 				for _, from := range []time.Time{{}, noon.AddDate(0, 0, 5)} {
-					f := sales.Filter{Channel: channel, Status: status, Customer: customer, From: from, Page: paging.Page{Number: 1, PerPage: 100}}
+					f := sales.Filter{
+						Channel: channel, Status: status, Customer: customer, From: from,
+						Page: paging.Page{Number: 1, PerPage: 100},
+					}
 					listed, err := s.store.List(t.Context(), s.tenant, f)
 					if err != nil || int64(len(listed.Items)) != listed.Total {
 						t.Errorf("List(%+v) returns %d orders and counts %d, %v", f, len(listed.Items), listed.Total, err)

@@ -89,7 +89,8 @@ func TestAnErasureWaitsForResponsesWithTheName(t *testing.T) {
 			}
 			var responses []byte
 			const bodies = `select coalesce(string_agg(body, ''), '') from idempotency_keys`
-			if err := s.MustSuper(t).QueryRow(t.Context(), bodies).Scan(&responses); err != nil || bytes.Contains(responses, []byte("Ann")) {
+			err = s.MustSuper(t).QueryRow(t.Context(), bodies).Scan(&responses)
+			if err != nil || bytes.Contains(responses, []byte("Ann")) {
 				t.Errorf("the stored responses after the erasure are %s, %v", responses, err)
 			}
 		})
@@ -120,7 +121,8 @@ func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 	go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
 	s.awaitLock(t, func() bool { return len(erased) > 0 })
 	var erasedName bool
-	if err := super.QueryRow(t.Context(), `select name is null from customers`).Scan(&erasedName); err != nil || !erasedName {
+	err = super.QueryRow(t.Context(), `select name is null from customers`).Scan(&erasedName)
+	if err != nil || !erasedName {
 		t.Errorf("the name is erased before the response is deleted: %t, %v", erasedName, err)
 	}
 	o.Number = "B"

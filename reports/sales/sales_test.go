@@ -96,12 +96,16 @@ func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
 		Units, Without                int64
 	}
 	want := figures{1999 - 101, 101, 7, 900, 3, 1}
-	if diff := cmp.Diff(want, figures{got.Revenue, got.Discounts, got.Tax, got.Cost, got.Units, got.UnitsWithoutCost}); diff != "" {
+	stored := figures{got.Revenue, got.Discounts, got.Tax, got.Cost, got.Units, got.UnitsWithoutCost}
+	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Error(diff)
 	}
 	tea, unknown := got.Lines[0], got.Lines[1]
-	if tea.Discount != 100 || tea.Tax != 7 || unknown.Discount != 1 || unknown.Name != "odd/1" || unknown.ProductID != nil {
-		t.Errorf("lines are %+v", got.Lines)
+	if tea.Discount != 100 || tea.Tax != 7 || unknown.Discount != 1 {
+		t.Errorf("lines are %+v, want discounts of 1.00 and 0.01 and a tax of 0.07", got.Lines)
+	}
+	if unknown.Name != "odd/1" || unknown.ProductID != nil {
+		t.Errorf("the line of an unknown SKU is %+v", unknown)
 	}
 	s.mustAgree(t)
 }

@@ -1,15 +1,14 @@
-// Package csvcell writes the cells of CSV files as RFC 4180 has them.
+// Package csvcell writes the cells of CSV files.
 //
-// Contents stand byte for byte, line breaks included. A text that a spreadsheet
-// would read as a formula gets an apostrophe in front, and so does one that has
-// such an apostrophe already, so that one can always be taken away again. Numbers
-// are not texts: a negative amount is left alone.
+// Cells follow RFC 4180, and line breaks in them are kept. Guard adds an apostrophe to
+// texts that a spreadsheet would read as a formula, and to texts that start with such an
+// apostrophe, so that Unguard can always remove it. Numbers must not be guarded.
 package csvcell
 
 import "strings"
 
-// Append adds a cell to a row, quoted where it must be. encoding/csv would turn
-// line breaks within a cell into those between rows.
+// Append appends a cell to a row, and quotes it if necessary. The writer of encoding/csv
+// would change line breaks in a cell to those between rows.
 func Append(row []byte, cell string) []byte {
 	if !strings.ContainsAny(cell, "\",\r\n") && strings.TrimSpace(cell) == cell {
 		return append(row, cell...)
@@ -19,10 +18,18 @@ func Append(row []byte, cell string) []byte {
 	return append(row, '"')
 }
 
-// Guard keeps a spreadsheet from reading a text as a formula.
+// Guard prevents a spreadsheet from reading a text as a formula.
 func Guard(text string) string {
 	if bare := strings.TrimLeft(text, "'"); bare != "" && strings.IndexByte("=+-@\t\r", bare[0]) >= 0 {
 		return "'" + text
 	}
 	return text
+}
+
+// Unguard removes the apostrophe that Guard added.
+func Unguard(cell string) string {
+	if text, ok := strings.CutPrefix(cell, "'"); ok && Guard(text) == cell {
+		return text
+	}
+	return cell
 }

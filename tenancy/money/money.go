@@ -1,8 +1,8 @@
 // Package money holds amounts as whole cents, so that sums are exact.
 //
-// An amount enters as the literal text of a JSON number or a decimal string and
-// is never a float on its way; what needs more than two fraction digits is
-// refused, not rounded. It leaves as a decimal string with two fraction digits.
+// Parse reads the text of a JSON number or of a decimal string, never a float. It
+// refuses amounts with more than two fraction digits instead of rounding them. String
+// writes two fraction digits.
 package money
 
 import (
@@ -16,18 +16,18 @@ import (
 // Cents is an amount in hundredths of the tenant's currency.
 type Cents int64
 
-// Max is the largest amount a price may be: 9999999999.99.
+// Max is the largest price: 9999999999.99.
 const Max Cents = 999_999_999_999
 
-// Errors of Parse. Their texts are written for the person who sent the amount.
+// Errors of Parse. Responses show their texts.
 var (
 	ErrSyntax   = errors.New("must be a decimal number")
 	ErrFraction = errors.New("must not have more than two fraction digits")
 	ErrRange    = errors.New("must be between 0 and 9999999999.99")
 )
 
-// literal is the grammar of JSON numbers; its length bound keeps an exponent
-// from becoming a number of a million digits.
+// literal is the grammar of JSON numbers. The exponent has at most three digits, so that
+// no number has a million digits.
 var literal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
 // Parse reads a JSON number or decimal string: 1.5, "1.50" and 15e-1 are all 150
@@ -55,7 +55,7 @@ func (c Cents) String() string {
 	return string(c.Append(make([]byte, 0, 16)))
 }
 
-// Append appends the amount's text to b.
+// Append appends the text of the amount to b.
 func (c Cents) Append(b []byte) []byte {
 	n := uint64(c)
 	if c < 0 {
