@@ -8,21 +8,20 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// analyzed are the tables that an import fills.
-var analyzed = []string{
-	"products", "stock", "inventory_adjustments", "customers", "sold_products", "orders", "order_items", "refunds", "refund_items", "sales_rollups",
+// analyzedTables are the tables that an import fills.
+var analyzedTables = []string{
+	"products", "stock", "inventory_adjustments", "customers", "sold_products",
+	"orders", "order_items", "refunds", "refund_items", "sales_rollups",
 }
 
-// Analyze lets PostgreSQL look at its tables anew. It plans by what it saw last,
-// and looks by itself once a minute where a tenth of a table has changed: of a
-// tenant that is larger than most and came since, it knows nothing, and joins over
-// all of its rows take minutes instead of seconds. It needs the migrator's
-// connection, and takes less than a second. What it cannot do it leaves: figures
-// do not depend on it.
+// Analyze updates the statistics of PostgreSQL's planner, which takes less than a second.
+// Without them, joins over all rows of a new large tenant take minutes. Autovacuum would
+// update them up to a minute later. Analyze needs the migrator's connection. It ignores
+// errors, because statistics do not change results.
 func Analyze(ctx context.Context, db *tenancy.DB) {
 	_ = db.Conn(ctx, func(conn *pgx.Conn) error {
-		for _, table := range analyzed {
-			_, _ = conn.Exec(ctx, "analyze "+pgx.Identifier{table}.Sanitize()) // somebody else may be at it
+		for _, table := range analyzedTables {
+			_, _ = conn.Exec(ctx, "analyze "+pgx.Identifier{table}.Sanitize())
 		}
 		return nil
 	})

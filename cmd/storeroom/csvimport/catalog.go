@@ -3,167 +3,131 @@ package csvimport
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
 var (
 	referenceColumns = columns{[]string{"id", "name"}, 2, ""}
-	// A file that only has prices is a file too: what else a new product needs is
-	// asked of its row.
+	// A file may have a few columns only, such as prices. New products need more, and
+	// their rows are refused.
 	productColumns = columns{[]string{
 		"sku", "name", "description", "price", "msrp", "cost", "status", "condition", "quantity", "reorder_point",
 		"category", "seller", "warehouse", "category_name", "seller_name", "warehouse_name", "bin_location", "upc", "tags",
 	}, 1, "sku"}
 )
 
-// references loads a file of categories, sellers or warehouses and keeps which id
-// of the file stands for which of the catalog.
-func (r *run) references(ctx context.Context, kind catalog.Kind) error {
+// loadReferences loads categories, sellers or warehouses, and records which id of the
+// file belongs to which stored id.
+func (r *run) loadReferences(ctx context.Context, kind catalog.Kind) error {
 	ids := map[string]int64{}
-	r.ids[kind] = ids
-	return r.each(ctx, string(kind), referenceColumns, func(ctx context.Context, rows []row) error {
-		named := map[string]string{} // id of the file to stored name
+	r.idByFileID[kind] = ids
+	return r.eachBatch(ctx, string(kind), referenceColumns, func(ctx context.Context, rows []row) error {
+		nameByFileID := map[string]string{}
 		var names []string
 		for _, w := range rows {
-			id, name, faults := referenceRow(w, ids, named)
-			if len(faults) > 0 {
-				r.refuse(w, faults)
+			id, name := strings.TrimSpace(w.cells["id"]), checkName(w, "name")
+			_, stored := ids[id]
+			_, inBatch := nameByFileID[id]
+			switch {
+			case id == "":
+				w.require("id")
+			case stored || inBatch:
+				w.invalid.Add("id", "%q is a duplicate", id)
+			}
+			if len(w.invalid) > 0 {
+				r.refuse(w)
 				continue
 			}
-			named[id], names = name, append(names, name)
+			nameByFileID[id], names = name, append(names, name)
 		}
-		stored, added, err := r.catalog.EnsureReferences(ctx, r.tenant, kind, names)
+		stored, created, err := r.catalog.EnsureReferences(ctx, r.tenant, kind, names)
 		if err != nil {
 			return err
 		}
-		for id, name := range named {
+		for id, name := range nameByFileID {
 			ids[id] = stored[name]
 		}
-		r.count().Created += added
-		r.count().Unchanged += len(names) - added
+		r.count().Created += created
+		r.count().Unchanged += len(names) - created
 		return nil
 	})
 }
 
-// referenceRow reads one row and checks it against the ids seen before.
-func referenceRow(w row, ids map[string]int64, named map[string]string) (id, name string, faults tenancy.InvalidError) {
-	faults = tenancy.InvalidError{}
-	id = strings.TrimSpace(w.cells["id"])
-	_, earlier := ids[id]
-	_, before := named[id]
-	switch {
-	case id == "":
-		faults.Add("id", "is required")
-	case earlier || before:
-		faults.Add("id", "%q stands twice", id)
+// checkName returns the trimmed name of a reference, and adds an error to an invalid row.
+func checkName(w row, column string) string {
+	name, problem := catalog.CheckName(csvcell.Unguard(w.cells[column]))
+	if problem != "" {
+		w.invalid.Add(column, "%s", problem)
 	}
-	name, fault := catalog.CheckName(unguard(w.cells["name"]))
-	if fault != "" {
-		faults.Add("name", "%s", fault)
-	}
-	return id, name, faults
+	return name
 }
 
-// loadProducts upserts one batch.
-func (r *run) loadProducts(ctx context.Context, rows []row) error {
-	if err := r.ensureNamed(ctx, rows); err != nil {
-		return err
-	}
-	products := make([]catalog.Row, len(rows))
-	for i, w := range rows {
-		products[i] = r.product(w)
-	}
-	results, err := r.catalog.Upsert(ctx, catalog.Actor{Tenant: r.tenant}, products)
-	if err != nil {
-		return err
-	}
-	for i, result := range results {
-		switch result.Outcome {
-		case catalog.Created:
-			r.count().Created++
-		case catalog.Updated:
-			r.count().Updated++
-		case catalog.Unchanged:
-			r.count().Unchanged++
-		default:
-			r.refuse(rows[i], faultsOf(result.Err))
+func (r *run) loadProducts(ctx context.Context) error {
+	return r.eachBatch(ctx, "products", productColumns, func(ctx context.Context, rows []row) error {
+		if err := r.ensureNamedReferences(ctx, rows); err != nil {
+			return err
 		}
-	}
-	return nil
+		products := make([]catalog.Row, len(rows))
+		for i, w := range rows {
+			products[i] = r.product(w)
+		}
+		results, err := r.catalog.Upsert(ctx, catalog.Actor{Tenant: r.tenant}, products)
+		if err != nil {
+			return err
+		}
+		for i, result := range results {
+			switch result.Outcome {
+			case catalog.Created:
+				r.count().Created++
+			case catalog.Updated:
+				r.count().Updated++
+			case catalog.Unchanged:
+				r.count().Unchanged++
+			default:
+				r.refuse(rows[i].with(productErrors(result.Err)))
+			}
+		}
+		return nil
+	})
 }
 
-// product reads the cells of a row. A cell that says nothing is a field not set.
 func (r *run) product(w row) catalog.Row {
-	faults := tenancy.InvalidError{}
-	return catalog.Row{Invalid: faults, Changes: catalog.Changes{
-		SKU:          text(w, "sku"),
-		Name:         text(w, "name"),
-		Description:  text(w, "description"),
-		Price:        amount(w, "price", faults),
-		MSRP:         amount(w, "msrp", faults),
-		Cost:         amount(w, "cost", faults),
-		Status:       text(w, "status"),
-		Condition:    text(w, "condition"),
-		Quantity:     pieces(w, "quantity", faults),
-		ReorderPoint: pieces(w, "reorder_point", faults),
-		CategoryID:   r.reference(w, "category", catalog.Categories, faults),
-		SellerID:     r.reference(w, "seller", catalog.Sellers, faults),
-		WarehouseID:  r.reference(w, "warehouse", catalog.Warehouses, faults),
-		BinLocation:  text(w, "bin_location"),
-		UPC:          text(w, "upc"),
-		Tags:         tags(w),
+	quantity := parseInteger(0, catalog.MaxQuantity)
+	return catalog.Row{Invalid: w.invalid, Changes: catalog.Changes{
+		SKU:          field(w, "sku", parseText),
+		Name:         field(w, "name", parseText),
+		Description:  field(w, "description", parseText),
+		Price:        field(w, "price", parseMoney),
+		MSRP:         field(w, "msrp", parseMoney),
+		Cost:         field(w, "cost", parseMoney),
+		Status:       field(w, "status", parseText),
+		Condition:    field(w, "condition", parseText),
+		Quantity:     field(w, "quantity", quantity),
+		ReorderPoint: field(w, "reorder_point", quantity),
+		CategoryID:   r.reference(w, "category", catalog.Categories),
+		SellerID:     r.reference(w, "seller", catalog.Sellers),
+		WarehouseID:  r.reference(w, "warehouse", catalog.Warehouses),
+		BinLocation:  field(w, "bin_location", parseText),
+		UPC:          field(w, "upc", parseText),
+		Tags:         field(w, "tags", parseTags),
 	}}
 }
 
-func text(w row, column string) catalog.Field[string] {
-	cell, there := w.cells[column]
-	if !there {
-		return catalog.Field[string]{}
-	}
-	return catalog.Value(unguard(cell))
-}
-
-func amount(w row, column string, faults tenancy.InvalidError) catalog.Field[money.Cents] {
-	cell, there := w.cells[column]
-	if !there {
-		return catalog.Field[money.Cents]{}
-	}
-	cents, err := money.Parse(strings.TrimSpace(cell))
-	if err != nil {
-		faults.Add(column, "%v", err)
-	}
-	return catalog.Value(cents)
-}
-
-func pieces(w row, column string, faults tenancy.InvalidError) catalog.Field[int64] {
-	cell, there := w.cells[column]
-	if !there {
-		return catalog.Field[int64]{}
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(cell), 10, 64)
-	if err != nil {
-		faults.Add(column, "must be a whole number between 0 and %d", catalog.MaxQuantity)
-		n = 0 // out of range it would be named twice
-	}
-	return catalog.Value(n)
-}
-
-// nameColumns name what a product refers to where its id of the file does not.
+// nameColumns are the columns with the names of references.
 var nameColumns = map[catalog.Kind]string{
 	catalog.Categories: "category_name", catalog.Sellers: "seller_name", catalog.Warehouses: "warehouse_name",
 }
 
-// ensureNamed finds or adds what the rows refer to by name.
-func (r *run) ensureNamed(ctx context.Context, rows []row) error {
+// ensureNamedReferences finds or creates the references in the name columns.
+func (r *run) ensureNamedReferences(ctx context.Context, rows []row) error {
 	for kind, column := range nameColumns {
 		var names []string
 		for _, w := range rows {
-			if name, fault := catalog.CheckName(unguard(w.cells[column])); fault == "" {
+			if name, problem := catalog.CheckName(csvcell.Unguard(w.cells[column])); problem == "" {
 				names = append(names, name)
 			}
 		}
@@ -174,89 +138,46 @@ func (r *run) ensureNamed(ctx context.Context, rows []row) error {
 		if err != nil {
 			return err
 		}
-		r.named[kind] = stored
+		r.idByName[kind] = stored
 	}
 	return nil
 }
 
-func (r *run) reference(w row, column string, kind catalog.Kind, faults tenancy.InvalidError) catalog.Field[int64] {
-	cell, there := w.cells[column]
-	if given, byName := w.cells[nameColumns[kind]]; byName {
-		name, fault := catalog.CheckName(unguard(given))
-		switch {
-		case fault != "":
-			faults.Add(nameColumns[kind], "%s", fault)
-		case there:
-			faults.Add(column, "must not be given together with %s", nameColumns[kind])
+// reference returns the id of a reference by its name, or by the id of its file.
+func (r *run) reference(w row, column string, kind catalog.Kind) catalog.Field[int64] {
+	fileID, hasID := w.cells[column]
+	if _, hasName := w.cells[nameColumns[kind]]; hasName {
+		name := checkName(w, nameColumns[kind])
+		if hasID && len(w.invalid[nameColumns[kind]]) == 0 {
+			w.invalid.Add(column, "must not be combined with %s", nameColumns[kind])
 		}
-		return catalog.Value(r.named[kind][name])
+		return catalog.Value(r.idByName[kind][name])
 	}
-	if !there {
+	if !hasID {
 		return catalog.Field[int64]{}
 	}
-	id, known := r.ids[kind][strings.TrimSpace(cell)]
-	if !known {
-		faults.Add(column, "%q is not an id that %s.csv gave", cell, kind)
+	id, exists := r.idByFileID[kind][strings.TrimSpace(fileID)]
+	if !exists {
+		w.invalid.Add(column, "%q is not an id in %s.csv", fileID, kind)
 		return catalog.Field[int64]{}
 	}
 	return catalog.Value(id)
 }
 
-func tags(w row) catalog.Field[[]string] {
-	cell, there := w.cells["tags"]
-	if !there {
-		return catalog.Field[[]string]{}
-	}
-	return catalog.Value(splitTags(unguard(cell)))
-}
-
-// splitTags cuts at each ; that no backslash escapes.
-func splitTags(cell string) []string {
-	var tags []string
-	var tag strings.Builder
-	cut := func() {
-		if tag.Len() > 0 {
-			tags = append(tags, tag.String())
-		}
-		tag.Reset()
-	}
-	escaped := false
-	for _, c := range cell {
-		switch {
-		case c == ';' && !escaped:
-			cut()
-		case c == '\\' && !escaped:
-			escaped = true
-			continue
-		case escaped && c != ';' && c != '\\':
-			tag.WriteRune('\\') // it escaped nothing
-			tag.WriteRune(c)
-		default:
-			tag.WriteRune(c)
-		}
-		escaped = false
-	}
-	if escaped {
-		tag.WriteRune('\\')
-	}
-	cut()
-	return tags
-}
-
-// faultsOf names the faults of a row by the columns of the file.
-func faultsOf(err error) tenancy.InvalidError {
+// productErrors returns the errors of a product by column: "category" for "category_id".
+func productErrors(err error) tenancy.InvalidError {
 	if errors.Is(err, catalog.ErrInsufficientStock) {
 		return tenancy.InvalidError{"quantity": {"would take the stock of the product's own warehouse below zero"}}
 	}
-	faults := tenancy.InvalidError{}
 	invalid, ok := errors.AsType[tenancy.InvalidError](err)
 	if !ok {
-		faults.Add("", "%v", err)
+		return tenancy.InvalidError{"": {err.Error()}}
 	}
+	byColumn := tenancy.InvalidError{}
 	for field, messages := range invalid {
 		for _, message := range messages {
-			faults.Add(strings.TrimSuffix(field, "_id"), "%s", message)
+			byColumn.Add(strings.TrimSuffix(field, "_id"), "%s", message)
 		}
 	}
-	return faults
+	return byColumn
 }

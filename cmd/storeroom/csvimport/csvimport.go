@@ -1,26 +1,22 @@
-// Package csvimport loads a folder of CSV files into a tenant: catalog and sales.
+// Package csvimport loads a directory of CSV files into a tenant: catalog and sales.
 //
-// categories.csv, sellers.csv and warehouses.csv (id, name) come first; their ids
-// are the files' own and only tie products.csv to them: the catalog finds or adds
-// each by its name. products.csv is upserted by SKU, channels.csv by identifier,
-// customers.csv by id. Orders and refunds are facts: one that is there already
-// counts once. So a second import changes nothing, and an import that was
-// interrupted, or killed, is begun again. Each file may be compressed (.csv.gz) and
-// any may be missing. Files are streamed in batches, never held whole, and each
-// batch is one transaction.
+// categories.csv, sellers.csv and warehouses.csv (id, name) come first. Their ids are
+// used in products.csv only; stored references are found by name, or created.
+// products.csv is upserted by SKU, channels.csv by identifier and customers.csv by id.
+// Orders and refunds are stored once. A second import of the same files therefore
+// changes nothing, and an interrupted import can be repeated. All files are optional,
+// and each may be compressed (.csv.gz). Each batch of rows is one transaction.
 //
-// orders.csv and order_items.csv are read side by side: items must follow in the
-// sequence of their orders, which is checked before anything is loaded. An order
-// is loaded with all of its items or not at all.
+// orders.csv and order_items.csv are read in parallel, so items must be in the sequence
+// of their orders. That is checked before anything is loaded. An order is loaded with all
+// of its items or not at all.
 //
-// A file that GET /api/products/export wrote names categories, sellers and
-// warehouses in columns of their own (category_name, …) and needs no other file.
+// A file of GET /api/products/export has the names of categories, sellers and warehouses
+// in columns such as category_name, and needs no other file.
 //
-// An empty cell means that the source does not have the value: what exists keeps
-// what it has, what is new gets the default. A row that breaks a rule is refused
-// with its line, field and reason, and the others are loaded. What makes a whole
-// file unreadable ends the import with an error that names the file and line; what
-// was loaded before stays.
+// An empty cell keeps the stored value, or selects the default. An invalid row is refused
+// with its line, field and reason, and the others are loaded. If a file cannot be read,
+// the import ends with an error that has the file and line; loaded batches stay.
 package csvimport
 
 import (
@@ -40,26 +36,26 @@ import (
 )
 
 const (
-	batchSize   = 500
-	batchWithin = time.Minute
+	batchSize    = 500
+	batchTimeout = time.Minute
 )
 
-// Files are the names, without .csv or .csv.gz, of what Import loads, in the order
-// in which it does.
-var Files = []string{"categories", "sellers", "warehouses", "products", "channels", "customers", "orders", "order_items", "refunds"}
+// Files are the names of the files, without .csv or .csv.gz, in the order of loading.
+var Files = []string{
+	"categories", "sellers", "warehouses", "products", "channels", "customers", "orders", "order_items", "refunds",
+}
 
-// Options let the caller watch an import. Each function may be nil.
+// Options are callbacks of an import. Each may be nil.
 type Options struct {
-	// Refused is called once for each fault of each refused row.
+	// Refused is called for each validation error of each refused row.
 	Refused func(Refusal)
-	// Progress is called after each batch with the bytes read of a file, as it
-	// lies on disk, and its size.
+	// Progress is called after each batch with the bytes read of a file, before
+	// decompression, and its size.
 	Progress func(file string, read, size int64)
 }
 
-// Refusal is one fault of a row that was not loaded. Key is what the row is known
-// by: a SKU, the number of an order, the id of a customer. Key and Field are empty
-// where the row could not be taken apart.
+// Refusal is a validation error of a row that was not loaded. Key is the SKU, number or
+// id in the row. Key and Field are empty if the row could not be split into fields.
 type Refusal struct {
 	File   string
 	Line   int
@@ -68,7 +64,8 @@ type Refusal struct {
 	Reason string
 }
 
-// Count is what became of the rows of a file. The items of an order share its lot.
+// Count is the number of rows of a file by outcome. The items of an order have the outcome
+// of the order.
 type Count struct {
 	File      string
 	Created   int
@@ -77,15 +74,14 @@ type Count struct {
 	Refused   int
 }
 
-// Report is the outcome of an import. After an error or an interruption it says
-// what was loaded until then.
+// Report is the result of an import, also of one that ended with an error.
 type Report struct {
 	Files      []Count
-	PassedOver []string // CSV files that Import does not know
-	Exceeding  int      // orders with a refund in the folder that are refunded above what was paid
+	PassedOver []string // CSV files with unknown names
+	Exceeding  int      // orders in refunds.csv that are refunded above what was paid
 }
 
-// Refused is the number of refused rows in all files.
+// Refused returns the number of refused rows in all files.
 func (r Report) Refused() int {
 	var n int
 	for _, c := range r.Files {
@@ -94,14 +90,13 @@ func (r Report) Refused() int {
 	return n
 }
 
-// Import loads the files of dir. Where ctx is cancelled it ends after the batch in
-// hand, with ctx's error. It returns an error when there is nothing to load, when
-// a file cannot be read on, when items do not follow in the sequence of their
-// orders, or when the database does not answer.
+// Import loads the files of dir. If ctx is cancelled, Import returns its error after the
+// current batch. It returns other errors if there are no files, if a file cannot be read,
+// if items are not in the sequence of their orders, or if the database fails.
 func Import(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, dir fs.FS, o Options) (Report, error) {
 	r := run{
 		db: db, catalog: catalog.New(db), sales: sales.New(db), tenant: tenant, dir: dir, options: o,
-		ids: map[catalog.Kind]map[string]int64{}, named: map[catalog.Kind]map[string]int64{},
+		idByFileID: map[catalog.Kind]map[string]int64{}, idByName: map[catalog.Kind]map[string]int64{},
 	}
 	err := r.load(ctx)
 	return r.report, err
@@ -109,55 +104,46 @@ func Import(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, dir fs.FS, o
 
 // run is one import.
 type run struct {
-	db      *tenancy.DB
-	catalog *catalog.Store
-	sales   *sales.Store
-	tenant  tenancy.ID
-	dir     fs.FS
-	options Options
-	files   map[string]string                 // "products" to its name, with .csv or .csv.gz
-	ids     map[catalog.Kind]map[string]int64 // by id of the file
-	named   map[catalog.Kind]map[string]int64 // by name, of the batch in hand
-	report  Report
+	db         *tenancy.DB
+	catalog    *catalog.Store
+	sales      *sales.Store
+	tenant     tenancy.ID
+	dir        fs.FS
+	options    Options
+	files      map[string]string // "products" to "products.csv" or "products.csv.gz"
+	idByFileID map[catalog.Kind]map[string]int64
+	idByName   map[catalog.Kind]map[string]int64 // of the current batch
+	report     Report
 }
 
 func (r *run) load(ctx context.Context) error {
-	if err := r.find(); err != nil {
+	if err := r.findFiles(); err != nil {
 		return err
 	}
-	sequence, err := r.sequence(ctx)
+	positions, err := r.readPositions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
-		if err := r.references(ctx, kind); err != nil {
+		if err := r.loadReferences(ctx, kind); err != nil {
 			return err
 		}
 	}
-	for _, file := range []struct {
-		base    string
-		columns columns
-		load    func(context.Context, []row) error
-	}{
-		{"products", productColumns, r.loadProducts},
-		{"channels", channelColumns, r.loadChannels},
-		{"customers", customerColumns, r.loadCustomers},
-	} {
-		if err := r.each(ctx, file.base, file.columns, file.load); err != nil {
+	for _, load := range []func(context.Context) error{r.loadProducts, r.loadChannels, r.loadCustomers} {
+		if err := load(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.orders(ctx, sequence); err != nil {
+	if err := r.loadOrders(ctx, positions); err != nil {
 		return err
 	}
-	return r.refunds(ctx)
+	return r.loadRefunds(ctx)
 }
 
-// find sorts the folder's files into those to load and those passed over.
-func (r *run) find() error {
+func (r *run) findFiles() error {
 	entries, err := fs.ReadDir(r.dir, ".")
 	if err != nil {
-		return fmt.Errorf("read the folder: %w", err)
+		return fmt.Errorf("read directory: %w", err)
 	}
 	r.files = map[string]string{}
 	for _, e := range entries {
@@ -167,86 +153,85 @@ func (r *run) find() error {
 		case !slices.Contains(Files, base):
 			r.report.PassedOver = append(r.report.PassedOver, e.Name())
 		case r.files[base] != "":
-			return fmt.Errorf("both %s and %s are there: remove one", r.files[base], e.Name())
+			return fmt.Errorf("both %s and %s exist: remove one of them", r.files[base], e.Name())
 		default:
 			r.files[base] = e.Name()
 		}
 	}
 	switch orders, items := r.files["orders"], r.files["order_items"]; {
 	case len(r.files) == 0:
-		return fmt.Errorf("there is nothing to import: none of %s.csv, plain or as .csv.gz", strings.Join(Files, ".csv, "))
+		return fmt.Errorf("no files to import: expected at least one of %s.csv, plain or as .csv.gz",
+			strings.Join(Files, ".csv, "))
 	case orders == "" && items != "":
-		return fmt.Errorf("%s is there without orders.csv", items)
+		return fmt.Errorf("%s requires orders.csv", items)
 	case items == "" && orders != "":
-		return fmt.Errorf("%s is there without order_items.csv", orders)
+		return fmt.Errorf("%s requires order_items.csv", orders)
 	}
 	return nil
 }
 
-// each reads a file, if it is there, and hands its rows to load in batches.
-func (r *run) each(ctx context.Context, base string, columns columns, load func(context.Context, []row) error) error {
-	name, there := r.files[base]
-	if !there {
+// eachBatch reads a file, if it exists, and calls load with its valid rows.
+func (r *run) eachBatch(ctx context.Context, base string, c columns, load func(context.Context, []row) error) error {
+	name, exists := r.files[base]
+	if !exists {
 		return nil
 	}
-	t, err := openTable(r.dir, name, columns)
+	t, err := openTable(r.dir, name, c)
 	if err != nil {
 		return err
 	}
 	defer t.close()
 	r.report.Files = append(r.report.Files, Count{File: name})
 	for done := false; !done; {
-		if err := stopped(ctx, t); err != nil {
+		if err := checkStopped(ctx, t); err != nil {
 			return err
 		}
 		var rows []row
-		if rows, done, err = r.batch(t); err != nil {
+		if rows, done, err = r.readBatch(t); err != nil {
 			return err
 		}
 		if len(rows) > 0 {
-			if err := loadBatch(ctx, t, func(ctx context.Context) error { return load(ctx, rows) }); err != nil {
+			if err := withTimeout(ctx, t, func(ctx context.Context) error { return load(ctx, rows) }); err != nil {
 				return err
 			}
 		}
-		r.progress(t)
+		r.showProgress(t)
 	}
 	return nil
 }
 
-// batch reads rows until there are enough, and refuses those that are broken.
-func (r *run) batch(t *table) (rows []row, done bool, err error) {
+// readBatch reads rows for one transaction, and refuses malformed ones.
+func (r *run) readBatch(t *table) (rows []row, done bool, err error) {
 	for len(rows) < batchSize {
-		row, err := t.next()
+		w, err := t.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return rows, true, nil
 		case err != nil:
 			return nil, false, err
-		case row.fault != "":
-			r.refuse(row, tenancy.InvalidError{"": {row.fault}})
+		case w.malformed():
+			r.refuse(w)
 		default:
-			rows = append(rows, row)
+			rows = append(rows, w)
 		}
 	}
 	return rows, false, nil
 }
 
-func stopped(ctx context.Context, t *table) error {
+func checkStopped(ctx context.Context, t *table) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("stopped after line %d of %s: %w", t.line, t.name, err)
 	}
 	return nil
 }
 
-// loadBatch runs load for what was read of t last, also when ctx is over meanwhile.
-// What breaks a rule as a whole is no fault of a flag, as which a command would
-// explain it.
-func loadBatch(ctx context.Context, t *table, load func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchWithin)
+// withTimeout runs load for the last rows of t, also if ctx is cancelled meanwhile.
+func withTimeout(ctx context.Context, t *table, load func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchTimeout)
 	defer cancel()
 	err := load(ctx)
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		err = errors.New(invalid.Error())
+		err = errors.New(invalid.Error()) // commands print an InvalidError as errors of flags
 	}
 	if err != nil {
 		return fmt.Errorf("%s before line %d: %w", t.name, t.line+1, err)
@@ -254,28 +239,29 @@ func loadBatch(ctx context.Context, t *table, load func(context.Context) error) 
 	return nil
 }
 
-func (r *run) progress(t *table) {
+func (r *run) showProgress(t *table) {
 	if r.options.Progress != nil {
 		r.options.Progress(t.name, t.read.n, t.size)
 	}
 }
 
-// count is that of the file in hand.
+// count returns the count of the current file.
 func (r *run) count() *Count { return &r.report.Files[len(r.report.Files)-1] }
 
-// refuse counts a row of the file in hand and tells each of its faults.
-func (r *run) refuse(w row, faults tenancy.InvalidError) {
-	c := r.count()
+// refuse counts and reports an invalid row of the current file.
+func (r *run) refuse(w row) { r.refuseIn(r.count(), w) }
+
+func (r *run) refuseIn(c *Count, w row) {
 	c.Refused++
-	r.tell(c.File, w, faults)
+	r.reportErrors(c.File, w)
 }
 
-func (r *run) tell(file string, w row, faults tenancy.InvalidError) {
+func (r *run) reportErrors(file string, w row) {
 	if r.options.Refused == nil {
 		return
 	}
-	for _, field := range slices.Sorted(maps.Keys(faults)) {
-		for _, reason := range faults[field] {
+	for _, field := range slices.Sorted(maps.Keys(w.invalid)) {
+		for _, reason := range w.invalid[field] {
 			r.options.Refused(Refusal{File: file, Line: w.line, Key: w.key, Field: field, Reason: reason})
 		}
 	}

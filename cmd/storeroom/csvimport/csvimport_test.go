@@ -24,7 +24,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// shop is one tenant to import into.
+// shop is a tenant to import into.
 type shop struct {
 	*tenancytest.Database
 	store  *catalog.Store
@@ -67,8 +67,8 @@ func (s shop) mustProduct(t *testing.T, sku string) catalog.Product {
 	return p
 }
 
-// folder makes a folder of files from pairs of name and content.
-func folder(pairs ...string) fstest.MapFS {
+// directory returns a directory of files from pairs of name and content.
+func directory(pairs ...string) fstest.MapFS {
 	dir := fstest.MapFS{}
 	for i := 0; i < len(pairs); i += 2 {
 		dir[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
@@ -76,7 +76,7 @@ func folder(pairs ...string) fstest.MapFS {
 	return dir
 }
 
-func TestRealSetsLoadWholeAndASecondRunChangesNothing(t *testing.T) {
+func TestASecondImportOfRealDataChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		set       string
@@ -97,7 +97,7 @@ func TestRealSetsLoadWholeAndASecondRunChangesNothing(t *testing.T) {
 			}
 			for _, c := range first.Files {
 				base, _, _ := strings.Cut(c.File, ".")
-				if want, there := test.rows[base]; there && (c.Created+c.Unchanged != want || c.Updated != 0) {
+				if want, expected := test.rows[base]; expected && (c.Created+c.Unchanged != want || c.Updated != 0) {
 					t.Errorf("first run = %+v, want %d created", c, want)
 				}
 			}
@@ -116,7 +116,7 @@ func TestRealSetsLoadWholeAndASecondRunChangesNothing(t *testing.T) {
 	}
 }
 
-// mustAgree fails where a sum is not what the facts say.
+// mustAgree fails if a stored sum differs from the facts.
 func (s shop) mustAgree(t *testing.T) {
 	t.Helper()
 	differences, err := s.sales.Verify(t.Context(), s.tenant, 10)
@@ -128,9 +128,8 @@ func (s shop) mustAgree(t *testing.T) {
 	}
 }
 
-// The rows are as bad as real ones get. Each is loaded as it stands or refused
-// with a reason, never anything between.
-func TestDirtyRowsAreLoadedOrRefusedWhole(t *testing.T) {
+// Each row is loaded unchanged or refused with a reason.
+func TestDirtyRowsAreLoadedOrRefused(t *testing.T) {
 	t.Parallel()
 	rows := dirtyRows(t)
 	if len(rows) != 250 {
@@ -138,8 +137,8 @@ func TestDirtyRowsAreLoadedOrRefusedWhole(t *testing.T) {
 	}
 	s := newShop(t)
 	for i, r := range rows {
-		// One at a time: many share a SKU, and each is to be looked at.
-		report, refused := s.mustImport(t, folder("products.csv", "sku,name,price,quantity,upc,description\n"+r.line(t)))
+		// One import per row, because many rows have the same SKU.
+		report, refused := s.mustImport(t, directory("products.csv", "sku,name,price,quantity,upc,description\n"+r.line(t)))
 		count := report.Files[0]
 		loaded := count.Created + count.Updated + count.Unchanged
 		if loaded+count.Refused != 1 || (count.Refused == 1) != (len(refused) > 0) {
@@ -148,7 +147,7 @@ func TestDirtyRowsAreLoadedOrRefusedWhole(t *testing.T) {
 		if loaded == 1 {
 			r.checkStored(t, s.mustProduct(t, strings.TrimSpace(r.sku)))
 		}
-		if want := r.wantFault(); want != "" && !strings.Contains(strings.Join(refused, "\n"), want) {
+		if want := r.wantError(); want != "" && !strings.Contains(strings.Join(refused, "\n"), want) {
 			t.Errorf("row %d (%s) %q is refused with %q, want %s", i, r.issue, r.name, refused, want)
 		}
 	}
@@ -184,8 +183,8 @@ func (r dirtyRow) line(t *testing.T) string {
 	return line.String()
 }
 
-// wantFault is the field that the row's issue must be refused for, if any.
-func (r dirtyRow) wantFault() string {
+// wantError returns the reason for which the row must be refused, or "".
+func (r dirtyRow) wantError() string {
 	switch {
 	case r.issue == "name missing" && r.price != "":
 		return " name is required"
@@ -217,28 +216,28 @@ func (r dirtyRow) checkStored(t *testing.T, p catalog.Product) {
 		got, want = append(got, deref(p.UPC)), append(want, r.upc)
 	}
 	if r.description == "" {
-		got[2] = "" // an earlier row of the SKU may have left one
+		got[2] = "" // an earlier row of the SKU may have set one
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stored product of %q (-want +got):\n%s", r.sku, diff)
 	}
 }
 
-func TestIDsOfTheFilesStandForNames(t *testing.T) {
+func TestIDsOfFilesReferToNames(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	report, refused := s.mustImport(t, folder(
+	report, refused := s.mustImport(t, directory(
 		"categories.csv", "id,name\n7,Tents\n8, Lamps \n9,Tents\n7,Stoves\n,Bags\n10,\n",
 		"warehouses.csv", "name,id\nMain warehouse,1\nNorth,2\n",
 		"products.csv", "sku,name,price,category,warehouse,seller\nT1,Tent,10,7,2,\nL1,Lamp,5,8,1,\nX1,Nothing,5,70,,1\n",
 		"refunds_unmatched.csv", "whatever", "notes.txt", "x",
 	))
 	want := []string{
-		`categories.csv:5  id "7" stands twice`,
+		`categories.csv:5  id "7" is a duplicate`,
 		`categories.csv:6  id is required`,
 		`categories.csv:7  name must not be empty`,
-		`products.csv:4 X1 category "70" is not an id that categories.csv gave`,
-		`products.csv:4 X1 seller "1" is not an id that sellers.csv gave`,
+		`products.csv:4 X1 category "70" is not an id in categories.csv`,
+		`products.csv:4 X1 seller "1" is not an id in sellers.csv`,
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
@@ -260,12 +259,12 @@ func TestIDsOfTheFilesStandForNames(t *testing.T) {
 	}
 }
 
-func TestAnEmptyCellLeavesTheValueAsItIs(t *testing.T) {
+func TestAnEmptyCellKeepsTheValue(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	const header = "sku,name,price,cost,quantity,tags,bin_location\n"
-	s.mustImport(t, folder("products.csv", header+"A,Axe,12.50,6,40,steel;sharp,A-1\n"))
-	report, _ := s.mustImport(t, folder("products.csv", header+"A,,,,35,,\n"))
+	s.mustImport(t, directory("products.csv", header+"A,Axe,12.50,6,40,steel;sharp,A-1\n"))
+	report, _ := s.mustImport(t, directory("products.csv", header+"A,,,,35,,\n"))
 	if got, want := report.Files[0], (csvimport.Count{File: "products.csv", Updated: 1}); got != want {
 		t.Errorf("second run = %+v, want %+v", got, want)
 	}
@@ -276,7 +275,7 @@ func TestAnEmptyCellLeavesTheValueAsItIs(t *testing.T) {
 	}
 }
 
-func TestTheApostropheOfAnExportIsTakenBack(t *testing.T) {
+func TestTheApostropheOfAnExportIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, test := range []struct{ cell, want string }{
@@ -288,14 +287,14 @@ func TestTheApostropheOfAnExportIsTakenBack(t *testing.T) {
 		{"'", "'"},
 		{"=1+1", "=1+1"},
 	} {
-		s.mustImport(t, folder("products.csv", "sku,name,price\nS,"+test.cell+",1\n"))
+		s.mustImport(t, directory("products.csv", "sku,name,price\nS,"+test.cell+",1\n"))
 		if got := s.mustProduct(t, "S").Name; got != test.want {
 			t.Errorf("cell %s is stored as %q, want %q", test.cell, got, test.want)
 		}
 	}
 }
 
-func TestOddFilesAreReadRowByRow(t *testing.T) {
+func TestUnusualFilesAreReadRowByRow(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name        string
@@ -306,28 +305,28 @@ func TestOddFilesAreReadRowByRow(t *testing.T) {
 		{"byte order mark, CRLF and no last line end", "\uFEFFsku,name,price\r\nA,Axe,1\r\nB,Bow,2", 2, nil},
 		{"line breaks in quotes", "sku,name,price,description\nA,Axe,1,\"<p>\nline\n</p>\"\nB,Bow,,\n", 1, []string{"products.csv:5 B price is required"}},
 		{"blank lines", "sku,name,price\n\nA,Axe,1\n\n\nB,Bow,x\n", 1, []string{"products.csv:6 B price must be a decimal number"}},
-		{"a quote in a bare field", "sku,name,price\nA,5\" nail,1\nB,Bow,2\n", 1, []string{"products.csv:2   a quote stands in a field that does not begin with one"}},
-		{"text after a quote", "sku,name,price\nA,\"Axe\"s,1\nB,Bow,2\n", 1, []string{"products.csv:2   a quoted field does not end where its quote does, or never"}},
-		{"a quote never closed", "sku,name,price\nA,Axe,1\nB,\"Bow,2\nC,Cup,3\n", 1, []string{"products.csv:3   a quoted field does not end where its quote does, or never; the row takes the lines to 4"}},
+		{"a quote in a bare field", "sku,name,price\nA,5\" nail,1\nB,Bow,2\n", 1, []string{"products.csv:2   has a quote in a field that does not start with one"}},
+		{"text after a quote", "sku,name,price\nA,\"Axe\"s,1\nB,Bow,2\n", 1, []string{"products.csv:2   has text after a closing quote, or a quote that is not closed"}},
+		{"a quote that is not closed", "sku,name,price\nA,Axe,1\nB,\"Bow,2\nC,Cup,3\n", 1, []string{"products.csv:3   has text after a closing quote, or a quote that is not closed; the row extends to line 4"}},
 		{"too few and too many fields", "sku,name,price\nA,Axe\nB,Bow,2,3\nC,Cup,3\n", 1, []string{
-			"products.csv:2   has 2 fields where the header names 3 columns", "products.csv:3   has 4 fields where the header names 3 columns"}},
+			"products.csv:2   has 2 fields, but the header has 3 columns", "products.csv:3   has 4 fields, but the header has 3 columns"}},
 		{"text that is not UTF-8", "sku,name,price\nA,A\xffe,1\n\xff,Bow,2\nC,Cup,3\n", 1, []string{
 			"products.csv:2 A name must be valid UTF-8", "products.csv:3 \uFFFD sku must be valid UTF-8"}},
 		{"NUL and other control characters", "sku,name,price,description\nA,A\x00e,1,\nB,Bow,2,a\x00b\nC,Cup,3,\n", 1, []string{
 			"products.csv:2 A name must not contain control characters", "products.csv:3 B description must not contain NUL characters"}},
-		{"numbers of every bad kind", "sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\nB,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
+		{"invalid numbers", "sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\nB,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
 			"products.csv:2 A price must be between 0 and 9999999999.99", "products.csv:2 A quantity must be a whole number between 0 and 2147483647",
 			"products.csv:3 B price must not have more than two fraction digits", "products.csv:3 B quantity must be a whole number between 0 and 2147483647",
 			"products.csv:3 B reorder_point must be between 0 and 2147483647",
 			"products.csv:4 C price must be between 0 and 9999999999.99", "products.csv:5 D price must be a decimal number"}},
-		{"values outside their sets", "sku,name,price,status,condition\n.,Dot,1,gone,broken\n,None,1,,\n", 0, []string{
+		{"unknown values", "sku,name,price,status,condition\n.,Dot,1,gone,broken\n,None,1,,\n", 0, []string{
 			"products.csv:2 . condition must be one of new, like_new, used, refurbished, for_parts", "products.csv:2 . sku must not be . or ..",
 			"products.csv:2 . status must be one of active, draft", "products.csv:3  sku is required"}},
-		{"a header alone", "sku,name,price\n", 0, nil},
+		{"a header without rows", "sku,name,price\n", 0, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			report, refused := newShop(t).mustImport(t, folder("products.csv", test.content))
+			report, refused := newShop(t).mustImport(t, directory("products.csv", test.content))
 			if got := report.Files[0].Created; got != test.wantCreated {
 				t.Errorf("created %d, want %d", got, test.wantCreated)
 			}
@@ -338,7 +337,7 @@ func TestOddFilesAreReadRowByRow(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeReadAreNamed(t *testing.T) {
+func TestErrorsOfFiles(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	whole := gzipped(t, "sku,name,price\n"+strings.Repeat("A,Axe,1\n", 5000))
@@ -347,20 +346,20 @@ func TestFilesThatCannotBeReadAreNamed(t *testing.T) {
 		dir  fs.FS
 		want string
 	}{
-		{"an empty folder", folder(), "there is nothing to import: none of categories.csv, sellers.csv, "},
-		{"a folder of other files", folder("notes.csv", "a,b\n"), "there is nothing to import"},
-		{"a folder that is not there", os.DirFS(filepath.Join(t.TempDir(), "none")), "read the folder"},
-		{"plain and compressed", folder("products.csv", "", "products.csv.gz", ""), "both products.csv and products.csv.gz are there"},
-		{"an empty file", folder("products.csv", ""), "products.csv is empty"},
-		{"an unknown column", folder("products.csv", "sku,nmae\n"), `products.csv line 1: unknown column "nmae"; known are sku, name`},
-		{"a column twice", folder("products.csv", "sku,sku\n"), "products.csv line 1: column sku stands twice"},
-		{"a missing column", folder("products.csv", "name,price\n"), "products.csv line 1: column sku is missing"},
-		{"a missing column of categories", folder("categories.csv", "id\n", "products.csv", "sku\n"), "categories.csv line 1: column name is missing"},
-		{"a header with an open quote", folder("products.csv", "sku,\"name\n"), "products.csv line 1: a quoted field"},
-		{"UTF-16", folder("products.csv", "\xff\xfes\x00k\x00u\x00\n"), "not UTF-8"},
-		{"no gzip", folder("products.csv.gz", "sku,name,price\n"), "products.csv.gz is not a gzip file"},
-		{"a cut gzip", folder("products.csv.gz", whole[:len(whole)-20]), "products.csv.gz after line"},
-		{"a row without end", folder("products.csv", "sku,name\nA,\""+strings.Repeat("x\n", maxRow)), "products.csv after line 1: a row is longer than 2 MiB"},
+		{"an empty directory", directory(), "no files to import: expected at least one of categories.csv, sellers.csv, "},
+		{"a directory of other files", directory("notes.csv", "a,b\n"), "no files to import"},
+		{"a missing directory", os.DirFS(filepath.Join(t.TempDir(), "none")), "read directory"},
+		{"plain and compressed", directory("products.csv", "", "products.csv.gz", ""), "both products.csv and products.csv.gz exist"},
+		{"an empty file", directory("products.csv", ""), "products.csv is empty"},
+		{"an unknown column", directory("products.csv", "sku,nmae\n"), `products.csv line 1: unknown column "nmae": expected one of sku, name`},
+		{"a column twice", directory("products.csv", "sku,sku\n"), "products.csv line 1: duplicate column sku"},
+		{"a missing column", directory("products.csv", "name,price\n"), "products.csv line 1: column sku is missing"},
+		{"a missing column of categories", directory("categories.csv", "id\n", "products.csv", "sku\n"), "categories.csv line 1: column name is missing"},
+		{"a header with an open quote", directory("products.csv", "sku,\"name\n"), "products.csv line 1: has text after a closing quote"},
+		{"UTF-16", directory("products.csv", "\xff\xfes\x00k\x00u\x00\n"), "not UTF-8"},
+		{"not a gzip file", directory("products.csv.gz", "sku,name,price\n"), "products.csv.gz is not a gzip file"},
+		{"a truncated gzip file", directory("products.csv.gz", whole[:len(whole)-20]), "products.csv.gz after line"},
+		{"a row without an end", directory("products.csv", "sku,name\nA,\""+strings.Repeat("x\n", maxRow)), "products.csv after line 1: a row is longer than 2 MiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, _, err := s.try(t.Context(), test.dir); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -370,7 +369,7 @@ func TestFilesThatCannotBeReadAreNamed(t *testing.T) {
 	}
 }
 
-// maxRow is more than one row may take.
+// maxRow is more than the maximum size of a row.
 const maxRow = 3 << 20
 
 func gzipped(t *testing.T, text string) string {
@@ -386,7 +385,7 @@ func gzipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-func TestAnInterruptedImportKeepsWholeBatches(t *testing.T) {
+func TestAnInterruptedImportKeepsBatches(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	var content strings.Builder
@@ -396,11 +395,11 @@ func TestAnInterruptedImportKeepsWholeBatches(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	report, err := csvimport.Import(ctx, s.DB, s.tenant, folder("products.csv", content.String()), csvimport.Options{
+	report, err := csvimport.Import(ctx, s.DB, s.tenant, directory("products.csv", content.String()), csvimport.Options{
 		Progress: func(string, int64, int64) { cancel() },
 	})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped after line 501 of products.csv") {
-		t.Errorf("Import = %v, want that it stopped after line 501", err)
+		t.Errorf("Import = %v, want it stopped after line 501", err)
 	}
 	page, err := s.store.List(t.Context(), s.tenant, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
 	if err != nil {

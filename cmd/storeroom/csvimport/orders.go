@@ -15,34 +15,39 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// maxItems bounds the items of a batch: orders of 5,000 of them come in fewer at
-// a time.
-const maxItems = 20_000
+// maxBatchItems limits the items of a batch, because an order can have 5,000.
+const maxBatchItems = 20_000
 
 var (
-	orderColumns = columns{[]string{"number", "placed_at", "channel", "customer", "discount_total", "tax_total"}, 3, "number"}
-	itemColumns  = columns{[]string{"order_number", "sku", "quantity", "unit_price", "unit_cost", "discount"}, 4, "order_number"}
+	orderColumns = columns{[]string{
+		"number", "placed_at", "channel", "customer", "discount_total", "tax_total",
+	}, 3, "number"}
+	itemColumns = columns{[]string{
+		"order_number", "sku", "quantity", "unit_price", "unit_cost", "discount",
+	}, 4, "order_number"}
 )
 
-// sequence says in which row of orders.csv an order stands first. It is all that
-// is kept of the orders, as hashes: about 40 bytes each.
-type sequence map[[16]byte]int
+// positions maps the hash of an order number to its first row in orders.csv, from 0. It
+// needs about 40 bytes per order.
+type positions map[shortHash]int
 
-func (s sequence) find(w row, column string) (place int, known bool) {
-	place, known = s[hash(number(w, column))]
-	return place, known
+// of returns the position of the order that a row belongs to.
+func (p positions) of(w row, column string) (position int, exists bool) {
+	position, exists = p[hash(w.id(column))]
+	return position, exists
 }
 
-// sequence reads orders.csv and order_items.csv once, before anything is loaded:
-// an order that was stored with some of its items could not be given the others.
-func (r *run) sequence(ctx context.Context) (sequence, error) {
+// readPositions reads orders.csv and order_items.csv before anything is loaded, and returns
+// an error if items are not in the sequence of their orders: an order that was stored with
+// some of its items could not be completed.
+func (r *run) readPositions(ctx context.Context) (positions, error) {
 	if r.files["orders"] == "" {
 		return nil, nil
 	}
-	s, n, last := sequence{}, 0, row{}
-	err := r.scan(ctx, "orders", orderColumns, func(w row) error {
-		if _, known := s.find(w, "number"); !known && number(w, "number") != "" {
-			s[hash(number(w, "number"))] = n
+	p, n := positions{}, 0
+	err := r.eachRow(ctx, "orders", orderColumns, func(w row) error {
+		if _, exists := p.of(w, "number"); !exists && w.id("number") != "" {
+			p[hash(w.id("number"))] = n
 		}
 		n++
 		return nil
@@ -50,32 +55,33 @@ func (r *run) sequence(ctx context.Context) (sequence, error) {
 	if err != nil {
 		return nil, err
 	}
-	n = 0
-	err = r.scan(ctx, "order_items", itemColumns, func(w row) error {
-		place, known := s.find(w, "order_number")
+	current, last := 0, row{}
+	err = r.eachRow(ctx, "order_items", itemColumns, func(w row) error {
+		position, exists := p.of(w, "order_number")
 		switch {
-		case !known:
-		case place < n:
-			return fmt.Errorf("%s line %d: an item of order %q follows those of %q: items must stand together and in the sequence of their orders in %s",
+		case !exists:
+		case position < current:
+			return fmt.Errorf("%s line %d: item of order %q after items of order %q:"+
+				" the items of an order must be together, in the sequence of the orders in %s",
 				r.files["order_items"], w.line, w.key, last.key, r.files["orders"])
 		default:
-			n, last = place, w
+			current, last = position, w
 		}
 		return nil
 	})
-	return s, err
+	return p, err
 }
 
-// scan reads a file and hands each row to look, also those that are broken.
-func (r *run) scan(ctx context.Context, base string, columns columns, look func(row) error) error {
-	t, err := openTable(r.dir, r.files[base], columns)
+// eachRow reads a file and calls f with each row, including malformed rows.
+func (r *run) eachRow(ctx context.Context, base string, c columns, f func(row) error) error {
+	t, err := openTable(r.dir, r.files[base], c)
 	if err != nil {
 		return err
 	}
 	defer t.close()
 	for n := 0; ; n++ {
 		if n%batchSize == 0 {
-			if err := stopped(ctx, t); err != nil {
+			if err := checkStopped(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -84,7 +90,7 @@ func (r *run) scan(ctx context.Context, base string, columns columns, look func(
 			return nil
 		}
 		if err == nil {
-			err = look(w)
+			err = f(w)
 		}
 		if err != nil {
 			return err
@@ -92,8 +98,8 @@ func (r *run) scan(ctx context.Context, base string, columns columns, look func(
 	}
 }
 
-// orders loads orders.csv with order_items.csv.
-func (r *run) orders(ctx context.Context, s sequence) error {
+// loadOrders loads orders.csv and order_items.csv.
+func (r *run) loadOrders(ctx context.Context, p positions) error {
 	if r.files["orders"] == "" {
 		return nil
 	}
@@ -107,241 +113,232 @@ func (r *run) orders(ctx context.Context, s sequence) error {
 		return err
 	}
 	defer items.close()
-	m := &merge{run: r, sequence: s, orders: orders, items: items, at: len(r.report.Files)}
 	r.report.Files = append(r.report.Files, Count{File: orders.name}, Count{File: items.name})
-	return m.load(ctx)
+	counts := r.report.Files[len(r.report.Files)-2:]
+	l := &orderLoader{
+		run: r, positions: p, orders: orders, items: items, orderCount: &counts[0], itemCount: &counts[1],
+	}
+	return l.load(ctx)
 }
 
-// merge reads orders and their items side by side.
-type merge struct {
+// orderLoader reads orders and their items in parallel.
+type orderLoader struct {
 	*run
-	sequence sequence
-	orders   *table
-	items    *table
-	at       int  // where the counts of orders and items stand in the report
-	row      int  // of orders.csv, from 0
-	ahead    *row // of order_items.csv
-	broken   int  // line of an item of nobody knows whom, since the last that was taken
+	positions             positions
+	orders, items         *table
+	orderCount, itemCount *Count
+	position              int  // of the current row of orders.csv
+	nextItem              *row // read, but not assigned to an order yet
+	refusedLine           int  // of a refused item without an order number, since the last valid item; 0 is none
 }
 
-// order is one row of orders.csv with its items.
+// order is a row of orders.csv with its items.
 type order struct {
 	row
 	sales.Row
-	lines []int // of its items
-	held  int   // how many items it has, those beyond what an order may have included
+	lines     []int // of the items in order_items.csv
+	itemCount int   // including items above the maximum, which are not in Items
 }
 
-func (m *merge) load(ctx context.Context) error {
-	done, n := false, 0
-	for ; !done; n++ {
-		if err := stopped(ctx, m.orders); err != nil {
+func (l *orderLoader) load(ctx context.Context) error {
+	batches := 0
+	for done := false; !done; batches++ {
+		if err := checkStopped(ctx, l.orders); err != nil {
 			return err
 		}
-		var batch []*order
-		var err error
-		if batch, done, err = m.batch(); err != nil {
+		batch, last, err := l.readBatch()
+		if err != nil {
 			return err
 		}
+		done = last
 		if len(batch) > 0 {
-			if err := loadBatch(ctx, m.orders, func(ctx context.Context) error { return m.ingest(ctx, batch) }); err != nil {
+			err := withTimeout(ctx, l.orders, func(ctx context.Context) error { return l.ingest(ctx, batch) })
+			if err != nil {
 				return err
 			}
 		}
-		if n > 0 && n&(n-1) == 0 { // there are twice as many as when it looked last
-			Analyze(ctx, m.db)
+		if isPowerOfTwo := batches > 0 && batches&(batches-1) == 0; isPowerOfTwo {
+			Analyze(ctx, l.db)
 		}
-		m.progress(m.items)
+		l.showProgress(l.items)
 	}
-	if n > 1 {
-		Analyze(ctx, m.db)
+	if batches > 1 {
+		Analyze(ctx, l.db)
 	}
-	left, err := m.peek() // refuses what follows the last order
-	if err == nil && left != nil {
-		err = fmt.Errorf("%s and %s were changed while they were read", m.orders.name, m.items.name)
+	remaining, err := l.peekItem() // refuses the items after those of the last order
+	if err == nil && remaining != nil {
+		err = fmt.Errorf("%s or %s changed during the import", l.orders.name, l.items.name)
 	}
 	return err
 }
 
-// batch reads orders with their items until there are enough of either.
-func (m *merge) batch() (batch []*order, done bool, err error) {
-	for n := 0; len(batch) < batchSize && n < maxItems; m.row++ {
-		w, err := m.orders.next()
+// readBatch reads orders with their items for one transaction.
+func (l *orderLoader) readBatch() (batch []*order, done bool, err error) {
+	for items := 0; len(batch) < batchSize && items < maxBatchItems; l.position++ {
+		w, err := l.orders.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return batch, true, nil
 		case err != nil:
 			return nil, false, err
-		case w.fault != "":
-			m.refuse(0, w, tenancy.InvalidError{"": {w.fault}})
+		case w.malformed():
+			l.refuseIn(l.orderCount, w)
 			continue
 		}
 		o := newOrder(w)
-		if first, known := m.sequence.find(w, "number"); known && first != m.row {
-			o.Invalid.Add("number", "stands twice")
-			m.refuse(0, w, o.Invalid)
+		if first, exists := l.positions.of(w, "number"); exists && first != l.position {
+			w.invalid.Add("number", "is a duplicate")
+			l.refuseIn(l.orderCount, w)
 			continue
 		}
-		if err := m.collect(o); err != nil {
+		if err := l.readItems(o); err != nil {
 			return nil, false, err
 		}
-		batch, n = append(batch, o), n+len(o.Items)
+		batch, items = append(batch, o), items+len(o.Items)
 	}
 	return batch, false, nil
 }
 
 func newOrder(w row) *order {
-	o := &order{row: w, Row: sales.Row{Invalid: tenancy.InvalidError{}}}
-	for _, column := range orderColumns.names[:orderColumns.needed] {
-		required(w, column, o.Invalid)
-	}
-	o.Number, o.Channel = number(w, "number"), number(w, "channel")
-	if at := instant(w, "placed_at", o.Invalid); at != nil {
-		o.PlacedAt = *at
-	}
-	if id := optional(w, "customer"); id != nil {
+	w.require(orderColumns.names[:orderColumns.required]...)
+	o := &order{row: w, Row: sales.Row{
+		Invalid: w.invalid,
+		Order: sales.Order{
+			Number:        w.id("number"),
+			PlacedAt:      valueOrZero(cell(w, "placed_at", parseTime)),
+			Channel:       w.id("channel"),
+			DiscountTotal: cell(w, "discount_total", parseMoney),
+			TaxTotal:      cell(w, "tax_total", parseMoney),
+		},
+	}}
+	if id := cell(w, "customer", parseText); id != nil {
 		o.Customer = &sales.Customer{ID: *id}
 	}
-	o.DiscountTotal, o.TaxTotal = cents(w, "discount_total", o.Invalid), cents(w, "tax_total", o.Invalid)
 	return o
 }
 
-// collect takes the items of an order. One beside them that could not be read may
-// be one of them.
-func (m *merge) collect(o *order) error {
-	broken := 0
+// readItems reads the items of an order. The order is invalid if a refused item next to
+// them may be one of its items.
+func (l *orderLoader) readItems(o *order) error {
+	refused := 0
 	for {
-		w, err := m.peek()
+		w, err := l.peekItem()
 		if err != nil {
 			return err
 		}
-		if w == nil || !m.belongs(*w) {
+		if w == nil || !l.ofCurrentOrder(*w) {
 			break
 		}
-		broken, m.broken, m.ahead = max(broken, m.broken), 0, nil
-		o.add(*w)
+		refused, l.refusedLine, l.nextItem = max(refused, l.refusedLine), 0, nil
+		o.addItem(*w)
 	}
-	if broken = max(broken, m.broken); o.held == 0 {
-		o.Invalid.Add("items", "are missing in %s", m.items.name)
-	} else if broken > 0 {
-		o.Invalid.Add("items", "may lack line %d of %s, which is refused", broken, m.items.name)
+	refused = max(refused, l.refusedLine)
+	switch {
+	case o.itemCount == 0:
+		o.Invalid.Add("items", "are missing in %s", l.items.name)
+	case refused > 0:
+		o.Invalid.Add("items", "may be incomplete: line %d of %s is refused", refused, l.items.name)
 	}
 	return nil
 }
 
-// belongs says whether an item is of the order in hand.
-func (m *merge) belongs(item row) bool {
-	place, known := m.sequence.find(item, "order_number")
-	return known && place == m.row
+func (l *orderLoader) ofCurrentOrder(item row) bool {
+	position, exists := l.positions.of(item, "order_number")
+	return exists && position == l.position
 }
 
-// peek returns the next item of an order of orders.csv, nil at the end, and
-// refuses those of no order on the way.
-func (m *merge) peek() (*row, error) {
-	for m.ahead == nil {
-		w, err := m.items.next()
+// peekItem returns the next item of an order in orders.csv, or nil at the end. It refuses
+// the items before it that belong to no order.
+func (l *orderLoader) peekItem() (*row, error) {
+	for l.nextItem == nil {
+		w, err := l.items.next()
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		_, known := m.sequence.find(w, "order_number")
+		_, exists := l.positions.of(w, "order_number")
 		switch {
-		case w.fault != "":
-			m.broken = w.line
-			m.refuse(1, w, tenancy.InvalidError{"": {w.fault}})
-		case number(w, "order_number") == "":
-			m.broken = w.line
-			m.refuse(1, w, tenancy.InvalidError{"order_number": {"is required"}})
-		case !known:
-			m.refuse(1, w, tenancy.InvalidError{"order_number": {"does not stand in " + m.orders.name}})
+		case w.malformed():
+			l.refusedLine = w.line
+		case w.id("order_number") == "":
+			l.refusedLine = w.line
+			w.invalid.Add("order_number", "is required")
+		case !exists:
+			w.invalid.Add("order_number", "is not in %s", l.orders.name)
 		default:
-			m.ahead = &w
+			l.nextItem = &w
+			continue
 		}
+		l.refuseIn(l.itemCount, w)
 	}
-	return m.ahead, nil
+	return l.nextItem, nil
 }
 
-// add reads an item. Of those beyond what an order may have only the first is
-// kept, for the fault that it is.
-func (o *order) add(w row) {
-	if o.held++; len(o.Items) > sales.MaxItems {
+// addItem adds an item. Of the items above the maximum only the first is added: it makes
+// the order invalid.
+func (o *order) addItem(w row) {
+	if o.itemCount++; len(o.Items) > sales.MaxItems {
 		return
 	}
-	faults := tenancy.InvalidError{}
-	for _, column := range itemColumns.names[:itemColumns.needed] {
-		required(w, column, faults)
+	w.require(itemColumns.names[:itemColumns.required]...)
+	item := sales.Item{
+		SKU:       w.id("sku"),
+		Quantity:  valueOrZero(cell(w, "quantity", parseInteger(1, math.MaxInt32))),
+		UnitPrice: valueOrZero(cell(w, "unit_price", parseMoney)),
+		UnitCost:  cell(w, "unit_cost", parseMoney),
+		Discount:  cell(w, "discount", parseMoney),
 	}
-	item := sales.Item{SKU: number(w, "sku"), UnitCost: cents(w, "unit_cost", faults), Discount: cents(w, "discount", faults)}
-	if price := cents(w, "unit_price", faults); price != nil {
-		item.UnitPrice = *price
-	}
-	if quantity := strings.TrimSpace(w.cells["quantity"]); quantity != "" {
-		var err error
-		if item.Quantity, err = strconv.ParseInt(quantity, 10, 64); err != nil {
-			faults.Add("quantity", "must be a whole number between 1 and %d", math.MaxInt32)
-		}
-	}
-	for field, messages := range faults {
+	for field, messages := range w.invalid {
 		o.Invalid["items["+strconv.Itoa(len(o.Items))+"]."+field] = messages
 	}
 	o.Items, o.lines = append(o.Items, item), append(o.lines, w.line)
 }
 
-func (m *merge) ingest(ctx context.Context, batch []*order) error {
+func (l *orderLoader) ingest(ctx context.Context, batch []*order) error {
 	rows := make([]sales.Row, len(batch))
 	for i, o := range batch {
 		rows[i] = o.Row
 	}
-	results, err := m.sales.Ingest(ctx, m.tenant, rows)
-	orders, items := &m.report.Files[m.at], &m.report.Files[m.at+1]
+	results, err := l.sales.Ingest(ctx, l.tenant, rows)
 	for i, result := range results {
 		switch o := batch[i]; result.Outcome {
 		case sales.Created:
-			orders.Created++
-			items.Created += o.held
+			l.orderCount.Created++
+			l.itemCount.Created += o.itemCount
 		case sales.Unchanged:
-			orders.Unchanged++
-			items.Unchanged += o.held
+			l.orderCount.Unchanged++
+			l.itemCount.Unchanged += o.itemCount
 		default:
-			m.refuseOrder(o, result.Err)
+			l.refuseOrder(o, result.Err)
 		}
 	}
 	return err
 }
 
-// refuse counts a row of orders.csv, 0, or order_items.csv, 1, and tells its
-// faults.
-func (m *merge) refuse(which int, w row, faults tenancy.InvalidError) {
-	c := &m.report.Files[m.at+which]
-	c.Refused++
-	m.tell(c.File, w, faults)
-}
-
-// refuseOrder refuses an order with its items, and tells each fault by the line
-// and column where it stands.
-func (m *merge) refuseOrder(o *order, err error) {
-	whole, ofItem := tenancy.InvalidError{}, map[int]tenancy.InvalidError{}
+// refuseOrder refuses an order with its items. Errors of items are reported with the line
+// of the item in order_items.csv.
+func (l *orderLoader) refuseOrder(o *order, err error) {
+	ofOrder, ofItems := tenancy.InvalidError{}, map[int]tenancy.InvalidError{}
 	invalid, ok := errors.AsType[tenancy.InvalidError](err)
 	if !ok {
-		whole.Add("", "%v", err)
+		ofOrder.Add("", "%v", err)
 	}
 	for path, messages := range invalid {
-		i, field, isItem := placed(path)
+		i, field, isItem := splitPath(path)
 		switch {
 		case !isItem:
-			whole[strings.TrimSuffix(field, ".id")] = messages
-		case ofItem[i] == nil:
-			ofItem[i] = tenancy.InvalidError{field: messages}
+			ofOrder[strings.TrimSuffix(field, ".id")] = messages
+		case ofItems[i] == nil:
+			ofItems[i] = tenancy.InvalidError{field: messages}
 		default:
-			ofItem[i][field] = messages
+			ofItems[i][field] = messages
 		}
 	}
-	m.refuse(0, o.row, whole)
-	items := &m.report.Files[m.at+1]
-	items.Refused += o.held
-	for _, i := range slices.Sorted(maps.Keys(ofItem)) {
-		m.tell(items.File, row{line: o.lines[i], key: o.key}, ofItem[i])
+	l.refuseIn(l.orderCount, o.with(ofOrder))
+	l.itemCount.Refused += o.itemCount
+	for _, i := range slices.Sorted(maps.Keys(ofItems)) {
+		l.reportErrors(l.itemCount.File, row{line: o.lines[i], key: o.key, invalid: ofItems[i]})
 	}
 }

@@ -22,19 +22,19 @@ const (
 	refundHeader = "order_number,refunded_at,amount\n"
 )
 
-func (s shop) mustSale(t *testing.T, number string) sales.StoredOrder {
+func (s shop) mustOrder(t *testing.T, number string) sales.StoredOrder {
 	t.Helper()
-	sale, err := s.sales.Order(t.Context(), s.tenant, number)
+	stored, err := s.sales.Order(t.Context(), s.tenant, number)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sale
+	return stored
 }
 
-func TestSalesOfAFolderAreStoredAsTheyStand(t *testing.T) {
+func TestSalesAreStoredAsInTheFiles(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	dir := folder(
+	dir := directory(
 		"products.csv", "sku,name,price,cost\nA,Axe,20,8\n",
 		"channels.csv", "identifier,label\nweb,Web shop\npos,Counter\n",
 		"customers.csv", "id,name,email,country\n7,'=Ada,ada@example.com,GB\n8,,,FR\n",
@@ -59,7 +59,7 @@ func TestSalesOfAFolderAreStoredAsTheyStand(t *testing.T) {
 			want.Files[i] = csvimport.Count{File: c.File, Unchanged: c.Created + c.Updated + c.Unchanged}
 		}
 	}
-	first, second := s.mustSale(t, "1"), s.mustSale(t, "2")
+	first, second := s.mustOrder(t, "1"), s.mustOrder(t, "2")
 	got := []string{
 		first.PlacedAt.UTC().String(), first.Channel, *first.CustomerNumber, *first.CustomerName, *first.CustomerEmail, first.Revenue.String(),
 		first.Discounts.String(), first.Tax.String(), first.Cost.String(), first.Refunded.String(), *first.Refunds[0].Reference, *first.Refunds[1].Reference,
@@ -75,10 +75,10 @@ func TestSalesOfAFolderAreStoredAsTheyStand(t *testing.T) {
 	s.mustAgree(t)
 }
 
-func TestFaultsOfSalesAreToldByLineAndColumn(t *testing.T) {
+func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 	t.Parallel()
 	orders := func(rows, items string) fstest.MapFS {
-		return folder("orders.csv", orderHeader+rows, "order_items.csv", itemHeader+items)
+		return directory("orders.csv", orderHeader+rows, "order_items.csv", itemHeader+items)
 	}
 	const one, two = "1,2026-03-01T09:30:00Z,web,,,\n", "2,2026-03-01T09:30:00Z,web,,,\n"
 	for _, test := range []struct {
@@ -90,7 +90,7 @@ func TestFaultsOfSalesAreToldByLineAndColumn(t *testing.T) {
 			"orders.csv:2 1 channel is required", "orders.csv:2 1 discount_total must be a decimal number", "orders.csv:2 1 placed_at is required",
 			"orders.csv:2 1 tax_total must be between 0 and 9999999999.99",
 			"orders.csv:3 2 channel must be 1 to 50 lower-case letters, digits, dashes and underscores", "orders.csv:3 2 customer must not contain control characters",
-			"orders.csv:3 2 placed_at must be a time of RFC 3339 such as 2026-03-01T09:30:00Z",
+			"orders.csv:3 2 placed_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z",
 			"orders.csv:4  items are missing in order_items.csv", "orders.csv:4  number is required",
 			"orders.csv:5 3 placed_at must be between 1970-01-01T00:00:00Z and one day from now"}},
 		{"cells of items", orders(one, "1,A,1,1,,\n1,,0,1.234,-1,\n1,A,,,x,x\n1,A,1,1,,1.01\n1,A,1.5,1,,\n"), []string{
@@ -100,26 +100,26 @@ func TestFaultsOfSalesAreToldByLineAndColumn(t *testing.T) {
 			"order_items.csv:6 1 quantity must be a whole number between 1 and 2147483647"}},
 		{"a discount above the order's value", orders("1,2026-03-01T09:30:00Z,web,,5,\n", "1,A,1,1,,\n"), []string{"orders.csv:2 1 discount_total must not be above the value of the items, 1.00"}},
 		{"an order without items", orders(one+two, "2,A,1,1,,\n"), []string{"orders.csv:2 1 items are missing in order_items.csv"}},
-		{"an order that stands twice", orders(one+two+one, "1,A,1,1,,\n2,A,1,1,,\n"), []string{"orders.csv:4 1 number stands twice"}},
-		{"items of no order", orders(one, "0,A,1,1,,\n1,A,1,1,,\n9,A,1,1,,\n9,B,1,1,,\n"), []string{
-			"order_items.csv:2 0 order_number does not stand in orders.csv", "order_items.csv:4 9 order_number does not stand in orders.csv",
-			"order_items.csv:5 9 order_number does not stand in orders.csv"}},
-		{"an order that cannot be read", orders("1,x\n"+two, "1,A,1,1,,\n2,A,1,1,,\n"), []string{
-			"orders.csv:2   has 2 fields where the header names 6 columns", "order_items.csv:2 1 order_number does not stand in orders.csv"}},
-		{"an item that cannot be read between two orders", orders(one+two, "1,A,1,1,,\nx\n2,A,1,1,,\n"), []string{
-			"order_items.csv:3   has 1 fields where the header names 6 columns",
-			"orders.csv:2 1 items may lack line 3 of order_items.csv, which is refused", "orders.csv:3 2 items may lack line 3 of order_items.csv, which is refused"}},
-		{"an item without a number amid its order", orders(one+two, "1,A,1,1,,\n,A,1,1,,\n1,B,1,1,,\n2,A,1,1,,\n"), []string{
-			"order_items.csv:3  order_number is required", "orders.csv:2 1 items may lack line 3 of order_items.csv, which is refused"}},
-		{"channels", folder("channels.csv", "identifier,label\nWeb,Web\nok,Fine\nx,\n,\n"), []string{
+		{"a duplicate order", orders(one+two+one, "1,A,1,1,,\n2,A,1,1,,\n"), []string{"orders.csv:4 1 number is a duplicate"}},
+		{"items of unknown orders", orders(one, "0,A,1,1,,\n1,A,1,1,,\n9,A,1,1,,\n9,B,1,1,,\n"), []string{
+			"order_items.csv:2 0 order_number is not in orders.csv", "order_items.csv:4 9 order_number is not in orders.csv",
+			"order_items.csv:5 9 order_number is not in orders.csv"}},
+		{"a malformed order", orders("1,x\n"+two, "1,A,1,1,,\n2,A,1,1,,\n"), []string{
+			"orders.csv:2   has 2 fields, but the header has 6 columns", "order_items.csv:2 1 order_number is not in orders.csv"}},
+		{"a malformed item between two orders", orders(one+two, "1,A,1,1,,\nx\n2,A,1,1,,\n"), []string{
+			"order_items.csv:3   has 1 field, but the header has 6 columns",
+			"orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused", "orders.csv:3 2 items may be incomplete: line 3 of order_items.csv is refused"}},
+		{"an item without an order number between items of an order", orders(one+two, "1,A,1,1,,\n,A,1,1,,\n1,B,1,1,,\n2,A,1,1,,\n"), []string{
+			"order_items.csv:3  order_number is required", "orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused"}},
+		{"channels", directory("channels.csv", "identifier,label\nWeb,Web\nok,Fine\nx,\n,\n"), []string{
 			"channels.csv:2 Web identifier must be 1 to 50 lower-case letters, digits, dashes and underscores",
 			"channels.csv:4 x label is required", "channels.csv:5  identifier is required", "channels.csv:5  label is required"}},
-		{"customers", folder("customers.csv", "id,name,email\n1,Ada,none\n,Bob,\n2,Cleo,c@example.com\n2,Cleo,\n"), []string{
+		{"customers", directory("customers.csv", "id,name,email\n1,Ada,none\n,Bob,\n2,Cleo,c@example.com\n2,Cleo,\n"), []string{
 			"customers.csv:2 1 email must be an e-mail address", "customers.csv:3  id is required"}},
-		{"refunds", folder("refunds.csv", refundHeader+"1,,\n,2026-03-02T00:00:00Z,1\n9,2026-03-02T00:00:00Z,1\n9,1.3.2026,0\n"), []string{
-			"refunds.csv:2 1 amount is required", "refunds.csv:2 1 order_number is not the number of an order", "refunds.csv:2 1 refunded_at is required",
-			"refunds.csv:3  order_number is required", "refunds.csv:4 9 order_number is not the number of an order",
-			"refunds.csv:5 9 order_number is not the number of an order", "refunds.csv:5 9 refunded_at must be a time of RFC 3339 such as 2026-03-01T09:30:00Z"}},
+		{"refunds", directory("refunds.csv", refundHeader+"1,,\n,2026-03-02T00:00:00Z,1\n9,2026-03-02T00:00:00Z,1\n9,1.3.2026,0\n"), []string{
+			"refunds.csv:2 1 amount is required", "refunds.csv:2 1 order_number is not the number of a stored order", "refunds.csv:2 1 refunded_at is required",
+			"refunds.csv:3  order_number is required", "refunds.csv:4 9 order_number is not the number of a stored order",
+			"refunds.csv:5 9 order_number is not the number of a stored order", "refunds.csv:5 9 refunded_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -138,21 +138,21 @@ func TestFaultsOfSalesAreToldByLineAndColumn(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatIsThereWithOtherContentIsRefused(t *testing.T) {
+func TestAnOrderWithDifferentContentIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, test := range []struct {
 		price string
 		want  []string
 	}{{"1", nil}, {"2", []string{"orders.csv:2 1 number already exists with different content"}}} {
-		_, refused := s.mustImport(t, folder("orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n", "order_items.csv", itemHeader+"1,A,1,"+test.price+",,\n"))
+		_, refused := s.mustImport(t, directory("orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n", "order_items.csv", itemHeader+"1,A,1,"+test.price+",,\n"))
 		if diff := cmp.Diff(test.want, refused); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
 	}
 }
 
-func TestItemsOutOfSequenceAreNamedBeforeAnythingIsLoaded(t *testing.T) {
+func TestItemsOutOfSequenceAreReportedBeforeTheImport(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	const orders = orderHeader + "1,2026-03-01T09:30:00Z,web,,,\n2,2026-03-01T09:30:00Z,web,,,\n"
@@ -161,14 +161,14 @@ func TestItemsOutOfSequenceAreNamedBeforeAnythingIsLoaded(t *testing.T) {
 		dir  fstest.MapFS
 		want string
 	}{
-		{"an order's items apart", folder("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders, "order_items.csv.gz", gzipped(t, itemHeader+"1,A,1,1,,\n2,A,1,1,,\n1,B,1,1,,\n")),
-			`order_items.csv.gz line 4: an item of order "1" follows those of "2": items must stand together and in the sequence of their orders in orders.csv`},
-		{"orders in another sequence", folder("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders, "order_items.csv", itemHeader+"2,A,1,1,,\n1,A,1,1,,\n"),
-			`order_items.csv line 3: an item of order "1" follows those of "2"`},
-		{"orders without items", folder("orders.csv", orders), "orders.csv is there without order_items.csv"},
-		{"items without orders", folder("order_items.csv.gz", ""), "order_items.csv.gz is there without orders.csv"},
-		{"a column that nobody knows", folder("orders.csv", orderHeader, "order_items.csv", "order_number,sku,quantity,price\n"), `order_items.csv line 1: unknown column "price"`},
-		{"a column that is missing", folder("orders.csv", "number,placed_at\n", "order_items.csv", itemHeader), "orders.csv line 1: column channel is missing"},
+		{"an order's items apart", directory("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders, "order_items.csv.gz", gzipped(t, itemHeader+"1,A,1,1,,\n2,A,1,1,,\n1,B,1,1,,\n")),
+			`order_items.csv.gz line 4: item of order "1" after items of order "2": the items of an order must be together, in the sequence of the orders in orders.csv`},
+		{"orders in another sequence", directory("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders, "order_items.csv", itemHeader+"2,A,1,1,,\n1,A,1,1,,\n"),
+			`order_items.csv line 3: item of order "1" after items of order "2"`},
+		{"orders without items", directory("orders.csv", orders), "orders.csv requires order_items.csv"},
+		{"items without orders", directory("order_items.csv.gz", ""), "order_items.csv.gz requires orders.csv"},
+		{"an unknown column", directory("orders.csv", orderHeader, "order_items.csv", "order_number,sku,quantity,price\n"), `order_items.csv line 1: unknown column "price"`},
+		{"a missing column", directory("orders.csv", "number,placed_at\n", "order_items.csv", itemHeader), "orders.csv line 1: column channel is missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, _, err := s.try(t.Context(), test.dir); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -184,7 +184,7 @@ func TestItemsOutOfSequenceAreNamedBeforeAnythingIsLoaded(t *testing.T) {
 func TestAnOrderOfTooManyItemsIsRefusedAndTheNextIsLoaded(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	report, refused := s.mustImport(t, folder(
+	report, refused := s.mustImport(t, directory(
 		"orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n2,2026-03-01T09:30:00Z,web,,,\n",
 		"order_items.csv", itemHeader+strings.Repeat("1,A,1,1,,\n", 5010)+strings.Repeat("2,A,1,1,,\n", 5000)))
 	if diff := cmp.Diff([]string{"orders.csv:2 1 items must contain 1 to 5000 items"}, refused); diff != "" {
@@ -196,24 +196,23 @@ func TestAnOrderOfTooManyItemsIsRefusedAndTheNextIsLoaded(t *testing.T) {
 	}
 }
 
-func TestWhoWasErasedIsNotBroughtBack(t *testing.T) {
+func TestAnErasedCustomerStaysErased(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	dir := folder("customers.csv", "id,name,email\n7,Ada,ada@example.com\n", "orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,7,,\n", "order_items.csv", itemHeader+"1,A,1,1,,\n")
+	dir := directory("customers.csv", "id,name,email\n7,Ada,ada@example.com\n", "orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,7,,\n", "order_items.csv", itemHeader+"1,A,1,1,,\n")
 	s.mustImport(t, dir)
 	if err := s.sales.EraseCustomer(t.Context(), s.tenant, "7"); err != nil {
 		t.Fatal(err)
 	}
 	report, _ := s.mustImport(t, dir)
-	if sale := s.mustSale(t, "1"); sale.CustomerName != nil || sale.CustomerEmail != nil || report.Files[0].Unchanged != 1 {
-		t.Errorf("after the second import %+v, order of %v", report.Files[0], sale.CustomerName)
+	if stored := s.mustOrder(t, "1"); stored.CustomerName != nil || stored.CustomerEmail != nil || report.Files[0].Unchanged != 1 {
+		t.Errorf("after the second import %+v, order of %v", report.Files[0], stored.CustomerName)
 	}
 }
 
-// Whatever stands in the two files, an order is stored with all the items that the
-// file has of it, or not at all, every row is counted once, and a second import
-// changes nothing.
-func TestOrdersAreStoredWholeOrNotAtAll(t *testing.T) {
+// For any content of the two files, an order is stored with all of its items or not at
+// all, every row is counted once, and a second import changes nothing.
+func TestOrdersAreStoredWithAllItemsOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	n := 0
@@ -221,29 +220,29 @@ func TestOrdersAreStoredWholeOrNotAtAll(t *testing.T) {
 		n++
 		s := shop{d, nil, sales.New(d.DB), d.MustTenant(t, fmt.Sprint("shop-", n)).ID}
 		f := drawFiles(r)
-		dir := folder("orders.csv", f.orders.String(), "order_items.csv", f.items.String())
-		for again := range 2 {
+		dir := directory("orders.csv", f.orders.String(), "order_items.csv", f.items.String())
+		for n := range 2 {
 			report, _, err := s.try(context.Background(), dir)
 			if err != nil {
 				r.Fatal(err)
 			}
 			for i, rows := range []int{f.orderRows, f.itemRows} {
 				c := report.Files[i]
-				if c.Created+c.Unchanged+c.Refused != rows || again > 0 && c.Created > 0 {
-					r.Fatalf("run %d: %+v of %d rows", again, c, rows)
+				if c.Created+c.Unchanged+c.Refused != rows || n > 0 && c.Created > 0 {
+					r.Fatalf("import %d: %+v of %d rows", n, c, rows)
 				}
 			}
-			if got := report.Files[0].Created + report.Files[0].Unchanged; got != len(f.sound) {
-				r.Fatalf("%d orders are stored, want %d", got, len(f.sound))
+			if got := report.Files[0].Created + report.Files[0].Unchanged; got != len(f.stored) {
+				r.Fatalf("%d orders are stored, want %d", got, len(f.stored))
 			}
 		}
-		for number, skus := range f.sound {
-			sale, err := s.sales.Order(context.Background(), s.tenant, number)
+		for number, skus := range f.stored {
+			stored, err := s.sales.Order(context.Background(), s.tenant, number)
 			if err != nil {
 				r.Fatalf("order %s: %v", number, err)
 			}
 			var got []string
-			for _, l := range sale.Lines {
+			for _, l := range stored.Lines {
 				got = append(got, l.SKU)
 			}
 			if !slices.Equal(got, skus) {
@@ -253,35 +252,35 @@ func TestOrdersAreStoredWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// files are made up, with what must be stored of them.
+// files are generated files, with the orders that must be stored.
 type files struct {
 	orders, items       strings.Builder
 	orderRows, itemRows int
-	sound               map[string][]string // SKUs by order number
+	stored              map[string][]string // SKUs by order number
 }
 
-// drawFiles draws orders of which each may be wrong in one way.
+// drawFiles generates orders. Each has at most one error.
 func drawFiles(r *rapid.T) *files {
-	f := &files{sound: map[string][]string{}}
+	f := &files{stored: map[string][]string{}}
 	f.orders.WriteString(orderHeader)
 	f.items.WriteString(itemHeader)
-	last := "" // order whose items came last
+	last := "" // order of the last items
 	for i := range rapid.IntRange(0, 30).Draw(r, "orders") {
 		number := fmt.Sprint("N-", i)
-		fault := rapid.SampledFrom([]string{"", "", "", "", "order", "torn order", "item", "no items", "twice", "torn item", "stray item"}).Draw(r, "fault")
+		problem := rapid.SampledFrom([]string{"", "", "", "", "order", "malformed order", "item", "no items", "duplicate", "malformed item", "item of an unknown order"}).Draw(r, "problem")
 		f.orderRows++
-		switch fault {
+		switch problem {
 		case "order":
 			fmt.Fprintf(&f.orders, "%s,2026-13-01T00:00:00Z,web,,,\n", number)
-		case "torn order":
+		case "malformed order":
 			fmt.Fprintf(&f.orders, "%s,2026\n", number)
-		case "twice":
+		case "duplicate":
 			f.orderRows++
 			fmt.Fprintf(&f.orders, "%[1]s,2026-03-01T00:00:00Z,web,,,\n%[1]s,2026-03-01T00:00:00Z,web,,,\n", number)
 		default:
 			fmt.Fprintf(&f.orders, "%s,2026-03-01T00:00:00Z,web,,,\n", number)
 		}
-		if fault == "no items" {
+		if problem == "no items" {
 			continue
 		}
 		items := rapid.IntRange(1, 4).Draw(r, "items")
@@ -290,16 +289,16 @@ func drawFiles(r *rapid.T) *files {
 		for j := range items {
 			price := "1.00"
 			if j == at {
-				switch fault {
-				case "torn item":
+				switch problem {
+				case "malformed item":
 					f.itemRows++
-					f.items.WriteString("what is this\n")
+					f.items.WriteString("malformed\n")
 					if j == 0 {
-						delete(f.sound, last) // it may be one of theirs
+						delete(f.stored, last) // the row may be an item of that order
 					}
-				case "stray item":
+				case "item of an unknown order":
 					f.itemRows++
-					f.items.WriteString("nobody,A,1,1,,\n")
+					f.items.WriteString("unknown,A,1,1,,\n")
 				case "item":
 					price = "-1"
 				}
@@ -309,10 +308,10 @@ func drawFiles(r *rapid.T) *files {
 			fmt.Fprintf(&f.items, "%s,%s,1,%s,,\n", number, sku, price)
 			skus = append(skus, sku)
 		}
-		if fault == "" || fault == "twice" || fault == "stray item" {
-			f.sound[number] = skus
+		if problem == "" || problem == "duplicate" || problem == "item of an unknown order" {
+			f.stored[number] = skus
 		}
-		if fault != "torn order" {
+		if problem != "malformed order" {
 			last = number
 		}
 	}

@@ -8,46 +8,38 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
-// maxRow bounds what one row may take. The longest description takes 256 KiB; a
-// row beyond the bound is a quote that was left open.
-const maxRow = 2 << 20
+// maxRowBytes limits the size of a row. The longest description has 256 KiB; a longer row
+// has a quote that is not closed.
+const maxRowBytes = 2 << 20
 
-var errRowTooLong = errors.New("a row is longer than 2 MiB: is a quote left open?")
+var errRowTooLong = errors.New("a row is longer than 2 MiB: is a closing quote missing?")
 
-// columns are the names that a file's header may hold. The first needed of them
-// must be there. A refusal names the row by its key, if it has one.
+// columns are the names that the header of a file may contain.
 type columns struct {
-	names  []string
-	needed int
-	key    string
+	names    []string
+	required int    // the number of names, from the first, that the header must contain
+	key      string // the column that identifies a row in refusals, if any
 }
 
 // table reads one CSV file row by row.
 type table struct {
 	name   string
-	line   int // where the last row ended
+	line   int // the end of the last row
 	size   int64
-	read   *meter // bytes taken from disk
+	read   *countingReader // before decompression
 	file   fs.File
-	bound  *bounded
+	row    *limitedReader
 	csv    *csv.Reader
 	header []string
 	key    string // the column
-}
-
-// row is one row of a table. cells holds what is not empty, by column. fault says
-// why the row could not be taken apart.
-type row struct {
-	line  int
-	key   string
-	cells map[string]string
-	fault string
 }
 
 // openTable opens a plain or compressed file and reads its header.
@@ -56,7 +48,7 @@ func openTable(dir fs.FS, name string, c columns) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{name: name, file: file, read: &meter{r: file}}
+	t := &table{name: name, file: file, read: &countingReader{r: file}}
 	if err := t.start(c); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -75,29 +67,28 @@ func (t *table) start(c columns) error {
 			return fmt.Errorf("%s is not a gzip file: %w", t.name, err)
 		}
 	}
-	t.bound = &bounded{r: text}
-	start := bufio.NewReader(t.bound)
-	t.bound.left = maxRow
+	t.row = &limitedReader{r: text, remaining: maxRowBytes}
+	start := bufio.NewReader(t.row)
 	if mark, _ := start.Peek(3); string(mark) == "\uFEFF" {
-		_, _ = start.Discard(3) // it was peeked at
+		_, _ = start.Discard(3) // does not fail after Peek
 	}
-	t.csv = csv.NewReader(&carriages{r: start})
-	t.csv.FieldsPerRecord = -1 // next counts, to say more than the reader would
+	t.csv = csv.NewReader(&carriageReturns{r: start})
+	t.csv.FieldsPerRecord = -1 // next checks it, with a better message
 	return t.readHeader(c)
 }
 
 func (t *table) close() { t.file.Close() }
 
-// readHeader accepts the columns in any order. A column that nobody knows is an
-// error rather than ignored: it may be a misspelt one.
+// readHeader accepts the columns in any order. An unknown column is an error, because its
+// name may be misspelt.
 func (t *table) readHeader(c columns) error {
-	t.bound.left = maxRow
+	t.row.remaining = maxRowBytes
 	header, err := t.csv.Read()
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s is empty: the first row must name the columns", t.name)
+		return fmt.Errorf("%s is empty: expected column names in the first row", t.name)
 	}
 	if err != nil {
-		return t.broken(err)
+		return t.readError(err)
 	}
 	for i, name := range header {
 		name = strings.TrimSpace(name)
@@ -105,130 +96,127 @@ func (t *table) readHeader(c columns) error {
 		case !utf8.ValidString(name):
 			return fmt.Errorf("%s line 1: the file is not UTF-8 text", t.name)
 		case !slices.Contains(c.names, name):
-			return fmt.Errorf("%s line 1: unknown column %q; known are %s", t.name, name, strings.Join(c.names, ", "))
+			return fmt.Errorf("%s line 1: unknown column %q: expected one of %s", t.name, name, strings.Join(c.names, ", "))
 		case slices.Contains(header[:i], name):
-			return fmt.Errorf("%s line 1: column %s stands twice", t.name, name)
+			return fmt.Errorf("%s line 1: duplicate column %s", t.name, name)
 		}
 		header[i] = name
 	}
-	for _, name := range c.names[:c.needed] {
+	for _, name := range c.names[:c.required] {
 		if !slices.Contains(header, name) {
 			return fmt.Errorf("%s line 1: column %s is missing", t.name, name)
 		}
 	}
-	t.header, t.key = header, c.key
-	t.line = 1
+	t.header, t.key, t.line = header, c.key, 1
 	return nil
 }
 
-// next returns the next row, io.EOF, or what keeps the file from being read on.
+// next returns the next row, io.EOF, or an error if the rest of the file cannot be read.
 func (t *table) next() (row, error) {
-	t.bound.left = maxRow
-	cells, err := t.csv.Read()
-	if fault, ok := errors.AsType[*csv.ParseError](err); ok {
-		t.line = fault.Line
-		return row{line: fault.StartLine, fault: explain(fault)}, nil
+	t.row.remaining = maxRowBytes
+	fields, err := t.csv.Read()
+	w := row{invalid: tenancy.InvalidError{}}
+	if problem, ok := errors.AsType[*csv.ParseError](err); ok {
+		t.line, w.line = problem.Line, problem.StartLine
+		w.invalid.Add("", "%s", describe(problem))
+		return w, nil
 	}
 	if err != nil {
-		return row{}, t.broken(err)
+		return row{}, t.readError(err)
 	}
-	r := row{cells: map[string]string{}}
-	r.line, _ = t.csv.FieldPos(0)
-	t.line, _ = t.csv.FieldPos(len(cells) - 1)
-	t.line += strings.Count(cells[len(cells)-1], "\n")
-	if len(cells) != len(t.header) {
-		r.fault = fmt.Sprintf("has %d fields where the header names %d columns", len(cells), len(t.header))
-		return r, nil
+	w.line, _ = t.csv.FieldPos(0)
+	t.line, _ = t.csv.FieldPos(len(fields) - 1)
+	t.line += strings.Count(fields[len(fields)-1], "\n")
+	if len(fields) != len(t.header) {
+		w.invalid.Add("", "has %s, but the header has %s", count(len(fields), "field"), count(len(t.header), "column"))
+		return w, nil
 	}
+	w.cells = map[string]string{}
 	for i, name := range t.header {
-		if cells[i] != "" {
-			r.cells[name] = strings.ReplaceAll(cells[i], carriageMark, "\r")
+		if fields[i] != "" {
+			w.cells[name] = strings.ReplaceAll(fields[i], carriageMark, "\r")
 		}
 	}
-	r.key = strings.ToValidUTF8(unguard(r.cells[t.key]), "\uFFFD")
-	return r, nil
+	w.key = strings.ToValidUTF8(csvcell.Unguard(w.cells[t.key]), "\uFFFD")
+	return w, nil
 }
 
-// broken says where a file ended to be readable; io.EOF stays as it is.
-func (t *table) broken(err error) error {
+// count returns "1 field" or "2 fields".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// readError adds the file and the line to an error. It returns io.EOF unchanged.
+func (t *table) readError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}
-	if fault, ok := errors.AsType[*csv.ParseError](err); ok {
-		return fmt.Errorf("%s line %d: %s", t.name, fault.StartLine, explain(fault))
+	if problem, ok := errors.AsType[*csv.ParseError](err); ok {
+		return fmt.Errorf("%s line %d: %s", t.name, problem.StartLine, describe(problem))
 	}
 	return fmt.Errorf("%s after line %d: %w", t.name, t.line, err)
 }
 
-// explain says what is wrong with a row's quotes. A quote that is left open takes
-// the lines after it into its field.
-func explain(e *csv.ParseError) string {
-	reason := `a quote stands in a field that does not begin with one`
+// describe returns the problem with the quotes of a row. A quote that is not closed makes
+// the following lines part of the row.
+func describe(e *csv.ParseError) string {
+	problem := `has a quote in a field that does not start with one`
 	if errors.Is(e.Err, csv.ErrQuote) {
-		reason = `a quoted field does not end where its quote does, or never`
+		problem = `has text after a closing quote, or a quote that is not closed`
 	}
 	if e.Line > e.StartLine {
-		reason += fmt.Sprintf("; the row takes the lines to %d", e.Line)
+		problem += fmt.Sprintf("; the row extends to line %d", e.Line)
 	}
-	return reason
+	return problem
 }
 
-var guarded = regexp.MustCompile(`^'+[=+\-@\t\r]`)
-
-// unguard takes back the apostrophe with which an export keeps a spreadsheet from
-// reading a text as a formula.
-func unguard(cell string) string {
-	if guarded.MatchString(cell) {
-		return cell[1:]
-	}
-	return cell
-}
-
-// meter counts what is read.
-type meter struct {
+// countingReader counts the bytes read.
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
-	m.n += int64(n)
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
 	return n, err
 }
 
-// bounded gives out at most left bytes until left is set anew.
-type bounded struct {
-	r    io.Reader
-	left int
+// limitedReader returns errRowTooLong after remaining bytes.
+type limitedReader struct {
+	r         io.Reader
+	remaining int
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.remaining <= 0 {
 		return 0, errRowTooLong
 	}
-	n, err := b.r.Read(p)
-	b.left -= n
+	n, err := l.r.Read(p)
+	l.remaining -= n
 	return n, err
 }
 
-// carriageMark stands for a carriage return within quotes on its way through
-// encoding/csv, which would drop it before a line feed: a description is stored
-// byte for byte. UTF-8 never holds this byte; where a file does, it becomes
-// another that UTF-8 never holds, and the row is refused.
+// carriageMark replaces a carriage return in quotes, because encoding/csv removes those
+// before line feeds and descriptions are stored byte for byte. Valid UTF-8 does not contain
+// this byte. In an invalid file it becomes another invalid byte, and the row is refused.
 const carriageMark = "\xff"
 
-// carriages replaces carriage returns within quotes. A quote counts at the start
-// of a field only, as for encoding/csv, so that a stray one does no harm.
-type carriages struct {
+// carriageReturns replaces carriage returns in quotes by carriageMark. As in encoding/csv, a
+// quoted field starts with its quote.
+type carriageReturns struct {
 	r      io.Reader
 	in     [4 << 10]byte
-	out    []byte // read, not yet handed out
-	quoted bool   // within a quoted field
-	inside bool   // within a field that began without a quote, or after its end
+	out    []byte // translated, but not read yet
+	quoted bool   // in a quoted field
+	bare   bool   // in a field without quotes, or after the closing quote
 	err    error
 }
 
-func (c *carriages) Read(p []byte) (int, error) {
+func (c *carriageReturns) Read(p []byte) (int, error) {
 	for len(c.out) == 0 {
 		if c.err != nil {
 			return 0, c.err
@@ -242,7 +230,7 @@ func (c *carriages) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (c *carriages) translate(in []byte) []byte {
+func (c *carriageReturns) translate(in []byte) []byte {
 	out := make([]byte, 0, len(in)+8)
 	for _, b := range in {
 		if b == carriageMark[0] {
@@ -253,14 +241,14 @@ func (c *carriages) translate(in []byte) []byte {
 			out = append(out, carriageMark...)
 			continue
 		case c.quoted:
-			// A doubled quote ends the field and begins it again.
+			// A doubled quote closes the field and opens it again.
 			c.quoted = b != '"'
 		case b == ',' || b == '\n':
-			c.inside = false
-		case b == '"' && !c.inside:
+			c.bare = false
+		case b == '"' && !c.bare:
 			c.quoted = true
 		default:
-			c.inside = true
+			c.bare = true
 		}
 		out = append(out, b)
 	}

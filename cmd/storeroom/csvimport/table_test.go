@@ -8,8 +8,8 @@ import (
 	"testing/fstest"
 )
 
-// Whatever the bytes, the reader ends, counts lines upwards, and a row is either
-// explained or has only known columns.
+// For any content, the reader ends, line numbers increase, and a row is malformed or has
+// only known columns.
 func FuzzTable(f *testing.F) {
 	for _, seed := range []string{
 		"sku,name,price\nA,Axe,1\n", "\uFEFFsku\r\nA\r\n", "sku,name\n\"A\n\",\"\"\"x\"\n", "sku\n\"A\nB\n", "sku\nA,B\n\n\x00\n", "sku,name\nA,b\"c\nD,\"e\"f\n",
@@ -29,7 +29,7 @@ func FuzzTable(f *testing.F) {
 				return
 			}
 			if err != nil {
-				t.Fatalf("a plain file cannot fail to be read: %v", err)
+				t.Fatalf("an uncompressed file has a read error: %v", err)
 			}
 			if row.line <= last || table.line < row.line {
 				t.Fatalf("a row at line %d to %d after one at %d", row.line, table.line, last)

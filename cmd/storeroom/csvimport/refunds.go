@@ -1,0 +1,87 @@
+package csvimport
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+var refundColumns = columns{[]string{"order_number", "refunded_at", "amount"}, 3, "order_number"}
+
+// refundFile holds what is remembered of all rows of refunds.csv.
+type refundFile struct {
+	occurrences map[shortHash]int // of equal refunds
+	exceeding   map[string]bool   // numbers of orders that are refunded above what was paid
+}
+
+func (r *run) loadRefunds(ctx context.Context) error {
+	file := refundFile{map[shortHash]int{}, map[string]bool{}}
+	err := r.eachBatch(ctx, "refunds", refundColumns, func(ctx context.Context, rows []row) error {
+		refunds := make([]sales.RefundRow, len(rows))
+		for i, w := range rows {
+			refunds[i] = file.refund(w)
+		}
+		results, err := r.sales.Refund(ctx, r.tenant, refunds)
+		for i, result := range results {
+			switch result.Outcome {
+			case sales.Created:
+				r.count().Created++
+			case sales.Unchanged:
+				r.count().Unchanged++
+			default:
+				r.refuse(rows[i].with(refundErrors(rows[i].invalid, result.Err)))
+			}
+			if result.ExceedsPaid {
+				file.exceeding[refunds[i].OrderNumber] = true
+			}
+		}
+		r.report.Exceeding = len(file.exceeding)
+		return err
+	})
+	if len(file.occurrences) > batchSize {
+		Analyze(ctx, r.db)
+	}
+	return err
+}
+
+// refund reads a row. Its reference is made of its content and of the number of equal rows
+// before it: two equal refunds of an order are both stored, and a second import of the
+// file stores nothing. Stored references must not change.
+func (f refundFile) refund(w row) sales.RefundRow {
+	refund := sales.Refund{OrderNumber: w.id("order_number"), RefundedAt: cell(w, "refunded_at", parseTime)}
+	amount := cell(w, "amount", parseMoney)
+	w.require(refundColumns.names...)
+	if len(w.invalid) == 0 {
+		refund.Amount = *amount
+		content := refund.RefundedAt.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
+		equal := hash(refund.OrderNumber + " " + content)
+		f.occurrences[equal]++
+		refund.Reference = new(fmt.Sprintf("import:%s:%d", content, f.occurrences[equal]))
+	}
+	return sales.RefundRow{Refund: refund, Invalid: w.invalid}
+}
+
+// refundErrors adds the error of a refused refund to the errors of its row.
+func refundErrors(invalid tenancy.InvalidError, err error) tenancy.InvalidError {
+	if all, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		return all
+	}
+	invalid = invalid.Clone()
+	if len(invalid["order_number"]) == 0 {
+		invalid.Add("order_number", "is not the number of a stored order")
+	}
+	return invalid
+}
+
+// shortHash identifies a text in 16 bytes.
+type shortHash [16]byte
+
+func hash(s string) shortHash {
+	sum := sha256.Sum256([]byte(s))
+	return shortHash(sum[:])
+}
