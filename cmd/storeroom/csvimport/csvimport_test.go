@@ -83,9 +83,12 @@ func TestASecondImportOfRealDataChangesNothing(t *testing.T) {
 		rows      map[string]int
 		exceeding int
 	}{
-		{"uci", map[string]int{"products": 3808, "channels": 2, "customers": 4372, "orders": 19948, "order_items": 530124, "refunds": 3882}, 5},
-		{"contoso", map[string]int{"products": 2517, "channels": 2, "customers": 3165, "orders": 3242, "order_items": 7794, "refunds": 0}, 0},
-		{"grocery", map[string]int{"products": 20816, "channels": 1, "customers": 2372, "orders": 46272, "order_items": 73820, "refunds": 0}, 0},
+		{"uci", map[string]int{"products": 3808, "channels": 2, "customers": 4372, "orders": 19948, "order_items": 530124,
+			"refunds": 3882}, 5},
+		{"contoso", map[string]int{"products": 2517, "channels": 2, "customers": 3165, "orders": 3242, "order_items": 7794,
+			"refunds": 0}, 0},
+		{"grocery", map[string]int{"products": 20816, "channels": 1, "customers": 2372, "orders": 46272,
+			"order_items": 73820, "refunds": 0}, 0},
 	} {
 		t.Run(test.set, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +106,8 @@ func TestASecondImportOfRealDataChangesNothing(t *testing.T) {
 			}
 			second, _ := s.mustImport(t, dir)
 			if first.Exceeding != test.exceeding || second.Exceeding != test.exceeding {
-				t.Errorf("%d, then %d orders are refunded above what was paid, want %d", first.Exceeding, second.Exceeding, test.exceeding)
+				t.Errorf("%d, then %d orders are refunded above what was paid, want %d", first.Exceeding, second.Exceeding,
+					test.exceeding)
 			}
 			for i, c := range second.Files {
 				want := csvimport.Count{File: c.File, Unchanged: first.Files[i].Created + first.Files[i].Unchanged}
@@ -303,24 +307,38 @@ func TestUnusualFilesAreReadRowByRow(t *testing.T) {
 		wantRefused []string
 	}{
 		{"byte order mark, CRLF and no last line end", "\uFEFFsku,name,price\r\nA,Axe,1\r\nB,Bow,2", 2, nil},
-		{"line breaks in quotes", "sku,name,price,description\nA,Axe,1,\"<p>\nline\n</p>\"\nB,Bow,,\n", 1, []string{"products.csv:5 B price is required"}},
-		{"blank lines", "sku,name,price\n\nA,Axe,1\n\n\nB,Bow,x\n", 1, []string{"products.csv:6 B price must be a decimal number"}},
-		{"a quote in a bare field", "sku,name,price\nA,5\" nail,1\nB,Bow,2\n", 1, []string{"products.csv:2   has a quote in a field that does not start with one"}},
-		{"text after a quote", "sku,name,price\nA,\"Axe\"s,1\nB,Bow,2\n", 1, []string{"products.csv:2   has text after a closing quote, or a quote that is not closed"}},
-		{"a quote that is not closed", "sku,name,price\nA,Axe,1\nB,\"Bow,2\nC,Cup,3\n", 1, []string{"products.csv:3   has text after a closing quote, or a quote that is not closed; the row extends to line 4"}},
+		{"line breaks in quotes", "sku,name,price,description\nA,Axe,1,\"<p>\nline\n</p>\"\nB,Bow,,\n", 1,
+			[]string{"products.csv:5 B price is required"}},
+		{"blank lines", "sku,name,price\n\nA,Axe,1\n\n\nB,Bow,x\n", 1,
+			[]string{"products.csv:6 B price must be a decimal number"}},
+		{"a quote in a bare field", "sku,name,price\nA,5\" nail,1\nB,Bow,2\n", 1,
+			[]string{"products.csv:2   has a quote in a field that does not start with one"}},
+		{"text after a quote", "sku,name,price\nA,\"Axe\"s,1\nB,Bow,2\n", 1,
+			[]string{"products.csv:2   has text after a closing quote, or a quote that is not closed"}},
+		{"a quote that is not closed", "sku,name,price\nA,Axe,1\nB,\"Bow,2\nC,Cup,3\n", 1,
+			[]string{"products.csv:3   has text after a closing quote, or a quote that is not closed;" +
+				" the row extends to line 4"}},
 		{"too few and too many fields", "sku,name,price\nA,Axe\nB,Bow,2,3\nC,Cup,3\n", 1, []string{
-			"products.csv:2   has 2 fields, but the header has 3 columns", "products.csv:3   has 4 fields, but the header has 3 columns"}},
+			"products.csv:2   has 2 fields, but the header has 3 columns",
+			"products.csv:3   has 4 fields, but the header has 3 columns"}},
 		{"text that is not UTF-8", "sku,name,price\nA,A\xffe,1\n\xff,Bow,2\nC,Cup,3\n", 1, []string{
 			"products.csv:2 A name must be valid UTF-8", "products.csv:3 \uFFFD sku must be valid UTF-8"}},
-		{"NUL and other control characters", "sku,name,price,description\nA,A\x00e,1,\nB,Bow,2,a\x00b\nC,Cup,3,\n", 1, []string{
-			"products.csv:2 A name must not contain control characters", "products.csv:3 B description must not contain NUL characters"}},
-		{"invalid numbers", "sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\nB,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
-			"products.csv:2 A price must be between 0 and 9999999999.99", "products.csv:2 A quantity must be a whole number between 0 and 2147483647",
-			"products.csv:3 B price must not have more than two fraction digits", "products.csv:3 B quantity must be a whole number between 0 and 2147483647",
-			"products.csv:3 B reorder_point must be between 0 and 2147483647",
-			"products.csv:4 C price must be between 0 and 9999999999.99", "products.csv:5 D price must be a decimal number"}},
+		{"NUL and other control characters", "sku,name,price,description\nA,A\x00e,1,\nB,Bow,2,a\x00b\nC,Cup,3,\n", 1,
+			[]string{
+				"products.csv:2 A name must not contain control characters",
+				"products.csv:3 B description must not contain NUL characters"}},
+		{"invalid numbers",
+			"sku,name,price,quantity,reorder_point\nA,Axe,1e999,1.5,\n" +
+				"B,Bow,1.234,99999999999999999999,-1\nC,Cup,-1,,\nD,Dog,NaN,,\n", 0, []string{
+				"products.csv:2 A price must be between 0 and 9999999999.99",
+				"products.csv:2 A quantity must be a whole number between 0 and 2147483647",
+				"products.csv:3 B price must not have more than two fraction digits",
+				"products.csv:3 B quantity must be a whole number between 0 and 2147483647",
+				"products.csv:3 B reorder_point must be between 0 and 2147483647",
+				"products.csv:4 C price must be between 0 and 9999999999.99", "products.csv:5 D price must be a decimal number"}},
 		{"unknown values", "sku,name,price,status,condition\n.,Dot,1,gone,broken\n,None,1,,\n", 0, []string{
-			"products.csv:2 . condition must be one of new, like_new, used, refurbished, for_parts", "products.csv:2 . sku must not be . or ..",
+			"products.csv:2 . condition must be one of new, like_new, used, refurbished, for_parts",
+			"products.csv:2 . sku must not be . or ..",
 			"products.csv:2 . status must be one of active, draft", "products.csv:3  sku is required"}},
 		{"a header without rows", "sku,name,price\n", 0, nil},
 	} {
@@ -349,17 +367,22 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"an empty directory", directory(), "no files to import: expected at least one of categories.csv, sellers.csv, "},
 		{"a directory of other files", directory("notes.csv", "a,b\n"), "no files to import"},
 		{"a missing directory", os.DirFS(filepath.Join(t.TempDir(), "none")), "read directory"},
-		{"plain and compressed", directory("products.csv", "", "products.csv.gz", ""), "both products.csv and products.csv.gz exist"},
+		{"plain and compressed", directory("products.csv", "", "products.csv.gz", ""),
+			"both products.csv and products.csv.gz exist"},
 		{"an empty file", directory("products.csv", ""), "products.csv is empty"},
-		{"an unknown column", directory("products.csv", "sku,nmae\n"), `products.csv line 1: unknown column "nmae": expected one of sku, name`},
+		{"an unknown column", directory("products.csv", "sku,nmae\n"),
+			`products.csv line 1: unknown column "nmae": expected one of sku, name`},
 		{"a column twice", directory("products.csv", "sku,sku\n"), "products.csv line 1: duplicate column sku"},
 		{"a missing column", directory("products.csv", "name,price\n"), "products.csv line 1: column sku is missing"},
-		{"a missing column of categories", directory("categories.csv", "id\n", "products.csv", "sku\n"), "categories.csv line 1: column name is missing"},
-		{"a header with an open quote", directory("products.csv", "sku,\"name\n"), "products.csv line 1: has text after a closing quote"},
+		{"a missing column of categories", directory("categories.csv", "id\n", "products.csv", "sku\n"),
+			"categories.csv line 1: column name is missing"},
+		{"a header with an open quote", directory("products.csv", "sku,\"name\n"),
+			"products.csv line 1: has text after a closing quote"},
 		{"UTF-16", directory("products.csv", "\xff\xfes\x00k\x00u\x00\n"), "not UTF-8"},
 		{"not a gzip file", directory("products.csv.gz", "sku,name,price\n"), "products.csv.gz is not a gzip file"},
 		{"a truncated gzip file", directory("products.csv.gz", whole[:len(whole)-20]), "products.csv.gz after line"},
-		{"a row without an end", directory("products.csv", "sku,name\nA,\""+strings.Repeat("x\n", maxRow)), "products.csv after line 1: a row is longer than 2 MiB"},
+		{"a row without an end", directory("products.csv", "sku,name\nA,\""+strings.Repeat("x\n", maxRow)),
+			"products.csv after line 1: a row is longer than 2 MiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, _, err := s.try(t.Context(), test.dir); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -61,9 +61,12 @@ func TestSalesAreStoredAsInTheFiles(t *testing.T) {
 	}
 	first, second := s.mustOrder(t, "1"), s.mustOrder(t, "2")
 	got := []string{
-		first.PlacedAt.UTC().String(), first.Channel, *first.CustomerNumber, *first.CustomerName, *first.CustomerEmail, first.Revenue.String(),
-		first.Discounts.String(), first.Tax.String(), first.Cost.String(), first.Refunded.String(), *first.Refunds[0].Reference, *first.Refunds[1].Reference,
-		second.PlacedAt.UTC().String(), fmt.Sprint(second.CustomerNumber), second.Refunded.String(), fmt.Sprint(second.UnitsWithoutCost),
+		first.PlacedAt.UTC().String(), first.Channel, *first.CustomerNumber, *first.CustomerName, *first.CustomerEmail,
+		first.Revenue.String(),
+		first.Discounts.String(), first.Tax.String(), first.Cost.String(), first.Refunded.String(),
+		*first.Refunds[0].Reference, *first.Refunds[1].Reference,
+		second.PlacedAt.UTC().String(), fmt.Sprint(second.CustomerNumber), second.Refunded.String(),
+		fmt.Sprint(second.UnitsWithoutCost),
 	}
 	if diff := cmp.Diff([]string{
 		"2026-03-01 09:30:00 +0000 UTC", "web", "7", "=Ada", "ada@example.com", "23.50",
@@ -86,40 +89,59 @@ func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 		dir  fstest.MapFS
 		want []string
 	}{
-		{"cells of orders", orders("1,,,,x,-1\n2,2026-03-01,Web,a\x00,,\n,2026-03-01T09:30:00Z,web,,,\n3,2126-03-01T09:30:00Z,web,,,\n", "1,A,1,1,,\n2,A,1,1,,\n3,A,1,1,,\n"), []string{
-			"orders.csv:2 1 channel is required", "orders.csv:2 1 discount_total must be a decimal number", "orders.csv:2 1 placed_at is required",
-			"orders.csv:2 1 tax_total must be between 0 and 9999999999.99",
-			"orders.csv:3 2 channel must be 1 to 50 lower-case letters, digits, dashes and underscores", "orders.csv:3 2 customer must not contain control characters",
-			"orders.csv:3 2 placed_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z",
-			"orders.csv:4  items are missing in order_items.csv", "orders.csv:4  number is required",
-			"orders.csv:5 3 placed_at must be between 1970-01-01T00:00:00Z and one day from now"}},
+		{"cells of orders",
+			orders("1,,,,x,-1\n2,2026-03-01,Web,a\x00,,\n,2026-03-01T09:30:00Z,web,,,\n3,2126-03-01T09:30:00Z,web,,,\n",
+				"1,A,1,1,,\n2,A,1,1,,\n3,A,1,1,,\n"), []string{
+				"orders.csv:2 1 channel is required", "orders.csv:2 1 discount_total must be a decimal number",
+				"orders.csv:2 1 placed_at is required",
+				"orders.csv:2 1 tax_total must be between 0 and 9999999999.99",
+				"orders.csv:3 2 channel must be 1 to 50 lower-case letters, digits, dashes and underscores",
+				"orders.csv:3 2 customer must not contain control characters",
+				"orders.csv:3 2 placed_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z",
+				"orders.csv:4  items are missing in order_items.csv", "orders.csv:4  number is required",
+				"orders.csv:5 3 placed_at must be between 1970-01-01T00:00:00Z and one day from now"}},
 		{"cells of items", orders(one, "1,A,1,1,,\n1,,0,1.234,-1,\n1,A,,,x,x\n1,A,1,1,,1.01\n1,A,1.5,1,,\n"), []string{
-			"order_items.csv:3 1 sku is required", "order_items.csv:3 1 unit_cost must be between 0 and 9999999999.99", "order_items.csv:3 1 unit_price must not have more than two fraction digits",
-			"order_items.csv:4 1 discount must be a decimal number", "order_items.csv:4 1 quantity is required", "order_items.csv:4 1 unit_cost must be a decimal number",
-			"order_items.csv:4 1 unit_price is required", "order_items.csv:5 1 discount must not be above quantity times unit_price, 1.00",
+			"order_items.csv:3 1 sku is required", "order_items.csv:3 1 unit_cost must be between 0 and 9999999999.99",
+			"order_items.csv:3 1 unit_price must not have more than two fraction digits",
+			"order_items.csv:4 1 discount must be a decimal number", "order_items.csv:4 1 quantity is required",
+			"order_items.csv:4 1 unit_cost must be a decimal number",
+			"order_items.csv:4 1 unit_price is required",
+			"order_items.csv:5 1 discount must not be above quantity times unit_price, 1.00",
 			"order_items.csv:6 1 quantity must be a whole number between 1 and 2147483647"}},
-		{"a discount above the order's value", orders("1,2026-03-01T09:30:00Z,web,,5,\n", "1,A,1,1,,\n"), []string{"orders.csv:2 1 discount_total must not be above the value of the items, 1.00"}},
-		{"an order without items", orders(one+two, "2,A,1,1,,\n"), []string{"orders.csv:2 1 items are missing in order_items.csv"}},
-		{"a duplicate order", orders(one+two+one, "1,A,1,1,,\n2,A,1,1,,\n"), []string{"orders.csv:4 1 number is a duplicate"}},
+		{"a discount above the order's value", orders("1,2026-03-01T09:30:00Z,web,,5,\n", "1,A,1,1,,\n"),
+			[]string{"orders.csv:2 1 discount_total must not be above the value of the items, 1.00"}},
+		{"an order without items", orders(one+two, "2,A,1,1,,\n"),
+			[]string{"orders.csv:2 1 items are missing in order_items.csv"}},
+		{"a duplicate order", orders(one+two+one, "1,A,1,1,,\n2,A,1,1,,\n"),
+			[]string{"orders.csv:4 1 number is a duplicate"}},
 		{"items of unknown orders", orders(one, "0,A,1,1,,\n1,A,1,1,,\n9,A,1,1,,\n9,B,1,1,,\n"), []string{
 			"order_items.csv:2 0 order_number is not in orders.csv", "order_items.csv:4 9 order_number is not in orders.csv",
 			"order_items.csv:5 9 order_number is not in orders.csv"}},
 		{"a malformed order", orders("1,x\n"+two, "1,A,1,1,,\n2,A,1,1,,\n"), []string{
-			"orders.csv:2   has 2 fields, but the header has 6 columns", "order_items.csv:2 1 order_number is not in orders.csv"}},
+			"orders.csv:2   has 2 fields, but the header has 6 columns",
+			"order_items.csv:2 1 order_number is not in orders.csv"}},
 		{"a malformed item between two orders", orders(one+two, "1,A,1,1,,\nx\n2,A,1,1,,\n"), []string{
 			"order_items.csv:3   has 1 field, but the header has 6 columns",
-			"orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused", "orders.csv:3 2 items may be incomplete: line 3 of order_items.csv is refused"}},
-		{"an item without an order number between items of an order", orders(one+two, "1,A,1,1,,\n,A,1,1,,\n1,B,1,1,,\n2,A,1,1,,\n"), []string{
-			"order_items.csv:3  order_number is required", "orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused"}},
+			"orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused",
+			"orders.csv:3 2 items may be incomplete: line 3 of order_items.csv is refused"}},
+		{"an item without an order number between items of an order",
+			orders(one+two, "1,A,1,1,,\n,A,1,1,,\n1,B,1,1,,\n2,A,1,1,,\n"), []string{
+				"order_items.csv:3  order_number is required",
+				"orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused"}},
 		{"channels", directory("channels.csv", "identifier,label\nWeb,Web\nok,Fine\nx,\n,\n"), []string{
 			"channels.csv:2 Web identifier must be 1 to 50 lower-case letters, digits, dashes and underscores",
-			"channels.csv:4 x label is required", "channels.csv:5  identifier is required", "channels.csv:5  label is required"}},
-		{"customers", directory("customers.csv", "id,name,email\n1,Ada,none\n,Bob,\n2,Cleo,c@example.com\n2,Cleo,\n"), []string{
-			"customers.csv:2 1 email must be an e-mail address", "customers.csv:3  id is required"}},
-		{"refunds", directory("refunds.csv", refundHeader+"1,,\n,2026-03-02T00:00:00Z,1\n9,2026-03-02T00:00:00Z,1\n9,1.3.2026,0\n"), []string{
-			"refunds.csv:2 1 amount is required", "refunds.csv:2 1 order_number is not the number of a stored order", "refunds.csv:2 1 refunded_at is required",
+			"channels.csv:4 x label is required", "channels.csv:5  identifier is required",
+			"channels.csv:5  label is required"}},
+		{"customers", directory("customers.csv", "id,name,email\n1,Ada,none\n,Bob,\n2,Cleo,c@example.com\n2,Cleo,\n"),
+			[]string{
+				"customers.csv:2 1 email must be an e-mail address", "customers.csv:3  id is required"}},
+		{"refunds", directory("refunds.csv",
+			refundHeader+"1,,\n,2026-03-02T00:00:00Z,1\n9,2026-03-02T00:00:00Z,1\n9,1.3.2026,0\n"), []string{
+			"refunds.csv:2 1 amount is required", "refunds.csv:2 1 order_number is not the number of a stored order",
+			"refunds.csv:2 1 refunded_at is required",
 			"refunds.csv:3  order_number is required", "refunds.csv:4 9 order_number is not the number of a stored order",
-			"refunds.csv:5 9 order_number is not the number of a stored order", "refunds.csv:5 9 refunded_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z"}},
+			"refunds.csv:5 9 order_number is not the number of a stored order",
+			"refunds.csv:5 9 refunded_at must be an RFC 3339 time such as 2026-03-01T09:30:00Z"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +151,8 @@ func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 				t.Errorf("refused (-want +got):\n%s", diff)
 			}
 			for _, c := range report.Files {
-				if rows := strings.Count(string(test.dir[c.File].Data), "\n") - 1; c.Created+c.Updated+c.Unchanged+c.Refused != rows {
+				if rows := strings.Count(string(test.dir[c.File].Data),
+					"\n") - 1; c.Created+c.Updated+c.Unchanged+c.Refused != rows {
 					t.Errorf("%+v does not add up to %d rows", c, rows)
 				}
 			}
@@ -145,7 +168,8 @@ func TestAnOrderWithDifferentContentIsRefused(t *testing.T) {
 		price string
 		want  []string
 	}{{"1", nil}, {"2", []string{"orders.csv:2 1 number already exists with different content"}}} {
-		_, refused := s.mustImport(t, directory("orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n", "order_items.csv", itemHeader+"1,A,1,"+test.price+",,\n"))
+		_, refused := s.mustImport(t, directory("orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,,,\n",
+			"order_items.csv", itemHeader+"1,A,1,"+test.price+",,\n"))
 		if diff := cmp.Diff(test.want, refused); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
@@ -161,14 +185,19 @@ func TestItemsOutOfSequenceAreReportedBeforeTheImport(t *testing.T) {
 		dir  fstest.MapFS
 		want string
 	}{
-		{"an order's items apart", directory("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders, "order_items.csv.gz", gzipped(t, itemHeader+"1,A,1,1,,\n2,A,1,1,,\n1,B,1,1,,\n")),
-			`order_items.csv.gz line 4: item of order "1" after items of order "2": the items of an order must be together, in the sequence of the orders in orders.csv`},
-		{"orders in another sequence", directory("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders, "order_items.csv", itemHeader+"2,A,1,1,,\n1,A,1,1,,\n"),
+		{"an order's items apart", directory("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders,
+			"order_items.csv.gz", gzipped(t, itemHeader+"1,A,1,1,,\n2,A,1,1,,\n1,B,1,1,,\n")),
+			`order_items.csv.gz line 4: item of order "1" after items of order "2": ` +
+				`the items of an order must be together, in the sequence of the orders in orders.csv`},
+		{"orders in another sequence", directory("products.csv", "sku,name,price\nA,Axe,1\n", "orders.csv", orders,
+			"order_items.csv", itemHeader+"2,A,1,1,,\n1,A,1,1,,\n"),
 			`order_items.csv line 3: item of order "1" after items of order "2"`},
 		{"orders without items", directory("orders.csv", orders), "orders.csv requires order_items.csv"},
 		{"items without orders", directory("order_items.csv.gz", ""), "order_items.csv.gz requires orders.csv"},
-		{"an unknown column", directory("orders.csv", orderHeader, "order_items.csv", "order_number,sku,quantity,price\n"), `order_items.csv line 1: unknown column "price"`},
-		{"a missing column", directory("orders.csv", "number,placed_at\n", "order_items.csv", itemHeader), "orders.csv line 1: column channel is missing"},
+		{"an unknown column", directory("orders.csv", orderHeader, "order_items.csv", "order_number,sku,quantity,price\n"),
+			`order_items.csv line 1: unknown column "price"`},
+		{"a missing column", directory("orders.csv", "number,placed_at\n", "order_items.csv", itemHeader),
+			"orders.csv line 1: column channel is missing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, _, err := s.try(t.Context(), test.dir); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -190,7 +219,8 @@ func TestAnOrderOfTooManyItemsIsRefusedAndTheNextIsLoaded(t *testing.T) {
 	if diff := cmp.Diff([]string{"orders.csv:2 1 items must contain 1 to 5000 items"}, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
-	want := []csvimport.Count{{File: "orders.csv", Created: 1, Refused: 1}, {File: "order_items.csv", Created: 5000, Refused: 5010}}
+	want := []csvimport.Count{{File: "orders.csv", Created: 1, Refused: 1},
+		{File: "order_items.csv", Created: 5000, Refused: 5010}}
 	if diff := cmp.Diff(want, report.Files); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
@@ -199,13 +229,15 @@ func TestAnOrderOfTooManyItemsIsRefusedAndTheNextIsLoaded(t *testing.T) {
 func TestAnErasedCustomerStaysErased(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	dir := directory("customers.csv", "id,name,email\n7,Ada,ada@example.com\n", "orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,7,,\n", "order_items.csv", itemHeader+"1,A,1,1,,\n")
+	dir := directory("customers.csv", "id,name,email\n7,Ada,ada@example.com\n", "orders.csv",
+		orderHeader+"1,2026-03-01T09:30:00Z,web,7,,\n", "order_items.csv", itemHeader+"1,A,1,1,,\n")
 	s.mustImport(t, dir)
 	if err := s.sales.EraseCustomer(t.Context(), s.tenant, "7"); err != nil {
 		t.Fatal(err)
 	}
 	report, _ := s.mustImport(t, dir)
-	if stored := s.mustOrder(t, "1"); stored.CustomerName != nil || stored.CustomerEmail != nil || report.Files[0].Unchanged != 1 {
+	if stored := s.mustOrder(t,
+		"1"); stored.CustomerName != nil || stored.CustomerEmail != nil || report.Files[0].Unchanged != 1 {
 		t.Errorf("after the second import %+v, order of %v", report.Files[0], stored.CustomerName)
 	}
 }
@@ -267,7 +299,8 @@ func drawFiles(r *rapid.T) *files {
 	last := "" // order of the last items
 	for i := range rapid.IntRange(0, 30).Draw(r, "orders") {
 		number := fmt.Sprint("N-", i)
-		problem := rapid.SampledFrom([]string{"", "", "", "", "order", "malformed order", "item", "no items", "duplicate", "malformed item", "item of an unknown order"}).Draw(r, "problem")
+		problem := rapid.SampledFrom([]string{"", "", "", "", "order", "malformed order", "item", "no items", "duplicate",
+			"malformed item", "item of an unknown order"}).Draw(r, "problem")
 		f.orderRows++
 		switch problem {
 		case "order":

@@ -12,7 +12,8 @@ import (
 // only known columns.
 func FuzzTable(f *testing.F) {
 	for _, seed := range []string{
-		"sku,name,price\nA,Axe,1\n", "\uFEFFsku\r\nA\r\n", "sku,name\n\"A\n\",\"\"\"x\"\n", "sku\n\"A\nB\n", "sku\nA,B\n\n\x00\n", "sku,name\nA,b\"c\nD,\"e\"f\n",
+		"sku,name,price\nA,Axe,1\n", "\uFEFFsku\r\nA\r\n", "sku,name\n\"A\n\",\"\"\"x\"\n", "sku\n\"A\nB\n",
+		"sku\nA,B\n\n\x00\n", "sku,name\nA,b\"c\nD,\"e\"f\n",
 	} {
 		f.Add(seed)
 	}
