@@ -41,7 +41,7 @@ var (
 	}
 	lifetimes = []option{{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}}
 	overlaps  = []option{
-		{"0", "Revoke it immediately", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
+		{"0", "0 hours (revoke immediately)", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	}
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// signedIn is a tab of a new member of the tenant.
+// signedIn returns a tab of a new member of the tenant.
 func (s *site) signedIn(t testing.TB, role people.Role) *tab {
 	t.Helper()
 	b := s.newTab(t)
@@ -22,39 +22,39 @@ func (s *site) signedIn(t testing.TB, role people.Role) *tab {
 	return b
 }
 
-// makeKey makes a key of which only the name is filled in, and returns its value.
-func (b *tab) makeKey(name string) string {
+// createKey creates a key with the default settings and returns its value.
+func (b *tab) createKey(name string) string {
 	b.t.Helper()
 	b.mustOpen(b.site.page("keys"))
-	b.press("Generate new key")
+	b.press("Generate New Key")
 	b.fill("Name", name)
 	if status := b.press("Generate key"); status != 200 {
 		b.t.Fatalf("generate key: %d %s", status, b.text("main"))
 	}
 	key := b.text("#key")
 	if err := keys.Check(key); err != nil {
-		b.t.Fatalf("the page shows %q, which is no key: %v", key, err)
+		b.t.Fatalf("the page shows the invalid key %q: %v", key, err)
 	}
 	return key
 }
 
-func TestAKeyIsMadeAndWorks(t *testing.T) {
+func TestNewKeyWorks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.signedIn(t, people.Admin)
-	key := b.makeKey("Till in the shop")
+	key := b.createKey("Till in the shop")
 	b.wantText("Copy the key now", "products:read")
 
 	status, body := s.callAPI(t, "/api/products", key)
 	if status != 200 {
-		t.Errorf("the API answers %d %s, want 200", status, body)
+		t.Errorf("the API returns %d %s, want 200", status, body)
 	}
 	output, err := exec.CommandContext(t.Context(), "sh", "-c", b.text("#try")).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), `"success":true`) {
 		t.Errorf("%s: %v %s", b.text("#try"), err, output)
 	}
 	if status, _ := s.callAPI(t, "/api/orders", key); status == 200 {
-		t.Error("a key that nobody gave permissions for orders reads orders")
+		t.Error("a key without orders:read reads orders")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestCopyButtons(t *testing.T) {
 	b.allowClipboard()
 	for name, without := range map[string]bool{"with the clipboard": false, "without the clipboard": true} {
 		t.Run(name, func(t *testing.T) {
-			key := b.makeKey(name)
+			key := b.createKey(name)
 			clipboard.Lock()
 			defer clipboard.Unlock()
 			evaluate[bool](b, `navigator.clipboard.writeText("something else").then(() => true)`)
@@ -74,51 +74,51 @@ func TestCopyButtons(t *testing.T) {
 			}
 			b.do(chromedp.Click(`//main//button[starts-with(normalize-space(), "Cop")]`)) // the first one
 			b.do(chromedp.WaitVisible(`//main//button[normalize-space()="Copied"]`))
-			if told := b.text("[role=status]#announcement"); told != "Copied" {
-				t.Errorf("who hears the page is told %q, want Copied", told)
+			if text := b.text("[role=status]#announcement"); text != "Copied" {
+				t.Errorf("screen readers announce %q, want Copied", text)
 			}
 			if without {
 				evaluate[bool](b, `delete navigator.clipboard`)
 			}
 			if got := evaluate[string](b, `navigator.clipboard.readText()`); got != key {
-				t.Errorf("the clipboard has %q, want the bare key", got)
+				t.Errorf("the clipboard has %q, want only the key", got)
 			}
 		})
 	}
 }
 
-func TestAKeyIsShownOnce(t *testing.T) {
+func TestKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.signedIn(t, people.Admin)
 
-	gone := func(where, key string) {
+	wantHidden := func(where, key string) {
 		t.Helper()
 		if html := b.html(); strings.Contains(html, key) {
-			t.Errorf("%s the key is shown again: %s", where, html)
+			t.Errorf("the key is shown %s: %s", where, html)
 		}
 	}
-	key := b.makeKey("one")
+	key := b.createKey("one")
 	b.press("Done")
-	gone("in the list", key)
+	wantHidden("in the list", key)
 	b.wantText("one", key[:12])
 	b.back()
-	gone("after going back", key)
+	wantHidden("after going back", key)
 
-	key = b.makeKey("two")
+	key = b.createKey("two")
 	if status := b.load(call(page.Reload, page.ReloadParams{})); status != 409 {
 		t.Errorf("reloaded: %d, want 409", status)
 	}
-	gone("after a reload", key)
+	wantHidden("after a reload", key)
 	b.wantText("This key was already created")
-	b.press("Back to API keys")
+	b.press("Back to API Keys")
 	if n := strings.Count(b.text("table"), "two"); n != 1 {
-		t.Errorf("the reload made %d keys, want 1: %s", n, b.text("table"))
+		t.Errorf("the list has %d keys after a reload, want 1: %s", n, b.text("table"))
 	}
 
-	key = b.makeKey("three")
+	key = b.createKey("three")
 	evaluate[bool](b, `dispatchEvent(new PageTransitionEvent("pagehide", {persisted: true}))`)
-	gone("where the browser keeps the page for going back", key)
+	wantHidden("in the page that the browser keeps for the back button", key)
 	b.wantText("This value is no longer shown.")
 }
 
@@ -148,16 +148,16 @@ func TestRoll(t *testing.T) {
 	}
 }
 
-// wantRefused checks that the API refuses a key within two seconds of now.
+// wantRefused checks that the API rejects a key within two seconds.
 func (b *tab) wantRefused(key string) {
 	b.t.Helper()
-	for begun := time.Now(); ; {
+	for start := time.Now(); ; {
 		status, _ := b.callAPI(b.t, "/api/me", key)
 		if status == 401 {
 			return
 		}
-		if time.Since(begun) > 2*time.Second {
-			b.t.Fatalf("two seconds after its end the key gets %d, want 401", status)
+		if time.Since(start) > 2*time.Second {
+			b.t.Fatalf("the API still returns %d to the key after 2 s, want 401", status)
 		}
 	}
 }
@@ -174,17 +174,17 @@ func TestRevoke(t *testing.T) {
 	b.press("Revoke till")
 	b.wantText("lose access", "till", key[:12]+"…"+key[len(key)-4:])
 	if n := evaluate[int](b, `document.querySelectorAll("main button").length`); n != 1 {
-		t.Errorf("%d buttons, want Revoke alone", n)
+		t.Errorf("the page has %d buttons, want 1", n)
 	}
 	b.press("Revoke key")
 	b.wantRefused(key)
 	b.wantText("Revoked")
 	if n := evaluate[int](b, `document.querySelectorAll(".row-actions a").length`); n != 0 {
-		t.Errorf("a revoked key still has %d actions", n)
+		t.Errorf("a revoked key has %d actions, want 0", n)
 	}
 }
 
-func TestAnOldPasswordIsAskedForAgain(t *testing.T) {
+func TestPasswordPrompt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.signedIn(t, people.Owner)
@@ -203,11 +203,11 @@ func TestAnOldPasswordIsAskedForAgain(t *testing.T) {
 	}
 	b.mustOpen(s.page("keys/new"))
 	if strings.Contains(b.text("main"), "Your password") {
-		t.Error("the password that was just given is asked for again")
+		t.Error("the page asks for the password twice")
 	}
 }
 
-func TestAViewerMayOnlyLook(t *testing.T) {
+func TestViewerCannotChangeKeys(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	key, _ := s.mustKey(t, "till")
@@ -216,10 +216,11 @@ func TestAViewerMayOnlyLook(t *testing.T) {
 	b.wantText("till")
 	for _, word := range []string{"Generate", "Revoke", "Roll", "Audit log"} {
 		if strings.Contains(b.text("body"), word) {
-			t.Errorf("a viewer is offered %s", word)
+			t.Errorf("the page of a viewer shows %q", word)
 		}
 	}
-	for _, name := range []string{"keys/new", fmt.Sprintf("keys/%d/revoke", key.ID), fmt.Sprintf("keys/%d/roll", key.ID), "audit"} {
+	path := fmt.Sprintf("keys/%d/", key.ID)
+	for _, name := range []string{"keys/new", path + "revoke", path + "roll", "audit"} {
 		if status := b.open(s.page(name)); status != 403 {
 			t.Errorf("%s: %d, want 403", name, status)
 		}
@@ -227,7 +228,7 @@ func TestAViewerMayOnlyLook(t *testing.T) {
 	}
 }
 
-func TestAnotherTenantIsNotThere(t *testing.T) {
+func TestPagesOfAnotherTenantDoNotExist(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	key, _ := s.mustKey(t, "till")
@@ -236,7 +237,8 @@ func TestAnotherTenantIsNotThere(t *testing.T) {
 	b := s.signedIn(t, people.Owner)
 	b.mustOpen(s.page("keys"))
 	s.tenant = theirs
-	for _, name := range []string{"", "keys", "keys/new", fmt.Sprintf("keys/%d/revoke", key.ID), "members", "audit", "account", "start"} {
+	revoke := fmt.Sprintf("keys/%d/revoke", key.ID)
+	for _, name := range []string{"", "keys", "keys/new", revoke, "members", "audit", "account", "start"} {
 		if status := b.open(strings.TrimSuffix(s.page(name), "/")); status != 404 {
 			t.Errorf("%q of another tenant: %d, want 404", name, status)
 		}

@@ -22,25 +22,25 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-var screenshots = flag.String("screenshots", "", "folder that gets a picture of every page")
+var screenshots = flag.String("screenshots", "", "write a screenshot of every page to this directory")
 
 //go:embed testdata/axe.min.js
 var axe string
 
-// looks are the ways in which every page is looked at.
-var looks = []struct {
+// viewports are the color schemes and sizes in which every page is checked.
+var viewports = []struct {
 	name, scheme  string
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// look checks the page that is open in every look: no sideways scroll, nothing for
-// axe to find, and nothing that the Tab key does not reach in its order.
-func (b *tab) look(name string) {
+// check checks the current page in every viewport: it does not scroll horizontally, axe
+// finds no violation, and Tab reaches all controls in order.
+func (b *tab) check(name string) {
 	b.t.Helper()
 	if !b.widths {
 		evaluate[bool](b, axe+"; true")
 	}
-	for _, l := range looks {
+	for _, l := range viewports {
 		where := name + "-" + l.name
 		b.do(chromedp.EmulateViewport(l.width, l.height), call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
@@ -51,28 +51,32 @@ func (b *tab) look(name string) {
 		if b.widths {
 			continue
 		}
-		for _, violation := range evaluate[[]string](b, `axe.run({resultTypes: ["violations"]}).then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`) {
+		violations := evaluate[[]string](b, `axe.run({resultTypes: ["violations"]}).then(r =>
+			r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`)
+		for _, violation := range violations {
 			b.t.Errorf("%s: axe: %s", where, violation)
 		}
-		b.picture(where)
+		b.screenshot(where)
 	}
-	b.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	b.do(chromedp.EmulateViewport(viewports[0].width, viewports[0].height))
 	if !b.widths {
 		b.checkTabOrder(name)
 	}
 }
 
-// widest names the elements that stick out.
+// widest returns the elements that exceed the width.
 func (b *tab) widest(width int64) string {
-	return evaluate[string](b, fmt.Sprintf(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > %d).map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
+	return evaluate[string](b, fmt.Sprintf(`[...document.querySelectorAll("body *")]
+		.filter(e => e.getBoundingClientRect().right > %d)
+		.map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
 }
 
-// checkTabOrder goes round the page by the Tab key.
+// checkTabOrder presses Tab until the focus returns to the first control.
 func (b *tab) checkTabOrder(name string) {
 	b.t.Helper()
 	type stop struct {
 		Count, Index int
-		Shown        bool // the focus can be seen
+		Shown        bool // the focus is visible
 		HTML         string
 	}
 	step := func() stop {
@@ -81,16 +85,17 @@ func (b *tab) checkTabOrder(name string) {
 			const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")]
 				.filter(e => e.checkVisibility() && !(e.type === "radio" && !e.checked));
 			const e = document.activeElement, s = getComputedStyle(e);
-			return {Count: all.length, Index: all.indexOf(e), Shown: s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2, HTML: e.outerHTML.slice(0, 120)};
+			const shown = s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2;
+			return {Count: all.length, Index: all.indexOf(e), Shown: shown, HTML: e.outerHTML.slice(0, 120)};
 		})()`)
 	}
 	at := step()
-	if at.Index < 0 { // the browser's own controls come between the last and the first
+	if at.Index < 0 { // controls of the browser follow the last control of the page
 		at = step()
 	}
 	for range at.Count {
 		if !at.Shown {
-			b.t.Errorf("%s: nobody sees that the focus is on %s", name, at.HTML)
+			b.t.Errorf("%s: the focus on %s is not visible", name, at.HTML)
 		}
 		next := step()
 		if next.Index < 0 {
@@ -103,16 +108,17 @@ func (b *tab) checkTabOrder(name string) {
 	}
 }
 
-// picture writes what the page looks like where that is asked for.
-func (b *tab) picture(name string) {
+// screenshot writes a screenshot if the flag is set.
+func (b *tab) screenshot(name string) {
 	b.t.Helper()
 	if *screenshots == "" {
 		return
 	}
-	// Nobody wants to see the test's own port.
+	// Replace the URL of the test server.
 	evaluate[bool](b, `(() => {
 		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-		while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(location.origin, "https://storeroom.example.com");
+		const example = "https://storeroom.example.com";
+		while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(location.origin, example);
 		return true;
 	})()`)
 	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -132,18 +138,17 @@ func TestEveryPage(t *testing.T) {
 		}
 	}
 	s := newSite(t)
-	owner, keyID, ben := s.furnish(t, []string{"Till in the shop", "Web shop", "Warehouse scanner", "Accountant", "Old till", "Stocktaking 2025"})
-	s.lookAtMembersPages(t, owner, ben)
-	s.lookAtKeyPages(t, owner, keyID)
-	s.lookAtStrangersPages(t)
+	names := []string{"Till in the shop", "Web shop", "Warehouse scanner", "Accountant", "Old till", "Stocktaking 2025"}
+	owner, keyID, ben := s.fill(t, names)
+	s.checkMemberPages(t, owner, ben)
+	s.checkKeyPages(t, owner, keyID)
+	s.checkPublicPages(t)
 }
 
-// TestEveryPageHoldsLongNames looks at the same pages with the longest names there
-// can be.
-func TestEveryPageHoldsLongNames(t *testing.T) {
+func TestEveryPageWithLongNames(t *testing.T) {
 	t.Parallel()
 	if *screenshots != "" {
-		return // they are no beauties
+		return // screenshots show realistic names
 	}
 	s := newSite(t)
 	s.widths = true
@@ -153,15 +158,15 @@ func TestEveryPageHoldsLongNames(t *testing.T) {
 	for i := range names {
 		names[i] = strings.Repeat(string(rune('A'+i))+"longname", 11)
 	}
-	owner, keyID, ben := s.furnish(t, names)
-	s.lookAtMembersPages(t, owner, ben)
-	s.lookAtKeyPages(t, owner, keyID)
-	s.lookAtStrangersPages(t)
+	owner, keyID, ben := s.fill(t, names)
+	s.checkMemberPages(t, owner, ben)
+	s.checkKeyPages(t, owner, keyID)
+	s.checkPublicPages(t)
 }
 
-// furnish fills the tenant with keys in every status, members of every role and an
-// audit log. It returns an owner's e-mail, a live key's and a viewer's id.
-func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer int64) {
+// fill creates keys in every status, members in every role and entries of the audit
+// log. It returns the e-mail address of an owner and the ids of a live key and a viewer.
+func (s *site) fill(t *testing.T, names []string) (owner string, key, viewer int64) {
 	t.Helper()
 	owner = s.mustPerson(t, "anna.larch", people.Owner)
 	s.mustPerson(t, "theo.loam", people.Admin)
@@ -189,11 +194,12 @@ func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer 
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, _, err := s.keys.Create(t.Context(), s.tenant.ID, actor, keys.NewKey{Name: name, Permissions: permissions, Lifetime: keys.Lifetimes[i%3]})
+		wanted := keys.NewKey{Name: name, Permissions: permissions, Lifetime: keys.Lifetimes[i%3]}
+		created, _, err := s.keys.Create(t.Context(), s.tenant.ID, actor, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, made.ID)
+		ids = append(ids, created.ID)
 	}
 	if _, _, err := s.keys.Roll(t.Context(), s.tenant.ID, by[people.Owner], ids[1], 24*time.Hour); err != nil {
 		t.Fatal(err)
@@ -202,38 +208,46 @@ func (s *site) furnish(t *testing.T, names []string) (owner string, key, viewer 
 		t.Fatal(err)
 	}
 	s.exec(t, `update api_keys set expires_at = now() - interval '3 days' where id = $1`, ids[5])
-	s.exec(t, `update api_keys set created_at = now() - (id - (select min(id) from api_keys)) * interval '12 days 5 hours' - interval '2 days'`)
-	s.exec(t, `update api_keys set last_used_at = date_trunc('minute', now() - id % 3 * interval '5 hours 12 minutes') where id <> $1`, ids[3])
-	s.exec(t, `update audit_log set at = now() - ((select max(id) from audit_log) - id) * interval '31 hours 7 minutes'`)
+	s.exec(t, `
+		update api_keys
+		   set created_at = now() - (id - (select min(id) from api_keys)) * interval '12 days 5 hours' - interval '2 days'`)
+	s.exec(t, `
+		update api_keys
+		   set last_used_at = date_trunc('minute', now() - id % 3 * interval '5 hours 12 minutes')
+		 where id <> $1`, ids[3])
+	s.exec(t, `
+		update audit_log
+		   set at = now() - ((select max(id) from audit_log) - id) * interval '31 hours 7 minutes'`)
 	return owner, ids[0], viewer
 }
 
-func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
+func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 	b := s.newTab(t)
 	b.signIn(owner)
 	for _, name := range []string{"keys", "keys/new", "audit", "account", "start"} {
 		b.mustOpen(s.page(name))
-		b.look(strings.ReplaceAll(name, "/", "-"))
+		b.check(strings.ReplaceAll(name, "/", "-"))
 	}
 	b.mustOpen(s.page("audit") + "?act=tenant.")
-	b.look("audit-empty")
+	b.check("audit-empty")
 	s.exec(t, `
 		insert into audit_log (tenant_id, user_id, at, actor, address, action, target, details)
-		select tenant_id, user_id, at - n * interval '16 days', actor, address, action, target, details from audit_log, generate_series(1, 9) n`)
+		select tenant_id, user_id, at - n * interval '16 days', actor, address, action, target, details
+		  from audit_log, generate_series(1, 9) n`)
 	b.mustOpen(s.page("audit"))
 	b.press("Older")
 	b.wantText("Page 2 of 3")
-	b.look("audit-older")
+	b.check("audit-older")
 	b.mustOpen(fmt.Sprintf("%s/%d/roll", s.page("keys"), id))
-	b.look("keys-roll")
+	b.check("keys-roll")
 	b.press("Roll key")
-	b.look("keys-rolled")
+	b.check("keys-rolled")
 	b.load(call(page.Reload, page.ReloadParams{}))
-	b.look("keys-again")
+	b.check("keys-again")
 	b.mustOpen(fmt.Sprintf("%s/%d/revoke", s.page("keys"), id))
-	b.look("keys-revoke")
-	b.makeKey("Price tags")
-	b.look("keys-made")
+	b.check("keys-revoke")
+	b.createKey("Price tags")
+	b.check("keys-made")
 	s.exec(t, `update sessions set confirmed_at = now() - interval '11 minutes'`)
 	b.mustOpen(s.page("keys/new"))
 	b.fill("Name", " ")
@@ -242,29 +256,29 @@ func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
 	b.fill("Your password", "wrong horse battery")
 	b.press("Generate key")
 	b.wantText("The name must not be empty.", "The password is incorrect.")
-	b.look("keys-new-password")
+	b.check("keys-new-password")
 	b.fill("Your password", password)
 	b.choose("Custom")
-	b.choose("inventory:write") // not ticked any more
+	b.choose("inventory:write") // clears the checkbox
 	b.press("Generate key")
 	b.wantText("The name must not be empty.", "Select at least one permission.", "customers:read")
-	b.look("keys-new-error")
+	b.check("keys-new-error")
 	if status := b.open(s.page("nothing")); status != 404 {
 		t.Errorf("an unknown page: %d, want 404", status)
 	}
-	b.look("error")
+	b.check("error")
 	s.exec(t, `update api_keys set revoked_at = now() where id = $1`, id)
 	if status := b.open(fmt.Sprintf("%s/%d/revoke", s.page("keys"), id)); status != 409 {
 		t.Errorf("the confirmation for a key that has ended: %d, want 409", status)
 	}
-	b.look("keys-ended")
+	b.check("keys-ended")
 	s.exec(t, `update tenants set suspended_at = now() where id = $1`, s.tenant.ID)
 	b.mustOpen(s.page("keys"))
-	b.look("keys-suspended")
+	b.check("keys-suspended")
 	if status := b.open(s.page("keys/new")); status != 403 {
 		t.Errorf("the form of a new key of a suspended tenant: %d, want 403", status)
 	}
-	b.look("error-suspended")
+	b.check("error-suspended")
 	s.exec(t, `update tenants set suspended_at = null where id = $1`, s.tenant.ID)
 
 	empty := s.MustTenant(t, "empty", func(t *tenancy.Tenant) { t.Name = "Fern & Fir" })
@@ -274,13 +288,13 @@ func (s *site) lookAtKeyPages(t *testing.T, owner string, id int64) {
 	s.join(t, owner, people.Owner)
 	for _, name := range []string{"keys", "start"} {
 		b.mustOpen(s.page(name))
-		b.look(name + "-empty")
+		b.check(name + "-empty")
 	}
 	b.mustOpen("/settings")
-	b.look("tenants")
+	b.check("tenants")
 }
 
-// join makes somebody who has an account a member of the tenant.
+// join makes an existing user a member of the tenant.
 func (s *site) join(t *testing.T, email string, role people.Role) {
 	t.Helper()
 	if _, err := people.New(s.Admin).CreateMember(t.Context(), s.tenant.ID, email, role, password); err != nil {
@@ -288,68 +302,69 @@ func (s *site) join(t *testing.T, email string, role people.Role) {
 	}
 }
 
-func (s *site) lookAtMembersPages(t *testing.T, owner string, viewer int64) {
+func (s *site) checkMemberPages(t *testing.T, owner string, viewer int64) {
 	b := s.newTab(t)
 	b.signIn(owner)
 	b.mustOpen(s.page("members"))
-	b.look("members")
+	b.check("members")
 	b.fill("E-mail", owner)
 	b.press("Create invitation link")
 	b.wantText("already a member")
-	b.look("members-error")
+	b.check("members-error")
 	b.fill("E-mail", s.email("carla.weiss"))
 	b.choose("Admin")
 	b.press("Create invitation link")
-	b.look("members-link")
+	b.check("members-link")
 	b.mustOpen(s.page("members"))
 	b.wantText("Pending links", s.email("carla.weiss"))
-	b.look("members-pending")
+	b.check("members-pending")
 	b.mustOpen(fmt.Sprintf("%s/%d", s.page("members"), viewer))
-	b.look("member")
+	b.check("member")
 	b.mustOpen(s.page("members"))
 	b.press("Edit " + owner)
 	b.press("Remove member")
 	b.wantText("the last owner")
-	b.look("member-error")
+	b.check("member-error")
 	b.mustOpen("/settings/password")
-	b.look("password")
+	b.check("password")
 	b.fill("Current password", "wrong horse battery")
 	b.fill("New password", password)
 	b.fill("Confirm new password", password)
 	b.press("Change password")
 	b.wantText("The password is incorrect.")
-	b.look("password-error")
+	b.check("password-error")
 	b.fill("Current password", password)
 	b.fill("New password", password)
 	b.fill("Confirm new password", password)
 	b.press("Change password")
-	b.look("password-done")
+	b.check("password-done")
 
-	onlooker := s.newTab(t)
-	onlooker.signIn(s.email("ben.steiner"))
-	onlooker.mustOpen(s.page("keys"))
-	onlooker.look("keys-viewer")
-	if status := onlooker.open(s.page("audit")); status != 403 {
+	viewerTab := s.newTab(t)
+	viewerTab.signIn(s.email("ben.steiner"))
+	viewerTab.mustOpen(s.page("keys"))
+	viewerTab.check("keys-viewer")
+	if status := viewerTab.open(s.page("audit")); status != 403 {
 		t.Errorf("the audit log of a viewer: %d, want 403", status)
 	}
-	onlooker.look("error-role")
+	viewerTab.check("error-role")
 	s.exec(t, `delete from memberships where user_id = $1`, viewer)
-	onlooker.mustOpen("/settings")
-	onlooker.look("tenants-none")
+	viewerTab.mustOpen("/settings")
+	viewerTab.check("tenants-none")
 }
 
-func (s *site) lookAtStrangersPages(t *testing.T) {
+func (s *site) checkPublicPages(t *testing.T) {
 	b := s.newTab(t)
 	b.mustOpen("/settings/sign-in")
-	b.look("sign-in")
+	b.check("sign-in")
 	b.fill("E-mail", s.email("anna.larch"))
 	b.fill("Password", "wrong horse battery")
 	b.press("Sign in")
-	b.look("sign-in-wrong")
+	b.check("sign-in-wrong")
 	b.mustOpen("/settings/sign-in?lost=form")
-	b.look("sign-in-lost")
+	b.check("sign-in-lost")
 	operator := people.New(s.Admin)
-	invitation, err := operator.Invite(t.Context(), s.tenant.ID, tenancy.Operator, "", s.email("carla.weiss"), people.Admin)
+	carla := s.email("carla.weiss")
+	invitation, err := operator.Invite(t.Context(), s.tenant.ID, tenancy.Operator, "", carla, people.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,19 +374,19 @@ func (s *site) lookAtStrangersPages(t *testing.T) {
 	}
 	for name, token := range map[string]people.Token{"link-invitation": invitation, "link-reset": reset} {
 		b.mustOpen("/settings/link/" + token.Reveal())
-		b.look(name)
+		b.check(name)
 	}
 	b.mustOpen("/settings/link/" + invitation.Reveal())
 	b.fill("Password", "short")
 	b.press("Join")
-	b.look("link-error")
+	b.check("link-error")
 	if status := b.open("/settings/link/" + strings.Repeat("A", 43)); status != 404 {
 		t.Errorf("an unknown link: %d, want 404", status)
 	}
-	b.look("link-ended")
+	b.check("link-ended")
 }
 
-func TestFaultsLeadToTheirFields(t *testing.T) {
+func TestErrorsLinkToTheirFields(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.signedIn(t, people.Admin)
@@ -380,39 +395,46 @@ func TestFaultsLeadToTheirFields(t *testing.T) {
 	b.choose("Custom")
 	b.press("Generate key")
 	if at := evaluate[string](b, `document.activeElement.className`); at != "error-summary" {
-		t.Errorf("the focus is on %q, want the list of faults", at)
+		t.Errorf("the focus is on %q, want the error summary", at)
 	}
-	evaluate[bool](b, `document.addEventListener("submit", e => { e.preventDefault(); document.title = "submitted"; }) ?? true`)
-	for _, to := range []struct{ fault, field string }{{"The name must not be empty.", "name"}, {"Select at least one permission.", "permissions"}} {
+	evaluate[bool](b, `document.addEventListener("submit", e => {
+		e.preventDefault();
+		document.title = "submitted";
+	}) ?? true`)
+	for _, link := range []struct{ text, field string }{
+		{"The name must not be empty.", "name"}, {"Select at least one permission.", "permissions"},
+	} {
 		evaluate[bool](b, `document.querySelector(".error-summary").focus() ?? true`)
-		b.tabTo(to.fault)
+		b.tabTo(link.text)
 		b.enter()
-		b.waitFor(fmt.Sprintf(`document.activeElement.id === %q`, to.field))
+		b.waitFor(fmt.Sprintf(`document.activeElement.id === %q`, link.field))
 	}
 	if evaluate[string](b, `document.title`) == "submitted" {
-		t.Error("the key that follows a link sends the form as well")
+		t.Error("Enter on a link also submits the form")
 	}
 }
 
-// enter presses the Enter key as a keyboard does: what it means once it is down goes
-// to where the focus was.
+// enter presses the Enter key with the same events as a keyboard.
 func (b *tab) enter() {
 	b.t.Helper()
-	for _, event := range []input.DispatchKeyEventParams{{Type: "rawKeyDown"}, {Type: "char", Text: "\r", UnmodifiedText: "\r"}, {Type: "keyUp"}} {
+	for _, event := range []input.DispatchKeyEventParams{
+		{Type: "rawKeyDown"}, {Type: "char", Text: "\r", UnmodifiedText: "\r"}, {Type: "keyUp"},
+	} {
 		event.Key, event.Code, event.WindowsVirtualKeyCode = "Enter", "Enter", 13
 		b.do(call(input.DispatchKeyEvent, event))
 	}
 }
 
-// waitFor waits until a script's answer is true, for up to ten seconds.
+// waitFor waits up to ten seconds until a script returns true.
 func (b *tab) waitFor(script string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
+	poll := chromedp.Poll[bool](script, chromedp.WithPollingTimeout(10*time.Second))
+	if _, err := chromedp.Run(b.ctx, poll); err != nil {
 		b.t.Errorf("not within 10 s: %s: %v; the focus is on %q", script, err, b.focus())
 	}
 }
 
-func TestTheKeyboardAloneSuffices(t *testing.T) {
+func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	email, b := s.mustPerson(t, "anna", people.Owner), s.newTab(t)
@@ -420,7 +442,7 @@ func TestTheKeyboardAloneSuffices(t *testing.T) {
 	b.mustOpen("/settings")
 	b.keys(email + kb.Tab + password)
 	b.load(chromedp.KeyEvent(kb.Enter))
-	b.tabTo("Generate new key")
+	b.tabTo("Generate New Key")
 	b.load(chromedp.KeyEvent(kb.Enter))
 	b.keys("Till")
 	b.tabTo("Add individual permissions")

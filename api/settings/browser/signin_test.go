@@ -19,7 +19,7 @@ func TestSignIn(t *testing.T) {
 	email, b := s.mustPerson(t, "anna", people.Owner), s.newTab(t)
 
 	b.mustOpen(s.page("members"))
-	b.wantText("Sign in") // and then back to the page that was asked for
+	b.wantText("Sign in") // and then back to the requested page
 	b.fill("E-mail", email)
 	b.fill("Password", "wrong horse battery")
 	if status := b.press("Sign in"); status != 422 {
@@ -27,21 +27,21 @@ func TestSignIn(t *testing.T) {
 	}
 	b.wantText("Incorrect e-mail address or password.")
 	if c := b.cookie(); c != nil {
-		t.Errorf("a wrong password made a session: %+v", c)
+		t.Errorf("a wrong password started a session: %+v", c)
 	}
 	b.fill("Password", password)
 	if status := b.press("Sign in"); status != 200 || b.path() != s.page("members") {
 		t.Errorf("signed in: %d at %s, want 200 at %s", status, b.path(), s.page("members"))
 	}
 	if c := b.cookie(); c == nil || !c.HTTPOnly || c.SameSite != "Lax" || !c.Session {
-		t.Errorf("the cookie is %+v, want one of the session, HttpOnly, SameSite=Lax", c)
+		t.Errorf("cookie = %+v, want a session cookie, HttpOnly, SameSite=Lax", c)
 	}
 	b.load(chromedp.Click(`//button[normalize-space()="Sign out"]`))
 	b.mustOpen(s.page("keys"))
 	b.wantText("Sign in")
 }
 
-func TestASessionFixedBeforeSignInIsWorthless(t *testing.T) {
+func TestSignInReplacesAPlantedSession(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	anna, mallory := s.mustPerson(t, "anna", people.Owner), s.mustPerson(t, "mallory", people.Viewer)
@@ -49,7 +49,8 @@ func TestASessionFixedBeforeSignInIsWorthless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, token := range map[string]string{"of somebody else": planted.Reveal(), "of nobody": strings.Repeat("A", 43)} {
+	tokens := map[string]string{"session of another user": planted.Reveal(), "unknown token": strings.Repeat("A", 43)}
+	for name, token := range tokens {
 		t.Run(name, func(t *testing.T) {
 			b, attacker := s.newTab(t), s.newTab(t)
 			b.setCookie(token)
@@ -58,7 +59,7 @@ func TestASessionFixedBeforeSignInIsWorthless(t *testing.T) {
 			b.fill("Password", password)
 			b.press("Sign in")
 			if c := b.cookie(); c == nil || c.Value == token {
-				t.Errorf("after signing in the cookie is %+v, want another one", c)
+				t.Errorf("the cookie after sign-in is %+v, want a new one", c)
 			}
 			attacker.setCookie(token)
 			attacker.mustOpen(s.page("keys"))
@@ -77,14 +78,14 @@ func TestSignOutEverywhere(t *testing.T) {
 	here.signIn(email)
 	there.signIn(email)
 	there.mustOpen(s.page("keys"))
-	there.wantText("API keys")
+	there.wantText("API Keys")
 	here.mustOpen(s.page("account"))
 	here.press("Sign out everywhere")
 	there.mustOpen(s.page("keys"))
 	there.wantText("Sign in")
 }
 
-func TestChangingAPasswordSignsOutElsewhere(t *testing.T) {
+func TestPasswordChangeSignsOutOtherDevices(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	email := s.mustPerson(t, "anna", people.Viewer)
@@ -105,12 +106,12 @@ func TestChangingAPasswordSignsOutElsewhere(t *testing.T) {
 	here.press("Change password")
 	here.wantText("Your password was changed.")
 	here.mustOpen(s.page("keys"))
-	here.wantText("API keys")
+	here.wantText("API Keys")
 	there.mustOpen(s.page("keys"))
 	there.wantText("Sign in")
 }
 
-func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
+func TestCrossSiteFormIsBlocked(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.newTab(t)
@@ -119,8 +120,9 @@ func TestAFormOfAnotherSiteIsRefused(t *testing.T) {
 		evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprintf(w, `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A prize</title><main>
-				<form method="post" action="%s%s"><input type="hidden" name="name" value="theirs"><input type="hidden" name="preset" value="full">
-				<input type="hidden" name="lifetime" value="0"><button>Win</button></form></main>`, s.url, path)
+				<form method="post" action="%s%s"><input type="hidden" name="name" value="theirs">
+				<input type="hidden" name="preset" value="full"><input type="hidden" name="lifetime" value="0">
+				<button>Win</button></form></main>`, s.url, path)
 		}))
 		t.Cleanup(evil.Close)
 		b.do(chromedp.Navigate(strings.Replace(evil.URL, "127.0.0.1", "localhost", 1)))
@@ -157,7 +159,7 @@ func TestInvitation(t *testing.T) {
 	if guest.path() != s.page("keys") {
 		t.Errorf("joined at %s, want %s", guest.path(), s.page("keys"))
 	}
-	guest.wantText("Generate new key")
+	guest.wantText("Generate New Key")
 	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
 		t.Errorf("the link a second time: %d, want 404", status)
 	}
@@ -177,11 +179,11 @@ func TestReset(t *testing.T) {
 	owner.press("Create reset link")
 	link := owner.text("#link")
 	guest.mustOpen(s.page("keys"))
-	guest.wantText("API keys") // a link alone changes nothing
+	guest.wantText("API Keys") // creating a link changes nothing
 	guest.mustOpen(strings.TrimPrefix(link, s.url))
 	guest.fill("Password", "another horse battery")
 	guest.press("Set password")
-	guest.wantText("API keys")
+	guest.wantText("API Keys")
 	if _, err := s.people.SignIn(t.Context(), ben, password); err == nil {
 		t.Error("the old password still works")
 	}
@@ -196,14 +198,16 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("E-mail", email)
 	b.fill("Password", password)
 	b.press("Sign in")
-	b.press("Generate new key")
+	b.press("Generate New Key")
 	b.fill("Name", "Till")
 	b.press("Generate key")
 	if status, body := s.callAPI(t, "/api/me", b.text("#key")); status != 200 {
 		t.Errorf("the key: %d %s", status, body)
 	}
-	if n := evaluate[int](b, `[...document.querySelectorAll("button")].filter(e => e.checkVisibility() && e.innerText === "Copy").length`); n != 0 {
-		t.Errorf("%d buttons that copy nothing", n)
+	n := evaluate[int](b, `
+		[...document.querySelectorAll("button")].filter(e => e.checkVisibility() && e.innerText === "Copy").length`)
+	if n != 0 {
+		t.Errorf("the page shows %d Copy buttons, want 0 without JavaScript", n)
 	}
 	b.press("Done")
 	b.press("Revoke Till")
@@ -218,6 +222,6 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.do(chromedp.SetValue(field("Show"), "key."))
 	b.press("Apply")
 	if strings.Contains(b.text("table"), "a member") {
-		t.Errorf("the log of keys tells of members: %s", b.text("table"))
+		t.Errorf("the filtered log shows members: %s", b.text("table"))
 	}
 }

@@ -1,9 +1,8 @@
-// Package browser tests the pages of api/settings in a real Chromium, on the real
-// service: what people see, what their keyboard reaches, what their browser keeps.
+// Package browser tests the pages of api/settings in Chromium against the complete
+// service: their content, the use of the keyboard, and the data that the browser keeps.
 //
-// Each test has a service and a browser profile of its own. Whatever the browser
-// complains about, be it an exception or something that the page's policy forbids,
-// fails the test.
+// Each test has a separate service and browser profile. A test fails if the browser
+// reports a problem, for example an exception or a violation of the page's policy.
 package browser
 
 import (
@@ -29,18 +28,18 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// password is everybody's.
+// password is the password of all users.
 const password = "correct horse battery"
 
-// site is the service on a database of its own, with one tenant.
+// site is the service with a private database and one tenant.
 type site struct {
 	*tenancytest.Database
 	url    string
-	mark   string // sets this test's slugs and e-mails apart in Redis, which tests share
+	mark   string // makes slugs and e-mail addresses unique in the shared Redis
 	tenant tenancy.Tenant
 	people *people.Store
 	keys   *keys.Store
-	widths bool // alone is what look checks
+	widths bool // check checks only the width of pages
 }
 
 func newSite(t *testing.T) *site {
@@ -68,7 +67,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// handler is the whole service.
+// handler returns the complete service.
 func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	t.Helper()
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
@@ -86,10 +85,11 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Redis is shared: come from an address that no other test has.
+	// Tests share Redis, so each uses a random client address.
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 	server := api.New(api.Options{
-		DB: s.DB, Catalog: catalog.New(s.DB), Keys: resolver, Limiter: limiter, Ready: s.DB.Ping, Logger: logger, Version: "test",
+		DB: s.DB, Catalog: catalog.New(s.DB), Keys: resolver, Limiter: limiter,
+		Ready: s.DB.Ping, Logger: logger, Version: "test",
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base},
 	})
@@ -99,7 +99,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	})
 }
 
-// exec runs SQL behind the policies.
+// exec runs SQL as a superuser, without row-level security.
 func (s *site) exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	if _, err := s.MustSuper(t).Exec(t.Context(), sql, args...); err != nil {
@@ -107,10 +107,10 @@ func (s *site) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// email is an address that no other test has.
+// email returns a unique e-mail address.
 func (s *site) email(name string) string { return name + "@" + s.mark + ".example" }
 
-// mustPerson makes a member of the tenant and returns the e-mail.
+// mustPerson creates a member of the tenant and returns the e-mail address.
 func (s *site) mustPerson(t testing.TB, name string, role people.Role) string {
 	t.Helper()
 	m, err := people.New(s.Admin).CreateMember(t.Context(), s.tenant.ID, s.email(name), role, password)
@@ -120,20 +120,21 @@ func (s *site) mustPerson(t testing.TB, name string, role people.Role) string {
 	return m.Email
 }
 
-// mustKey makes a read-only key and returns its row and value.
+// mustKey creates a read-only key and returns its row and value.
 func (s *site) mustKey(t testing.TB, name string) (keys.Key, string) {
 	t.Helper()
-	key, secret, err := s.keys.Create(t.Context(), s.tenant.ID, tenancy.Operator, keys.NewKey{Name: name, Permissions: keys.Permissions{keys.ProductsRead}})
+	wanted := keys.NewKey{Name: name, Permissions: keys.Permissions{keys.ProductsRead}}
+	key, secret, err := s.keys.Create(t.Context(), s.tenant.ID, tenancy.Operator, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return key, secret.Reveal()
 }
 
-// page is the address of one of the tenant's pages.
+// page returns the path of one of the tenant's pages.
 func (s *site) page(name string) string { return "/settings/t/" + s.tenant.Slug + "/" + name }
 
-// callAPI returns what the API answers to a key.
+// callAPI sends a GET request with a key to the API.
 func (s *site) callAPI(t testing.TB, path, key string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)

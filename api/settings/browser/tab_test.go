@@ -23,16 +23,16 @@ import (
 )
 
 var (
-	chromium context.Context // of the one browser that all tests share
-	// atOnce bounds the tests that use it at a time, whose tabs take memory.
+	chromium context.Context // of the browser that all tests share
+	// atOnce limits how many tests run at the same time, because tabs need memory.
 	atOnce = make(chan struct{}, 2)
-	// clipboard is one for all tabs.
+	// clipboard guards the clipboard, which all tabs share.
 	clipboard sync.Mutex
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run starts Chromium for the tests and ends it after them.
+// run starts Chromium, runs the tests and stops Chromium.
 func run(m *testing.M) int {
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -46,7 +46,7 @@ func run(m *testing.M) int {
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		chromedp.Flag("no-sandbox", os.Geteuid() == 0), // root has none to give
+		chromedp.Flag("no-sandbox", os.Geteuid() == 0), // root cannot use the sandbox
 		chromedp.Flag("lang", "en-GB"),
 	)...)
 	defer stop()
@@ -60,17 +60,17 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// tab is one person's browser.
+// tab is the browser of one user.
 type tab struct {
 	*site
-	t      testing.TB
-	ctx    context.Context
-	mu     sync.Mutex
-	faults []string // that the browser found
+	t        testing.TB
+	ctx      context.Context
+	mu       sync.Mutex
+	problems []string // reported by the browser
 }
 
-// newTab opens a browser without any cookie. The test fails where the browser
-// found fault with a page, or after two minutes.
+// newTab opens a browser without cookies. The test fails if the browser reports a
+// problem, or after two minutes.
 func (s *site) newTab(t testing.TB) *tab {
 	t.Helper()
 	b := &tab{site: s, t: t}
@@ -82,41 +82,43 @@ func (s *site) newTab(t testing.TB) *tab {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
 	b.ctx = ctx
-	b.do(call(audits.Enable, cdp.Empty{}), call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
+	focused := emulation.SetFocusEmulationEnabledParams{Enabled: true}
+	b.do(call(audits.Enable, cdp.Empty{}), call(emulation.SetFocusEmulationEnabled, focused))
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		for _, fault := range b.faults {
-			t.Errorf("the browser: %s", fault)
+		for _, problem := range b.problems {
+			t.Errorf("the browser reports: %s", problem)
 		}
 	})
 	return b
 }
 
-// note keeps what the browser complains about. A page whose status is not 200 is
-// no fault of the page; the tests look at statuses.
+// note records problems that the browser reports. It ignores statuses of pages, which
+// the tests check.
 func (b *tab) note(event any) {
-	fault := ""
+	problem := ""
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		fault = "exception: " + e.ExceptionDetails.Text
+		problem = "exception: " + e.ExceptionDetails.Text
 	case *runtime.EventConsoleAPICalled:
-		fault = fmt.Sprintf("console.%s: %v", e.Type, e.Args)
+		problem = fmt.Sprintf("console.%s: %v", e.Type, e.Args)
 	case *log.EventEntryAdded:
-		if e.Entry.Source == log.EntrySourceNetwork && !strings.Contains(e.Entry.URL, "/static/") && strings.Contains(e.Entry.Text, "status of 4") {
+		status := e.Entry.Source == log.EntrySourceNetwork && strings.Contains(e.Entry.Text, "status of 4")
+		if status && !strings.Contains(e.Entry.URL, "/static/") {
 			return
 		}
-		fault = fmt.Sprintf("%s %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		problem = fmt.Sprintf("%s %s: %s (%s)", e.Entry.Source, e.Entry.Level, e.Entry.Text, e.Entry.URL)
 	case *audits.EventIssueAdded:
 		if e.Issue.Code == audits.InspectorIssueCodeCookieIssue {
-			return // a cookie that was held back from another site
+			return // the browser did not send a cookie to another site
 		}
-		fault = fmt.Sprintf("%s: %+v", e.Issue.Code, issue(e.Issue.Details))
+		problem = fmt.Sprintf("%s: %+v", e.Issue.Code, issue(e.Issue.Details))
 	}
-	if fault != "" {
+	if problem != "" {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.faults = append(b.faults, fault)
+		b.problems = append(b.problems, problem)
 	}
 }
 
@@ -130,7 +132,7 @@ func issue(d *audits.InspectorIssueDetails) any {
 	return d
 }
 
-// call makes a step of a command of the protocol.
+// call returns an action that sends a command of the DevTools protocol.
 func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, command, params)
@@ -145,19 +147,19 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// load does what loads another page and returns its status.
+// load runs steps that load another page and returns its status.
 func (b *tab) load(steps ...chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Second)
 	defer cancel()
 	response, err := chromedp.RunResponse(ctx, steps...)
 	if err != nil {
-		b.t.Fatalf("no page came: %v; there is: %s", err, b.text("main"))
+		b.t.Fatalf("no page was loaded: %v; the current page is: %s", err, b.text("main"))
 	}
 	return int(response.Status)
 }
 
-// open goes to a page and returns its status.
+// open opens a page and returns its status.
 func (b *tab) open(path string) int {
 	b.t.Helper()
 	response, err := chromedp.Run(b.ctx, chromedp.NavigateResponse(b.url+path))
@@ -167,7 +169,7 @@ func (b *tab) open(path string) int {
 	return int(response.Status)
 }
 
-// mustOpen goes to a page that is there.
+// mustOpen opens a page and wants the status 200.
 func (b *tab) mustOpen(path string) {
 	b.t.Helper()
 	if status := b.open(path); status != 200 {
@@ -175,28 +177,29 @@ func (b *tab) mustOpen(path string) {
 	}
 }
 
-// named is a link or button by what is written on it, and field the input of a
-// label, as people find them.
+// named selects a link or button by its text or label.
 func named(text string) string {
-	return fmt.Sprintf(`//main//*[self::a or self::button or self::summary][normalize-space()=%q or @aria-label=%q]`, text, text)
+	const format = `//main//*[self::a or self::button or self::summary][normalize-space()=%q or @aria-label=%q]`
+	return fmt.Sprintf(format, text, text)
 }
 
+// field selects an input by its label.
 func field(label string) string {
 	return fmt.Sprintf(`//main//*[@id=//label[normalize-space()=%q]/@for]`, label)
 }
 
-// option is a radio button or box by the bold word of its label.
+// option selects a radio button or checkbox by the title in its label.
 func option(word string) string {
 	return fmt.Sprintf(`//main//label[.//*[self::strong or self::code][normalize-space()=%q]]`, word)
 }
 
-// press loads the page to which a link or button leads.
+// press clicks a link or button and waits for the next page.
 func (b *tab) press(text string) int {
 	b.t.Helper()
 	return b.load(chromedp.Click(named(text), chromedp.NodeVisible))
 }
 
-// fill types into a field, in place of what is there.
+// fill replaces the content of a field.
 func (b *tab) fill(label, text string) {
 	b.t.Helper()
 	b.do(chromedp.Clear(field(label), chromedp.NodeVisible), chromedp.SendKeys(field(label), text))
@@ -204,7 +207,7 @@ func (b *tab) fill(label, text string) {
 
 func (b *tab) choose(word string) { b.do(chromedp.Click(option(word), chromedp.NodeVisible)) }
 
-// evaluate runs a script in the page, like a person at the browser's console.
+// evaluate runs a script in the page.
 func evaluate[T any](b *tab, script string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))
@@ -214,25 +217,25 @@ func evaluate[T any](b *tab, script string) T {
 	return value
 }
 
-// text is what can be read in an element, "" where there is none.
+// text returns the visible text of an element, or "" if it does not exist.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return evaluate[string](b, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ""`, selector))
 }
 
-// html is all that the browser has of the page.
+// html returns the source of the current page.
 func (b *tab) html() string { return evaluate[string](b, `document.documentElement.outerHTML`) }
 
-// path is where the browser is.
+// path returns the path of the current page.
 func (b *tab) path() string { return evaluate[string](b, `location.pathname`) }
 
-// wantText checks what can be read on the page.
+// wantText checks that the page shows all parts.
 func (b *tab) wantText(parts ...string) {
 	b.t.Helper()
 	page := b.text("body")
 	for _, part := range parts {
 		if !strings.Contains(page, part) {
-			b.t.Errorf("the page does not say %q: %s", part, page)
+			b.t.Errorf("the page does not show %q: %s", part, page)
 		}
 	}
 }
@@ -240,7 +243,7 @@ func (b *tab) wantText(parts ...string) {
 // keys types keys, such as kb.Tab.
 func (b *tab) keys(keys string) { b.do(chromedp.KeyEvent(keys)) }
 
-// tabTo moves on by the Tab key until the element with that name has the focus.
+// tabTo presses Tab until the element with that name has the focus.
 func (b *tab) tabTo(name string) {
 	b.t.Helper()
 	for range 60 {
@@ -252,20 +255,23 @@ func (b *tab) tabTo(name string) {
 	b.t.Fatalf("Tab does not reach %q on %s", name, b.path())
 }
 
-// focus names the element that has the focus.
+// focus returns the name of the element that has the focus.
 func (b *tab) focus() string {
 	return evaluate[string](b, `(() => {
 		const e = document.activeElement;
-		return (e.getAttribute("aria-label") ?? e.labels?.[0]?.querySelector("strong, code")?.innerText ?? e.labels?.[0]?.innerText ?? e.innerText).trim();
+		const label = e.labels?.[0];
+		const title = label?.querySelector("strong, code") ?? label ?? e;
+		return (e.getAttribute("aria-label") ?? title.innerText).trim();
 	})()`)
 }
 
-// allowClipboard lets the page's script use the clipboard, as a person may.
+// allowClipboard permits scripts of the page to use the clipboard.
 func (b *tab) allowClipboard() {
 	b.t.Helper()
 	for _, permission := range []string{"clipboard-read", "clipboard-write"} {
 		_, err := chromedp.CallBrowser(b.ctx, browser.SetPermission, browser.SetPermissionParams{
-			Permission: &browser.PermissionDescriptor{Name: permission}, Setting: browser.PermissionSettingGranted, Origin: b.url,
+			Permission: &browser.PermissionDescriptor{Name: permission},
+			Setting:    browser.PermissionSettingGranted, Origin: b.url,
 			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
 		})
 		if err != nil {
@@ -274,7 +280,7 @@ func (b *tab) allowClipboard() {
 	}
 }
 
-// back is the browser's own button, whatever page or error it leads to.
+// back presses the back button of the browser.
 func (b *tab) back() {
 	b.t.Helper()
 	history, err := chromedp.Run(b.ctx, chromedp.NavigationEntries())
@@ -288,7 +294,7 @@ func (b *tab) back() {
 	}
 }
 
-// cookie returns the session's, or nil.
+// cookie returns the session cookie, or nil.
 func (b *tab) cookie() *network.Cookie {
 	b.t.Helper()
 	result, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{b.url}})
@@ -306,7 +312,7 @@ func (b *tab) setCookie(value string) {
 	b.do(call(network.SetCookie, network.SetCookieParams{Name: "storeroom-insecure", Value: value, URL: b.url}))
 }
 
-// signIn begins a session as somebody, past the form.
+// signIn starts a session without the form.
 func (b *tab) signIn(email string) {
 	b.t.Helper()
 	token, err := b.people.SignIn(b.t.Context(), email, password)
