@@ -3,17 +3,35 @@ package people
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"sync"
 
 	"golang.org/x/crypto/argon2"
 )
+
+//go:embed common_passwords.txt
+var commonPasswordsFile string
+
+var commonPasswords = sync.OnceValue(func() map[string]bool {
+	set := map[string]bool{}
+	for line := range strings.Lines(commonPasswordsFile) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			set[line] = true
+		}
+	}
+	return set
+})
 
 // CheckPassword returns why a new password is not acceptable, or "".
 func CheckPassword(password string) (problem string) {
 	if n := len([]rune(password)); n < 12 || n > 128 {
 		return "must have 12 to 128 characters"
+	}
+	if commonPasswords()[strings.ToLower(password)] {
+		return "must not be one of the most common passwords"
 	}
 	return ""
 }

@@ -124,6 +124,8 @@ func TestCreateMemberNamesEveryFaultAtOnce(t *testing.T) {
 		{"an e-mail of 255 characters", strings.Repeat("a", 243) + "@example.com", Owner, password, []string{"email"}},
 		{"a role in capitals", "ann@example.com", "OWNER", password, []string{"role"}},
 		{"a password of 11 characters", "ann@example.com", Owner, "ååååååååååå", []string{"password"}},
+		{"a common password", "ann@example.com", Owner, "qwerty123456", []string{"password"}},
+		{"a common password in capitals", "ann@example.com", Owner, "PasswordPassword", []string{"password"}},
 		{"a password of 129 characters", "ann@example.com", Owner, strings.Repeat("x", 129), []string{"password"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
