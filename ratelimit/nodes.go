@@ -125,7 +125,8 @@ func (n *nodes) breaker(address string) *breaker {
 }
 
 func (n *nodes) newBreaker(address string) *breaker {
-	var firstFailure time.Time // of those in a row; the breaker calls these functions under its lock
+	// The breaker calls the functions below under its lock.
+	var firstFailure time.Time // of the failures in a row
 	var lastError error
 	return gobreaker.NewCircuitBreaker[*redis.Cmd](gobreaker.Settings{
 		Timeout: n.settings.beat,

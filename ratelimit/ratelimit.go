@@ -11,7 +11,8 @@
 //
 // A decision waits at most 50 ms for Redis. If Redis answers later or returns an
 // error, the instance decides in memory with its share of the limit: L divided by
-// the instances seen in the last minute, rounded up. After repeated failures a
+// the instances seen in the last minute, rounded up. An instance that has not
+// reached Redis since it started counts only itself. After repeated failures a
 // circuit breaker stops asking and probes once a second. A Redis Cluster has one
 // breaker per node: an unavailable node affects only the names it holds.
 //
