@@ -50,7 +50,8 @@ func TestTenantCommands(t *testing.T) {
 	}
 	p.mustRun(t, &struct{}{}, "tenant", "delete", "--slug", "acme", "--confirm", "acme")
 	row := fmt.Sprintf("\n%d bolt Bolt standard 120 UTC USD active", all[1].ID)
-	if o := p.run(t, "tenant", "list"); o.code != 0 || strings.Contains(o.stdout, "acme") || !strings.Contains(joinColumns(o.stdout), row) {
+	if o := p.run(t, "tenant", "list"); o.code != 0 || strings.Contains(o.stdout, "acme") ||
+		!strings.Contains(joinColumns(o.stdout), row) {
 		t.Errorf("tenant list after the deletion = %+v, want only bolt, with its id", o)
 	}
 }
@@ -91,7 +92,8 @@ func TestKeyCommands(t *testing.T) {
 			t.Errorf("key %s = %+v, want the key once, on stdout", command, o)
 		}
 	}
-	if o := p.run(t, "key", "list", "--tenant", "acme"); !strings.Contains(o.stdout, "Till") || !strings.Contains(o.stdout, "revoked") {
+	if o := p.run(t, "key", "list", "--tenant", "acme"); !strings.Contains(o.stdout, "Till") ||
+		!strings.Contains(o.stdout, "revoked") {
 		t.Errorf("key list = %+v, want a table", o)
 	}
 }
@@ -119,7 +121,8 @@ func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
 	if !strings.HasPrefix(hash, "$argon2id$") || !people.PasswordMatches(hash, "correct horse battery") {
 		t.Errorf("the stored hash %.12s… is not of the password", hash)
 	}
-	if o := p.runWith(t, "another password\n", create...); o.code != 1 || !strings.Contains(o.stderr, "--email: ada@example.com is already a member of tenant acme") {
+	if o := p.runWith(t, "another password\n", create...); o.code != 1 ||
+		!strings.Contains(o.stderr, "--email: ada@example.com is already a member of tenant acme") {
 		t.Errorf("second user create = %+v, want a conflict", o)
 	}
 }
@@ -157,13 +160,15 @@ func TestUserCommands(t *testing.T) {
 	p.mustRun(t, &struct{}{}, "user", "role", "--tenant", "acme", "--email", "ada@example.com", "--role", "owner")
 	var all usersJSON
 	p.mustRun(t, &all, "user", "list", "--tenant", "acme")
-	if len(all.Members) != 1 || all.Members[0].Email != "ada@example.com" || all.Members[0].Role != "owner" || all.Members[0].CreatedAt.IsZero() || len(all.Links) != 0 {
+	if len(all.Members) != 1 || all.Members[0].Email != "ada@example.com" || all.Members[0].Role != "owner" ||
+		all.Members[0].CreatedAt.IsZero() || len(all.Links) != 0 {
 		t.Errorf("user list = %+v, want the owner ada@example.com and no link", all)
 	}
 	if o := p.run(t, "user", "remove", "--tenant", "acme", "--email", "ada@example.com"); !strings.Contains(o.stderr, "--email: ada@example.com is the last owner of tenant acme: make another member an owner first") {
 		t.Errorf("user remove of the last owner = %+v", o)
 	}
-	if o := p.run(t, "user", "remove", "--tenant", "bolt", "--email", "ada@example.com"); o.code != 0 || !strings.Contains(o.stdout, "ada@example.com is no longer a member of tenant bolt") {
+	if o := p.run(t, "user", "remove", "--tenant", "bolt", "--email", "ada@example.com"); o.code != 0 ||
+		!strings.Contains(o.stdout, "ada@example.com is no longer a member of tenant bolt") {
 		t.Errorf("user remove = %+v", o)
 	}
 	if o := p.run(t, "user", "list", "--tenant", "bolt"); o.code != 0 || strings.Contains(o.stdout, "ada@") {
@@ -216,7 +221,8 @@ func TestUserCommandsListAndRevokeLinks(t *testing.T) {
 		if o := p.run(t, revoke...); o.code != 0 || !strings.Contains(o.stdout, "revoked the link of") {
 			t.Errorf("%v = %+v", revoke, o)
 		}
-		if o := p.run(t, revoke...); o.code != 1 || !strings.Contains(o.stderr, "--email: "+strings.ToLower(args[len(args)-1])+" has no link") {
+		if o := p.run(t, revoke...); o.code != 1 ||
+			!strings.Contains(o.stderr, "--email: "+strings.ToLower(args[len(args)-1])+" has no link") {
 			t.Errorf("%v again = %+v, want an error", revoke, o)
 		}
 	}
@@ -235,7 +241,8 @@ func TestALinkRequiresThePublicURL(t *testing.T) {
 		t.Errorf("user invite = %+v, want an error about STOREROOM_BASE_URL", o)
 	}
 	var links int
-	if err := p.MustSuper(t).QueryRow(t.Context(), `select count(*) from one_time_links`).Scan(&links); links != 0 || err != nil {
+	if err := p.MustSuper(t).QueryRow(t.Context(), `select count(*) from one_time_links`).Scan(&links); links != 0 ||
+		err != nil {
 		t.Errorf("%d links were made, %v", links, err)
 	}
 }
@@ -446,7 +453,8 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 		}
 	}
 	o := p.run(t, "import", "--tenant", "acme", "--errors", errorsFile, dir)
-	if o.code != 2 || strings.Join(strings.Fields(o.stdout), " ") != "FILE CREATED UPDATED UNCHANGED REFUSED categories.csv 1 0 0 0 products.csv 1 0 0 25" {
+	if o.code != 2 ||
+		strings.Join(strings.Fields(o.stdout), " ") != "FILE CREATED UPDATED UNCHANGED REFUSED categories.csv 1 0 0 0 products.csv 1 0 0 25" {
 		t.Errorf("import = %d, %q, want 2 and the counts", o.code, o.stdout)
 	}
 	for _, want := range []string{"skipped notes.csv: only", `products.csv line 3 "B": price must be a decimal number`, "and 5 more; all of them are in " + errorsFile, "storeroom: 25 rows were refused"} {
@@ -458,7 +466,8 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := bytes.Count(written, []byte("\n")); lines != 26 || !strings.HasPrefix(string(written), "file,line,key,field,reason\nproducts.csv,3,B,price,must be a decimal number\n") {
+	if lines := bytes.Count(written, []byte("\n")); lines != 26 ||
+		!strings.HasPrefix(string(written), "file,line,key,field,reason\nproducts.csv,3,B,price,must be a decimal number\n") {
 		t.Errorf("--errors wrote %d lines:\n%s", lines, written)
 	}
 	o = p.run(t, "import", "--tenant", "acme", "--json", dir)

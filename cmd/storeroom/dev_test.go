@@ -201,7 +201,8 @@ func TestDevUsesTheServersInTheEnvironment(t *testing.T) {
 		t.Error("dev started private servers")
 	}
 	saved, err := config.ReadFile(p.dir)
-	if err != nil || saved["DATABASE_URL"] != p.URL || saved["STOREROOM_BASE_URL"] != "http://"+saved["STOREROOM_ADDR"] || saved["PATH"] != "" {
+	if err != nil || saved["DATABASE_URL"] != p.URL ||
+		saved["STOREROOM_BASE_URL"] != "http://"+saved["STOREROOM_ADDR"] || saved["PATH"] != "" {
 		t.Errorf("saved = %v, %v, want the given URL, the address and no path", saved, err)
 	}
 }
@@ -209,7 +210,8 @@ func TestDevUsesTheServersInTheEnvironment(t *testing.T) {
 func TestDevRequiresBothDatabaseURLs(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir(), environ: []string{"DATABASE_URL=postgres://x"}}
-	if o := p.run(t, "dev"); o.code != 1 || !strings.Contains(o.stderr, "set both DATABASE_URL (the runtime role) and DATABASE_ADMIN_URL (the migrator)") {
+	if o := p.run(t, "dev"); o.code != 1 ||
+		!strings.Contains(o.stderr, "set both DATABASE_URL (the runtime role) and DATABASE_ADMIN_URL (the migrator)") {
 		t.Errorf("dev = %d, %q, want 1 and the missing variable", o.code, o.stderr)
 	}
 }

@@ -55,8 +55,10 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 
 func (p program) mustCount(t *testing.T, db *pgx.Conn, slug, table string) (n int) {
 	t.Helper()
-	err := db.QueryRow(t.Context(), `select count(*) from `+table+` where tenant_id = (select id from tenants where slug = $1)`, slug).Scan(
-		&n)
+	err := db.QueryRow(t.Context(), `
+		select count(*)
+		  from `+table+`
+		 where tenant_id = (select id from tenants where slug = $1)`, slug).Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +73,24 @@ func (p program) mustSums(t *testing.T, db *pgx.Conn, slug string) (text string)
 			select id from tenants where slug = $1
 		), figures as (
 			select 0 as kind, format('facts %s', array[
-			       (select count(*) from products where tenant_id = t.id), (select count(*) from customers where tenant_id = t.id),
-			       (select count(*) from orders where tenant_id = t.id), (select sum(revenue) from orders where tenant_id = t.id),
-			       (select count(*) from order_items where tenant_id = t.id), (select sum(quantity * unit_price - discount) from order_items where tenant_id = t.id),
-			       (select count(*) from refunds where tenant_id = t.id), (select sum(amount) from refunds where tenant_id = t.id),
+			       (select count(*) from products where tenant_id = t.id),
+			       (select count(*) from customers where tenant_id = t.id),
+			       (select count(*) from orders where tenant_id = t.id),
+			       (select sum(revenue) from orders where tenant_id = t.id),
+			       (select count(*) from order_items where tenant_id = t.id),
+			       (select sum(quantity * unit_price - discount) from order_items where tenant_id = t.id),
+			       (select count(*) from refunds where tenant_id = t.id),
+			       (select sum(amount) from refunds where tenant_id = t.id),
 			       (select sum(amount) from refund_items where tenant_id = t.id)]) as figure
 			  from t
 			union all
-			select kind, format('rollups %s %s', kind, array[count(*), sum(orders), sum(items), sum(units), sum(revenue), sum(discounts), sum(tax), sum(refund_count), sum(refunds)])
-			  from t join sales_rollups r on r.tenant_id = t.id where r.kind < 4 group by kind
+			select kind, format('rollups %s %s', kind, array[
+			       count(*), sum(orders), sum(items), sum(units), sum(revenue),
+			       sum(discounts), sum(tax), sum(refund_count), sum(refunds)])
+			  from t
+			  join sales_rollups r on r.tenant_id = t.id
+			 where r.kind < 4
+			 group by kind
 		)
 		select string_agg(figure, E'\n' order by kind) from figures`, slug).Scan(&text)
 	if err != nil {

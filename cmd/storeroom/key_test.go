@@ -16,7 +16,8 @@ func TestASuspendedTenantCannotHaveNewKeys(t *testing.T) {
 		{"key", "create", "--tenant", "acme", "--name", "New", "--scopes", "full"},
 		{"key", "roll", "--tenant", "acme", "--id", id},
 	} {
-		if o := p.run(t, args...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, "--tenant: acme is suspended and cannot have new keys: run `storeroom tenant resume --slug acme`") {
+		if o := p.run(t, args...); o.code != 1 || o.stdout != "" ||
+			!strings.Contains(o.stderr, "--tenant: acme is suspended and cannot have new keys: run `storeroom tenant resume --slug acme`") {
 			t.Errorf("%v = %+v, want an error", args, o)
 		}
 	}
@@ -36,7 +37,8 @@ func TestCommandsRefuseInvisibleCharacters(t *testing.T) {
 		{"tenant", "create", "--slug", "bolt", "--name", "llit\u202e"},
 		{"tenant", "set", "--slug", "acme", "--name", "llit\u202e"},
 	} {
-		if o := p.run(t, args...); o.code != 1 || !strings.Contains(o.stderr, "--name must not contain the invisible character U+202E") {
+		if o := p.run(t, args...); o.code != 1 ||
+			!strings.Contains(o.stderr, "--name must not contain the invisible character U+202E") {
 			t.Errorf("%v = %+v, want an error about the character", args[:2], o)
 		}
 	}

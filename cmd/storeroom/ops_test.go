@@ -89,7 +89,8 @@ func TestAnOperationsPortInUseIsReported(t *testing.T) {
 	t.Parallel()
 	used := mustListen(t).Addr().String()
 	o := newProgram(t).with("STOREROOM_OPS_ADDR="+used).run(t, "serve")
-	if want := "STOREROOM_OPS_ADDR: " + used + " is in use by another program"; o.code != 1 || !strings.Contains(o.stderr, want) {
+	if want := "STOREROOM_OPS_ADDR: " + used + " is in use by another program"; o.code != 1 ||
+		!strings.Contains(o.stderr, want) {
 		t.Errorf("serve = %d, %q, want 1 and %q", o.code, o.stderr, want)
 	}
 }

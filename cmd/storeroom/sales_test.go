@@ -28,7 +28,8 @@ func (p program) mustImportOrder(t *testing.T, slug string) {
 	}
 	o := p.run(t, "import", "--tenant", slug, dir)
 	const want = "FILE CREATED UPDATED UNCHANGED REFUSED products.csv 1 0 0 0 customers.csv 1 0 0 0 orders.csv 1 0 0 0 order_items.csv 1 0 0 0 refunds.csv 2 0 0 0"
-	if o.code != 0 || strings.Join(strings.Fields(o.stdout), " ") != want || o.stderr != "1 order is refunded above what was paid\n" {
+	if o.code != 0 || strings.Join(strings.Fields(o.stdout), " ") != want ||
+		o.stderr != "1 order is refunded above what was paid\n" {
 		t.Fatalf("import = %+v", o)
 	}
 	var again importJSON
@@ -43,7 +44,8 @@ func TestCustomerEraseKeepsTheSums(t *testing.T) {
 	p := newProgram(t)
 	p.mustImportOrder(t, "acme")
 	o := p.run(t, "customer", "erase", "--tenant", "acme", "--id", "7")
-	if o.code != 0 || o.stdout != "erased name and e-mail address of customer \"7\" of tenant acme; orders and sums remain\n" {
+	if o.code != 0 ||
+		o.stdout != "erased name and e-mail address of customer \"7\" of tenant acme; orders and sums remain\n" {
 		t.Errorf("customer erase = %+v", o)
 	}
 	var answer map[string]any
@@ -52,7 +54,9 @@ func TestCustomerEraseKeepsTheSums(t *testing.T) {
 		t.Errorf("customer erase --json (-want +got):\n%s", diff)
 	}
 	p.mustSelect(t, []string{"7 - - 2000"}, `
-		select c.number || ' ' || coalesce(c.name, '-') || ' ' || coalesce(c.email, '-') || ' ' || o.revenue from customers c join orders o on o.customer_id = c.id`)
+		select c.number || ' ' || coalesce(c.name, '-') || ' ' || coalesce(c.email, '-') || ' ' || o.revenue
+		  from customers c
+		  join orders o on o.customer_id = c.id`)
 	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 {
 		t.Errorf("verify = %+v, want that everything agrees", o)
 	}
@@ -63,12 +67,16 @@ func TestVerifyPrintsDifferencesAndRebuildCorrectsRollups(t *testing.T) {
 	p := newProgram(t)
 	p.mustImportOrder(t, "acme")
 	p.mustImportOrder(t, "bolt")
-	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 || o.stdout != "everything agrees: 1 product, 1 order, days in UTC\n" {
+	if o := p.run(t, "verify", "--tenant", "acme"); o.code != 0 ||
+		o.stdout != "everything agrees: 1 product, 1 order, days in UTC\n" {
 		t.Errorf("verify = %+v, want that everything agrees", o)
 	}
 	db := p.MustSuper(t)
 	const acme = ` where tenant_id = (select id from tenants where slug = 'acme')`
-	for _, sql := range []string{`update sales_rollups set revenue = 1` + acme + ` and kind = 1 and revenue > 0`, `update products set quantity = 9` + acme} {
+	for _, sql := range []string{
+		`update sales_rollups set revenue = 1` + acme + ` and kind = 1 and revenue > 0`,
+		`update products set quantity = 9` + acme,
+	} {
 		if _, err := db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +87,8 @@ rollup of day 2026-02-28, channel web   revenue            0.01    20.00
 stock of product 1                      sum of warehouses  9       5
 stock of product 1                      end of ledger      9       5
 `
-	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 || o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups\n" {
+	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 ||
+		o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups\n" {
 		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
 	}
 	o = p.run(t, "rebuild", "--tenant", "acme")
@@ -136,7 +145,8 @@ func TestANewTimeZoneRecomputesDays(t *testing.T) {
 		t.Errorf("tenant set = %+v, want that days are counted in Rome", o)
 	}
 	p.mustSelect(t, []string{"2026-03-01"}, days)
-	if o := p.run(t, "tenant", "set", "--slug", "acme", "--timezone", "Europe/Rome"); o.code != 0 || strings.Contains(o.stdout, "reports") {
+	if o := p.run(t, "tenant", "set", "--slug", "acme", "--timezone", "Europe/Rome"); o.code != 0 ||
+		strings.Contains(o.stdout, "reports") {
 		t.Errorf("the same zone again = %+v, want nothing of reports", o)
 	}
 

@@ -94,7 +94,8 @@ func TestAPortInUseIsReportedBeforeAnythingStarts(t *testing.T) {
 	p := newProgram(t).with("STOREROOM_ADDR=" + used)
 	for _, command := range []string{"serve", "dev"} {
 		o := p.run(t, command)
-		if want := "STOREROOM_ADDR: " + used + " is in use by another program"; o.code != 1 || !strings.Contains(o.stderr, want) {
+		if want := "STOREROOM_ADDR: " + used + " is in use by another program"; o.code != 1 ||
+			!strings.Contains(o.stderr, want) {
 			t.Errorf("%s = %d, %q, want 1 and %q", command, o.code, o.stderr, want)
 		}
 	}

@@ -21,7 +21,8 @@ func sample(t *testing.T, metrics []byte, name string, pairs ...string) (sum flo
 	for lines := bufio.NewScanner(bytes.NewReader(metrics)); lines.Scan(); {
 		line := lines.Text()
 		rest, found := strings.CutPrefix(line, name)
-		if !found || rest == "" || rest[0] != '{' && rest[0] != ' ' || slices.ContainsFunc(pairs, func(pair string) bool { return !strings.Contains(rest, pair) }) {
+		if !found || rest == "" || rest[0] != '{' && rest[0] != ' ' ||
+			slices.ContainsFunc(pairs, func(pair string) bool { return !strings.Contains(rest, pair) }) {
 			continue
 		}
 		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)

@@ -386,10 +386,21 @@ func (w *tracedServer) sendInvalid(t *testing.T, saved map[string]string) {
 
 // refuseEveryRow makes PostgreSQL refuse every row with a message that quotes it.
 const refuseEveryRow = `
-	create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused % of %', new, tg_argv[0]; end $$;
+	create function refuse() returns trigger language plpgsql as $$
+	begin
+		raise exception 'refused % of %', new, tg_argv[0];
+	end $$;
 	do $$ declare t record; begin
-		for t in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname !~ 'idempotency|key_hashes' loop
-			execute format('create trigger refuse before insert or update on %I for each row execute function refuse(%L)', t.relname, t.relname);
+		for t in
+			select relname
+			  from pg_class
+			 where relnamespace = 'public'::regnamespace
+			   and relkind in ('r', 'p')
+			   and not relispartition
+			   and relname !~ 'idempotency|key_hashes'
+		loop
+			execute format('create trigger refuse before insert or update on %I
+				for each row execute function refuse(%L)', t.relname, t.relname);
 		end loop;
 	end $$`
 
@@ -487,9 +498,10 @@ func (w *tracedServer) ids(t *testing.T) map[string]string {
 	t.Helper()
 	saved := map[string]string{}
 	for name, sql := range map[string]string{
-		"product":  `select id::text from products where sku = '` + mark + `-sku-x2'`,
-		"category": `select category_id::text from products where sku = '` + mark + `-sku-x2'`,
-		"seller":   `select seller_id::text from products where sku = '` + mark + `-sku-x2'`, "warehouse": `select max(id)::text from warehouses`,
+		"product":   `select id::text from products where sku = '` + mark + `-sku-x2'`,
+		"category":  `select category_id::text from products where sku = '` + mark + `-sku-x2'`,
+		"seller":    `select seller_id::text from products where sku = '` + mark + `-sku-x2'`,
+		"warehouse": `select max(id)::text from warehouses`,
 	} {
 		var id string
 		if err := w.MustSuper(t).QueryRow(t.Context(), sql).Scan(&id); err != nil {

@@ -35,7 +35,8 @@ func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 		if a["http.response.status_code"] >= "400" {
 			refused[s.Name] = true
 		}
-		if want := a["http.request.method"] + " " + a["http.route"]; s.Name != strings.TrimSuffix(want, " ") || s.Kind != tracepb.Span_SPAN_KIND_SERVER {
+		if want := a["http.request.method"] + " " + a["http.route"]; s.Name != strings.TrimSuffix(want, " ") ||
+			s.Kind != tracepb.Span_SPAN_KIND_SERVER {
 			t.Errorf("the server span is %q of kind %v, want %q", s.Name, s.Kind, want)
 		}
 	}
@@ -52,7 +53,8 @@ func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 		}
 	}
 	for name := range seen {
-		if method, route, _ := strings.Cut(name, " "); route != "" && method != "HEAD" && !slices.Contains(want, name) && !strings.HasPrefix(route, "/settings") {
+		if method, route, _ := strings.Cut(name, " "); route != "" && method != "HEAD" && !slices.Contains(want, name) &&
+			!strings.HasPrefix(route, "/settings") {
 			t.Errorf("the span name %s is not a route", name)
 		}
 	}
@@ -61,7 +63,8 @@ func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 // spansOf returns the spans of the server for a request. The server span links to the trace that the request sent.
 func spansOf(traces map[string][]*tracepb.Span, s testRequest) []*tracepb.Span {
 	for _, spans := range traces {
-		if root := serverSpan(spans); root != nil && len(root.Links) == 1 && hex.EncodeToString(root.Links[0].TraceId) == s.trace {
+		if root := serverSpan(spans); root != nil && len(root.Links) == 1 &&
+			hex.EncodeToString(root.Links[0].TraceId) == s.trace {
 			return spans
 		}
 	}
@@ -158,7 +161,8 @@ func (w *tracedServer) checkBudgets(t *testing.T, operations [][3]string, sent [
 				sent[i].path, c.roundTrips, c.statements, c.decisions, b.roundTrips, b.statements, want, c.names)
 		}
 		a := attributesOf(root.Attributes)
-		if want > 0 && (a["storeroom.tenant.id"] != fmt.Sprint(w.tenant.ID) || a["storeroom.key.id"] == "" || a["storeroom.plan"] != "enterprise") {
+		if want > 0 && (a["storeroom.tenant.id"] != fmt.Sprint(w.tenant.ID) || a["storeroom.key.id"] == "" ||
+			a["storeroom.plan"] != "enterprise") {
 			t.Errorf("%s: the span has the attributes %v, want tenant, key and plan", b.route, a)
 		}
 	}
@@ -182,7 +186,8 @@ func (w *tracedServer) checkTraceTrees(t *testing.T) {
 			if s == root {
 				continue
 			}
-			if !bytes.Equal(s.ParentSpanId, root.SpanId) || s.Kind != tracepb.Span_SPAN_KIND_CLIENT || a["db.system.name"] == "" || s.Name == "" {
+			if !bytes.Equal(s.ParentSpanId, root.SpanId) || s.Kind != tracepb.Span_SPAN_KIND_CLIENT ||
+				a["db.system.name"] == "" || s.Name == "" {
 				t.Errorf(
 					"%q below %q has the kind %v, the parent %x and the attributes %v, want a client span of the server span",
 					s.Name, root.Name, s.Kind, s.ParentSpanId, a)
@@ -190,7 +195,8 @@ func (w *tracedServer) checkTraceTrees(t *testing.T) {
 			if a["db.system.name"] == "postgresql" && a["db.query.text"] == "" && a["db.query.summary"] == "" {
 				t.Errorf("%q below %q has no query: %v", s.Name, root.Name, a)
 			}
-			if failed := s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR; failed != (a["error.type"] != "") || s.GetStatus().GetMessage() != "" {
+			if failed := s.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR; failed != (a["error.type"] != "") ||
+				s.GetStatus().GetMessage() != "" {
 				t.Errorf("%q below %q: status %v with %v", s.Name, root.Name, s.Status, a)
 			}
 		}
@@ -249,7 +255,8 @@ func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 		}
 		seen[name] = true
 		for pair := range strings.SplitSeq(pairs, ",") {
-			if attribute, _, _ := strings.Cut(pair, "="); attribute != "" && !slices.Contains(strings.Split(allowed, ","), attribute) {
+			if attribute, _, _ := strings.Cut(pair, "="); attribute != "" &&
+				!slices.Contains(strings.Split(allowed, ","), attribute) {
 				t.Errorf("%s has the attribute %s", name, pair)
 			}
 		}

@@ -20,7 +20,7 @@ func (c console) tenantCommand() *cli.Command {
 		return []cli.Flag{
 			slug(), name, jsonFlag(),
 			stringFlag("plan", "standard (the default), professional or enterprise"),
-			&cli.IntFlag{Name: "rate-limit", Usage: "requests per minute, for the enterprise plan"},
+			&cli.IntFlag{Name: "rate-limit", Usage: "requests per minute, for the enterprise plan", HideDefault: true},
 			stringFlag("timezone", "time zone of the reports, such as Europe/London (default: UTC)"),
 			stringFlag("currency", "such as EUR (default: USD)"),
 		}

@@ -96,7 +96,8 @@ func TestAResponseThatTheClientDoesNotReadIsAborted(t *testing.T) {
 	tenant, key := mustKey(t, db)
 	_, err := db.MustSuper(t).Exec(t.Context(), `
 		insert into products (tenant_id, warehouse_id, sku, name, price, status, condition, search, description)
-		select $1, (select id from warehouses where tenant_id = $1), n::text, 'N', 1, 'active', 'new', '  n', repeat('x', 60000)
+		select $1, (select id from warehouses where tenant_id = $1), n::text, 'N', 1, 'active', 'new', '  n',
+		       repeat('x', 60000)
 		  from generate_series(1, 100) n`, tenant)
 	if err != nil {
 		t.Fatal(err)

@@ -167,7 +167,8 @@ func TestListenNamesAPortInUse(t *testing.T) {
 	t.Parallel()
 	used := mustListen(t).Addr().String()
 	_, err := Listen(t.Context(), "STOREROOM_ADDR", used)
-	if want := "STOREROOM_ADDR: " + used + " is in use by another program"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "STOREROOM_ADDR: " + used + " is in use by another program"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("Listen = %v, want %q", err, want)
 	}
 }
