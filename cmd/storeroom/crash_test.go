@@ -42,7 +42,7 @@ func TestKeyedWritesCountOnceThroughKills(t *testing.T) {
 	})
 	s.client.CloseIdleConnections()
 	server.stop(t)
-	t.Logf("seed %d: %d of %d writes were answered before the last kill; %d were committed by a server that was killed before it answered",
+	t.Logf("seed %d: %d of %d writes were answered before the last kill; %d were committed without a response",
 		seed, answered, writes, load.committedSilently.Load())
 
 	p.mustMatchLedger(t)
@@ -81,8 +81,8 @@ type write struct {
 	adds     map[string]int // pieces by SKU
 }
 
-// add adds write number n: an adjustment of a shared product, a new product, or a bulk request that creates products and
-// changes a shared one.
+// add adds write number n: an adjustment of a shared product, a new product, or a bulk request that creates products
+// and changes a shared one.
 func (l *workload) add(n int, random *rand.Rand) {
 	w := &write{adds: map[string]int{}}
 	item := func(sku string) map[string]any {

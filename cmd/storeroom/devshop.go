@@ -148,8 +148,10 @@ func (s *shop) ensureKey(ctx context.Context, resolver *keys.Resolver, store *ke
 var welcome = template.Must(template.New("welcome").Parse(`
 {{- $curl := print "curl -sS -H 'Authorization: Bearer " .Key "'" }}
 {{- $json := print $curl " -H 'Content-Type: application/json'" }}
+{{- $metrics := "[\"revenue\",\"orders\",\"margin_percent\"]" }}
 {{- $period := print "from=" .From "&to=" .To }}
-Storeroom is ready: {{.Products}} products and {{.Orders}} orders of the demo shop {{printf "%q" .Name}}, {{.Limit}} requests a minute.
+Storeroom is ready: {{.Products}} products and {{.Orders}} orders of the demo shop {{printf "%q" .Name}},
+{{- print " " .Limit " requests a minute." }}
 
   address   {{.URL}}
   docs      {{.URL}}/docs
@@ -170,7 +172,8 @@ Sales of the last 30 days, compared with the 30 days before; best products; chan
 
   {{$curl}} '{{.URL}}/api/reports/sales-summary?{{$period}}&compare=true'
   {{$curl}} '{{.URL}}/api/reports/products?{{$period}}&per_page=5'
-  {{$json}} -d '{"from":"{{.From}}","to":"{{.To}}","metrics":["revenue","orders","margin_percent"],"group_by":"channel"}' '{{.URL}}/api/reports/custom'
+  {{$json}} -d '{"from":"{{.From}}","to":"{{.To}}","metrics":{{$metrics}},"group_by":"channel"}'
+{{- print " '" .URL "/api/reports/custom'" }}
   {{$curl}} -OJ '{{.URL}}/api/reports/export/sales-summary?{{$period}}&format=xlsx'
 
 Press Ctrl-C to stop.

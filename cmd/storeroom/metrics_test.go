@@ -13,8 +13,8 @@ import (
 	"github.com/storeroom/storeroom/keys"
 )
 
-// The alerts and dashboards are checked against the table in deploy/METRICS.md, so it must list exactly the metrics that
-// exist.
+// The alerts and dashboards are checked against the table in deploy/METRICS.md, so it must list exactly the existing
+// metrics.
 func TestMetricsMatchTheTable(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("../../deploy/METRICS.md")

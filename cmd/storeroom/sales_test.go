@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mustImportOrder creates a tenant and imports one order, placed late on 28 February in UTC, with two equal refunds that
-// exceed the amount paid.
+// mustImportOrder creates a tenant and imports one order, placed late on 28 February in UTC, with two equal refunds
+// that exceed the amount paid.
 func (p program) mustImportOrder(t *testing.T, slug string) {
 	t.Helper()
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)

@@ -19,8 +19,8 @@ const (
 	redisAvailable   = `"redis is available again`
 )
 
-// Redis stops, hangs or is killed under load and becomes available again. No request fails or waits long. While Redis is
-// unavailable, each instance admits its share of a limit. Soon afterwards, limits are exact again.
+// Redis stops, hangs or is killed under load and becomes available again. No request fails or waits long. While Redis
+// is unavailable, each instance admits its share of a limit. Soon afterwards, limits are exact again.
 func TestRedisRestartsUnderLoad(t *testing.T) {
 	h := newService(t)
 	k := h.tenant(t, "acme", 10_000_000)

@@ -30,8 +30,8 @@ import (
 
 const drain = 5 * time.Second // the default
 
-// Two instances are replaced one after the other under load: persistent and new connections, HTTP/1.1 and HTTP/2, reads,
-// writes, reports and exports, some so slow that they run during the shutdown. No request may fail.
+// Two instances are replaced one after the other under load: persistent and new connections, HTTP/1.1 and HTTP/2,
+// reads, writes, reports and exports, some so slow that they run during the shutdown. No request may fail.
 func TestARollingRestartBehindHAProxyFailsNoRequest(t *testing.T) {
 	h := newService(
 		t, "STOREROOM_DRAIN="+drain.String(), "STOREROOM_TRUSTED_PROXIES=127.0.0.1", "STOREROOM_LOG_LEVEL=warn")
@@ -99,7 +99,8 @@ func startSlowExport(t *testing.T, l *load, c client) *slowExport {
 	for n := range exportRows {
 		items = append(
 			items,
-			map[string]any{"sku": fmt.Sprintf("BULKY-%d", n), "name": "Bulky", "price": 1, "description": strings.Repeat("Long. ", rowSize/6)})
+			map[string]any{"sku": fmt.Sprintf("BULKY-%d", n), "name": "Bulky", "price": 1,
+				"description": strings.Repeat("Long. ", rowSize/6)})
 	}
 	c.must(t, "POST", "/api/products/bulk", map[string]any{"items": items}, nil)
 	s := &slowExport{}

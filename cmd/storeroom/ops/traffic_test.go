@@ -116,8 +116,8 @@ func (c client) status(ctx context.Context) int {
 	return a.status
 }
 
-// mustProducts creates shared products, products to export, and orders for the reports. It returns the ids of the shared
-// products.
+// mustProducts creates shared products, products to export, and orders for the reports. It returns the ids of the
+// shared products.
 func mustProducts(t *testing.T, c client) []int64 {
 	t.Helper()
 	var shared []int64
@@ -146,8 +146,8 @@ func mustProducts(t *testing.T, c client) []int64 {
 	return shared
 }
 
-// load is a set of clients that send requests without pause. Every write has an Idempotency-Key and is repeated until it
-// has a response.
+// load is a set of clients that send requests without pause. Every write has an Idempotency-Key and is repeated until
+// it has a response.
 type load struct {
 	shared  []int64          // products whose stock the writes change
 	allowed func(reply) bool // responses that are not failures, besides successes; may be nil
@@ -317,7 +317,7 @@ func (l *load) awaitMore(t *testing.T, more int) {
 	await(t, time.Minute, fmt.Sprintf("%d more responses", more), func() bool { return l.done() >= before+more })
 }
 
-// mustCountOnce requires that the database contains exactly the acknowledged writes, and that `storeroom verify` succeeds.
+// mustCountOnce requires that the database contains exactly the acknowledged writes, and that verify succeeds.
 func (l *load) mustCountOnce(t *testing.T, h *service, slug string) {
 	t.Helper()
 	for what, c := range map[string]struct {
