@@ -36,7 +36,7 @@ func TestServeRefusesAnUnsafeConfiguration(t *testing.T) {
 		{
 			name: "no schema",
 			sql:  `drop function schema_version`,
-			want: []string{"did `storeroom migrate` run?"},
+			want: []string{"did you run `storeroom migrate`?"},
 		},
 		{
 			name: "tables without policies",

@@ -45,6 +45,7 @@ var budgets = []struct {
 	testRequest            testRequest
 	roundTrips, statements int
 }{
+	{"GET /", testRequest{path: "/", key: "-", want: 200}, 0, 0},
 	{"GET /healthz", testRequest{path: "/healthz", key: "-", want: 200}, 0, 0},
 	{"GET /readyz", testRequest{path: "/readyz", key: "-", want: 200}, 1, 2}, // once a second
 	{"GET /openapi.json", testRequest{path: "/openapi.json", key: "-", want: 200}, 0, 0},

@@ -48,7 +48,10 @@ func (w *tracedServer) checkSpanNames(t *testing.T, operations [][3]string) {
 		}
 	}
 	for _, name := range slices.Concat(want, settingsRoutes(t)) {
-		if !seen[strings.TrimSuffix(name, "/")] { // the pattern in chi has no trailing slash
+		if name != "GET /" {
+			name = strings.TrimSuffix(name, "/") // as in the pattern of chi
+		}
+		if !seen[name] {
 			t.Errorf("%s has no span", name)
 		}
 	}
