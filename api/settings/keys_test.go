@@ -172,6 +172,7 @@ func TestErrorsReferToFields(t *testing.T) {
 		{member + "/reset", old, "", []string{"password-reset"}},
 		{member + "/remove", old, "password=wrong", []string{"password-remove"}},
 		{"/settings/password", recent, "current=correct&new=short&confirm=other", []string{"new", "confirm"}},
+		{"/settings/password", recent, "current=correct&new=password1234&confirm=password1234", []string{"new"}},
 		{"/settings/password", recent, "current=wrong&new=" + fresh + "&confirm=" + fresh, []string{"current"}},
 	} {
 		body := test.form + "&request=" + rand.Text()
