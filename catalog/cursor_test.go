@@ -16,9 +16,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// A walk sees every row that was there from beginning to end exactly once, in
-// order, whatever is added and removed while it goes on.
-func TestAWalkNeitherRepeatsNorLosesARow(t *testing.T) {
+// A walk returns every row that exists from its start to its end exactly once, even if
+// others are inserted and deleted meanwhile.
+func TestAWalkNeitherRepeatsNorSkipsARow(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	n := 0
@@ -28,15 +28,18 @@ func TestAWalkNeitherRepeatsNorLosesARow(t *testing.T) {
 		p := rapid.IntRange(0, 3).Draw(t, "price")
 		if _, err := s.Create(t.Context(), s.by, product(sku, func(c *catalog.Changes) {
 			c.Price, c.Name = catalog.Value(money.Cents(p)), catalog.Value(fmt.Sprint("Name ", p))
-		}), tenancy.InvalidError{}); err != nil {
+		}), nil); err != nil {
 			t.Fatal(err)
 		}
 		return sku
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		f := catalog.Filter{
-			Order: paging.Order{By: rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"), Descending: rapid.Bool().Draw(t, "descending")},
-			Page:  paging.Page{PerPage: rapid.IntRange(1, 7).Draw(t, "per page")}, Keyset: true,
+			Order: paging.Order{
+				By:         rapid.SampledFrom(append([]string{""}, catalog.ProductOrders...)).Draw(t, "by"),
+				Descending: rapid.Bool().Draw(t, "descending"),
+			},
+			Page: paging.Page{PerPage: rapid.IntRange(1, 7).Draw(t, "per page")}, Keyset: true,
 		}
 		var keep []string
 		for range rapid.IntRange(0, 12).Draw(t, "products") {
@@ -76,7 +79,7 @@ func TestAWalkNeitherRepeatsNorLosesARow(t *testing.T) {
 		}
 		for _, sku := range keep {
 			if n := count(seen, sku); n != 1 {
-				t.Fatalf("%s was seen %d times, want once, in %v", sku, n, seen)
+				t.Fatalf("%s was returned %d times, want 1, in %v", sku, n, seen)
 			}
 		}
 		slices.Sort(seen)
@@ -95,7 +98,7 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
-func TestACursorGoesWithItsListOnly(t *testing.T) {
+func TestACursorIsValidForItsListOnly(t *testing.T) {
 	t.Parallel()
 	f := catalog.Filter{Status: "active", Order: paging.Order{By: "price"}}
 	cursor := f.Cursor(1, catalog.Position{Value: "100", ID: 7})
@@ -111,8 +114,8 @@ func TestACursorGoesWithItsListOnly(t *testing.T) {
 		"another direction": func() (catalog.Position, error) {
 			return catalog.Filter{Status: "active", Order: paging.Order{By: "price", Descending: true}}.ParseCursor(1, cursor)
 		},
-		"made up":       func() (catalog.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
-		"cut":           func() (catalog.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
+		"forged":        func() (catalog.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
+		"short":         func() (catalog.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
 		"not base64":    func() (catalog.Position, error) { return f.ParseCursor(1, "§") },
 		"empty":         func() (catalog.Position, error) { return f.ParseCursor(1, "") },
 		"a wrong value": func() (catalog.Position, error) { return f.ParseCursor(1, f.Cursor(1, catalog.Position{Value: "x"})) },
@@ -140,7 +143,9 @@ func TestWalkReadsEverything(t *testing.T) {
 	s := newShop(t)
 	_, err := s.database.MustSuper(t).Exec(t.Context(), `
 		insert into products (tenant_id, sku, name, price, status, condition, warehouse_id, search)
-		select $1, 'S' || lpad(i::text, 5, '0'), 'Common', 5, 'active', 'new', w.id, ' common' from generate_series(1, 2500) i, warehouses w where w.tenant_id = $1`, s.by.Tenant)
+		select $1, 'S' || lpad(i::text, 5, '0'), 'Common', 5, 'active', 'new', w.id, ' common'
+		  from generate_series(1, 2500) i, warehouses w
+		 where w.tenant_id = $1`, s.by.Tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,22 +158,25 @@ func TestWalkReadsEverything(t *testing.T) {
 		return nil
 	})
 	if err != nil || n != 2500 {
-		t.Errorf("Walk saw %d rows, %v, want 2500", n, err)
+		t.Errorf("Walk returned %d rows, %v, want 2500", n, err)
 	}
 	stop := errors.New("stop")
-	if err := s.Walk(t.Context(), s.by.Tenant, catalog.Filter{}, func(catalog.Product) error { return stop }); !errors.Is(err, stop) {
+	err = s.Walk(t.Context(), s.by.Tenant, catalog.Filter{}, func(catalog.Product) error { return stop })
+	if !errors.Is(err, stop) {
 		t.Errorf("Walk = %v, want the caller's error", err)
 	}
 }
 
-func TestUpdatedSinceSeesEveryKindOfChange(t *testing.T) {
+func TestUpdatedSinceIncludesEveryKindOfChange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	for _, sku := range []string{"still", "patched", "adjusted", "upserted"} {
+	for _, sku := range []string{"unchanged", "patched", "adjusted", "upserted"} {
 		s.mustCreate(t, sku)
 	}
 	_, err := s.database.MustSuper(t).Exec(t.Context(), `
-		update products set created_at = now() - interval '2 hours', updated_at = now() - interval '2 hours', changed_at = now() - interval '2 hours'`)
+		update products
+		   set created_at = now() - interval '2 hours', updated_at = now() - interval '2 hours',
+		       changed_at = now() - interval '2 hours'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +187,11 @@ func TestUpdatedSinceSeesEveryKindOfChange(t *testing.T) {
 	s.mustCreate(t, "created")
 	for sku, change := range map[string]func(id int64) error{
 		"patched": func(id int64) error {
-			_, err := s.Patch(t.Context(), s.by, id, nil, catalog.Changes{Cost: catalog.Value(money.Cents(1))}, tenancy.InvalidError{})
+			_, err := s.Patch(t.Context(), s.by, id, nil, catalog.Changes{Cost: catalog.Value(money.Cents(1))}, nil)
 			return err
 		},
 		"adjusted": func(id int64) error {
-			_, _, err := s.Adjust(t.Context(), s.by, id, adjustment("add", 1), tenancy.InvalidError{})
+			_, _, err := s.Adjust(t.Context(), s.by, id, adjustment("add", 1), nil)
 			return err
 		},
 		"upserted": func(int64) error {
@@ -200,7 +208,8 @@ func TestUpdatedSinceSeesEveryKindOfChange(t *testing.T) {
 		}
 	}
 	page := s.mustList(t, catalog.Filter{UpdatedSince: since, Order: paging.Order{By: "sku"}})
-	if diff := cmp.Diff([]string{"adjusted", "created", "patched", "upserted"}, skus(page)); diff != "" || page.Total != 4 {
+	want := []string{"adjusted", "created", "patched", "upserted"}
+	if diff := cmp.Diff(want, skus(page)); diff != "" || page.Total != 4 {
 		t.Errorf("updated_since differs, total %d (-want +got):\n%s", page.Total, diff)
 	}
 }
@@ -211,8 +220,9 @@ func TestLedgerAndInventory(t *testing.T) {
 	north := s.mustReference(t, catalog.Warehouses, "north")
 	s.mustReference(t, catalog.Warehouses, "empty")
 	p := s.mustCreate(t, "A", quantity(10))
-	for _, r := range []catalog.AdjustRequest{adjustment("add", 2), adjustment("add", 5, north), adjustment("remove", 1, north)} {
-		if _, _, err := s.Adjust(t.Context(), s.by, p.ID, r, tenancy.InvalidError{}); err != nil {
+	steps := requests{adjustment("add", 2), adjustment("add", 5, north), adjustment("remove", 1, north)}
+	for _, r := range steps {
+		if _, _, err := s.Adjust(t.Context(), s.by, p.ID, r, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +246,8 @@ func TestLedgerAndInventory(t *testing.T) {
 			t.Errorf("%s: total %d, %v (-want +got):\n%s", name, page.Total, err, diff)
 		}
 	}
-	page, err := s.Adjustments(t.Context(), s.by.Tenant, p.ID, catalog.LedgerFilter{Page: paging.Page{Number: 2, PerPage: 3}})
+	second := catalog.LedgerFilter{Page: paging.Page{Number: 2, PerPage: 3}}
+	page, err := s.Adjustments(t.Context(), s.by.Tenant, p.ID, second)
 	if err != nil || page.Total != 4 || len(page.Items) != 1 || page.Items[0].QuantityAfter != 10 {
 		t.Errorf("page 2 = %+v, %v, want the first row alone", page, err)
 	}
@@ -246,7 +257,7 @@ func TestLedgerAndInventory(t *testing.T) {
 		t.Errorf("Inventory differs: %v (-want +got):\n%s", err, diff)
 	}
 	other := s.database.MustTenant(t, "other").ID
-	if _, err := s.Adjustments(t.Context(), other, p.ID, catalog.LedgerFilter{Page: paging.Page{Number: 1, PerPage: 1}}); !errors.Is(err, tenancy.ErrNotFound) {
+	if _, err := s.Adjustments(t.Context(), other, p.ID, second); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("another tenant's ledger = %v, want ErrNotFound", err)
 	}
 	if _, err := s.Inventory(t.Context(), other, p.ID); !errors.Is(err, tenancy.ErrNotFound) {
@@ -260,11 +271,11 @@ func TestExpectedQuantityIsComparedUnderTheLock(t *testing.T) {
 	p := s.mustCreate(t, "A", quantity(10))
 	r := adjustment("set", 3)
 	r.Expected = catalog.Value(int64(9))
-	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, r, tenancy.InvalidError{}); !errors.Is(err, catalog.ErrPrecondition) {
+	if _, _, err := s.Adjust(t.Context(), s.by, p.ID, r, nil); !errors.Is(err, catalog.ErrPrecondition) {
 		t.Errorf("Adjust = %v, want ErrPrecondition", err)
 	}
 	r.Expected = catalog.Value(int64(10))
-	if got, _, err := s.Adjust(t.Context(), s.by, p.ID, r, tenancy.InvalidError{}); err != nil || got.Quantity != 3 {
+	if got, _, err := s.Adjust(t.Context(), s.by, p.ID, r, nil); err != nil || got.Quantity != 3 {
 		t.Errorf("Adjust = %+v, %v, want 3 pieces", got, err)
 	}
 }

@@ -24,29 +24,34 @@ func TestTheSQLOfLists(t *testing.T) {
 		tenant  = s.by.Tenant
 		january = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 		page    = paging.Page{Number: 2, PerPage: 20}
+
+		after    = catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}
+		afterSKU = catalog.Position{Value: "SKU-00700", ID: 700}
 	)
 	for name, f := range map[string]catalog.Filter{
-		"list_all":                {Order: paging.Order{Descending: true}},
-		"list_by_sku":             {Order: paging.Order{By: "sku"}},
-		"list_by_price":           {Order: paging.Order{By: "price"}},
-		"list_status":             {Status: "active", Order: paging.Order{By: "name", Descending: true}},
-		"list_category":           {CategoryID: new(int64(3))},
-		"list_seller":             {SellerID: new(int64(3))},
-		"list_warehouse":          {WarehouseID: new(int64(3))},
-		"list_tag":                {Tag: "tag 3", Order: paging.Order{Descending: true}},
-		"list_tag_by_name":        {Tag: "tag 3", Order: paging.Order{By: "name"}},
-		"list_tag_of_status":      {Tag: "tag 3", Status: "active"},
-		"list_created":            {CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
-		"list_updated_since":      {UpdatedSince: january},
-		"list_every_filter":       {Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january},
+		"list_all":           {Order: paging.Order{Descending: true}},
+		"list_by_sku":        {Order: paging.Order{By: "sku"}},
+		"list_by_price":      {Order: paging.Order{By: "price"}},
+		"list_status":        {Status: "active", Order: paging.Order{By: "name", Descending: true}},
+		"list_category":      {CategoryID: new(int64(3))},
+		"list_seller":        {SellerID: new(int64(3))},
+		"list_warehouse":     {WarehouseID: new(int64(3))},
+		"list_tag":           {Tag: "tag 3", Order: paging.Order{Descending: true}},
+		"list_tag_by_name":   {Tag: "tag 3", Order: paging.Order{By: "name"}},
+		"list_tag_of_status": {Tag: "tag 3", Status: "active"},
+		"list_created":       {CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
+		"list_updated_since": {UpdatedSince: january},
+		"list_every_filter": {
+			Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january,
+		},
 		"search":                  {Search: "blue lamp"},
 		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: paging.Order{By: "price"}},
 		"walk":                    {Keyset: true, Order: paging.Order{Descending: true}},
-		"walk_after":              {Keyset: true, After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_by_sku":       {Keyset: true, Order: paging.Order{By: "sku"}, After: &catalog.Position{Value: "SKU-00700", ID: 700}},
-		"walk_after_tag":          {Keyset: true, Tag: "tag 3", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_in_category":  {Keyset: true, CategoryID: new(int64(3)), After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
-		"walk_after_of_a_search":  {Keyset: true, Search: "lamp", After: &catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}},
+		"walk_after":              {Keyset: true, After: &after},
+		"walk_after_by_sku":       {Keyset: true, Order: paging.Order{By: "sku"}, After: &afterSKU},
+		"walk_after_tag":          {Keyset: true, Tag: "tag 3", After: &after},
+		"walk_after_in_category":  {Keyset: true, CategoryID: new(int64(3)), After: &after},
+		"walk_after_of_a_search":  {Keyset: true, Search: "lamp", After: &after},
 		"list_updated_and_status": {UpdatedSince: january, Status: "active"},
 	} {
 		f.Page = page
@@ -56,10 +61,12 @@ func TestTheSQLOfLists(t *testing.T) {
 		})
 	}
 	golden.Golden(t, "export", func(db *tenancy.DB) error {
-		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, func(catalog.Product) error { return nil })
+		ignore := func(catalog.Product) error { return nil }
+		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, ignore)
 	})
 	golden.Golden(t, "categories", func(db *tenancy.DB) error {
-		_, err := catalog.New(db).References(t.Context(), tenant, catalog.Categories, "name", paging.Order{By: "name"}, page)
+		order := paging.Order{By: "name"}
+		_, err := catalog.New(db).References(t.Context(), tenant, catalog.Categories, "name", order, page)
 		return err
 	})
 	golden.Golden(t, "ledger", func(db *tenancy.DB) error {
@@ -67,7 +74,9 @@ func TestTheSQLOfLists(t *testing.T) {
 		return err
 	})
 	golden.Golden(t, "ledger_every_filter", func(db *tenancy.DB) error {
-		f := catalog.LedgerFilter{Type: "set", WarehouseID: new(int64(3)), From: january, Before: january.AddDate(0, 0, 2), Page: page}
+		f := catalog.LedgerFilter{
+			Type: "set", WarehouseID: new(int64(3)), From: january, Before: january.AddDate(0, 0, 2), Page: page,
+		}
 		_, err := catalog.New(db).Adjustments(t.Context(), tenant, 700, f)
 		return err
 	})
@@ -88,12 +97,12 @@ func TestTheSQLOfWrites(t *testing.T) {
 		call func(*catalog.Store) error
 	}{
 		{"create", func(store *catalog.Store) error {
-			_, err := store.Create(t.Context(), s.by, product("new"), tenancy.InvalidError{})
+			_, err := store.Create(t.Context(), s.by, product("new"), nil)
 			return err
 		}},
 		{"patch", func(store *catalog.Store) error {
 			changes := catalog.Changes{Quantity: catalog.Value(int64(9)), Tags: catalog.Value([]string{"other"})}
-			_, err := store.Patch(t.Context(), s.by, 700, nil, changes, tenancy.InvalidError{})
+			_, err := store.Patch(t.Context(), s.by, 700, nil, changes, nil)
 			return err
 		}},
 		{"upsert", func(store *catalog.Store) error {
@@ -113,7 +122,7 @@ func TestTheSQLOfWrites(t *testing.T) {
 func adjust(t *testing.T, s shop, kind string) func(*catalog.Store) error {
 	return func(store *catalog.Store) error {
 		request := catalog.AdjustRequest{Type: catalog.Value(kind), Quantity: catalog.Value(int64(3))}
-		_, _, err := store.Adjust(t.Context(), s.by, 700, request, tenancy.InvalidError{})
+		_, _, err := store.Adjust(t.Context(), s.by, 700, request, nil)
 		return err
 	}
 }
@@ -150,19 +159,24 @@ const seedProducts = `
 	select $1::bigint, sku, name, n % 500, (array['active', 'draft'])[1 + n % 2], 'new', 7, c.id, s.id,
 	       w.id, array['tag ' || n % 20], ' ' || lower(name || ' ' || sku), created, created, created
 	  from (select n, 'SKU-' || lpad(n::text, 5, '0') as sku,
-	               (array['Red', 'Green', 'Blue'])[1 + n % 3] || ' ' || (array['lamp', 'desk'])[1 + n % 2] || ' ' || n as name,
+	               (array['Red', 'Green', 'Blue'])[1 + n % 3] || ' '
+	                   || (array['lamp', 'desk'])[1 + n % 2] || ' ' || n as name,
 	               timestamptz '2026-01-01Z' + n * interval '90 seconds' as created
 	          from generate_series(1, $2::int) n) p
-	  join (select id, row_number() over (order by id) from categories where tenant_id = $1) c (id, place) on c.place = 1 + n % 9
-	  join (select id, row_number() over (order by id) from sellers where tenant_id = $1) s (id, place) on s.place = 1 + n % 7
-	  join (select id, row_number() over (order by id) from warehouses where tenant_id = $1) w (id, place) on w.place = 1 + n % 5
+	  join (select id, row_number() over (order by id) as i from categories where tenant_id = $1) c on c.i = 1 + n % 9
+	  join (select id, row_number() over (order by id) as i from sellers where tenant_id = $1) s on s.i = 1 + n % 7
+	  join (select id, row_number() over (order by id) as i from warehouses where tenant_id = $1) w on w.i = 1 + n % 5
 	 order by n`
 
 var seed = []string{`
 	insert into stock (tenant_id, product_id, warehouse_id, quantity)
 	select tenant_id, id, warehouse_id, quantity from products where tenant_id = $1`, `
-	insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after, created_at)
-	select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, created_at from products where tenant_id = $1 order by id`, `
+	insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
+	                                   quantity_before, quantity_after, created_at)
+	select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, created_at
+	  from products
+	 where tenant_id = $1
+	 order by id`, `
 	insert into product_tags (tenant_id, tag, created_at, product_id)
 	select tenant_id, unnest(tags), created_at, id from products where tenant_id = $1`,
 }

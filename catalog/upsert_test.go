@@ -13,7 +13,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-func TestUpsertDoesWhatItCan(t *testing.T) {
+func TestUpsertWritesAllValidRows(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	old := s.mustCreate(t, "old", quantity(3))
@@ -22,7 +22,9 @@ func TestUpsertDoesWhatItCan(t *testing.T) {
 	tagged := product("twice", quantity(2), func(c *catalog.Changes) { c.Tags = catalog.Value([]string{"a", "b"}) })
 	rows := []catalog.Row{
 		row(product("new", quantity(4))),
-		row(catalog.Changes{SKU: catalog.Value("old"), Price: catalog.Value(money.Cents(7)), Quantity: catalog.Value(int64(1))}),
+		row(catalog.Changes{
+			SKU: catalog.Value("old"), Price: catalog.Value(money.Cents(7)), Quantity: catalog.Value(int64(1)),
+		}),
 		row(product("same")),
 		row(product("bad", func(c *catalog.Changes) { c.Price = catalog.Value(money.Cents(-1)) })),
 		row(catalog.Changes{SKU: catalog.Value("half")}),
@@ -46,7 +48,7 @@ func TestUpsertDoesWhatItCan(t *testing.T) {
 		invalid, _ := errors.AsType[tenancy.InvalidError](r.Err)
 		got = append(got, short{r.SKU, r.Outcome, invalid.Error()})
 		if (r.ID == 0) != (r.Outcome == catalog.Failed) {
-			t.Errorf("result %+v: an id goes with what was stored", r)
+			t.Errorf("result %+v: want an id if it is stored", r)
 		}
 	}
 	want := []short{
@@ -64,24 +66,26 @@ func TestUpsertDoesWhatItCan(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Upsert differs (-want +got):\n%s", diff)
 	}
-	if p, err := s.Product(t.Context(), s.by.Tenant, old.ID); err != nil || p.Price != 7 || p.Quantity != 1 || p.Name != old.Name {
-		t.Errorf("old = %+v, %v, want its price and quantity changed alone", p, err)
+	p, err := s.Product(t.Context(), s.by.Tenant, old.ID)
+	if err != nil || p.Price != 7 || p.Quantity != 1 || p.Name != old.Name {
+		t.Errorf("old = %+v, %v, want a new price and quantity only", p, err)
 	}
 	if p, err := s.Product(t.Context(), s.by.Tenant, same.ID); err != nil || !cmp.Equal(p, same) {
-		t.Errorf("same = %+v, %v, want it untouched", p, err)
+		t.Errorf("same = %+v, %v, want no change", p, err)
 	}
-	if p, err := s.ProductBySKU(t.Context(), s.by.Tenant, "twice"); err != nil || !cmp.Equal(p.Tags, []string{"b", "c"}) || p.Quantity != 2 {
-		t.Errorf("twice = %+v, %v, want the later row on top of the earlier", p, err)
+	p, err = s.ProductBySKU(t.Context(), s.by.Tenant, "twice")
+	if err != nil || !cmp.Equal(p.Tags, []string{"b", "c"}) || p.Quantity != 2 {
+		t.Errorf("twice = %+v, %v, want the result of both rows", p, err)
 	}
 	s.mustAgree(t)
 
-	again, err := s.Upsert(t.Context(), s.by, rows[:3])
+	repeated, err := s.Upsert(t.Context(), s.by, rows[:3])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range again {
+	for _, r := range repeated {
 		if r.Outcome != catalog.Unchanged {
-			t.Errorf("the second time %s was %s, want unchanged", r.SKU, r.Outcome)
+			t.Errorf("the second upsert of %s is %s, want unchanged", r.SKU, r.Outcome)
 		}
 	}
 }
@@ -95,7 +99,7 @@ func TestConcurrentUpsertsOfTheSameProductsDoNotDeadlock(t *testing.T) {
 			for round := range 3 {
 				var rows []catalog.Row
 				for i := range 100 {
-					// Each worker names them in another order.
+					// Each worker has another order.
 					n := (i*37 + worker*25) % 100
 					rows = append(rows, catalog.Row{Changes: product(fmt.Sprint("U", n), quantity(int64(worker+round)))})
 				}

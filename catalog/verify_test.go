@@ -10,20 +10,31 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 )
 
-func TestVerifyNamesWhatWasChangedBehindItsBack(t *testing.T) {
+type differences = []catalog.Difference
+
+func TestVerifyFindsDifferences(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		sql  string
-		want []catalog.Difference
+		want differences
 	}{
-		{`select`, []catalog.Difference{}},
-		{`update products set quantity = 9 where id = PRODUCT`, []catalog.Difference{
-			{"stock of product PRODUCT", "sum of warehouses", "9", "12"}, {"stock of product PRODUCT", "end of ledger", "9", "12"}}},
-		{`delete from stock where product_id = PRODUCT`, []catalog.Difference{{"stock of product PRODUCT", "sum of warehouses", "12", "0"}}},
-		{`delete from inventory_adjustments where id = LAST`, []catalog.Difference{{"stock of product PRODUCT", "end of ledger", "12", "10"}}},
-		{`delete from inventory_adjustments where id = FIRST`, []catalog.Difference{{"ledger row LAST", "quantity_before", "10", "0"}}},
-		{`delete from product_counts`, []catalog.Difference{{"count of active products", "count", "0", "1"}, {"count of draft products", "count", "0", "1"}}},
-		{`insert into product_counts select id, 99, 'active', 5 from tenants`, []catalog.Difference{{"count of active products", "count", "6", "1"}}},
+		{`select`, differences{}},
+		{`update products set quantity = 9 where id = PRODUCT`, differences{
+
+			{"stock of product PRODUCT", "sum of warehouses", "9", "12"},
+			{"stock of product PRODUCT", "end of ledger", "9", "12"},
+		}},
+		{`delete from stock where product_id = PRODUCT`,
+			differences{{"stock of product PRODUCT", "sum of warehouses", "12", "0"}}},
+		{`delete from inventory_adjustments where id = LAST`,
+			differences{{"stock of product PRODUCT", "end of ledger", "12", "10"}}},
+		{`delete from inventory_adjustments where id = FIRST`,
+			differences{{"ledger row LAST", "quantity_before", "10", "0"}}},
+		{`delete from product_counts`,
+			differences{{"count of active products", "count", "0", "1"},
+				{"count of draft products", "count", "0", "1"}}},
+		{`insert into product_counts select id, 99, 'active', 5 from tenants`,
+			differences{{"count of active products", "count", "6", "1"}}},
 	} {
 		t.Run(test.sql, func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,8 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 	var b bytes.Buffer
 	w := csvexport.New(&b)
 	p := catalog.Product{
-		SKU: "=A1", Name: `12" pan, "deep"`, Description: new("<p>\r\n\ta</p>\n"), Price: 1999, Status: "active", Condition: "new",
+		SKU: "=A1", Name: `12" pan, "deep"`, Description: new("<p>\r\n\ta</p>\n"), Price: 1999,
+		Status: "active", Condition: "new",
 		Quantity: 3, WarehouseName: "-main", UPC: new("00012345"), Tags: []string{"+a", "b;c", `d\`},
 	}
 	for range 2 {
@@ -39,7 +40,8 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 		}
 	}
 	row := "'=A1,\"12\"\" pan, \"\"deep\"\"\",\"<p>\r\n\ta</p>\n\",19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\\r\n"
-	want := "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point,category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n" + row + row
+	want := "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point," +
+		"category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n" + row + row
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("file differs (-want +got):\n%s", diff)
 	}
@@ -54,21 +56,23 @@ type shop struct {
 	tenant tenancy.ID
 }
 
+var bySKU = catalog.Filter{Order: paging.Order{By: "sku"}}
+
 func (s shop) mustExport(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := csvexport.New(&b)
-	if err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: paging.Order{By: "sku"}}, w.Write); err != nil {
+	if err := s.store.Walk(context.Background(), s.tenant, bySKU, w.Write); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// products without what a second catalog gives anew.
+// mustProducts returns all products, sorted by SKU.
 func (s shop) mustProducts(t testing.TB) []catalog.Product {
 	t.Helper()
 	var all []catalog.Product
-	err := s.store.Walk(context.Background(), s.tenant, catalog.Filter{Order: paging.Order{By: "sku"}}, func(p catalog.Product) error {
+	err := s.store.Walk(context.Background(), s.tenant, bySKU, func(p catalog.Product) error {
 		all = append(all, p)
 		return nil
 	})
@@ -78,11 +82,14 @@ func (s shop) mustProducts(t testing.TB) []catalog.Product {
 	return all
 }
 
-var anew = cmpopts.IgnoreFields(catalog.Product{}, "ID", "CategoryID", "SellerID", "WarehouseID", "CreatedAt", "UpdatedAt")
+// assigned ignores the fields that the catalog assigns.
+var assigned = cmpopts.IgnoreFields(catalog.Product{},
+	"ID", "CategoryID", "SellerID", "WarehouseID", "CreatedAt", "UpdatedAt")
 
 func (s shop) mustImport(t testing.TB, file []byte) csvimport.Report {
 	t.Helper()
-	report, err := csvimport.Import(context.Background(), s.db, s.tenant, fstest.MapFS{"products.csv": {Data: file}}, csvimport.Options{
+	files := fstest.MapFS{"products.csv": {Data: file}}
+	report, err := csvimport.Import(context.Background(), s.db, s.tenant, files, csvimport.Options{
 		Refused: func(r csvimport.Refusal) { t.Errorf("refused: %+v", r) },
 	})
 	if err != nil {
@@ -91,18 +98,20 @@ func (s shop) mustImport(t testing.TB, file []byte) csvimport.Report {
 	return report
 }
 
-func TestWhatWasExportedIsImportedWithoutADifference(t *testing.T) {
+func TestAnExportIsImportedWithoutDifferences(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	store := catalog.New(d.DB)
 	n := 0
-	words := rapid.StringOfN(rapid.SampledFrom([]rune("ab ,;\\\"'=+-@|é界%")), 1, 12, -1).Filter(func(s string) bool { return strings.TrimSpace(s) == s && s != "" })
+	letters := rapid.SampledFrom([]rune("ab ,;\\\"'=+-@|é界%"))
+	words := rapid.StringOfN(letters, 1, 12, -1).Filter(func(s string) bool { return strings.TrimSpace(s) == s && s != "" })
 	html := rapid.StringOfN(rapid.SampledFrom([]rune("<p>a \"',;=\r\n\t界")), 1, 20, -1)
 	rapid.Check(t, func(r *rapid.T) {
 		n++
 		from := shop{d.DB, store, d.MustTenant(t, "from-"+itoa(n)).ID}
 		to := shop{d.DB, store, d.MustTenant(t, "to-"+itoa(n)).ID}
-		category, _, err := store.EnsureReferences(context.Background(), from.tenant, catalog.Categories, []string{words.Draw(r, "category")})
+		names := []string{words.Draw(r, "category")}
+		category, _, err := store.EnsureReferences(context.Background(), from.tenant, catalog.Categories, names)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -111,7 +120,8 @@ func TestWhatWasExportedIsImportedWithoutADifference(t *testing.T) {
 			c := catalog.Changes{
 				SKU: catalog.Value(words.Draw(r, "sku") + itoa(i)), Name: catalog.Value(words.Draw(r, "name")),
 				Price:       catalog.Value(money.Cents(rapid.Int64Range(0, int64(money.Max)).Draw(r, "price"))),
-				Description: catalog.Value(html.Draw(r, "description")), Tags: catalog.Value(rapid.SliceOfN(words, 0, 4).Draw(r, "tags")),
+				Description: catalog.Value(html.Draw(r, "description")),
+				Tags:        catalog.Value(rapid.SliceOfN(words, 0, 4).Draw(r, "tags")),
 				BinLocation: catalog.Value(words.Draw(r, "bin")), Quantity: catalog.Value(rapid.Int64Range(0, 9).Draw(r, "quantity")),
 			}
 			for _, id := range category {
@@ -130,7 +140,7 @@ func TestWhatWasExportedIsImportedWithoutADifference(t *testing.T) {
 		}
 		file := from.mustExport(t)
 		to.mustImport(t, file)
-		if diff := cmp.Diff(from.mustProducts(t), to.mustProducts(t), anew); diff != "" {
+		if diff := cmp.Diff(from.mustProducts(t), to.mustProducts(t), assigned); diff != "" {
 			r.Fatalf("imported products differ (-exported +imported):\n%s\n%q", diff, file)
 		}
 	})
@@ -140,7 +150,7 @@ func itoa(n int) string {
 	return string(rune('a'+n/26/26%26)) + string(rune('a'+n/26%26)) + string(rune('a'+n%26))
 }
 
-func TestTheRealSetsComeBackWithoutADifference(t *testing.T) {
+func TestExportsOfRealShopsAreImportedWithoutDifferences(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"uci", "contoso", "grocery"} {
 		t.Run(set, func(t *testing.T) {
@@ -154,13 +164,13 @@ func TestTheRealSetsComeBackWithoutADifference(t *testing.T) {
 			}
 			file := from.mustExport(t)
 			to.mustImport(t, file)
-			if diff := cmp.Diff(from.mustProducts(t), to.mustProducts(t), anew); diff != "" {
+			if diff := cmp.Diff(from.mustProducts(t), to.mustProducts(t), assigned); diff != "" {
 				t.Errorf("imported products differ (-exported +imported):\n%s", diff)
 			}
-			again := from.mustImport(t, file)
-			for _, c := range again.Files {
+			repeated := from.mustImport(t, file)
+			for _, c := range repeated.Files {
 				if c.Created+c.Updated+c.Refused > 0 {
-					t.Errorf("importing it where it came from changed something: %+v", c)
+					t.Errorf("importing the file again changes products: %+v", c)
 				}
 			}
 			if !bytes.Equal(file, to.mustExport(t)) {
@@ -170,7 +180,7 @@ func TestTheRealSetsComeBackWithoutADifference(t *testing.T) {
 	}
 }
 
-// catalogOf is a folder without its sales.
+// catalogOf returns the files of dir without those of sales.
 func catalogOf(t *testing.T, dir string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
