@@ -85,12 +85,6 @@ func (p program) mustRunWith(t *testing.T, stdin string, result any, args ...str
 	}
 }
 
-// mustTenant creates a tenant on the standard plan.
-func (p program) mustTenant(t *testing.T, slug string) {
-	t.Helper()
-	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug)
-}
-
 // mustKey creates a tenant with this limit and a key with all permissions.
 func (p program) mustKey(t *testing.T, slug string, limit string) keyJSON {
 	t.Helper()
