@@ -114,11 +114,13 @@ func TestACursorIsValidForItsListOnly(t *testing.T) {
 		"another direction": func() (catalog.Position, error) {
 			return catalog.Filter{Status: "active", Order: paging.Order{By: "price", Descending: true}}.ParseCursor(1, cursor)
 		},
-		"forged":        func() (catalog.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
-		"short":         func() (catalog.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
-		"not base64":    func() (catalog.Position, error) { return f.ParseCursor(1, "§") },
-		"empty":         func() (catalog.Position, error) { return f.ParseCursor(1, "") },
-		"a wrong value": func() (catalog.Position, error) { return f.ParseCursor(1, f.Cursor(1, catalog.Position{Value: "x"})) },
+		"forged":     func() (catalog.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
+		"short":      func() (catalog.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
+		"not base64": func() (catalog.Position, error) { return f.ParseCursor(1, "§") },
+		"empty":      func() (catalog.Position, error) { return f.ParseCursor(1, "") },
+		"a wrong value": func() (catalog.Position, error) {
+			return f.ParseCursor(1, f.Cursor(1, catalog.Position{Value: "x"}))
+		},
 	} {
 		if at, err := parse(); !errors.Is(err, catalog.ErrCursor) {
 			t.Errorf("%s: %v, %v, want ErrCursor", name, at, err)

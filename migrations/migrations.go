@@ -6,9 +6,9 @@
 // instead of changing no row. Lint finds parts of the schema that could show a tenant the
 // rows of another; the server does not start while there are any.
 //
-// A file never changes after it is released, and there is no way back. Old and new
-// programs run at the same time during a rollout, so a file adds first; a later release
-// removes.
+// A file never changes after it is released, and migrations cannot be reverted. Old and
+// new programs run at the same time during a rollout, so a file only adds what the new
+// program needs; a later release removes what no program uses.
 package migrations
 
 import (

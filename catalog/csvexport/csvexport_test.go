@@ -39,7 +39,8 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	row := "'=A1,\"12\"\" pan, \"\"deep\"\"\",\"<p>\r\n\ta</p>\n\",19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\\r\n"
+	row := "'=A1,\"12\"\" pan, \"\"deep\"\"\",\"<p>\r\n\ta</p>\n\"," +
+		"19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\\r\n"
 	want := "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point," +
 		"category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n" + row + row
 	if diff := cmp.Diff(want, b.String()); diff != "" {
@@ -122,7 +123,8 @@ func TestAnExportIsImportedWithoutDifferences(t *testing.T) {
 				Price:       catalog.Value(money.Cents(rapid.Int64Range(0, int64(money.Max)).Draw(r, "price"))),
 				Description: catalog.Value(html.Draw(r, "description")),
 				Tags:        catalog.Value(rapid.SliceOfN(words, 0, 4).Draw(r, "tags")),
-				BinLocation: catalog.Value(words.Draw(r, "bin")), Quantity: catalog.Value(rapid.Int64Range(0, 9).Draw(r, "quantity")),
+				BinLocation: catalog.Value(words.Draw(r, "bin")),
+				Quantity:    catalog.Value(rapid.Int64Range(0, 9).Draw(r, "quantity")),
 			}
 			for _, id := range category {
 				c.CategoryID = catalog.Value(id)
@@ -158,7 +160,8 @@ func TestExportsOfRealShopsAreImportedWithoutDifferences(t *testing.T) {
 			dir := tenancytest.SharedData(t, set)
 			d := tenancytest.New(t)
 			store := catalog.New(d.DB)
-			from, to := shop{d.DB, store, d.MustTenant(t, "from").ID}, shop{d.DB, store, d.MustTenant(t, "to").ID}
+			from := shop{d.DB, store, d.MustTenant(t, "from").ID}
+			to := shop{d.DB, store, d.MustTenant(t, "to").ID}
 			if _, err := csvimport.Import(t.Context(), from.db, from.tenant, catalogOf(t, dir), csvimport.Options{}); err != nil {
 				t.Fatal(err)
 			}

@@ -209,7 +209,10 @@ func dedent(text string) string {
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
-		if unindented := i == 0 && !strings.HasPrefix(text, "\n"); lines[i] != "" && !unindented && (shared < 0 || indent < shared) {
+		if i == 0 && !strings.HasPrefix(text, "\n") || lines[i] == "" {
+			continue
+		}
+		if shared < 0 || indent < shared {
 			shared = indent
 		}
 	}

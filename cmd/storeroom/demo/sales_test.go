@@ -265,7 +265,8 @@ func TestEveryReportOfTheShopHasRows(t *testing.T) {
 		}
 		customers, err := store.Customers(t.Context(), tenant, reports.CustomersQuery{Range: r, Page: 1, PerPage: 25})
 		allNew := customers.New == customers.Customers
-		if err != nil || len(customers.Rows) != 25 || customers.New == 0 || days == 30 && allNew || customers.Guests.Orders == 0 {
+		if err != nil || len(customers.Rows) != 25 || customers.New == 0 || days == 30 && allNew ||
+			customers.Guests.Orders == 0 {
 			t.Errorf("%d days: %d customers, %d new, %d orders of guests, %v",
 				days, customers.Customers, customers.New, customers.Guests.Orders, err)
 		}
