@@ -30,9 +30,9 @@ func writes(id int64) []call {
 	}
 }
 
-// TestBodiesThatAreNoJSONObject sends what breaks the frame of a body to every
+// TestBodyMustBeAJSONObject sends what breaks the frame of a body to every
 // route that reads one.
-func TestBodiesThatAreNoJSONObject(t *testing.T) {
+func TestBodyMustBeAJSONObject(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
@@ -48,11 +48,11 @@ func TestBodiesThatAreNoJSONObject(t *testing.T) {
 			a.try(t, route)
 		}
 	}
-	a.mustHold(t, 1)
+	a.mustHaveProducts(t, 1)
 }
 
-// mustHold fails unless the tenant has n products: nothing was written by halves.
-func (a *testAPI) mustHold(t *testing.T, n int) {
+// mustHaveProducts fails unless the tenant has n products: nothing was written by halves.
+func (a *testAPI) mustHaveProducts(t *testing.T, n int) {
 	t.Helper()
 	var products, tags, ledger int
 	err := a.MustSuper(t).QueryRow(t.Context(), `
@@ -81,7 +81,7 @@ func TestContentTypeMustBeJSON(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreTooLarge(t *testing.T) {
+func TestBodySizeLimit(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
@@ -97,11 +97,11 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 	a.try(t, patch)
 	patch.body, patch.wantStatus, patch.wantCode = exactly(1<<20+1), 413, PayloadTooLarge
 	a.try(t, patch)
-	a.mustHold(t, 1)
+	a.mustHaveProducts(t, 1)
 }
 
-// TestFieldsThatBreakARule has one row a rule; every fault is told at once.
-func TestFieldsThatBreakARule(t *testing.T) {
+// TestInvalidProductFields has one row a rule; every fault is told at once.
+func TestInvalidProductFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustProduct(t, `{"sku":"taken","name":"A","price":1}`)
@@ -158,12 +158,12 @@ func TestFieldsThatBreakARule(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { a.try(t, c) })
 	}
 	a.try(t, call{path: "/api/products/sku/mine", wantStatus: 200, want: []string{`"name":"A"`, `"price":"1.00"`, `"quantity":0`, `"tags":[]`}})
-	a.mustHold(t, 2)
+	a.mustHaveProducts(t, 2)
 }
 
-// TestOrdersThatBreakARule has one row a rule: what is sent in the place of a part of
+// TestInvalidOrderFields has one row a rule: what is sent in the place of a part of
 // a whole order, and what is said of it.
-func TestOrdersThatBreakARule(t *testing.T) {
+func TestInvalidOrderFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	const whole = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë","email":"z@example.com"},"discount_total":2,"tax_total":3,` +
@@ -234,14 +234,14 @@ func TestMoneyIsReadFromItsLiteral(t *testing.T) {
 	}
 }
 
-func TestParametersThatBreakARule(t *testing.T) {
+func TestInvalidParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for query, parts := range map[string][]string{
 		"page=0": {"page", "must be between 1 and 2147483647"}, "page=-1": {"page"}, "page=x": {"page", "must be an integer"}, "page=": {"page"}, "page=1.0": {"page"}, "page=%2B1": {"page"}, "page=1e3": {"page"}, "page=0x1": {"page"}, "page=%201": {"page"}, "page=99999999999999999999": {"page", "must be between"}, "page=2147483648": {"page"},
 		"per_page=0": {"per_page", "must be between 1 and 100"}, "per_page=101": {"per_page"}, "per_page=": {"per_page"},
 		"status=": {"status", "must be one of active, draft"}, "status=ACTIVE": {"status"}, "sort=id": {"sort", "must be one of name, sku, price, created_at"}, "sort=": {"sort"}, "sort=name%3Bdrop": {"sort"}, "direction=up": {"direction", "must be one of asc, desc"}, "direction=": {"direction"},
-		"category_id=x": {"category_id", "must be an integer"}, "category_id=": {"category_id"}, "category_id=9223372036854775808": {"category_id"}, "category_id=1&category=2": {"category", "must be the same"}, "category=x": {"category"}, "seller_id=1.5": {"seller_id"}, "warehouse_id=null": {"warehouse_id"},
+		"category_id=x": {"category_id", "must be an integer"}, "category_id=": {"category_id"}, "category_id=9223372036854775808": {"category_id"}, "category_id=1&category=2": {"category", "must equal category_id"}, "category=x": {"category"}, "seller_id=1.5": {"seller_id"}, "warehouse_id=null": {"warehouse_id"},
 		"tag=": {"tag", "must not be empty"}, "from=": {"from"}, "from=2026-02-30": {"from", "must be a date"}, "from=2026-1-1": {"from"}, "from=01.01.2026": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"}, "to=2026-01-01T00:00:00Z": {"to"},
 		"search=%00": {"search", "NUL"}, "search=%ff": {"search"}, "search=%zz": {"search"}, "%zz=1": {"%zz"}, "page=1&page=2": {"page", "must be given once"}, "page=1&page=1": {"page"}, "search=a&search=b": {"search"},
 		"limit=5": {"limit", "is not a known parameter"}, "Page=1": {"Page"}, "=x": {`""`, "is not a known parameter"}, "page[]=1": {"page[]"},
@@ -267,7 +267,7 @@ func TestParametersThatBreakARule(t *testing.T) {
 	}
 }
 
-func TestReportParametersThatBreakARule(t *testing.T) {
+func TestInvalidReportParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	const days = "from=2026-03-01&to=2026-03-31"
@@ -313,8 +313,8 @@ func TestReportParametersThatBreakARule(t *testing.T) {
 	}
 }
 
-// TestCustomReportsThatBreakARule has one row a rule; every fault is told at once.
-func TestCustomReportsThatBreakARule(t *testing.T) {
+// TestInvalidCustomReports has one row a rule; every fault is told at once.
+func TestInvalidCustomReports(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	with := func(fields string) string {
@@ -360,7 +360,7 @@ func TestCustomReportsThatBreakARule(t *testing.T) {
 	}
 }
 
-func TestReportFilesThatBreakARule(t *testing.T) {
+func TestInvalidReportFiles(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, path := range []string{"orders", "sales_summary", "Products", "custom", "reconcile", "products.csv", "%20", "a%2Fb", "%00?format=x", "nothing?format=pdf&odd=1"} {
@@ -387,8 +387,8 @@ func TestReportFilesThatBreakARule(t *testing.T) {
 	}
 }
 
-// TestIDsThatAreNone is generated from the table of routes.
-func TestIDsThatAreNone(t *testing.T) {
+// TestMalformedAndUnknownIDs is generated from the table of routes.
+func TestMalformedAndUnknownIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, r := range a.server.routes() {
@@ -417,9 +417,9 @@ func TestIDsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestDirtyRowsAreStoredOrRefusedButNeverBreakAnything posts real rows of public
+// TestRealWorldRows posts real rows of public
 // data sets as they stand.
-func TestDirtyRowsAreStoredOrRefusedButNeverBreakAnything(t *testing.T) {
+func TestRealWorldRows(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	created, refused := 0, 0
@@ -450,7 +450,7 @@ func TestDirtyRowsAreStoredOrRefusedButNeverBreakAnything(t *testing.T) {
 			t.Errorf("%s (%s) = %d %s", encoded, row["issue"], got.StatusCode, got.body)
 		}
 	}
-	a.mustHold(t, created)
+	a.mustHaveProducts(t, created)
 	if created < 50 || refused < 50 {
 		t.Errorf("%d created, %d refused", created, refused)
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-type bulkAnswer struct {
+type bulkResponse struct {
 	Data []bulkProductJSON
 	Meta bulkMeta
 }
 
-// mustBulk upserts items and returns what became of them.
-func (a *testAPI) mustBulk(t testing.TB, wantStatus int, items ...string) bulkAnswer {
+// mustBulk upserts items and returns their results.
+func (a *testAPI) mustBulk(t testing.TB, wantStatus int, items ...string) bulkResponse {
 	t.Helper()
 	got := a.try(t, call{method: "POST", path: "/api/products/bulk", body: `{"items":[` + strings.Join(items, ",") + `]}`, wantStatus: wantStatus})
-	return mustDecode[bulkAnswer](t, got.body)
+	return mustDecode[bulkResponse](t, got.body)
 }
 
-func (b bulkAnswer) outcomes() []string {
+func (b bulkResponse) outcomes() []string {
 	var all []string
 	for _, row := range b.Data {
 		all = append(all, row.Status)
@@ -29,7 +29,7 @@ func (b bulkAnswer) outcomes() []string {
 	return all
 }
 
-func TestABulkTellsWhatBecameOfEachRowInOrder(t *testing.T) {
+func TestBulkResultsAreInOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	old := a.mustProduct(t, `{"sku":"old","name":"Old","price":1,"quantity":2,"tags":["x"]}`)
@@ -70,7 +70,7 @@ func TestABulkTellsWhatBecameOfEachRowInOrder(t *testing.T) {
 	}
 }
 
-func TestARowOfABulkIsToldItsOwnFields(t *testing.T) {
+func TestBulkRowsHaveTheirOwnErrors(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustProduct(t, `{"sku":"stocked","name":"S","price":1,"quantity":5}`)
@@ -97,15 +97,15 @@ func TestARowOfABulkIsToldItsOwnFields(t *testing.T) {
 	} {
 		got := a.try(t, call{method: "POST", path: "/api/products/bulk", wantStatus: 207, want: []string{c.want, `"meta":{"total":2,`, `"failed":1}`},
 			body: fmt.Sprintf(`{"items":[%s,{"sku":"beside","name":"B","price":%d}]}`, c.row, len(c.row))})
-		if rows := mustDecode[bulkAnswer](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" || rows[1].Status == "failed" {
+		if rows := mustDecode[bulkResponse](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" || rows[1].Status == "failed" {
 			t.Errorf("%s: %s", c.row, got.body)
 		}
 	}
 	a.try(t, call{path: "/api/products/sku/stocked", wantStatus: 200, want: []string{`"price":"1.00"`, `"quantity":5`}})
-	a.mustHold(t, 3)
+	a.mustHaveProducts(t, 3)
 }
 
-func TestASKUThatStandsTwiceIsAppliedInOrder(t *testing.T) {
+func TestBulkAppliesDuplicateSKUsInOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	got := a.mustBulk(t, http.StatusMultiStatus,
@@ -121,7 +121,7 @@ func TestASKUThatStandsTwiceIsAppliedInOrder(t *testing.T) {
 	a.try(t, call{path: "/api/products/sku/a", wantStatus: 200, want: []string{`"name":"Two"`, `"price":"1.00"`, `"quantity":3`}})
 }
 
-func TestTheFrameOfABulkIsChecked(t *testing.T) {
+func TestBulkBodyIsValidated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	rows := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{},`, n), ",") }
@@ -144,10 +144,10 @@ func TestTheFrameOfABulkIsChecked(t *testing.T) {
 		{name: "a parameter", method: "POST", path: "/api/products/bulk?dry_run=1", body: `{"items":[]}`, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"dry_run":["is not`}},
 		{name: "no JSON", method: "POST", path: "/api/products/bulk", body: `{"items":[]}`, header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType},
 	})
-	a.mustHold(t, 0)
+	a.mustHaveProducts(t, 0)
 }
 
-func TestABulkMayBeLarge(t *testing.T) {
+func TestLargeBulk(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	items := make([]string, 1000)
@@ -160,7 +160,7 @@ func TestABulkMayBeLarge(t *testing.T) {
 	if again := a.mustBulk(t, http.StatusOK, items...); again.Meta.Unchanged != 1000 {
 		t.Errorf("the second time: meta = %v", again.Meta)
 	}
-	a.mustHold(t, 1000)
+	a.mustHaveProducts(t, 1000)
 
 	exactly := func(n int) string {
 		return `{"items":[],"pad":"` + strings.Repeat("x", n-len(`{"items":[],"pad":""}`)) + `"}`
@@ -172,14 +172,14 @@ func TestABulkMayBeLarge(t *testing.T) {
 	a.try(t, c)
 }
 
-func TestABulkWritesTheLedgerInTheKeysName(t *testing.T) {
+func TestBulkAdjustmentsNameTheKey(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	key, secret := a.mustNewKey(t, a.tenant, "products:write")
 	a.mustProduct(t, `{"sku":"old","name":"Old","price":1,"quantity":2}`)
 	got := a.try(t, call{method: "POST", path: "/api/products/bulk", key: secret, wantStatus: 200,
 		body: `{"items":[{"sku":"old","quantity":9},{"sku":"new","name":"N","price":1,"quantity":4},{"sku":"none","name":"N","price":1},{"sku":"old","quantity":9}]}`})
-	for _, row := range mustDecode[bulkAnswer](t, got.body).Data[:3] {
+	for _, row := range mustDecode[bulkResponse](t, got.body).Data[:3] {
 		ledger := a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory/adjustments", *row.ID), wantStatus: 200})
 		rows := mustDecode[struct{ Data []ledgerRow }](t, ledger.body).Data
 		want := map[string]ledgerRow{"old": {"set", 9, 2, 9, &named{key.ID, key.Name}}, "new": {"set", 4, 0, 4, &named{key.ID, key.Name}}}[*row.Key]
@@ -195,8 +195,8 @@ func TestABulkWritesTheLedgerInTheKeysName(t *testing.T) {
 	}
 }
 
-// What a body costs must not grow faster than the body.
-func TestABodyCannotAskForMoreThanItsSize(t *testing.T) {
+// The cost of a body must be proportional to its size.
+func TestErrorResponsesStayProportionalToTheBody(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var many strings.Builder

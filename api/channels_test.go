@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestChannelsLiveTheirWholeLife(t *testing.T) {
+func TestChannelLifecycle(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	made := a.try(t, call{method: "POST", path: "/api/channels", body: `{"identifier":"web-2_x","label":"  Zoë's shop "}`, wantStatus: 201, want: []string{`"data":{"identifier":"web-2_x","label":"Zoë's shop","created_at":"`}})
@@ -48,7 +48,7 @@ func TestChannelsLiveTheirWholeLife(t *testing.T) {
 	})
 }
 
-func TestAnOrderBringsItsChannel(t *testing.T) {
+func TestOrderCreatesItsChannel(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))

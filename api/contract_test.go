@@ -22,7 +22,7 @@ import (
 	"github.com/pb33f/libopenapi"
 	validator "github.com/pb33f/libopenapi-validator"
 	"github.com/pb33f/libopenapi-validator/config"
-	faults "github.com/pb33f/libopenapi-validator/errors"
+	validation "github.com/pb33f/libopenapi-validator/errors"
 	"github.com/pb33f/libopenapi-validator/responses"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -36,7 +36,7 @@ type contract struct {
 	mu      sync.Mutex                // the model is built while it is read
 }
 
-var theContract = sync.OnceValues(func() (*contract, error) {
+var loadContract = sync.OnceValues(func() (*contract, error) {
 	file, err := libopenapi.NewDocument(openAPIJSON().plain.body)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 
 func mustContract(t testing.TB) *contract {
 	t.Helper()
-	c, err := theContract()
+	c, err := loadContract()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +62,12 @@ func mustContract(t testing.TB) *contract {
 func validateResponse(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
 	t.Helper()
 	c := mustContract(t)
-	for _, fault := range c.faultsOf(req, resp, body) {
+	for _, fault := range c.validationErrors(req, resp, body) {
 		t.Errorf("%s %s = %d %.500s: %s", req.Method, req.URL.EscapedPath(), resp.StatusCode, body, fault)
 	}
 }
 
-func (c *contract) faultsOf(req *http.Request, resp *http.Response, body []byte) []string {
+func (c *contract) validationErrors(req *http.Request, resp *http.Response, body []byte) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	path, operation := c.operation(req.Method, req.URL.EscapedPath())
@@ -83,11 +83,11 @@ func (c *contract) faultsOf(req *http.Request, resp *http.Response, body []byte)
 	if documented == nil {
 		return []string{"the document has no such status here"}
 	}
-	var found []*faults.ValidationError
+	var found []*validation.ValidationError
 	if operation != nil || underAPI(path) {
 		_, found = responses.ValidateResponseHeaders(req, resp, documented.Headers, path, strconv.Itoa(resp.StatusCode), config.WithExistingOpts(c.options))
 	}
-	found = append(found, c.bodyFaults(req, resp, documented, body)...)
+	found = append(found, c.bodyErrors(req, resp, documented, body)...)
 	var texts []string
 	for _, fault := range found {
 		text := fault.Message + ": " + fault.Reason
@@ -99,7 +99,7 @@ func (c *contract) faultsOf(req *http.Request, resp *http.Response, body []byte)
 	return texts
 }
 
-func (c *contract) bodyFaults(req *http.Request, resp *http.Response, documented *v3.Response, body []byte) []*faults.ValidationError {
+func (c *contract) bodyErrors(req *http.Request, resp *http.Response, documented *v3.Response, body []byte) []*validation.ValidationError {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var content *v3.MediaType
 	if documented.Content != nil {
@@ -109,7 +109,7 @@ func (c *contract) bodyFaults(req *http.Request, resp *http.Response, documented
 	case documented.Content == nil && kind == "" && len(body) == 0:
 		return nil
 	case content == nil:
-		return []*faults.ValidationError{{Message: "the document has no such content", Reason: strconv.Quote(kind)}}
+		return []*validation.ValidationError{{Message: "the document has no such content", Reason: strconv.Quote(kind)}}
 	case req.Method == http.MethodHead || kind != "application/json":
 		return nil
 	}
@@ -183,7 +183,7 @@ func TestTheDocumentIsOpenAPI31(t *testing.T) {
 	}
 }
 
-func TestRoutesAndDocumentAreTheSameSet(t *testing.T) {
+func TestRoutesMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	s := New(Options{})
 	routes := map[string]string{}
@@ -219,7 +219,7 @@ func TestRoutesAndDocumentAreTheSameSet(t *testing.T) {
 	}
 }
 
-func TestEveryOperationNamesWhatAnyRequestCanGet(t *testing.T) {
+func TestOperationsListTheirErrors(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
@@ -245,9 +245,9 @@ func TestEveryOperationNamesWhatAnyRequestCanGet(t *testing.T) {
 	})
 }
 
-// TestRequestHeadersStandWhereTheyCount is for what a route gets by its method and
+// TestOperationsListTheirHeaders is for what a route gets by its method and
 // permission alone.
-func TestRequestHeadersStandWhereTheyCount(t *testing.T) {
+func TestOperationsListTheirHeaders(t *testing.T) {
 	t.Parallel()
 	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
 		product := method != "POST" && (path == "/api/products/{id}" || path == "/api/products/sku/{sku}")
@@ -275,7 +275,7 @@ func TestRequestHeadersStandWhereTheyCount(t *testing.T) {
 	})
 }
 
-func TestEveryDocumentedParameterIsKnown(t *testing.T) {
+func TestDocumentedParametersAreAccepted(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var checked int
@@ -305,7 +305,7 @@ func TestEveryDocumentedParameterIsKnown(t *testing.T) {
 	}
 }
 
-func TestErrorCodesAreThoseOfTheDocument(t *testing.T) {
+func TestErrorCodesMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	c := mustContract(t)
 	want, table, listed := map[string]int{}, map[string]int{}, map[string]int{}
@@ -343,7 +343,7 @@ func TestErrorCodesAreThoseOfTheDocument(t *testing.T) {
 	})
 }
 
-func TestEveryExampleFitsItsSchema(t *testing.T) {
+func TestExamplesMatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPIJSON().plain.body))
 	if err != nil {

@@ -39,7 +39,7 @@ func (a *testAPI) mustManyProducts(t testing.TB) {
 	}
 }
 
-func TestAWalkEqualsTheList(t *testing.T) {
+func TestCursorPagesEqualTheList(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustManyProducts(t)
@@ -70,7 +70,7 @@ func TestAWalkEqualsTheList(t *testing.T) {
 	}
 }
 
-func TestTheMetaOfAWalk(t *testing.T) {
+func TestCursorMeta(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.try(t, call{path: "/api/products?cursor=", wantStatus: 200, want: []string{`"data":[],"meta":{"per_page":25,"total":0,"next_cursor":null}`}})
@@ -79,7 +79,7 @@ func TestTheMetaOfAWalk(t *testing.T) {
 	a.try(t, call{path: "/api/products?cursor=&per_page=6", wantStatus: 200, want: []string{`"meta":{"per_page":6,"total":7,"next_cursor":"`}})
 }
 
-func TestAWalkGoesOnWhereItsLastProductWas(t *testing.T) {
+func TestCursorContinuesAfterTheLastProduct(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustManyProducts(t)

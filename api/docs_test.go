@@ -23,7 +23,7 @@ func get(t testing.TB, path string, header http.Header) *http.Response {
 	recorded := httptest.NewRecorder()
 	s.ServeHTTP(recorded, req)
 	if recorded.Header().Get("Content-Encoding") == "" {
-		checkAnswer(t, req, recorded.Result(), recorded.Body.Bytes())
+		checkResponse(t, req, recorded.Result(), recorded.Body.Bytes())
 	}
 	return recorded.Result()
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestTheETagCoversAllThatIsShownOfAProduct(t *testing.T) {
+func TestETagCoversTheWholeProduct(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	names := map[string]int64{}
@@ -51,7 +51,7 @@ func TestTheETagCoversAllThatIsShownOfAProduct(t *testing.T) {
 	}
 }
 
-func TestAProductThatIsKnownIsNotSentAgain(t *testing.T) {
+func TestIfNoneMatch(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
@@ -78,7 +78,7 @@ func TestAProductThatIsKnownIsNotSentAgain(t *testing.T) {
 	a.try(t, call{path: "/api/products/0", header: http.Header{"If-None-Match": {"*"}}, wantStatus: 404, wantCode: NotFound})
 }
 
-func TestTagsThatAreMalformed(t *testing.T) {
+func TestMalformedEntityTags(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1}`))
@@ -97,7 +97,7 @@ func TestTagsThatAreMalformed(t *testing.T) {
 	a.try(t, call{path: "/api/products/sku/a", wantStatus: 200, want: []string{`"name":"A"`}})
 }
 
-func TestAWriteHoldsToIfMatch(t *testing.T) {
+func TestIfMatch(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
@@ -138,7 +138,7 @@ func TestAWriteHoldsToIfMatch(t *testing.T) {
 	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {now}}, wantStatus: 404, wantCode: NotFound})
 }
 
-func TestOfRacingWritersWithTheSameTagOneGetsThrough(t *testing.T) {
+func TestOneOfConcurrentWritesWithTheSameTagSucceeds(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":5}`))
@@ -179,7 +179,7 @@ func (a *testAPI) race(t *testing.T, n int, next func(i int) call, code Code) in
 	return done.Load()
 }
 
-func TestAnAdjustmentHoldsToTheExpectedQuantity(t *testing.T) {
+func TestExpectedQuantity(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":5}`))

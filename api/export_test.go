@@ -26,7 +26,7 @@ func mustCSV(t testing.TB, body []byte) [][]string {
 	return rows
 }
 
-func TestAnExportIsAFile(t *testing.T) {
+func TestExportHeaders(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, c := range []struct{ query, kind, name, empty string }{
@@ -46,7 +46,7 @@ func TestAnExportIsAFile(t *testing.T) {
 	}
 }
 
-func TestAnExportEqualsTheList(t *testing.T) {
+func TestExportEqualsTheList(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustManyProducts(t)
@@ -70,7 +70,7 @@ func TestAnExportEqualsTheList(t *testing.T) {
 	}
 }
 
-func TestTheCSVHasEveryField(t *testing.T) {
+func TestCSVHasEveryField(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustFullProduct(t)
@@ -84,7 +84,7 @@ func TestTheCSVHasEveryField(t *testing.T) {
 	}
 }
 
-func TestParametersOfAnExportThatBreakARule(t *testing.T) {
+func TestInvalidExportParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for query, parts := range map[string][]string{
@@ -139,7 +139,7 @@ func (a *testAPI) mustOpen(t testing.TB, path string) io.ReadCloser {
 	return resp.Body
 }
 
-func TestATenantHasTwoExportsAtATime(t *testing.T) {
+func TestConcurrentExportsPerTenant(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 900)
@@ -172,9 +172,9 @@ func TestATenantHasTwoExportsAtATime(t *testing.T) {
 	}
 }
 
-// TestAnExportThatFailsMidwayIsCut takes the database away after the first
+// TestFailedExportAbortsTheConnection takes the database away after the first
 // thousand products: what the client has must not pass for a whole file.
-func TestAnExportThatFailsMidwayIsCut(t *testing.T) {
+func TestFailedExportAbortsTheConnection(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 1100)

@@ -25,8 +25,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// testAPI is a Server on a database of its own, with one tenant whose limit no
-// test reaches and a key that may do everything.
+// testAPI is a Server with a separate database, one tenant with a high rate limit and a key with
+// all permissions.
 type testAPI struct {
 	*tenancytest.Database
 	server  *Server
@@ -124,7 +124,7 @@ func (a *testAPI) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// call is a request and what should come of it.
+// call is a request and its expected response.
 type call struct {
 	name   string
 	method string // GET when empty
@@ -138,13 +138,13 @@ type call struct {
 	want       []string // parts of the body
 }
 
-// reply is what came of it.
+// reply is the response to a call.
 type reply struct {
 	*http.Response
 	body []byte
 }
 
-// send makes a request and checks what holds for every answer.
+// send sends a request and checks the properties of every response.
 func (a *testAPI) send(t testing.TB, c call) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, a.url+c.path, strings.NewReader(c.body))
@@ -176,15 +176,14 @@ func (a *testAPI) send(t testing.TB, c call) reply {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkAnswer(t, req, resp, body)
+	checkResponse(t, req, resp, body)
 	return reply{resp, body}
 }
 
 var testClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 400, ExpectContinueTimeout: 5 * time.Second}}
 
-// checkAnswer holds every answer of the suite to the document and to what is
-// promised of all of them.
-func checkAnswer(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
+// checkResponse compares a response with the document and checks the headers of every response.
+func checkResponse(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
 	t.Helper()
 	validateResponse(t, req, resp, body)
 	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
@@ -200,7 +199,7 @@ func checkAnswer(t testing.TB, req *http.Request, resp *http.Response, body []by
 	}
 }
 
-// try sends and compares with what is wanted.
+// try sends a request and checks the response.
 func (a *testAPI) try(t testing.TB, c call) reply {
 	t.Helper()
 	got := a.send(t, c)
@@ -239,7 +238,7 @@ func mustDecode[T any](t testing.TB, body []byte) T {
 	return v
 }
 
-// mustData returns what stands under data.
+// mustData returns the data of a response.
 func mustData(t testing.TB, a reply) map[string]any {
 	t.Helper()
 	v := mustDecode[map[string]any](t, a.body)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Anybody may ask whether an instance is ready, so the reason is for the log.
-func TestReadinessKeepsItsReasonToItself(t *testing.T) {
+// /readyz needs no key, so its cause is only in the log.
+func TestReadinessHidesItsCause(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) {
 		s.Ready = func(context.Context) error { return errors.New("no answer from db.internal") }
@@ -22,8 +22,8 @@ func TestReadinessKeepsItsReasonToItself(t *testing.T) {
 	a.try(t, call{name: "the process is healthy all the same", path: "/healthz", key: "-", wantStatus: 200})
 }
 
-// A probe has its answer within a second, whatever the database does.
-func TestReadinessDoesNotWait(t *testing.T) {
+// A readiness check ends within a second.
+func TestReadinessTimeout(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) {
 		s.Ready = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -35,8 +35,8 @@ func TestReadinessDoesNotWait(t *testing.T) {
 	}
 }
 
-// What operators alone may see has a port of its own.
-func TestThePublicPortHasNothingForOperators(t *testing.T) {
+// Operators use a separate port.
+func TestPublicPortHasNoOperationsRoutes(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages())
 	for _, path := range []string{"/livez", "/metrics", "/debug", "/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/vars"} {

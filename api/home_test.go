@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTheRootIsAPageForBrowsersAndJSONForOthers(t *testing.T) {
+func TestHomeIsHTMLForBrowsersAndJSONForOthers(t *testing.T) {
 	t.Parallel()
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	for accept, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestTheRootIsAPageForBrowsersAndJSONForOthers(t *testing.T) {
 	}
 }
 
-func TestTheRootLinksToTheSettingsThatExist(t *testing.T) {
+func TestHomeLinksToEnabledSettings(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages())
 	for accept, parts := range map[string][]string{
@@ -40,7 +40,7 @@ func TestTheRootLinksToTheSettingsThatExist(t *testing.T) {
 	}
 }
 
-func TestTheRootPageLoadsOnlyFilesOfTheService(t *testing.T) {
+func TestHomeLoadsOnlyOwnFiles(t *testing.T) {
 	t.Parallel()
 	got := askHome(t, New(Options{}), "GET", "text/html")
 	page := got.Body.String()
@@ -67,6 +67,6 @@ func askHome(t *testing.T, s *Server, method, accept string) *httptest.ResponseR
 	}
 	recorded := httptest.NewRecorder()
 	s.ServeHTTP(recorded, req)
-	checkAnswer(t, req, recorded.Result(), recorded.Body.Bytes())
+	checkResponse(t, req, recorded.Result(), recorded.Body.Bytes())
 	return recorded
 }

@@ -79,7 +79,7 @@ func TestTwentyTwinsMakeOneProduct(t *testing.T) {
 	if first.Load() != 1 || different != 1 {
 		t.Errorf("%d of 20 answers are no replays and %d are different, want 1 and 1", first.Load(), different)
 	}
-	a.mustHold(t, 1)
+	a.mustHaveProducts(t, 1)
 }
 
 // postBodies has a body for every route that takes a key.
@@ -187,7 +187,7 @@ func TestKeysThatAreMalformed(t *testing.T) {
 		a.try(t, call{name: name, method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: http.Header{"Idempotency-Key": values},
 			wantStatus: 400, wantCode: InvalidHeader, want: []string{`"details":{"Idempotency-Key":["must be one value of 1 to 255 characters`}})
 	}
-	a.mustHold(t, 0)
+	a.mustHaveProducts(t, 0)
 	for i, key := range []string{"x", strings.Repeat("ü", 255), `a "b", c`, "' or 1=1"} {
 		c := call{method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":"%d","name":"A","price":1}`, i), header: keyed(key), wantStatus: 201}
 		a.mustReplay(t, c, a.try(t, c))
@@ -218,7 +218,7 @@ func TestWhatWasRefusedLeavesTheKeyFree(t *testing.T) {
 	}
 	c := call{method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: keyed("k"), wantStatus: 201}
 	a.mustReplay(t, c, a.try(t, c))
-	a.mustHold(t, 2)
+	a.mustHaveProducts(t, 2)
 }
 
 // TestWorkThatFailedIsUndoneAndLeavesTheKeyFree lets a handler fail after its work.

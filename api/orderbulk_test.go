@@ -9,18 +9,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-type ordersAnswer struct {
+type bulkOrdersResponse struct {
 	Data []bulkOrderJSON
 	Meta bulkMeta
 }
 
-func (a *testAPI) mustOrderBulk(t testing.TB, wantStatus int, orders ...string) ordersAnswer {
+func (a *testAPI) mustOrderBulk(t testing.TB, wantStatus int, orders ...string) bulkOrdersResponse {
 	t.Helper()
 	got := a.try(t, call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`, wantStatus: wantStatus})
-	return mustDecode[ordersAnswer](t, got.body)
+	return mustDecode[bulkOrdersResponse](t, got.body)
 }
 
-func TestABulkOfOrdersTellsWhatBecameOfEach(t *testing.T) {
+func TestBulkOrderResultsAreInOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("old"))
@@ -51,7 +51,7 @@ func TestABulkOfOrdersTellsWhatBecameOfEach(t *testing.T) {
 	a.mustOrders(t, 3, 6, 3*4980)
 }
 
-func TestARowOfABulkOfOrdersIsToldItsOwnFields(t *testing.T) {
+func TestBulkOrderRowsHaveTheirOwnErrors(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for i, c := range []struct{ row, want string }{
@@ -65,14 +65,14 @@ func TestARowOfABulkOfOrdersIsToldItsOwnFields(t *testing.T) {
 	} {
 		got := a.try(t, call{method: "POST", path: "/api/orders/bulk", wantStatus: 207, want: []string{c.want, `"meta":{"total":2,"created":1,"unchanged":0,"failed":1}`},
 			body: `{"orders":[` + c.row + `,` + order(fmt.Sprint("beside ", i)) + `]}`})
-		if rows := mustDecode[ordersAnswer](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" || rows[1].Status != "created" {
+		if rows := mustDecode[bulkOrdersResponse](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" || rows[1].Status != "created" {
 			t.Errorf("%s: %s", c.row, got.body)
 		}
 	}
 	a.mustOrders(t, 10, 20, 10*4980)
 }
 
-func TestTheFrameOfABulkOfOrdersIsChecked(t *testing.T) {
+func TestBulkOrderBodyIsValidated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	rows := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{},`, n), ",") }
@@ -95,7 +95,7 @@ func TestTheFrameOfABulkOfOrdersIsChecked(t *testing.T) {
 	a.mustOrders(t, 0, 0, 0)
 }
 
-func TestABulkOfOrdersMayBeLarge(t *testing.T) {
+func TestLargeBulkOfOrders(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	items := strings.TrimSuffix(strings.Repeat(`{"sku":"S","quantity":1,"unit_price":1},`, 20), ",")
@@ -112,7 +112,7 @@ func TestABulkOfOrdersMayBeLarge(t *testing.T) {
 	a.mustOrders(t, 1000, 20_000, 2_000_000)
 }
 
-func TestAFifthBulkWaits(t *testing.T) {
+func TestConcurrentBulksPerTenant(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for range bulksPerTenant {
@@ -127,8 +127,8 @@ func TestAFifthBulkWaits(t *testing.T) {
 	a.try(t, c)
 }
 
-// What a body costs must not grow faster than the body.
-func TestAnOrderCannotAskForMoreThanItsSize(t *testing.T) {
+// The cost of a body must be proportional to its size.
+func TestErrorResponsesStayProportionalToTheOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	with := func(items string) string {

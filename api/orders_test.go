@@ -44,7 +44,7 @@ func (a *testAPI) mustOrders(t *testing.T, n, units, revenue int64) {
 	}
 }
 
-func TestAnOrderIsAnsweredWhole(t *testing.T) {
+func TestCreateOrderReturnsTheOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	category, seller := a.mustCreate(t, "/api/categories", `{"name":"Kitchen"}`), a.mustCreate(t, "/api/sellers", `{"name":"Hill"}`)
@@ -83,7 +83,7 @@ func TestAnOrderIsAnsweredWhole(t *testing.T) {
 	a.mustOrders(t, 1, 3, 6070)
 }
 
-func TestANumberCountsOnceFromEightSenders(t *testing.T) {
+func TestConcurrentDuplicatesCountOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var created, unchanged atomic.Int64
@@ -104,7 +104,7 @@ func TestANumberCountsOnceFromEightSenders(t *testing.T) {
 				orders = append(orders, order(fmt.Sprint("cold ", (i*(2*sender+1)+sender*5)%40)))
 			}
 			got = a.persist(t, call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`})
-			meta := mustDecode[ordersAnswer](t, got.body).Meta
+			meta := mustDecode[bulkOrdersResponse](t, got.body).Meta
 			if got.StatusCode != 200 || meta.Failed > 0 {
 				t.Errorf("%d %s", got.StatusCode, got.body)
 			}
@@ -120,7 +120,7 @@ func TestANumberCountsOnceFromEightSenders(t *testing.T) {
 	a.mustOrders(t, 41, 82, 41*4980)
 }
 
-func TestTheSameNumberIsComparedByContent(t *testing.T) {
+func TestResentOrderIsComparedByContent(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	const first = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë"},"tax_total":1.5,"items":[{"sku":"MUG","quantity":2,"unit_price":24.9,"discount":0.5},{"sku":"POT","quantity":1,"unit_price":5}]}`
@@ -149,7 +149,7 @@ func TestTheSameNumberIsComparedByContent(t *testing.T) {
 	a.mustOrders(t, 1, 3, 5430)
 }
 
-func TestPeopleAreShownToKeysThatMayReadThem(t *testing.T) {
+func TestCustomerNamesRequireCustomersRead(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	body := order("1", `"customer":{"id":"7","name":"Zoë","email":"zoe@example.com"}`)
@@ -168,12 +168,12 @@ func TestPeopleAreShownToKeysThatMayReadThem(t *testing.T) {
 	a.try(t, call{path: "/api/orders/guest", wantStatus: 200, want: []string{`"customer":null`}})
 }
 
-// TestAForeignNameIsAsGoodAsNone is for what is named by the tenant, and generated
-// from the table of routes like TestAForeignIDIsAsGoodAsNone.
-func TestAForeignNameIsAsGoodAsNone(t *testing.T) {
+// TestOrdersOfOtherTenantsAreNotFound is for what is named by the tenant, and generated
+// from the table of routes like TestObjectsOfOtherTenantsAreNotFound.
+func TestOrdersOfOtherTenantsAreNotFound(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	stranger := a.mustKey(t, a.MustTenant(t, "stranger", withLimit(1000)), "full")
+	otherKey := a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
 	a.mustOrder(t, order("foreign"))
 	a.try(t, call{method: "POST", path: "/api/orders/foreign/refunds", body: `{"amount":1,"reference":"r"}`, wantStatus: 201})
 	bodies := map[string][]string{
@@ -198,24 +198,24 @@ func TestAForeignNameIsAsGoodAsNone(t *testing.T) {
 		for _, body := range sent {
 			at := func(number, identifier string) reply {
 				path := strings.NewReplacer("{number}", number, "{identifier}", identifier).Replace(pattern)
-				return a.send(t, call{method: method, path: path, body: body, key: stranger})
+				return a.send(t, call{method: method, path: path, body: body, key: otherKey})
 			}
 			foreign, absent := at("foreign", "web"), at("nobodys", "none")
-			sameAnswer(t, route+" "+body, foreign, absent)
+			sameResponse(t, route+" "+body, foreign, absent)
 			if foreign.StatusCode < 400 || foreign.StatusCode >= 500 {
 				t.Errorf("%s %s = %d %s", route, body, foreign.StatusCode, foreign.body)
 			}
 		}
 	}
 	for _, query := range []string{"channel=web", "customer_id=7", "status=placed"} {
-		a.try(t, call{path: "/api/orders?" + query, key: stranger, wantStatus: 200, want: []string{`"data":[]`}})
+		a.try(t, call{path: "/api/orders?" + query, key: otherKey, wantStatus: 200, want: []string{`"data":[]`}})
 	}
-	a.try(t, call{method: "POST", path: "/api/orders", body: order("foreign", `"tax_total":1`), key: stranger, wantStatus: 201, want: []string{`"tax_total":"1.00"`}})
+	a.try(t, call{method: "POST", path: "/api/orders", body: order("foreign", `"tax_total":1`), key: otherKey, wantStatus: 201, want: []string{`"tax_total":"1.00"`}})
 	a.try(t, call{path: "/api/orders/foreign", wantStatus: 200, want: []string{`"status":"placed"`, `"tax_total":"0.00"`, `"refunded_total":"1.00"`}})
 	a.try(t, call{path: "/api/channels/web", wantStatus: 200, want: []string{`"label":"web"`}})
 }
 
-func TestAnyNumberCanBeAskedFor(t *testing.T) {
+func TestOrderNumbersInPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for i, number := range []string{"a/b", "50%", "a%2Fb", "%", "bulk", "a b", "ü/ñ", "a?b#c&d=e+f", "a+b", "日本", `"\`, "...", "cancel", "x/cancel", "1;2", strings.Repeat("é", 100), "-1", "null"} {
@@ -289,7 +289,7 @@ func (a *testAPI) numbers(t testing.TB, key, query string) string {
 	return strings.Join(numbers, ",")
 }
 
-func TestDaysOfOrdersAreTheTenants(t *testing.T) {
+func TestOrderDaysAreInTheTenantTimeZone(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	// Clocks in Havana skip midnight of 8 March 2026.
@@ -305,7 +305,7 @@ func TestDaysOfOrdersAreTheTenants(t *testing.T) {
 	}
 }
 
-func TestAnOrderIsCancelledOnce(t *testing.T) {
+func TestCancelOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))
@@ -328,7 +328,7 @@ func TestAnOrderIsCancelledOnce(t *testing.T) {
 	a.mustOrders(t, 0, 0, 0)
 }
 
-func TestTheBodyOfACancellationMayBeLeftOut(t *testing.T) {
+func TestCancelOrderBodyIsOptional(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))
@@ -355,7 +355,7 @@ func TestTheBodyOfACancellationMayBeLeftOut(t *testing.T) {
 	a.try(t, call{method: "POST", path: "/api/orders/2/cancel", wantStatus: 404, wantCode: NotFound})
 }
 
-func TestAKeyedOrderIsAnsweredAsTheFirstTime(t *testing.T) {
+func TestOrderIsReplayed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	c := call{method: "POST", path: "/api/orders", body: order("1", `"customer":{"id":"7"}`), header: keyed("k"), wantStatus: 201}
@@ -376,7 +376,7 @@ func TestAKeyedOrderIsAnsweredAsTheFirstTime(t *testing.T) {
 	a.mustOrders(t, 1, 2, 4980)
 }
 
-func TestAnErasedNameIsInNoKeptAnswer(t *testing.T) {
+func TestErasedCustomerIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	send := call{method: "POST", path: "/api/orders", header: keyed("once"),
@@ -393,7 +393,7 @@ func TestAnErasedNameIsInNoKeptAnswer(t *testing.T) {
 	}
 }
 
-func TestAKeyWithoutCustomersGetsNoNamesByRepeatingARequest(t *testing.T) {
+func TestReplayHidesCustomersFromOtherKeys(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1", `"customer":{"id":"7","name":"Zoë"}`))
@@ -406,7 +406,7 @@ func TestAKeyWithoutCustomersGetsNoNamesByRepeatingARequest(t *testing.T) {
 	}
 }
 
-func TestABulkIsBoundedByItsItems(t *testing.T) {
+func TestBulkOrderItemLimit(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	items := strings.TrimSuffix(strings.Repeat(`{"sku":"M","quantity":1,"unit_price":1},`, 5000), ",")

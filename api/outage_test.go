@@ -13,7 +13,7 @@ import (
 
 // While PostgreSQL is unavailable, the log has one error at the start and one line with the
 // number of failed requests at the end.
-func TestAnOutageIsLoggedOnce(t *testing.T) {
+func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	_, unavailable := pgx.Connect(t.Context(), "postgres://127.0.0.1:1/x")
 	failure := unavailable

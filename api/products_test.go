@@ -17,7 +17,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestCreateAnswersTheWholeProduct(t *testing.T) {
+func TestCreateReturnsTheProduct(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	got := a.try(t, call{method: "POST", path: "/api/products", body: `{"sku":" A-1 ","name":"Lamp <b>","price":19.9}`, wantStatus: 201, want: []string{
@@ -52,7 +52,7 @@ func (a *testAPI) mustFullProduct(t testing.TB) (id int64) {
 		a.mustCreate(t, "/api/sellers", `{"name":"Acme"}`), a.mustCreate(t, "/api/warehouses", `{"name":"North"}`)))
 }
 
-func TestWhatGETReturnedCanBePUTBack(t *testing.T) {
+func TestGETResponseCanBePUT(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, id := range []int64{a.mustFullProduct(t), a.mustProduct(t, `{"sku":"bare","name":"Bare","price":0,"quantity":4}`)} {
@@ -78,7 +78,7 @@ func TestWhatGETReturnedCanBePUTBack(t *testing.T) {
 	}
 }
 
-func TestPUTGoesBackToDefaultsAndPATCHKeeps(t *testing.T) {
+func TestPUTSetsDefaultsAndPATCHKeepsFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustFullProduct(t))
@@ -100,7 +100,7 @@ func TestPUTGoesBackToDefaultsAndPATCHKeeps(t *testing.T) {
 	}})
 }
 
-func TestDeleteIsForGoodAndFreesTheSKU(t *testing.T) {
+func TestDeleteFreesTheSKU(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"gone","name":"Gone","price":1,"quantity":3}`))
@@ -111,7 +111,7 @@ func TestDeleteIsForGoodAndFreesTheSKU(t *testing.T) {
 	a.mustProduct(t, `{"sku":"gone","name":"Back","price":1}`)
 }
 
-func TestAnySKUCanBeAskedFor(t *testing.T) {
+func TestSKUsInPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, sku := range []string{"AB/12", "50%", "a%2Fb", "a%252Fb", "ü-ß", "a+b", "a b", "?#&=;", "日本", "%", `"quoted"`, `back\slash`, "a/../b", "...", "<b>", "€", "{id}", strings.Repeat("ü", 100)} {
@@ -140,7 +140,7 @@ func TestAnySKUCanBeAskedFor(t *testing.T) {
 	})
 }
 
-func TestListFiltersSortsAndPages(t *testing.T) {
+func TestListProducts(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	category, seller, warehouse := a.mustCreate(t, "/api/categories", `{"name":"C"}`), a.mustCreate(t, "/api/sellers", `{"name":"S"}`), a.mustCreate(t, "/api/warehouses", `{"name":"W"}`)
@@ -172,7 +172,7 @@ func TestListFiltersSortsAndPages(t *testing.T) {
 	a.try(t, call{path: "/api/products?tag=nope", wantStatus: 200, want: []string{`"data":[]`, `"total":0,"total_pages":0,"has_next":false,"has_prev":false`}})
 }
 
-func TestDaysOfAListAreTheTenants(t *testing.T) {
+func TestProductDaysAreInTheTenantTimeZone(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	tokyo := a.MustTenant(t, "tokyo", func(t *tenancy.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000))
@@ -206,7 +206,7 @@ func mustTime(t testing.TB, s string) time.Time {
 	return at
 }
 
-func TestAdjustAnswersProductAndLedgerRow(t *testing.T) {
+func TestAdjustReturnsProductAndAdjustment(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":5}`)
@@ -232,9 +232,9 @@ func TestAdjustAnswersProductAndLedgerRow(t *testing.T) {
 	})
 }
 
-// TestConcurrentAdjustmentsAllCount has hundreds of clients take from and give to
+// TestConcurrentAdjustments has hundreds of clients take from and give to
 // one product: none is lost, none goes below zero, and the ledger agrees.
-func TestConcurrentAdjustmentsAllCount(t *testing.T) {
+func TestConcurrentAdjustments(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"hot","name":"Hot","price":1,"quantity":100}`)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestReferencesLiveTheirWholeLife(t *testing.T) {
+func TestReferenceLifecycle(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	singular := map[string]string{"categories": "category", "sellers": "seller", "warehouses": "warehouse"}
@@ -47,7 +47,7 @@ func TestReferencesLiveTheirWholeLife(t *testing.T) {
 	}
 }
 
-func TestReferenceListsSearchSortAndPage(t *testing.T) {
+func TestListReferences(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, name := range []string{"b%", "a_", "C"} {
@@ -69,7 +69,7 @@ func TestReferenceListsSearchSortAndPage(t *testing.T) {
 	a.try(t, call{path: "/api/categories?per_page=2", wantStatus: 200, want: []string{`"meta":{"page":1,"per_page":2,"total":3,"total_pages":2,"has_next":true,"has_prev":false}`}})
 }
 
-func TestTheDefaultWarehouseStays(t *testing.T) {
+func TestDefaultWarehouseCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	got := a.try(t, call{path: "/api/warehouses", wantStatus: 200, want: []string{`"name":"Main warehouse","is_default":true`}})
@@ -81,7 +81,7 @@ func TestTheDefaultWarehouseStays(t *testing.T) {
 
 // A product uses its warehouse and every warehouse that holds its stock. The count stops at
 // 1,000, so that a refusal stays cheap.
-func TestADeletionIsRefusedWithTheNumberOfUses(t *testing.T) {
+func TestDeleteReportsTheNumberOfUses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	ids := map[string]int64{}

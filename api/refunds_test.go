@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestARefundIsSpreadOverItsOrder(t *testing.T) {
+func TestRefundIsAllocatedToItems(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","tax_total":2,"items":[{"sku":"A","quantity":1,"unit_price":10},{"sku":"B","quantity":2,"unit_price":10}]}`)
@@ -29,7 +29,7 @@ func TestARefundIsSpreadOverItsOrder(t *testing.T) {
 	})
 }
 
-func TestAReferenceCountsOnce(t *testing.T) {
+func TestResentRefundCountsOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))
@@ -73,7 +73,7 @@ func TestAReferenceCountsOnce(t *testing.T) {
 	a.try(t, call{path: "/api/orders/2", wantStatus: 200, want: []string{`"refunded_total":"6.00"`}})
 }
 
-func TestACancelledOrderTakesRefundsThatCountNowhere(t *testing.T) {
+func TestRefundOfACancelledOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))
@@ -88,7 +88,7 @@ func TestACancelledOrderTakesRefundsThatCountNowhere(t *testing.T) {
 	a.mustOrders(t, 0, 0, 0)
 }
 
-func TestRefundsThatBreakARule(t *testing.T) {
+func TestInvalidRefunds(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))
@@ -118,9 +118,9 @@ func TestRefundsThatBreakARule(t *testing.T) {
 	}
 }
 
-// TestRefundsAndACancellationAtOnce leaves nothing in the rollups, in whatever
+// TestConcurrentRefundsAndCancellation leaves nothing in the rollups, in whatever
 // order they come to be done.
-func TestRefundsAndACancellationAtOnce(t *testing.T) {
+func TestConcurrentRefundsAndCancellation(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var senders sync.WaitGroup

@@ -24,7 +24,7 @@ func with(r route) func(*Server) {
 	return func(s *Server) { s.mux.Method(r.method, r.pattern, s.routeHandler(r)) }
 }
 
-func TestPathsThatDoNotExist(t *testing.T) {
+func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, path := range []string{"/api", "/api/", "/api/nothing", "/api/products/", "/api/products/1/", "/api/products//1", "/api/products/1/inventory/", "/api/products/1/inventory/adjustments/1", "/api/products/bulk/1", "/api/products/sku/", "/api/products/sku/a/b", "/api/PRODUCTS", "/api/%70roducts", "/api/me/"} {
@@ -32,7 +32,7 @@ func TestPathsThatDoNotExist(t *testing.T) {
 	}
 }
 
-func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
+func TestMethodNotAllowed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, c := range []struct{ method, path, allow string }{
@@ -57,7 +57,7 @@ func TestAWrongMethodIsToldTheRightOnes(t *testing.T) {
 	a.try(t, call{method: "BREW", path: "/api/nothing", wantStatus: 404, wantCode: RouteNotFound})
 }
 
-func TestHEADAnswersLikeGETWithoutABody(t *testing.T) {
+func TestHEADEqualsGETWithoutBody(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
@@ -69,12 +69,12 @@ func TestHEADAnswersLikeGETWithoutABody(t *testing.T) {
 	}
 }
 
-// TestAForeignIDIsAsGoodAsNone is generated from the table of routes: whatever is
+// TestObjectsOfOtherTenantsAreNotFound is generated from the table of routes: whatever is
 // asked of another tenant's object, the answer is that for an id nobody has.
-func TestAForeignIDIsAsGoodAsNone(t *testing.T) {
+func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	stranger := a.mustKey(t, a.MustTenant(t, "stranger", withLimit(1000)), "full")
+	otherKey := a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
 	ids := map[string]int64{"/api/products": a.mustProduct(t, `{"sku":"foreign","name":"F","price":1,"quantity":5}`)}
 	for _, kind := range []string{"/api/categories", "/api/sellers", "/api/warehouses"} {
 		ids[kind] = a.mustCreate(t, kind, `{"name":"foreign"}`)
@@ -101,9 +101,9 @@ func TestAForeignIDIsAsGoodAsNone(t *testing.T) {
 			continue
 		}
 		for _, body := range []string{body, bodies[r.method+" "+r.pattern+" that has a fault"]} {
-			foreign := a.send(t, call{method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id, rest), body: body, key: stranger})
-			absent := a.send(t, call{method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id+1_000_000, rest), body: body, key: stranger})
-			sameAnswer(t, r.method+" "+r.pattern, foreign, absent)
+			foreign := a.send(t, call{method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id, rest), body: body, key: otherKey})
+			absent := a.send(t, call{method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id+1_000_000, rest), body: body, key: otherKey})
+			sameResponse(t, r.method+" "+r.pattern, foreign, absent)
 			if body != "" && foreign.StatusCode != 404 || body == "" && foreign.StatusCode < 400 {
 				t.Errorf("%s %s with a foreign id = %d", r.method, r.pattern, foreign.StatusCode)
 			}
@@ -113,18 +113,18 @@ func TestAForeignIDIsAsGoodAsNone(t *testing.T) {
 	if checked < 20 {
 		t.Errorf("only %d pairs were compared", checked)
 	}
-	sameAnswer(t, "by SKU", a.send(t, call{path: "/api/products/sku/foreign", key: stranger}), a.send(t, call{path: "/api/products/sku/nobodys", key: stranger}))
+	sameResponse(t, "by SKU", a.send(t, call{path: "/api/products/sku/foreign", key: otherKey}), a.send(t, call{path: "/api/products/sku/nobodys", key: otherKey}))
 	for _, field := range []string{"category", "seller", "warehouse"} {
 		plural := map[string]string{"category": "/api/categories", "seller": "/api/sellers", "warehouse": "/api/warehouses"}[field]
 		with := func(id int64) reply {
-			return a.send(t, call{method: "POST", path: "/api/products", key: stranger, body: fmt.Sprintf(`{"sku":"r","name":"R","price":1,"%s_id":%d}`, field, id)})
+			return a.send(t, call{method: "POST", path: "/api/products", key: otherKey, body: fmt.Sprintf(`{"sku":"r","name":"R","price":1,"%s_id":%d}`, field, id)})
 		}
 		foreign := with(ids[plural])
-		sameAnswer(t, field+"_id", foreign, with(ids[plural]+1_000_000))
+		sameResponse(t, field+"_id", foreign, with(ids[plural]+1_000_000))
 		if foreign.StatusCode != 422 {
 			t.Errorf("a foreign %s_id = %d", field, foreign.StatusCode)
 		}
-		filtered := a.send(t, call{path: fmt.Sprintf("/api/products?%s_id=%d", field, ids[plural]), key: stranger})
+		filtered := a.send(t, call{path: fmt.Sprintf("/api/products?%s_id=%d", field, ids[plural]), key: otherKey})
 		if filtered.StatusCode != 200 || !strings.Contains(string(filtered.body), `"data":[]`) {
 			t.Errorf("filtering by a foreign %s = %d %s", field, filtered.StatusCode, filtered.body)
 		}
@@ -134,9 +134,9 @@ func TestAForeignIDIsAsGoodAsNone(t *testing.T) {
 	}
 }
 
-// sameAnswer compares two answers byte for byte, but for what differs between any
+// sameResponse compares two answers byte for byte, but for what differs between any
 // two requests.
-func sameAnswer(t *testing.T, what string, one, other reply) {
+func sameResponse(t *testing.T, what string, one, other reply) {
 	t.Helper()
 	for _, a := range []reply{one, other} {
 		for _, name := range []string{"Date", "X-Request-Id", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
@@ -149,7 +149,7 @@ func sameAnswer(t *testing.T, what string, one, other reply) {
 	}
 }
 
-func TestAPanicIsAnAnswerWithAllItsHeaders(t *testing.T) {
+func TestPanicIsA500WithAllHeaders(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withRoute("GET", "/api/panic", func(http.ResponseWriter, *http.Request) error { panic("the cause") }))
 	got := a.try(t, call{path: "/api/panic", wantStatus: 500, wantCode: InternalError})
@@ -159,7 +159,7 @@ func TestAPanicIsAnAnswerWithAllItsHeaders(t *testing.T) {
 	a.try(t, call{path: "/api/me", wantStatus: 200})
 }
 
-func TestHalfAnAnswerIsCutOff(t *testing.T) {
+func TestPanicMidwayAbortsTheConnection(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withRoute("GET", "/api/half", func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Content-Length", "1000")
@@ -182,7 +182,7 @@ func TestHalfAnAnswerIsCutOff(t *testing.T) {
 	}
 }
 
-func TestAnUnknownErrorIsOursAndItsCauseStaysInTheLog(t *testing.T) {
+func TestUnknownErrorIsA500(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withRoute("GET", "/api/broken", func(http.ResponseWriter, *http.Request) error { return errors.New("the cause") }))
 	got := a.try(t, call{path: "/api/broken", wantStatus: 500, wantCode: InternalError})
@@ -194,7 +194,7 @@ func TestAnUnknownErrorIsOursAndItsCauseStaysInTheLog(t *testing.T) {
 	}
 }
 
-func TestASlowRequestIsGivenUp(t *testing.T) {
+func TestHandlerDeadline(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) { s.limits.deadline = 20 * time.Millisecond }, withRoute("GET", "/api/slow", func(_ http.ResponseWriter, r *http.Request) error {
 		<-r.Context().Done()
@@ -206,7 +206,7 @@ func TestASlowRequestIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestALongRouteMayAnswerAfterTheServersDeadline(t *testing.T) {
+func TestRouteDeadlineReplacesTheServerDeadline(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, with(route{"GET", "/api/long", anyKey, func(w http.ResponseWriter, _ *http.Request) error {
 		<-time.After(200 * time.Millisecond)
@@ -220,7 +220,7 @@ func TestALongRouteMayAnswerAfterTheServersDeadline(t *testing.T) {
 	a.try(t, call{path: "/api/long", wantStatus: 200})
 }
 
-func TestWorkInFlightIsCapped(t *testing.T) {
+func TestRequestsInFlightAreLimited(t *testing.T) {
 	t.Parallel()
 	inside, leave := make(chan struct{}), make(chan struct{})
 	a := newAPI(t, func(s *Server) { s.limits.requests = 1 }, withRoute("GET", "/api/wait", func(w http.ResponseWriter, _ *http.Request) error {

@@ -72,7 +72,7 @@ func (a *testAPI) lastLine(t *testing.T) (line struct{ Level, Msg, Route, Method
 	return line
 }
 
-func TestThePagesTakeTheWayOfEveryRequest(t *testing.T) {
+func TestPagesUseTheMiddleware(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages())
 	token := strings.Repeat("a", 43)
@@ -109,7 +109,7 @@ func TestThePagesTakeTheWayOfEveryRequest(t *testing.T) {
 	}
 }
 
-func TestPagesAreCountedAmongWhatIsInFlight(t *testing.T) {
+func TestPagesInFlightAreLimited(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages(), func(s *Server) { s.limits.pageRequests = 0 })
 	for _, path := range []string{"/settings/sign-in", "/settings/t/shop/keys", "/settings"} {
@@ -134,7 +134,7 @@ func checkErrorPage(t *testing.T, got reply, title string) {
 	}
 }
 
-func TestAPanicInAPageIsAnAnswer(t *testing.T) {
+func TestPanicInAPageIsA500(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages(func(o *settings.Options) { o.People = nil }))
 	got, _ := a.page(t, "GET", "/settings/password", strings.Repeat("a", 43), nil)
@@ -148,7 +148,7 @@ func TestAPanicInAPageIsAnAnswer(t *testing.T) {
 }
 
 // From a person with a password to a program with a key, and back.
-func TestAPersonMakesAKeyThatOpensTheAPI(t *testing.T) {
+func TestKeyFromThePagesWorks(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages())
 	slug, email := fmt.Sprintf("till-%x", rand.Uint64()), fmt.Sprintf("ann@%x.example", rand.Uint64())

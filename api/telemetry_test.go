@@ -216,8 +216,7 @@ func TestTelemetryOfRequests(t *testing.T) {
 	})
 }
 
-// Telemetry that nobody asked for makes no garbage.
-func TestTelemetryThatIsOffCostsNothing(t *testing.T) {
+func TestDisabledTelemetryDoesNotAllocate(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/me", nil)
 	r.Header.Set("Traceparent", "")
 	x := &requestState{}

@@ -21,16 +21,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// patience opens the database of the requests again, with other timeouts. Keys are
-// looked up as before.
-func (a *testAPI) patience(t *testing.T, parameters string) *tenancy.DB {
+// withDatabase reopens the database of the requests with other parameters. Keys are still looked up
+// through the first one.
+func (a *testAPI) withDatabase(t *testing.T, parameters string) *tenancy.DB {
 	t.Helper()
 	db := tenancytest.MustOpen(t, a.URL+parameters)
 	a.server.DB, a.server.Catalog, a.server.Reports = db, catalog.New(db), reports.New(db)
 	return db
 }
 
-// mustLock keeps everybody else from a table until the returned function is called.
+// mustLock locks tables until the returned function is called.
 func (a *testAPI) mustLock(t *testing.T, table string) (unlock func()) {
 	t.Helper()
 	conn := a.MustSuper(t)
@@ -52,15 +52,14 @@ func poll(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !f(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited 10 s in vain until %s", what)
+			t.Fatalf("timed out after 10 s: %s", what)
 		}
 	}
 }
 
-// Whatever a query waits for, somebody gives it up: PostgreSQL the statement or the
-// lock, or the handler the whole request. The client may come again, and nothing
-// goes on working for nobody.
-func TestAQueryThatTakesTooLongIsGivenUp(t *testing.T) {
+// PostgreSQL cancels a slow statement and a wait for a lock, and the deadline of the handler cancels
+// the request. No query keeps running afterwards.
+func TestSlowQueriesAreCancelled(t *testing.T) {
 	t.Parallel()
 	const endless = "&lock_timeout=0&statement_timeout=0"
 	short := func(r route) func(*Server) {
@@ -84,7 +83,7 @@ func TestAQueryThatTakesTooLongIsGivenUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t, test.change)
-			a.patience(t, test.parameters)
+			a.withDatabase(t, test.parameters)
 			unlock := a.mustLock(t, "products, orders, order_items, sales_rollups")
 			begun := time.Now()
 			got := a.send(t, call{path: test.path})
@@ -110,8 +109,8 @@ func TestAQueryThatTakesTooLongIsGivenUp(t *testing.T) {
 	}
 }
 
-// A route that reads much has more time than the usual 8 s, by what it does.
-func TestRoutesHaveTheirTime(t *testing.T) {
+// Reports, bulk requests and exports have longer deadlines.
+func TestRouteDeadlines(t *testing.T) {
 	t.Parallel()
 	s := &Server{}
 	for _, r := range s.routes() {
@@ -128,16 +127,15 @@ func TestRoutesHaveTheirTime(t *testing.T) {
 	}
 }
 
-// PostgreSQL ends a transaction whose owner has gone to sleep, and with it the locks
-// that others wait for.
-func TestATransactionThatIdlesIsEnded(t *testing.T) {
+// PostgreSQL ends an idle transaction and releases its locks.
+func TestIdleTransactionIsEnded(t *testing.T) {
 	t.Parallel()
 	var idle func(context.Context)
 	a := newAPI(t, with(route{"POST", "/api/idle", keys.ProductsWrite, func(w http.ResponseWriter, r *http.Request) error {
 		idle(r.Context()) // in the transaction of the Idempotency-Key
 		return writeData(w, http.StatusCreated, nil)
 	}, options{}}))
-	a.patience(t, "&idle_in_transaction_session_timeout=200ms")
+	a.withDatabase(t, "&idle_in_transaction_session_timeout=200ms")
 	conn := a.MustSuper(t)
 	idle = func(ctx context.Context) {
 		poll(t, "the transaction is ended", func() bool {
@@ -155,8 +153,8 @@ func TestATransactionThatIdlesIsEnded(t *testing.T) {
 	a.try(t, call{name: "the key is free", method: "POST", path: "/api/idle", header: once, wantStatus: 201})
 }
 
-// While nobody can say whose a key is, its holder is asked to come again, soon.
-func TestAKeyThatCannotBeLookedUpIsNoRefusal(t *testing.T) {
+// A key that cannot be looked up in time is a 503, not a 401.
+func TestKeyLookupTimeoutIsA503(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	unlock := a.mustLock(t, "api_keys")
@@ -169,10 +167,10 @@ func TestAKeyThatCannotBeLookedUpIsNoRefusal(t *testing.T) {
 	a.try(t, call{path: "/api/me", wantStatus: 200})
 }
 
-func TestAnEmptyPoolAnswersWithinASecond(t *testing.T) {
+func TestExhaustedPoolFailsWithinASecond(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	db := a.patience(t, "&pool_max_conns=1")
+	db := a.withDatabase(t, "&pool_max_conns=1")
 	a.try(t, call{name: "the key is known from now on", path: "/api/me", wantStatus: 200})
 	err := db.Conn(t.Context(), func(*pgx.Conn) error { // holds the only connection
 		begun := time.Now()
@@ -189,9 +187,8 @@ func TestAnEmptyPoolAnswersWithinASecond(t *testing.T) {
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 }
 
-// A Redis that takes connections and says nothing costs no request more than its
-// 50 ms, and no request is lost for it.
-func TestARedisThatHangsHoldsNobodyUp(t *testing.T) {
+// A Redis that accepts connections but never replies delays a request by at most 50 ms.
+func TestHungRedisDoesNotDelayRequests(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
 	if err != nil {
@@ -210,9 +207,8 @@ func TestARedisThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// A client that takes an export so slowly that nothing moves for the time it has for
-// a part loses it, and its tenant has the place again.
-func TestAnExportThatNobodyReadsIsGivenUp(t *testing.T) {
+// An export whose client stops reading is aborted and releases its slot.
+func TestUnreadExportIsAborted(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) { s.limits.readerTimeout = 300 * time.Millisecond })
 	a.mustHeavyProducts(t, 900)
@@ -228,8 +224,8 @@ func TestAnExportThatNobodyReadsIsGivenUp(t *testing.T) {
 	}
 }
 
-// Whoever goes on reading has as long as it takes: the deadline moves with every part.
-func TestAnExportThatIsReadSlowlyArrivesWhole(t *testing.T) {
+// The write deadline moves with every part, so a slow client gets the whole file.
+func TestSlowlyReadExportIsComplete(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, func(s *Server) { s.limits.readerTimeout = time.Second })
 	a.mustHeavyProducts(t, 900)
@@ -249,8 +245,8 @@ func TestAnExportThatIsReadSlowlyArrivesWhole(t *testing.T) {
 	}
 }
 
-// Anybody may send a form, so it must arrive soon.
-func TestAFormThatArrivesSlowlyIsRefused(t *testing.T) {
+// Anyone may send a form, so its timeout is short.
+func TestFormTimeout(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages(), func(s *Server) { s.limits.formTimeout = 200 * time.Millisecond })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))

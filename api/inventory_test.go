@@ -11,7 +11,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestInventoryIsShownByWarehouse(t *testing.T) {
+func TestInventoryByWarehouse(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	north, south := a.mustCreate(t, "/api/warehouses", `{"name":"North"}`), a.mustCreate(t, "/api/warehouses", `{"name":"South"}`)
@@ -55,7 +55,7 @@ func (a *testAPI) mustLedger(t testing.TB, id int64, query, key string) (rows []
 	return rows, page.Meta
 }
 
-func TestTheLedgerIsListedNewestFirst(t *testing.T) {
+func TestAdjustmentsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1,"quantity":5}`)
@@ -98,7 +98,7 @@ func TestTheLedgerIsListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestDaysOfTheLedgerAreTheTenants(t *testing.T) {
+func TestAdjustmentDaysAreInTheTenantTimeZone(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	key := a.mustKey(t, a.MustTenant(t, "tokyo", func(t *tenancy.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000)), "full")
@@ -119,7 +119,7 @@ func TestDaysOfTheLedgerAreTheTenants(t *testing.T) {
 	}
 }
 
-func TestParametersOfTheLedgerThatBreakARule(t *testing.T) {
+func TestInvalidAdjustmentParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d/inventory/adjustments?", a.mustProduct(t, `{"sku":"a","name":"A","price":1}`))

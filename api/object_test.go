@@ -19,7 +19,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-func TestIntegersAreReadFromTheirLiteral(t *testing.T) {
+func TestParseInteger(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		literal string
@@ -38,7 +38,7 @@ func TestIntegersAreReadFromTheirLiteral(t *testing.T) {
 	}
 }
 
-func TestTextsKeepEveryCharacterOrAreRefused(t *testing.T) {
+func TestParseText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ literal, want, wantErr string }{
 		{`"a\u00fc\ud83d\ude00<b>&"`, "aü😀<b>&", ""}, {`"\\ud800"`, `\ud800`, ""}, {`"\\\\ud800"`, `\\ud800`, ""}, {`"\ufffd"`, "\uFFFD", ""},
@@ -62,7 +62,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func TestReferencesAreReadFromTheIDOrTheObject(t *testing.T) {
+func TestReferenceFields(t *testing.T) {
 	t.Parallel()
 	type field = catalog.Field[int64]
 	for _, c := range []struct {
@@ -101,7 +101,7 @@ func TestReferencesAreReadFromTheIDOrTheObject(t *testing.T) {
 	}
 }
 
-func TestNestedObjectsNameTheirPath(t *testing.T) {
+func TestErrorsOfNestedObjectsHaveTheirPath(t *testing.T) {
 	t.Parallel()
 	o, err := parseObject([]byte(`{"price":true,"odd":1}`), "items[3].", tenancy.InvalidError{})
 	if err != nil {

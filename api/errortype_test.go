@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What operators are woken for counts faults of ours, and clients who hang up are none.
-func TestFaultsAreOursUnlessTheClientHungUp(t *testing.T) {
+// Alerts count errors of the service; a disconnected client is not one.
+func TestErrorType(t *testing.T) {
 	t.Parallel()
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
