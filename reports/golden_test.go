@@ -128,7 +128,7 @@ func (s *goldenShop) compare(t *testing.T, path string) {
 	}
 }
 
-// onlyWanted returns the figures that want has.
+// onlyWanted returns the figures of got whose names are in want.
 func onlyWanted(got, want goldenRow) goldenRow {
 	kept := goldenRow{}
 	for name := range want {
