@@ -55,9 +55,9 @@ func (l *Limiter) beat(ctx context.Context) {
 	heartbeats.Wait()
 }
 
+// heartbeat waits longer than a decision, so that a slow Redis still counts all
+// instances. To the breaker a late reply is a failure.
 func (l *Limiter) heartbeat(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(ctx, l.settings.timeout)
-	defer cancel()
 	count, err := heartbeatScript.Run(ctx, l.nodes.scripter("heartbeat"), []string{key},
 		l.id, l.settings.alive.Microseconds()).Int64()
 	if err != nil || key != instancesKey {

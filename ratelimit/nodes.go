@@ -26,7 +26,10 @@ const (
 // unknown is the address of all nodes until the slot map of the cluster is loaded.
 const unknown = "unknown"
 
-var errNoSlotMap = errors.New("no node of the cluster has answered yet")
+var (
+	errNoSlotMap = errors.New("no node of the cluster has answered yet")
+	errLate      = fmt.Errorf("redis answered late: %w", context.DeadlineExceeded)
+)
 
 type breaker = gobreaker.CircuitBreaker[*redis.Cmd]
 
@@ -89,9 +92,15 @@ func (s scripter) run(ctx context.Context, operation, script, key string, args [
 		if address == unknown {
 			return nil, errNoSlotMap
 		}
-		return cmd, s.nodes.client.Process(ctx, once{cmd})
+		err := s.nodes.client.Process(ctx, once{cmd})
+		if err == nil && time.Since(start) > s.nodes.settings.timeout {
+			err = errLate
+		}
+		return cmd, err
 	})
-	cmd.SetErr(err)
+	if !errors.Is(err, errLate) { // a late reply is still a reply
+		cmd.SetErr(err)
+	}
 	switch {
 	case errors.Is(err, gobreaker.ErrOpenState), errors.Is(err, gobreaker.ErrTooManyRequests):
 		return cmd // nothing was sent

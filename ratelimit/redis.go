@@ -67,11 +67,11 @@ func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 	newClient := func(o *redis.Options) *redis.Client {
 		o.MaxRetries = -1
 		o.ContextTimeoutEnabled = true
-		o.DialTimeout = 2 * s.timeout
 		o.DialerRetries = 1
-		o.ReadTimeout = s.timeout
-		o.WriteTimeout = s.timeout
-		o.PoolTimeout = s.timeout
+		// The context of a decision is shorter; these bound heartbeats.
+		wait := max(s.beat, s.timeout)
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = wait, wait, wait, wait
+		o.PoolSize = 100 // so that a busy instance does not wait for a connection
 		// Maintenance notifications can extend timeouts to ten seconds.
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClient(o)
