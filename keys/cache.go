@@ -14,48 +14,48 @@ const (
 	maxKnown   = 100_000
 	maxUnknown = 10_000
 
-	knownFor   = 10 * time.Second // ± 10 %, or what was cached together would lapse together
+	knownFor   = 10 * time.Second // ± 10 %, so that keys that were cached together do not expire together
 	unknownFor = 5 * time.Second
 
-	// confirmedFor is how long a confirmation of the listener holds: until the
-	// next must have come, and a breath. With no confirmation an answer holds for
-	// unconfirmedFor. The larger of the two is how late a change can show.
-	confirmedFor   = beatEvery + beatWithin + 100*time.Millisecond
+	// confirmedFor is how long a confirmation of the listener is valid: until the next
+	// one is due, and a little longer. Without a confirmation an entry is valid for
+	// unconfirmedFor. The larger of the two is the longest delay of a change.
+	confirmedFor   = confirmInterval + confirmTimeout + 100*time.Millisecond
 	unconfirmedFor = time.Second
 )
 
-// cache remembers whose keys are, and in a part of its own, so that a flood of
-// guesses cannot push good keys out, which are nobody's.
+// cache holds the principals of keys. Unknown keys have a part of their own, so that a
+// flood of guesses cannot evict valid keys.
 type cache struct {
 	mu        sync.Mutex
 	known     *simplelru.LRU[digest, entry]
 	unknown   *simplelru.LRU[digest, entry]
-	seen      *simplelru.LRU[digest, struct{}]   // somebody's when last asked, however long ago
+	seen      *simplelru.LRU[digest, struct{}]   // keys that were valid at their last lookup
 	byTenant  map[tenancy.ID]map[digest]struct{} // of known
-	confirmed time.Time                          // when the listener's last good round trip began; zero without one
-	changes   uint64                             // invalidations so far
+	confirmed time.Time                          // when the listener's last successful round trip began, or zero
+	changes   uint64                             // number of invalidations
 
 	hits, negativeHits uint64
 }
 
-// entry is one answer of PostgreSQL.
+// entry is the result of one lookup.
 type entry struct {
-	principal *Principal // nil in unknown
-	asked     time.Time  // a change after this moment is not in it
+	principal *Principal // nil for an unknown key
+	asked     time.Time  // before the query was sent
 	until     time.Time
 }
 
 func newCache() *cache {
 	c := &cache{byTenant: map[tenancy.ID]map[digest]struct{}{}}
-	// The only error is a size below one.
-	c.known, _ = simplelru.NewLRU(maxKnown, c.forget)
+	// NewLRU fails only if the size is less than one.
+	c.known, _ = simplelru.NewLRU(maxKnown, c.unindex)
 	c.unknown, _ = simplelru.NewLRU[digest, entry](maxUnknown, nil)
 	c.seen, _ = simplelru.NewLRU[digest, struct{}](maxKnown, nil)
 	return c
 }
 
-// forget keeps byTenant in step with known.
-func (c *cache) forget(d digest, e entry) {
+// unindex removes an evicted entry from byTenant.
+func (c *cache) unindex(d digest, e entry) {
 	of := c.byTenant[e.principal.Tenant.ID]
 	delete(of, d)
 	if len(of) == 0 {
@@ -63,55 +63,57 @@ func (c *cache) forget(d digest, e entry) {
 	}
 }
 
-// holder returns whose key it is, or nil if that is not remembered.
-func (c *cache) holder(d digest) *Principal {
+// principal returns the principal of a key, or nil if the cache has no valid entry.
+func (c *cache) principal(d digest) *Principal {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.known.Get(d)
-	if !ok || !c.holds(e, now) {
+	if !ok || !c.valid(e, now) {
 		return nil
 	}
 	c.hits++
 	return e.principal
 }
 
-// wasHeld says whether a key was somebody's when PostgreSQL was last asked. It
-// proves nothing, but tells a key in use from a guess.
-func (c *cache) wasHeld(d digest) bool {
+// wasValid reports whether a key was valid at its last lookup. It distinguishes a key
+// in use from a guess.
+func (c *cache) wasValid(d digest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen.Contains(d)
 }
 
-// nobodys says whether a key is remembered to be nobody's.
-func (c *cache) nobodys(d digest) bool {
+// isUnknown reports whether a valid entry says that the key is unknown.
+func (c *cache) isUnknown(d digest) bool {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.unknown.Get(d)
-	if !ok || !c.holds(e, now) {
+	if !ok || !c.valid(e, now) {
 		return false
 	}
 	c.negativeHits++
 	return true
 }
 
-// holds says whether an answer may still be given.
-func (c *cache) holds(e entry, now time.Time) bool {
+// valid reports whether an entry may still be used.
+func (c *cache) valid(e entry, now time.Time) bool {
 	return now.Before(e.until) && (now.Sub(c.confirmed) < confirmedFor || now.Sub(e.asked) < unconfirmedFor)
 }
 
-// generation is to be taken before PostgreSQL is asked, and handed to put.
+// generation returns the number of invalidations. The caller reads it before a lookup
+// and passes it to put.
 func (c *cache) generation() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changes
 }
 
-// put remembers whose key it is (nil: nobody's) as PostgreSQL answered when
-// asked, for its time but no longer than the key lives (0: for ever). An answer
-// that an invalidation has overtaken is not remembered: it may be of before.
+// put stores the result of a lookup that began at asked; p is nil for an unknown key.
+// The entry expires with the key, which has the remaining lifetime lives (0: it never
+// expires). If an invalidation has arrived since generation, the result may be stale
+// and is not stored.
 func (c *cache) put(d digest, p *Principal, asked time.Time, lives time.Duration, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,8 +144,8 @@ func (c *cache) put(d digest, p *Principal, asked time.Time, lives time.Duration
 	c.known.Add(d, entry{p, asked, asked.Add(ttl)})
 }
 
-// drop forgets a tenant's keys, and every key that was nobody's: it may have been
-// made just now.
+// drop removes the keys of a tenant, and all unknown keys: one of them may have been
+// created just now.
 func (c *cache) drop(tenant tenancy.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +156,7 @@ func (c *cache) drop(tenant tenancy.ID) {
 	c.unknown.Purge()
 }
 
-// flush forgets everything.
+// flush removes everything.
 func (c *cache) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,12 +165,12 @@ func (c *cache) flush() {
 	c.unknown.Purge()
 }
 
-// confirm notes that every change before the moment at has arrived.
+// confirm records that every change before the time at has arrived.
 func (c *cache) confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.confirmed = at
 }
 
-// doubt notes that changes may not arrive any more.
-func (c *cache) doubt() { c.confirm(time.Time{}) }
+// unconfirm records that changes may no longer arrive.
+func (c *cache) unconfirm() { c.confirm(time.Time{}) }

@@ -48,7 +48,7 @@ func TestCacheForgetsInTime(t *testing.T) {
 				}
 				remembered := func() (n int) {
 					for i := range 200 {
-						if c.holder(number(i)) == tt.holder && (tt.holder != nil || c.nobodys(number(i))) {
+						if c.principal(number(i)) == tt.holder && (tt.holder != nil || c.isUnknown(number(i))) {
 							n++
 						}
 					}
@@ -77,10 +77,10 @@ func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
 		c := newCache()
 		check := func(when string, want bool) {
 			t.Helper()
-			if got := c.holder(number(1)) != nil; got != want {
+			if got := c.principal(number(1)) != nil; got != want {
 				t.Errorf("remembers the key %s: %v, want %v", when, got, want)
 			}
-			if got := c.nobodys(number(2)); got != want {
+			if got := c.isUnknown(number(2)); got != want {
 				t.Errorf("remembers nobody's key %s: %v, want %v", when, got, want)
 			}
 		}
@@ -97,7 +97,7 @@ func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		check("when the next confirmation did not come", false)
 		c.confirm(time.Now())
-		c.doubt()
+		c.unconfirm()
 		check("when the connection is lost", false)
 	})
 	if late := max(confirmedFor, unconfirmedFor); late > 1800*time.Millisecond {
@@ -117,7 +117,7 @@ func TestCacheDropsWhatChanges(t *testing.T) {
 	check := func(what string, want ...bool) {
 		t.Helper()
 		for i, want := range want {
-			if got := c.holder(number(i+1)) != nil || c.nobodys(number(i+1)); got != want {
+			if got := c.principal(number(i+1)) != nil || c.isUnknown(number(i+1)); got != want {
 				t.Errorf("after %s, key %d remembered: %v, want %v", what, i+1, got, want)
 			}
 		}
@@ -150,7 +150,7 @@ func TestCacheRefusesAnswersThatAChangeHasOvertaken(t *testing.T) {
 			change(c)
 			c.put(number(1), of(1), time.Now(), 0, generation)
 			c.put(number(2), nil, time.Now(), 0, generation)
-			if c.holder(number(1)) != nil || c.nobodys(number(2)) {
+			if c.principal(number(1)) != nil || c.isUnknown(number(2)) {
 				t.Error("remembers answers from before, want none")
 			}
 		})
@@ -162,11 +162,11 @@ func TestCacheKeepsTheLatestAnswer(t *testing.T) {
 	c := confirmedCache()
 	c.add(number(1), of(1))
 	c.add(number(1), nil)
-	if c.holder(number(1)) != nil || !c.nobodys(number(1)) || len(c.byTenant) != 0 {
+	if c.principal(number(1)) != nil || !c.isUnknown(number(1)) || len(c.byTenant) != 0 {
 		t.Error("a key that is nobody's by now still has a holder")
 	}
 	c.add(number(1), of(1))
-	if c.holder(number(1)) == nil || c.nobodys(number(1)) {
+	if c.principal(number(1)) == nil || c.isUnknown(number(1)) {
 		t.Error("a key that was nobody's has no holder")
 	}
 }
@@ -188,7 +188,7 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("%d known, %d indexed, %d unknown; want %d, %d, %d",
 			c.known.Len(), indexed, c.unknown.Len(), maxKnown, maxKnown, maxUnknown)
 	}
-	if c.holder(number(9)) != nil || c.holder(number(10)) == nil {
+	if c.principal(number(9)) != nil || c.principal(number(10)) == nil {
 		t.Error("not the oldest went first")
 	}
 }

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	beatEvery     = time.Second
-	beatWithin    = 500 * time.Millisecond
-	connectWithin = time.Second
+	confirmInterval = time.Second
+	confirmTimeout  = 500 * time.Millisecond
+	connectTimeout  = time.Second
 )
 
-// listener holds the one connection on which PostgreSQL tells of changes. It is
-// no connection of the pool: LISTEN belongs to a session, and a pooler in between
-// would lend that session to others.
+// listener owns the connection on which PostgreSQL notifies of changes. LISTEN belongs
+// to a session, so the connection is not part of the pool and must not go through a
+// pooler.
 type listener struct {
-	config *pgx.ConnConfig
-	cache  *cache
-	logger *slog.Logger
-	sure   time.Time // of every change before this moment, or when nobody could know better
+	config    *pgx.ConnConfig
+	cache     *cache
+	logger    *slog.Logger
+	confirmed time.Time // every change before this time has arrived
 }
 
 func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
@@ -37,36 +37,36 @@ func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the listener's database URL: %w", err)
 	}
-	// The pool's own parameters may stand in the URL; PostgreSQL knows none of them.
+	// The URL may contain parameters of the pool, which PostgreSQL would reject.
 	maps.DeleteFunc(config.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "storeroom keys"
 	}
 	l := &listener{config, c, logger, time.Now()}
-	// It is called by whatever reads from the connection, the round trip included:
-	// what was sent before that trip's answer has been handled when it returns.
+	// pgx calls it during every read from the connection. When a round trip returns, all
+	// earlier notifications have therefore been handled.
 	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.changed(n.Payload) }
 	return l, nil
 }
 
-// run listens until ctx is over, through as many connections as that takes. It
-// logs the first failure of an outage and its end.
+// run listens until ctx ends and reconnects after errors. It logs the beginning and the
+// end of an outage.
 func (l *listener) run(ctx context.Context) {
-	for away := false; ; {
+	for unavailable := false; ; {
 		err := l.listen(ctx, func() {
-			if away {
-				l.logger.InfoContext(ctx, "listener for changed keys is back")
+			if unavailable {
+				l.logger.InfoContext(ctx, "listener for changed keys is connected again")
 			}
-			away = false
+			unavailable = false
 		})
-		l.cache.doubt()
+		l.cache.unconfirm()
 		if ctx.Err() != nil {
 			return
 		}
-		if !away {
-			l.logger.WarnContext(ctx, "listener for changed keys is away; answers are kept for a second only", "error", err)
+		if !unavailable {
+			l.logger.WarnContext(ctx, "listener for changed keys is disconnected; cached keys are valid for one second", "error", err)
 		}
-		away = true
+		unavailable = true
 		select {
 		case <-ctx.Done():
 		case <-time.After(100*time.Millisecond + rand.N(900*time.Millisecond)):
@@ -74,32 +74,31 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// listen is one connection's life; it ends with an error or with ctx.
+// listen uses one connection until an error or the end of ctx.
 func (l *listener) listen(ctx context.Context, listening func()) error {
 	conn, err := l.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer closeWithin(ctx, conn, beatWithin)
+	defer closeWithin(ctx, conn, confirmTimeout)
 	began := time.Now()
-	if err := within(ctx, beatWithin, func(ctx context.Context) error {
+	if err := within(ctx, confirmTimeout, func(ctx context.Context) error {
 		_, err := conn.Exec(ctx, `listen keys`)
 		return err
 	}); err != nil {
 		return fmt.Errorf("listen for changed keys: %w", err)
 	}
-	// What changed while nobody listened has left no trace.
+	// Notifications sent before LISTEN are lost.
 	l.cache.flush()
 	l.confirm(ctx, began)
 	listening()
 	for ctx.Err() == nil {
-		if err := await(ctx, conn, began.Add(beatEvery)); err != nil {
+		if err := await(ctx, conn, began.Add(confirmInterval)); err != nil {
 			return fmt.Errorf("wait for changed keys: %w", err)
 		}
-		// A connection that is open at this end only is silent, like one without
-		// news. Only an answer tells them apart.
+		// A half-open connection reports no error. Only a round trip detects it.
 		began = time.Now()
-		if err := within(ctx, beatWithin, conn.Ping); err != nil {
+		if err := within(ctx, confirmTimeout, conn.Ping); err != nil {
 			return fmt.Errorf("confirm the listener's connection: %w", err)
 		}
 		l.confirm(ctx, began)
@@ -107,15 +106,15 @@ func (l *listener) listen(ctx context.Context, listening func()) error {
 	return nil
 }
 
-// confirm notes that every change before the moment at has arrived.
+// confirm records that every change before the time at has arrived.
 func (l *listener) confirm(ctx context.Context, at time.Time) {
 	l.cache.confirm(at)
-	invalidationLag.Record(ctx, time.Since(l.sure).Seconds())
-	l.sure = at
+	invalidationLag.Record(ctx, time.Since(l.confirmed).Seconds())
+	l.confirmed = at
 }
 
 func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
@@ -124,7 +123,7 @@ func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// changed drops what is remembered of the tenant that a notification names.
+// changed drops the cached keys of the tenant that a notification names.
 func (l *listener) changed(payload string) {
 	id, err := strconv.ParseInt(payload, 10, 64)
 	if err != nil {
@@ -134,7 +133,7 @@ func (l *listener) changed(payload string) {
 	l.cache.drop(tenancy.ID(id))
 }
 
-// await reads notifications until a moment.
+// await reads notifications until a time.
 func await(ctx context.Context, conn *pgx.Conn, until time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -152,7 +151,7 @@ func within(ctx context.Context, d time.Duration, f func(context.Context) error)
 	return f(ctx)
 }
 
-// closeWithin says good-bye to PostgreSQL although ctx may be over.
+// closeWithin closes the connection, even if ctx has ended.
 func closeWithin(ctx context.Context, conn *pgx.Conn, d time.Duration) {
-	_ = within(context.WithoutCancel(ctx), d, conn.Close) // nothing is lost with it
+	_ = within(context.WithoutCancel(ctx), d, conn.Close) // the connection is not used again
 }

@@ -165,7 +165,7 @@ func TestListenerComesBackAfterACut(t *testing.T) {
 	before := r.cache.generation()
 	s.mustChange(t, "acme", func(t *tenancy.Tenant) { t.Suspended = true })
 	eventually(t, "news come through the new connection", func() bool { return r.cache.generation() > before })
-	if got := log.String(); strings.Count(got, "is away") != 1 || strings.Count(got, "is back") != 1 {
+	if got := log.String(); strings.Count(got, "is disconnected") != 1 || strings.Count(got, "is connected again") != 1 {
 		t.Errorf("logged %q, want the outage once and its end once", got)
 	}
 }
@@ -201,11 +201,11 @@ func TestNotificationsThatNameNoTenantFlush(t *testing.T) {
 	l := &listener{cache: confirmedCache()}
 	l.cache.add(number(1), of(1))
 	l.changed("2")
-	if l.cache.holder(number(1)) == nil {
+	if l.cache.principal(number(1)) == nil {
 		t.Error("the news of tenant 2 dropped tenant 1")
 	}
 	l.changed("everything")
-	if l.cache.holder(number(1)) != nil {
+	if l.cache.principal(number(1)) != nil {
 		t.Error("news of nobody in particular dropped nothing")
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"sync"
 )
 
-// minPepper is the shortest pepper, in bytes: no guess of one may be cheaper than
-// a guess of the hash.
+// minPepper is the minimum length of a pepper in bytes. A shorter one would be easier to
+// guess than the hash.
 const minPepper = 32
 
-// Peppers are the secrets under which keys are hashed, kept outside the database:
-// who has a dump cannot confirm a guess, and who can write rows cannot mint a
-// key. The first hashes new keys; under the others existing keys still resolve.
-// Dropping one ends every key made under it. They redact themselves.
+// Peppers are the secrets under which keys are hashed. They are not in the database, so
+// a copy of it does not help to guess a key, and write access does not help to create
+// one. The first pepper hashes new keys; keys under the others still resolve. Removing a
+// pepper invalidates its keys. Peppers print as a list of versions.
 type Peppers struct{ list []pepper }
 
-// pepper keeps the secret in the closure of its pool, where nothing prints it.
+// pepper holds the secret in the closure of its pool, so that it cannot be printed.
 type pepper struct {
 	version int16
 	macs    *sync.Pool // of *mac
@@ -52,7 +52,7 @@ func ParsePeppers(s string) (Peppers, error) {
 			return Peppers{}, errors.New("read the peppers: each must begin with a version from 1 to 32767 and a colon")
 		}
 		if seen[int16(n)] {
-			return Peppers{}, fmt.Errorf("read the peppers: version %d is there twice", n)
+			return Peppers{}, fmt.Errorf("read the peppers: version %d is repeated", n)
 		}
 		seen[int16(n)] = true
 		secret, ok := decodePepper(text)
@@ -64,7 +64,7 @@ func ParsePeppers(s string) (Peppers, error) {
 	return p, nil
 }
 
-// decodePepper tries hex first: hex digits alone would be base64 too.
+// decodePepper tries hex first, because hex digits are also valid base64.
 func decodePepper(text string) ([]byte, bool) {
 	if b, err := hex.DecodeString(text); err == nil {
 		return b, true
@@ -78,8 +78,8 @@ func newPepper(version int16, secret []byte) pepper {
 	return pepper{version, &sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
 }
 
-// hash is the HMAC-SHA-256 of a key. Its state is pooled: keying it anew would
-// cost more than the hash itself.
+// hash returns the HMAC-SHA-256 of a key. The state is pooled because creating it takes
+// longer than hashing.
 func (p pepper) hash(token string) (d digest) {
 	m := p.macs.Get().(*mac)
 	m.Reset()
@@ -91,7 +91,7 @@ func (p pepper) hash(token string) (d digest) {
 
 func (p Peppers) current() pepper { return p.list[0] }
 
-// hashes returns the key's hash under every pepper, as resolve_key takes them.
+// hashes returns the hash of the key under every pepper, for resolve_key.
 func (p Peppers) hashes(token string) [][]byte {
 	all := make([][]byte, len(p.list))
 	for i, pepper := range p.list {
@@ -101,7 +101,7 @@ func (p Peppers) hashes(token string) [][]byte {
 	return all
 }
 
-// String names the versions and nothing else.
+// String returns the versions without the secrets.
 func (p Peppers) String() string {
 	versions := make([]string, len(p.list))
 	for i, pepper := range p.list {
@@ -110,11 +110,11 @@ func (p Peppers) String() string {
 	return "[peppers " + strings.Join(versions, ",") + "]"
 }
 
-// Format prints String whatever the verb.
+// Format prints String for every verb.
 func (p Peppers) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, p.String()) }
 
-// LogValue is String.
+// LogValue implements slog.LogValuer.
 func (p Peppers) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalText is String, so that JSON redacts too.
+// MarshalText returns String, so that JSON does not contain the secrets.
 func (p Peppers) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

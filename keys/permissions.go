@@ -7,11 +7,11 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Permission is one thing that a key may do.
+// Permission allows one kind of request.
 type Permission string
 
-// The permissions of the service. Writing implies reading of the same thing;
-// InventoryWrite has nothing to read, stock is part of the product.
+// The permissions of the service. A write permission implies the read permission of the
+// same resource; stock is read with ProductsRead.
 const (
 	ProductsRead   Permission = "products:read"
 	ProductsWrite  Permission = "products:write"
@@ -22,7 +22,7 @@ const (
 	CustomersRead  Permission = "customers:read"
 )
 
-// every is all permissions in the order in which people see them.
+// every lists all permissions in the order of the settings pages.
 var every = Permissions{ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead}
 
 var presets = map[string]Permissions{
@@ -32,10 +32,10 @@ var presets = map[string]Permissions{
 	"reporting": {ReportsRead, OrdersRead},
 }
 
-// Permissions is what a key may do.
+// Permissions are the permissions of a key.
 type Permissions []Permission
 
-// Allow says whether a key with these permissions may do what needs one of them.
+// Allow reports whether p includes or implies the permission.
 func (p Permissions) Allow(need Permission) bool {
 	for _, has := range p {
 		if has == need || has == ProductsWrite && need == ProductsRead || has == OrdersWrite && need == OrdersRead {
@@ -45,7 +45,7 @@ func (p Permissions) Allow(need Permission) bool {
 	return false
 }
 
-// String returns what ParsePermissions reads.
+// String returns p in the format of ParsePermissions.
 func (p Permissions) String() string {
 	names := make([]string, len(p))
 	for i, permission := range p {
@@ -54,12 +54,11 @@ func (p Permissions) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParsePermissions reads a list such as `products:read,orders:write`, in which the
-// presets full, read-only, catalog and reporting stand for what they hold. The
-// outcome is in one order and without repetition. It returns an InvalidError that
-// names every unknown word.
+// ParsePermissions parses a list such as `products:read,orders:write`. It may contain
+// the presets full, read-only, catalog and reporting. The result is sorted, without
+// duplicates. An InvalidError names every unknown word.
 func ParsePermissions(s string) (Permissions, error) {
-	faults := tenancy.InvalidError{}
+	invalid := tenancy.InvalidError{}
 	asked := Permissions{}
 	for word := range strings.SplitSeq(s, ",") {
 		word = strings.TrimSpace(word)
@@ -70,13 +69,13 @@ func ParsePermissions(s string) (Permissions, error) {
 		case slices.Contains(every, Permission(word)):
 			asked = append(asked, Permission(word))
 		default:
-			faults.Add("permissions", "must not name %q: the permissions are %s; the presets full, read-only, catalog, reporting", word, every)
+			invalid.Add("permissions", "must not name %q: the permissions are %s; the presets full, read-only, catalog, reporting", word, every)
 		}
 	}
-	if len(asked) == 0 && len(faults) == 0 {
-		faults.Add("permissions", "must name at least one of %s, or a preset: full, read-only, catalog, reporting", every)
+	if len(asked) == 0 && len(invalid) == 0 {
+		invalid.Add("permissions", "must name at least one of %s, or a preset: full, read-only, catalog, reporting", every)
 	}
-	if err := faults.Err(); err != nil {
+	if err := invalid.Err(); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(every), func(p Permission) bool { return !slices.Contains(asked, p) }), nil

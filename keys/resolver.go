@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxLookups bounds how many keys are looked up in PostgreSQL at once, so that
-	// a flood of guesses leaves connections to those who have keys.
-	maxLookups   = 16
-	lookupWithin = 2 * time.Second
+	// maxLookups bounds the concurrent lookups in PostgreSQL, so that a flood of guesses
+	// leaves connections for valid keys.
+	maxLookups    = 16
+	lookupTimeout = 2 * time.Second
 )
 
-// Principal is who holds a key. It is shared between requests and must not be
-// changed. Whether the tenant is suspended is for the caller to judge.
+// Principal is the tenant and the rights of a key. Requests share it, so it must not be
+// changed. The caller checks whether the tenant is suspended.
 type Principal struct {
 	Tenant      tenancy.Tenant
 	KeyID       int64
@@ -33,28 +33,27 @@ type Principal struct {
 	ExpiresAt   *time.Time
 }
 
-// Resolver tells whose a key is. It is safe for concurrent use.
+// Resolver finds the principal of a key. It is safe for concurrent use.
 type Resolver struct {
 	db      *tenancy.DB
 	peppers Peppers
 	logger  *slog.Logger
 
 	cache   *cache
-	flights singleflight.Group
+	lookups singleflight.Group
 	slots   chan struct{}
 	misses  atomic.Uint64
 	uses    uses
 
 	observed metric.Registration
-	running  context.Context // until Close
+	running  context.Context // cancelled by Close
 	close    context.CancelFunc
 	tasks    sync.WaitGroup
 }
 
-// Open starts a Resolver. listenURL names the same database for a connection of
-// its own, which must not go through a pooler; the URL may be that of db where
-// there is none. Only a malformed URL is an error: while PostgreSQL does not
-// answer the listener goes on trying.
+// Open starts a Resolver. listenURL is the URL of the same database for a direct
+// connection, not through a pooler. Open fails only for a malformed URL: while
+// PostgreSQL is unavailable, the listener keeps trying to connect.
 func Open(ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers, logger *slog.Logger) (*Resolver, error) {
 	r := &Resolver{db: db, peppers: peppers, logger: logger, cache: newCache(), slots: make(chan struct{}, maxLookups)}
 	l, err := newListener(listenURL, r.cache, logger)
@@ -70,43 +69,43 @@ func Open(ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers
 	return r, nil
 }
 
-// Close stops listening and writes the last uses that are not written yet. Keys
-// resolve no longer.
+// Close stops listening and writes the last uses that are not yet stored. The Resolver
+// cannot be used afterwards.
 func (r *Resolver) Close() error {
 	r.close()
 	r.tasks.Wait()
-	_ = r.observed.Unregister() // it fails for no reason that matters now
+	_ = r.observed.Unregister() // does not fail in the SDK
 	return r.flushUses(context.WithoutCancel(r.running))
 }
 
-// Known returns whose key it is if memory knows; it never waits.
+// Known returns the principal of a key if it is cached. It does not query PostgreSQL.
 func (r *Resolver) Known(token string) (*Principal, bool) {
 	if Check(token) != nil {
 		return nil, false
 	}
-	p := r.cache.holder(r.peppers.current().hash(token))
+	p := r.cache.principal(r.peppers.current().hash(token))
 	return p, p != nil
 }
 
-// Seen says whether a key was valid when it was last asked about. It may be
-// revoked since: it is a reason to ask again, not to let in.
+// Seen reports whether a key was valid at its last lookup. It may have been revoked
+// since, so it must be resolved again before use.
 func (r *Resolver) Seen(token string) bool {
-	return Check(token) == nil && r.cache.wasHeld(r.peppers.current().hash(token))
+	return Check(token) == nil && r.cache.wasValid(r.peppers.current().hash(token))
 }
 
-// Resolve returns whose key it is, from memory or PostgreSQL. It returns
-// ErrMalformed without asking anybody, ErrUnknown for a key that was never made,
-// is revoked or is expired, and any other error if PostgreSQL does not answer:
-// there is no making do with an old answer.
+// Resolve returns the principal of a key, from the cache or from PostgreSQL. It returns
+// ErrMalformed without a query, ErrUnknown for a key that does not exist, is revoked or
+// has expired, and another error if PostgreSQL is unavailable. It never returns an
+// expired entry.
 func (r *Resolver) Resolve(ctx context.Context, token string) (*Principal, error) {
 	if err := Check(token); err != nil {
 		return nil, err
 	}
 	d := r.peppers.current().hash(token)
-	if p := r.cache.holder(d); p != nil {
+	if p := r.cache.principal(d); p != nil {
 		return p, nil
 	}
-	if r.cache.nobodys(d) {
+	if r.cache.isUnknown(d) {
 		return nil, ErrUnknown
 	}
 	r.misses.Add(1)
@@ -120,12 +119,12 @@ func (r *Resolver) Resolve(ctx context.Context, token string) (*Principal, error
 	return p, nil
 }
 
-// lookUpOnce joins a lookup of the same key that is under way, unless something
-// has changed since that began: who asks after a change gets an answer of after.
+// lookUpOnce shares a running lookup of the same key, unless a change has arrived since
+// that lookup began: its result could be older than the change.
 func (r *Resolver) lookUpOnce(ctx context.Context, d digest, token string) (*Principal, error) {
 	generation := r.cache.generation()
-	flight := string(binary.BigEndian.AppendUint64(d[:], generation))
-	done := r.flights.DoChan(flight, func() (any, error) { return r.lookUp(ctx, d, token, generation) })
+	lookup := string(binary.BigEndian.AppendUint64(d[:], generation))
+	done := r.lookups.DoChan(lookup, func() (any, error) { return r.lookUp(ctx, d, token, generation) })
 	select {
 	case result := <-done:
 		p, _ := result.Val.(*Principal)
@@ -135,13 +134,13 @@ func (r *Resolver) lookUpOnce(ctx context.Context, d digest, token string) (*Pri
 	}
 }
 
-// lookUp asks PostgreSQL and remembers the answer. It has a deadline of its own:
-// others may be waiting for it when the first who asked has gone.
+// lookUp queries PostgreSQL and caches the result. Its deadline does not depend on the
+// first caller's context, because other callers may share the lookup.
 func (r *Resolver) lookUp(ctx context.Context, d digest, token string, generation uint64) (*Principal, error) {
 	if err := r.running.Err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	defer context.AfterFunc(r.running, cancel)()
 	select {
@@ -159,8 +158,8 @@ func (r *Resolver) lookUp(ctx context.Context, d digest, token string, generatio
 	return p, nil
 }
 
-// resolveKey finds the live key that has one of the hashes, and for how long it
-// lives (0: for ever) by the clock that decides that. It returns nil for nobody's.
+// resolveKey finds the live key that has one of the hashes. It returns the remaining
+// lifetime by PostgreSQL's clock (0: it never expires), and nil for an unknown key.
 func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principal, time.Duration, error) {
 	type row struct {
 		Hash        []byte
@@ -188,14 +187,16 @@ func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principa
 	}
 	k := found[0]
 	return &Principal{
-		Tenant: tenancy.Tenant{ID: k.TenantID, Slug: k.Slug, Name: k.TenantName, Plan: k.Plan, RateLimit: k.RateLimit,
-			Timezone: k.Timezone, Currency: k.Currency, Suspended: k.Suspended},
+		Tenant: tenancy.Tenant{
+			ID: k.TenantID, Slug: k.Slug, Name: k.TenantName, Plan: k.Plan, RateLimit: k.RateLimit,
+			Timezone: k.Timezone, Currency: k.Currency, Suspended: k.Suspended,
+		},
 		KeyID: k.KeyID, KeyName: k.KeyName, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt,
 	}, k.Lives, nil
 }
 
-// oneOf compares in constant time, not to trust the database's word alone for who
-// somebody is.
+// oneOf checks, in constant time, that the database returned one of the hashes that it
+// was asked for.
 func oneOf(hashes [][]byte, hash []byte) bool {
 	equal := 0
 	for _, h := range hashes {
@@ -204,18 +205,18 @@ func oneOf(hashes [][]byte, hash []byte) bool {
 	return equal == 1
 }
 
-// Stats are the counters of a Resolver since it was opened, and its present state.
+// Stats are the counters of a Resolver since Open, and its current state.
 type Stats struct {
-	Hits         uint64 // keys that memory knew
-	NegativeHits uint64 // keys that memory knew to be nobody's
-	Misses       uint64 // keys that PostgreSQL was asked for
-	Entries      int    // keys in memory, nobody's not counted
+	Hits         uint64 // lookups that found a cached principal
+	NegativeHits uint64 // lookups that found a cached unknown key
+	Misses       uint64 // lookups in PostgreSQL
+	Entries      int    // cached principals
 
-	Listening bool      // changes arrive; while not, memory holds for a second
-	Confirmed time.Time // when that was last certain; zero if it is not
+	Listening bool      // while false, entries are valid for one second
+	Confirmed time.Time // when the connection was last confirmed; zero if it is not
 }
 
-// Stats returns the counters as they stand.
+// Stats returns the current counters.
 func (r *Resolver) Stats() Stats {
 	c := r.cache
 	c.mu.Lock()

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// ErrMalformed says that a text cannot be a key of this service, whatever is
-// stored.
+// ErrMalformed reports that a text does not have the format of a key.
 var ErrMalformed = errors.New("malformed key")
 
 const (
@@ -23,13 +22,13 @@ const (
 	base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// Secret is a whole key. However it is printed, logged or encoded it shows only
-// what List shows of it: its beginning and its end.
+// Secret is a complete key. Printing, logging and encoding show only its beginning and
+// its end.
 type Secret string
 
-// Generate makes a key: `sk_live_`, 32 random base62 characters (190 bits) and 6
-// of checksum, by which typing errors and secret scanners' false finds are told
-// without asking anybody.
+// Generate creates a key: `sk_live_`, 32 random base62 characters (190 bits) and a
+// checksum of 6. The checksum detects typing errors, and false positives of secret
+// scanners, without a lookup.
 func Generate() Secret {
 	key := append(make([]byte, 0, keyLength), livePrefix...)
 	for random := make([]byte, randomLength); ; {
@@ -39,7 +38,8 @@ func Generate() Secret {
 				sum := checksum(string(key))
 				return Secret(append(key, sum[:]...))
 			}
-			// The four bytes beyond would make the first characters likelier.
+			// 4*62 is the largest multiple of 62 in a byte; above it, the characters would not
+			// be equally likely.
 			if b < 4*62 {
 				key = append(key, base62[b%62])
 			}
@@ -47,7 +47,7 @@ func Generate() Secret {
 	}
 }
 
-// Mentions says whether a text may hold a key, whatever else is in it.
+// Mentions reports whether a text may contain a key.
 func Mentions(text string) bool { return strings.Contains(text, livePrefix) }
 
 // Check returns ErrMalformed unless the text has a key's prefix, length, alphabet
@@ -68,8 +68,8 @@ func Check(token string) error {
 	return nil
 }
 
-// checksum is the CRC-32 (IEEE) of a key's beginning as six base62 digits. The
-// loop stands here because crc32.ChecksumIEEE would have every request allocate.
+// checksum returns the CRC-32 (IEEE) of head as six base62 digits. It does not use
+// crc32.ChecksumIEEE, which would allocate in every request.
 func checksum(head string) (digits [checksumLength]byte) {
 	sum := ^uint32(0)
 	for i := range len(head) {
@@ -83,15 +83,15 @@ func checksum(head string) (digits [checksumLength]byte) {
 	return digits
 }
 
-// Reveal gives the key away: to show it the one time, and to hash it.
+// Reveal returns the complete key, to show it once and to hash it.
 func (s Secret) Reveal() string { return string(s) }
 
-// prefix and last4 are what may be shown of a key for ever.
+// prefix and last4 are the parts of a key that are stored and may be shown.
 func (s Secret) prefix() string { return string(s[:len(livePrefix)+4]) }
 func (s Secret) last4() string  { return string(s[keyLength-4:]) }
 
-// String returns the key's beginning and end, `sk_live_abcd…wxyz`, and nothing at
-// all of what is no key.
+// String returns the beginning and the end of the key, `sk_live_abcd…wxyz`. It returns
+// nothing of a malformed key.
 func (s Secret) String() string {
 	if Check(string(s)) != nil {
 		return "[no key]"
@@ -99,11 +99,11 @@ func (s Secret) String() string {
 	return s.prefix() + "…" + s.last4()
 }
 
-// Format prints String whatever the verb, %#v and %d included.
+// Format prints String for every verb, including %#v and %d.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// LogValue is String.
+// LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is String, so that JSON redacts too.
+// MarshalText returns String, so that JSON does not contain the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

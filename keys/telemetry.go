@@ -11,26 +11,27 @@ import (
 var (
 	meter = otel.Meter("github.com/storeroom/storeroom/keys")
 
-	// The API's meters never fail, and the SDK only on names, which do not change.
+	// Errors are ignored: the SDK returns them only for invalid names.
 	invalidationLag, _ = meter.Float64Histogram("storeroom.auth.invalidation.lag", metric.WithUnit("s"),
-		metric.WithDescription("How late a change of keys may have arrived: the time since the listener's confirmation before. Once a second."),
+		metric.WithDescription("Time since the previous confirmation of the listener: "+
+			"the longest delay of a change of keys. Recorded once a second."),
 		metric.WithExplicitBucketBoundaries(.5, .9, 1.1, 1.5, 2, 3, 5, 10, 30, 60, 300))
 )
 
-// observe reports Stats whenever somebody comes to read.
+// observe registers metrics for Stats.
 func (r *Resolver) observe() (metric.Registration, error) {
 	lookups, err := meter.Int64ObservableCounter("storeroom.auth.cache", metric.WithUnit("{lookup}"),
-		metric.WithDescription("Keys asked for, by what memory knew."))
+		metric.WithDescription("Lookups of keys by the result of the cache."))
 	if err != nil {
 		return nil, err
 	}
 	entries, err := meter.Int64ObservableGauge("storeroom.auth.cache.entries", metric.WithUnit("{key}"),
-		metric.WithDescription("Keys in memory, nobody's not counted."))
+		metric.WithDescription("Cached valid keys."))
 	if err != nil {
 		return nil, err
 	}
 	listening, err := meter.Int64ObservableGauge("storeroom.auth.listening",
-		metric.WithDescription("1 while changes of keys arrive; while 0, memory holds for a second."))
+		metric.WithDescription("1 while changes of keys arrive; while 0, cached keys are valid for one second."))
 	if err != nil {
 		return nil, err
 	}
@@ -39,16 +40,16 @@ func (r *Resolver) observe() (metric.Registration, error) {
 	}
 	hit, negativeHit, miss := result("hit"), result("negative_hit"), result("miss")
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := r.Stats()
-		o.ObserveInt64(lookups, int64(s.Hits), hit)
-		o.ObserveInt64(lookups, int64(s.NegativeHits), negativeHit)
-		o.ObserveInt64(lookups, int64(s.Misses), miss)
-		o.ObserveInt64(entries, int64(s.Entries))
-		var arrives int64
-		if s.Listening {
-			arrives = 1
+		stats := r.Stats()
+		o.ObserveInt64(lookups, int64(stats.Hits), hit)
+		o.ObserveInt64(lookups, int64(stats.NegativeHits), negativeHit)
+		o.ObserveInt64(lookups, int64(stats.Misses), miss)
+		o.ObserveInt64(entries, int64(stats.Entries))
+		var connected int64
+		if stats.Listening {
+			connected = 1
 		}
-		o.ObserveInt64(listening, arrives)
+		o.ObserveInt64(listening, connected)
 		return nil
 	}, lookups, entries, listening)
 }

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	flushEvery  = time.Minute
-	flushWithin = 5 * time.Second // a tenant
+	flushInterval = time.Minute
+	flushTimeout  = 5 * time.Second // per tenant
 )
 
-// use names a key that was used.
+// use identifies a key that was used.
 type use struct {
 	tenant tenancy.ID
 	key    int64
 }
 
-// uses remembers the minute in which each key was last used, until it is written.
+// uses holds the minute of the last use of each key until it is stored.
 type uses struct {
 	mu   sync.Mutex
 	last map[use]time.Time
 }
 
-// Used notes that a key is in use now. It is written with the minute's others, to
-// the minute: a write for each request would cost more than the request.
+// Used records that a key is used now. All uses of a minute are written together,
+// because a write per request would cost more than the request.
 func (r *Resolver) Used(p *Principal) {
 	r.uses.note(use{p.Tenant.ID, p.KeyID}, time.Now().Truncate(time.Minute))
 }
@@ -47,7 +47,7 @@ func (u *uses) note(key use, at time.Time) {
 	}
 }
 
-// take hands over what is noted, and forgets it.
+// take returns the recorded uses and removes them.
 func (u *uses) take() map[use]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *uses) take() map[use]time.Time {
 }
 
 func (r *Resolver) flushEachMinute(ctx context.Context) {
-	tick := time.NewTicker(flushEvery)
+	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -65,14 +65,14 @@ func (r *Resolver) flushEachMinute(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := r.flushUses(ctx); err != nil {
-				r.logger.WarnContext(ctx, "last uses of keys wait for the next minute", "error", err)
+				r.logger.WarnContext(ctx, "last uses of keys are not stored; the next try is in a minute", "error", err)
 			}
 		}
 	}
 }
 
-// flushUses writes what is noted, one statement a tenant. What cannot be written
-// is noted again.
+// flushUses writes the recorded uses with one statement per tenant. After an error it
+// records them again.
 func (r *Resolver) flushUses(ctx context.Context) error {
 	last := r.uses.take()
 	byKey := func(a, b use) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.key, b.key)) }
@@ -94,11 +94,10 @@ func (r *Resolver) flushUses(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// writeUses writes the uses of one tenant's keys. Rows are locked by id, so that
-// instances that flush at the same moment wait for each other and never in a
-// circle, and only those that change are.
+// writeUses writes the uses of one tenant's keys. It locks only rows that change, in
+// the order of their ids, so that instances that flush together do not deadlock.
 func writeUses(ctx context.Context, db *tenancy.DB, of []use, last map[use]time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, flushWithin)
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	ids, times := make([]int64, len(of)), make([]time.Time, len(of))
 	for i, u := range of {

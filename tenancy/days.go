@@ -8,7 +8,7 @@ import (
 
 var zones sync.Map // of *time.Location by name
 
-// LoadZone is time.LoadLocation, which reads a file each time, with a memory.
+// LoadZone is time.LoadLocation with a cache: time.LoadLocation reads a file each time.
 func LoadZone(name string) (*time.Location, error) {
 	if zone, known := zones.Load(name); known {
 		return zone.(*time.Location), nil
@@ -21,9 +21,9 @@ func LoadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// DayOf is the calendar day of a moment in a time zone, as midnight in UTC. Where
-// clocks go back over midnight, what the calendar shows twice belongs to the day
-// that has begun: days follow each other without a gap or an overlap.
+// DayOf returns the calendar day of a time in a time zone, as midnight in UTC. If the
+// clocks go back over midnight, the repeated hour belongs to the new day, so that days
+// have no gaps and do not overlap.
 func DayOf(at time.Time, zone *time.Location) time.Time {
 	year, month, date := at.In(zone).Date()
 	day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
@@ -33,9 +33,9 @@ func DayOf(at time.Time, zone *time.Location) time.Time {
 	return day
 }
 
-// StartOfDay is the first moment of a calendar day in a time zone, also where the
-// clocks change at midnight: where midnight is skipped the day begins at the
-// change, where it happens twice it begins at the first.
+// StartOfDay returns the first moment of a calendar day in a time zone. If a clock change
+// skips midnight, the day begins at the change; if midnight occurs twice, it begins at
+// the first.
 func StartOfDay(day time.Time, zone *time.Location) time.Time {
 	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
 	begin, end := at.ZoneBounds()

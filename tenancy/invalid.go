@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// InvalidError says what is wrong with which field, all faults at once: the keys
-// are field names (`price`, `items[3].price`), the values sentences without a
-// subject ("must be …"). The zero map is no error; see Err.
+// InvalidError holds all validation errors of an input. The keys are field names
+// (`price`, `items[3].price`), the values sentences without a subject ("must be …"). An
+// empty map means that the input is valid; see Err.
 type InvalidError map[string][]string
 
-// Add notes a fault of a field, once.
+// Add adds a validation error of a field, unless the field already has it.
 func (e InvalidError) Add(field, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if !slices.Contains(e[field], message) {
@@ -20,7 +20,7 @@ func (e InvalidError) Add(field, format string, args ...any) {
 	}
 }
 
-// Clone returns a copy that can be added to.
+// Clone returns a deep copy.
 func (e InvalidError) Clone() InvalidError {
 	c := InvalidError{}
 	for field, messages := range e {
@@ -29,7 +29,7 @@ func (e InvalidError) Clone() InvalidError {
 	return c
 }
 
-// Err returns e as an error, or nil when nothing is wrong.
+// Err returns e, or nil if it is empty.
 func (e InvalidError) Err() error {
 	if len(e) == 0 {
 		return nil
@@ -37,11 +37,11 @@ func (e InvalidError) Err() error {
 	return e
 }
 
-// Error lists the faults by field.
+// Error returns the validation errors, sorted by field.
 func (e InvalidError) Error() string {
-	var faults []string
+	var messages []string
 	for _, field := range slices.Sorted(maps.Keys(e)) {
-		faults = append(faults, field+" "+strings.Join(e[field], ", "))
+		messages = append(messages, field+" "+strings.Join(e[field], ", "))
 	}
-	return strings.Join(faults, "; ")
+	return strings.Join(messages, "; ")
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrConflict says that a name that must be unique is taken.
+// ErrConflict reports that a unique name already exists.
 var ErrConflict = errors.New("already exists")
 
-// Plan decides how many requests a minute a tenant may make.
+// Plan decides the rate limit of a tenant.
 type Plan string
 
-// The plans of the service. Enterprise has a limit of each tenant's own.
+// The plans of the service. An Enterprise tenant has an individual rate limit.
 const (
 	Standard     Plan = "standard"
 	Professional Plan = "professional"
 	Enterprise   Plan = "enterprise"
 )
 
-// MaxRateLimit is the highest limit of an Enterprise tenant, requests a minute.
+// MaxRateLimit is the highest rate limit of an Enterprise tenant, in requests per minute.
 const MaxRateLimit = 10_000_000
 
 // Tenant is one business.
@@ -33,13 +33,13 @@ type Tenant struct {
 	Slug      string
 	Name      string
 	Plan      Plan
-	RateLimit *int32 // requests a minute; set for Enterprise only
+	RateLimit *int32 // requests per minute; set for Enterprise only
 	Timezone  string // IANA name; decides what a day is
 	Currency  string // ISO 4217
 	Suspended bool
 }
 
-// Limit is how many requests the tenant may make in any 60 seconds.
+// Limit returns the number of requests that the tenant may make in any 60 seconds.
 func (t Tenant) Limit() int {
 	switch {
 	case t.RateLimit != nil:
@@ -51,7 +51,7 @@ func (t Tenant) Limit() int {
 	}
 }
 
-// Location is the tenant's time zone.
+// Location returns the tenant's time zone.
 func (t Tenant) Location() (*time.Location, error) {
 	location, err := LoadZone(t.Timezone)
 	if err != nil {
@@ -65,13 +65,13 @@ const tenantColumns = `id, slug, name, plan, rate_limit, timezone, currency, sus
 var (
 	slugPattern     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
-	// machineZone matches what LoadLocation finds on some machines only, or with
-	// another meaning: the server's own zone, and copies that count leap seconds.
+	// machineZone matches zones that depend on the machine: the server's local zone, and
+	// copies that count leap seconds.
 	machineZone = regexp.MustCompile(`^(Local|localtime|posixrules|(posix|right)/.*)$`)
 )
 
-// validate fills in defaults and names every fault. A name that stays as it was is
-// not judged again: whatever a tenant is called, it can be suspended.
+// validate sets defaults and returns an InvalidError that names every invalid field. It
+// does not check an unchanged name, so that a tenant with an old name can be suspended.
 func (t *Tenant) validate(before Tenant) error {
 	if t.Plan == "" {
 		t.Plan = Standard
@@ -82,39 +82,39 @@ func (t *Tenant) validate(before Tenant) error {
 	if t.Currency == "" {
 		t.Currency = "USD"
 	}
-	faults := InvalidError{}
+	invalid := InvalidError{}
 	if !slugPattern.MatchString(t.Slug) {
-		faults.Add("slug", "must be 1 to 63 lower-case letters, digits and dashes, the first no dash")
+		invalid.Add("slug", "must be 1 to 63 lower-case letters, digits and dashes, and must not begin with a dash")
 	}
 	if t.Name != before.Name || t.Name == "" {
-		name, fault := Name(t.Name, 255)
-		if fault != "" {
-			faults.Add("name", "%s", fault)
+		name, problem := Name(t.Name, 255)
+		if problem != "" {
+			invalid.Add("name", "%s", problem)
 		}
 		t.Name = name
 	}
 	switch {
 	case t.Plan != Standard && t.Plan != Professional && t.Plan != Enterprise:
-		faults.Add("plan", "must be standard, professional or enterprise")
+		invalid.Add("plan", "must be standard, professional or enterprise")
 	case t.Plan == Enterprise && t.RateLimit == nil:
-		faults.Add("rate-limit", "is required for the enterprise plan")
+		invalid.Add("rate-limit", "is required for the enterprise plan")
 	case t.Plan != Enterprise && t.RateLimit != nil:
-		faults.Add("rate-limit", "goes with the enterprise plan only")
+		invalid.Add("rate-limit", "is allowed only for the enterprise plan")
 	}
 	if t.RateLimit != nil && (*t.RateLimit < 1 || *t.RateLimit > MaxRateLimit) {
-		faults.Add("rate-limit", "must be between 1 and %d", MaxRateLimit)
+		invalid.Add("rate-limit", "must be between 1 and %d", MaxRateLimit)
 	}
 	if _, err := time.LoadLocation(t.Timezone); err != nil || machineZone.MatchString(t.Timezone) {
-		faults.Add("timezone", "must be an IANA time zone such as Europe/London")
+		invalid.Add("timezone", "must be an IANA time zone such as Europe/London")
 	}
 	if !currencyPattern.MatchString(t.Currency) {
-		faults.Add("currency", "must be three capital letters such as EUR")
+		invalid.Add("currency", "must be three capital letters such as EUR")
 	}
-	return faults.Err()
+	return invalid.Err()
 }
 
-// CreateTenant makes a tenant with its default warehouse and channel. It needs the migrator's
-// connection and returns ErrConflict if the slug is taken.
+// CreateTenant creates a tenant with its default warehouse and channel. It needs the
+// migrator's connection. It returns an InvalidError, or ErrConflict if the slug exists.
 func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 	if err := t.validate(Tenant{}); err != nil {
 		return t, err
@@ -139,7 +139,8 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 				return err
 			}
 		}
-		return Audit(ctx, tx, t.ID, Operator, Entry{Action: "tenant.create", Target: t.Slug, Details: map[string]any{"plan": t.Plan, "rate_limit": t.Limit()}})
+		details := map[string]any{"plan": t.Plan, "rate_limit": t.Limit()}
+		return Audit(ctx, tx, t.ID, Operator, Entry{Action: "tenant.create", Target: t.Slug, Details: details})
 	})
 	if SQLState(err) == "23505" {
 		return t, fmt.Errorf("tenant %q: %w", t.Slug, ErrConflict)
@@ -147,13 +148,13 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 	return t, wrap("create tenant", err)
 }
 
-// Tenants lists every tenant by slug, for the operator.
+// Tenants returns all tenants by slug, for the operator.
 func Tenants(ctx context.Context, db *DB) ([]Tenant, error) {
 	found, err := Call[Tenant](ctx, db, `select `+tenantColumns+` from tenants order by slug`)
 	return found, wrap("list tenants", err)
 }
 
-// TenantBySlug finds one tenant, for the operator. It returns ErrNotFound.
+// TenantBySlug returns one tenant, for the operator. It returns ErrNotFound.
 func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 	found, err := Call[Tenant](ctx, db, `select `+tenantColumns+` from tenants where slug = $1`, slug)
 	if err == nil && len(found) == 0 {
@@ -165,9 +166,9 @@ func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 	return found[0], nil
 }
 
-// ChangeTenant lets change edit the tenant and stores the outcome; every instance
-// knows within two seconds. It does not wait for those who write the tenant's rows,
-// and hold its key meanwhile. It returns ErrNotFound or an InvalidError.
+// ChangeTenant stores the changes that change makes to a tenant; they are effective on
+// every instance within two seconds. It does not wait for transactions that write the
+// tenant's rows. It returns ErrNotFound or an InvalidError.
 func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
 	var t Tenant
 	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
@@ -203,7 +204,7 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 	return t, wrap("tenant "+slug, err)
 }
 
-// changes are the settings that are not as they were, for the audit log.
+// changes returns the changed settings, for the audit log.
 func (t Tenant) changes(before Tenant) map[string]any {
 	changes := map[string]any{}
 	for name, values := range map[string][2]any{
@@ -221,10 +222,10 @@ func (t Tenant) changes(before Tenant) map[string]any {
 	return changes
 }
 
-// DeleteTenant removes a tenant and everything it has. It returns ErrNotFound.
+// DeleteTenant deletes a tenant and all its rows. It returns ErrNotFound.
 //
-// The tenant is suspended first, so that nothing new begins; what is still under
-// way may hold rows, which the deletion waits for.
+// It suspends the tenant first, so that no new requests begin, and waits for the row
+// locks of running ones.
 func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 	if _, err := ChangeTenant(ctx, db, slug, func(t *Tenant) { t.Suspended = true }); err != nil {
 		return err
@@ -234,9 +235,10 @@ func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 
 func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 	return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
-		// A shop of a million products takes longer than a request may, and so may what
-		// is still under way.
-		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
+		// Deleting a million products takes longer than the timeouts of a request.
+		_, err := tx.Exec(ctx, `
+			select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`)
+		if err != nil {
 			return err
 		}
 		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
@@ -246,8 +248,8 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
-		// What refers goes before what it refers to, and each table as a whole: by
-		// cascades it would be a statement a row.
+		// Referencing tables come first, one statement per table: a cascade would run one
+		// statement per row.
 		for _, sql := range []string{
 			`delete from refund_items where tenant_id = $1`,
 			`delete from refunds where tenant_id = $1`,
@@ -277,9 +279,9 @@ func tenantRow(rows pgx.Rows, err error) (Tenant, error) {
 	return t, err
 }
 
-func wrap(attempt string, err error) error {
+func wrap(action string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", attempt, err)
+	return fmt.Errorf("%s: %w", action, err)
 }

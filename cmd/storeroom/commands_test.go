@@ -272,7 +272,7 @@ func TestWrongCommandLines(t *testing.T) {
 			"tenant create --slug A_B --name A --plan gold --currency euro --timezone Mars",
 			"--currency must be three capital letters such as EUR; --plan must be standard, professional or enterprise; --slug must be 1 to 63 lower-case letters",
 		},
-		{"tenant create --slug a --name A --rate-limit 5", "--rate-limit goes with the enterprise plan only"},
+		{"tenant create --slug a --name A --rate-limit 5", "--rate-limit is allowed only for the enterprise plan"},
 		{"tenant create --slug a --name A --plan enterprise", "--rate-limit is required for the enterprise plan"},
 		{
 			"tenant create --slug a --name A --plan enterprise --rate-limit 99999999999",
