@@ -332,7 +332,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"import --tenant acme a b", "expected one argument: DIR"},
 		{"import --tenant acme " + file, "is not a directory"},
 		{"import --tenant acme " + filepath.Join(empty, "none"), "DIR: stat"},
-		{"import --tenant acme " + empty, "nothing to import"},
+		{"import --tenant acme " + empty, "no files to import"},
 		{"import --tenant none " + empty, `--tenant: tenant "none" not found`},
 		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},
 	} {

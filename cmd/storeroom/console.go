@@ -148,6 +148,15 @@ func (c console) asMigrator(run func(context.Context, operation) error, variable
 	}
 }
 
+// subcommand returns a command that runs as the migrator. It adds the flag --json.
+func (c console) subcommand(
+	name, usage string, run func(context.Context, operation) error, description string, flags ...cli.Flag,
+) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, Description: description, Flags: append(flags, jsonFlag()), Action: c.asMigrator(run),
+	}
+}
+
 func openMigrator(ctx context.Context, cfg config.Config) (*tenancy.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

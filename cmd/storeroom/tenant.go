@@ -18,7 +18,7 @@ func (c console) tenantCommand() *cli.Command {
 	slug := func() cli.Flag { return requiredFlag("slug", "short name: lower-case letters, digits and dashes") }
 	settings := func(name cli.Flag) []cli.Flag {
 		return []cli.Flag{
-			slug(), name, jsonFlag(),
+			slug(), name,
 			stringFlag("plan", "standard (the default), professional or enterprise"),
 			&cli.IntFlag{Name: "rate-limit", Usage: "requests per minute, for the enterprise plan", HideDefault: true},
 			stringFlag("timezone", "time zone of the reports, such as Europe/London (default: UTC)"),
@@ -29,44 +29,25 @@ func (c console) tenantCommand() *cli.Command {
 		Name:  "tenant",
 		Usage: "create, list, change and delete tenants",
 		Commands: []*cli.Command{
-			{
-				Name: "create", Usage: "create a tenant",
-				Description: describe(`storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
-				Flags:       settings(requiredFlag("name", "name of the business")),
-				Action:      c.asMigrator(createTenant),
-			},
-			{
-				Name: "list", Usage: "list all tenants",
-				Description: describe("storeroom tenant list"),
-				Flags:       []cli.Flag{jsonFlag()},
-				Action:      c.asMigrator(listTenants),
-			},
-			{
-				Name: "set", Usage: "change a tenant; flags that are not given keep their values",
-				Description: describe("storeroom tenant set --slug acme --plan enterprise --rate-limit 5000",
+			c.subcommand("create", "create a tenant", createTenant,
+				describe(`storeroom tenant create --slug acme --name "Acme Ltd" --plan professional`),
+				settings(requiredFlag("name", "name of the business"))...),
+			c.subcommand("list", "list all tenants", listTenants,
+				describe("storeroom tenant list")),
+			c.subcommand("set", "change a tenant; flags that are not given keep their values", setTenant,
+				describe("storeroom tenant set --slug acme --plan enterprise --rate-limit 5000",
 					"A new --timezone recomputes the day of every past sale: reports by day, week and month change,",
 					"and orders wait meanwhile. The category of a past sale never changes."),
-				Flags:  settings(stringFlag("name", "name of the business")),
-				Action: c.asMigrator(setTenant),
-			},
-			{
-				Name: "suspend", Usage: "refuse the requests of a tenant",
-				Description: describe("storeroom tenant suspend --slug acme"),
-				Flags:       []cli.Flag{slug(), jsonFlag()},
-				Action:      c.asMigrator(suspendTenant),
-			},
-			{
-				Name: "resume", Usage: "accept the requests of a suspended tenant",
-				Description: describe("storeroom tenant resume --slug acme"),
-				Flags:       []cli.Flag{slug(), jsonFlag()},
-				Action:      c.asMigrator(resumeTenant),
-			},
-			{
-				Name: "delete", Usage: "permanently delete a tenant with all its data",
-				Description: describe("storeroom tenant delete --slug acme --confirm acme"),
-				Flags:       []cli.Flag{slug(), requiredFlag("confirm", "the slug again"), jsonFlag()},
-				Action:      c.asMigrator(deleteTenant),
-			},
+				settings(stringFlag("name", "name of the business"))...),
+			c.subcommand("suspend", "refuse the requests of a tenant", suspendTenant,
+				describe("storeroom tenant suspend --slug acme"),
+				slug()),
+			c.subcommand("resume", "accept the requests of a suspended tenant", resumeTenant,
+				describe("storeroom tenant resume --slug acme"),
+				slug()),
+			c.subcommand("delete", "permanently delete a tenant with all its data", deleteTenant,
+				describe("storeroom tenant delete --slug acme --confirm acme"),
+				slug(), requiredFlag("confirm", "the slug again")),
 		},
 	}
 }
