@@ -3,7 +3,7 @@
 //
 // The columns are listed once, in columns. SQL lists, query arguments, scan
 // destinations and arithmetic are derived from that list. Add a sum as a field of
-// Sums and a line of columns.
+// Sums, a line of columns and an element of fields.
 package sums
 
 import (
@@ -34,30 +34,39 @@ type Sums struct {
 type Column struct {
 	Name  string
 	Money bool // in cents
-	field func(*Sums) *int64
 }
 
-var columns = []Column{
-	{"orders", false, func(s *Sums) *int64 { return &s.Orders }},
-	{"items", false, func(s *Sums) *int64 { return &s.Items }},
-	{"units", false, func(s *Sums) *int64 { return &s.Units }},
-	{"units_without_cost", false, func(s *Sums) *int64 { return &s.UnitsWithoutCost }},
-	{"revenue", true, func(s *Sums) *int64 { return (*int64)(&s.Revenue) }},
-	{"discounts", true, func(s *Sums) *int64 { return (*int64)(&s.Discounts) }},
-	{"tax", true, func(s *Sums) *int64 { return (*int64)(&s.Tax) }},
-	{"cost", true, func(s *Sums) *int64 { return (*int64)(&s.Cost) }},
-	{"refund_count", false, func(s *Sums) *int64 { return &s.RefundCount }},
-	{"refunds", true, func(s *Sums) *int64 { return (*int64)(&s.Refunds) }},
+var columns = [...]Column{
+	{"orders", false},
+	{"items", false},
+	{"units", false},
+	{"units_without_cost", false},
+	{"revenue", true},
+	{"discounts", true},
+	{"tax", true},
+	{"cost", true},
+	{"refund_count", false},
+	{"refunds", true},
+}
+
+// fields returns the fields in the order of columns. It is an array without functions
+// because Add runs several times for each item of an order.
+func (s *Sums) fields() [len(columns)]*int64 {
+	return [...]*int64{
+		&s.Orders, &s.Items, &s.Units, &s.UnitsWithoutCost,
+		(*int64)(&s.Revenue), (*int64)(&s.Discounts), (*int64)(&s.Tax), (*int64)(&s.Cost),
+		&s.RefundCount, (*int64)(&s.Refunds),
+	}
 }
 
 // Columns returns the columns in their fixed order.
-func Columns() []Column { return columns }
+func Columns() []Column { return columns[:] }
 
 // Select returns the columns with these names, in the order of names.
 func Select(names ...string) []Column {
 	selected := make([]Column, len(names))
 	for i, name := range names {
-		selected[i] = columns[slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })]
+		selected[i] = columns[slices.IndexFunc(columns[:], func(c Column) bool { return c.Name == name })]
 	}
 	return selected
 }
@@ -90,10 +99,10 @@ func Parameters(first int) string {
 // Arrays returns an []int64 for each column, as arguments of unnest.
 func Arrays(rows []Sums) []any {
 	arrays := make([]any, len(columns))
-	for i, c := range columns {
+	for i := range columns {
 		array := make([]int64, len(rows))
 		for j := range rows {
-			array[j] = *c.field(&rows[j])
+			array[j] = *rows[j].fields()[i]
 		}
 		arrays[i] = array
 	}
@@ -102,35 +111,35 @@ func Arrays(rows []Sums) []any {
 
 // Destinations returns the fields in the order of List, for Scan.
 func (s *Sums) Destinations() []any {
-	fields := make([]any, len(columns))
-	for i, c := range columns {
-		fields[i] = c.field(s)
+	destinations := make([]any, len(columns))
+	for i, field := range s.fields() {
+		destinations[i] = field
 	}
-	return fields
+	return destinations
 }
 
 // Add adds the sums of another group. It panics if a sum needs more than 64 bits:
 // an error is better than a wrong figure. PostgreSQL does the same.
 func (s *Sums) Add(o Sums) {
-	for _, c := range columns {
-		a, b := c.field(s), *c.field(&o)
-		sum := *a + b
-		if (sum < *a) != (b < 0) {
-			panic("sums: " + c.Name + " needs more than 64 bits")
+	added := o.fields()
+	for i, field := range s.fields() {
+		sum := *field + *added[i]
+		if (sum < *field) != (*added[i] < 0) {
+			panic("sums: " + columns[i].Name + " needs more than 64 bits")
 		}
-		*a = sum
+		*field = sum
 	}
 }
 
 // Sub subtracts the sums of another group. It panics like Add.
 func (s *Sums) Sub(o Sums) {
-	for _, c := range columns {
-		a, b := c.field(s), *c.field(&o)
-		difference := *a - b
-		if (difference > *a) != (b < 0) {
-			panic("sums: " + c.Name + " needs more than 64 bits")
+	subtracted := o.fields()
+	for i, field := range s.fields() {
+		difference := *field - *subtracted[i]
+		if (difference > *field) != (*subtracted[i] < 0) {
+			panic("sums: " + columns[i].Name + " needs more than 64 bits")
 		}
-		*a = difference
+		*field = difference
 	}
 }
 
