@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -158,19 +160,32 @@ update products p
  where p.tenant_id = $1 and p.id = r.id`
 )
 
-// records returns the products as the records of insertProducts and updateProducts.
-// JSON passes any number of rows, with their lists of tags, in one parameter.
-func records(products ...Product) []map[string]any {
-	all := make([]map[string]any, len(products))
+// records returns the products as the JSON array that insertProducts and updateProducts
+// read. JSON passes any number of rows, with their lists of tags, in one parameter.
+func records(products ...Product) []byte {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	field := func(separator, name string, value any) {
+		text.WriteString(separator + `"` + name + `":`)
+		if err := encoder.Encode(value); err != nil {
+			panic(err) // impossible: numbers and strings
+		}
+	}
+	text.WriteString("[")
 	for i := range products {
 		p := &products[i]
-		record := map[string]any{"id": p.ID, "search": p.searchText()}
-		for _, c := range storedColumns {
-			record[c.name] = c.value(p)
+		if i > 0 {
+			text.WriteString(",")
 		}
-		all[i] = record
+		field("{", "id", p.ID)
+		field(",", "search", p.searchText())
+		for _, c := range storedColumns {
+			field(",", c.name, c.value(p))
+		}
+		text.WriteString("}")
 	}
-	return all
+	text.WriteString("]")
+	return text.Bytes()
 }
 
 // searchText returns the value of products.search: a blank, then name, SKU and barcode
