@@ -21,15 +21,14 @@ import (
 
 func keyed(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
 
-// persist sends a request until it is not told to come back.
+// persist repeats a request for at most a minute while its response asks for a retry.
 func (a *testAPI) persist(t testing.TB, c call) reply {
 	t.Helper()
-	for {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		got := a.send(t, c)
-		if got.StatusCode != http.StatusServiceUnavailable && (got.StatusCode != http.StatusConflict || got.code(t) != IdempotencyInProgress) {
+		if time.Now().After(end) || got.StatusCode != http.StatusServiceUnavailable && (got.StatusCode != http.StatusConflict || got.code(t) != IdempotencyInProgress) {
 			return got
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
