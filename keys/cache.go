@@ -24,7 +24,7 @@ const (
 	unconfirmedFor = time.Second
 )
 
-// cache holds the principals of keys. Unknown keys have a part of their own, so that a
+// cache holds the principals of keys. Unknown keys are stored separately, so that a
 // flood of guesses cannot evict valid keys.
 type cache struct {
 	mu        sync.Mutex

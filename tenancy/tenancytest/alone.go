@@ -9,9 +9,9 @@ import (
 
 const aloneVariable = "STOREROOM_TEST_ALONE"
 
-// Alone runs the test again in a process of its own and says whether this is that
-// process: there a test may change what the whole program shares, such as the
-// providers of telemetry, and what it counts nobody else has counted.
+// Alone runs the test in a separate process and reports whether this is that process.
+// There a test may change global state, such as the providers of telemetry, and no other
+// test changes the counters.
 func Alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(aloneVariable) == t.Name() {

@@ -1,5 +1,5 @@
-// Package tenancytest gives each test a database of its own, on the real
-// PostgreSQL that `make test` starts.
+// Package tenancytest creates a database for each test, on the real PostgreSQL that
+// `make test` starts.
 //
 // The first test of a run makes a migrated template, under an advisory lock that
 // the test programs of all packages share; every other database is a clone of it,
