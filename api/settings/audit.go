@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -55,7 +56,7 @@ func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error 
 
 // actionPhrase returns an action of the audit log in words.
 func actionPhrase(action string) string {
-	phrase, known := map[string]string{
+	phrase := map[string]string{
 		"key.create":                 "Created an API key",
 		"key.roll":                   "Rolled an API key",
 		"key.revoke":                 "Revoked an API key",
@@ -72,24 +73,16 @@ func actionPhrase(action string) string {
 		"tenant.create":              "Created the account",
 		"tenant.change":              "Changed the plan or settings",
 	}[action]
-	if !known {
-		return action
-	}
-	return phrase
+	return cmp.Or(phrase, action)
 }
 
-// detail is a detail of an entry of the audit log as text.
-type detail struct{ Label, Text string }
-
-func newDetail(name string, value any) detail {
-	label, known := map[string]string{
+// detailLabel returns the name of a detail of an entry in words.
+func detailLabel(name string) string {
+	label := map[string]string{
 		"key_id": "Key ID", "overlap_hours": "Old key active for (hours)", "replaces": "Replaces key ID",
 		"rate_limit": "Rate limit (requests per 60 s)", "timezone": "Time zone",
 	}[name]
-	if !known {
-		label = title(strings.ReplaceAll(name, "_", " "))
-	}
-	return detail{label, detailText(value)}
+	return cmp.Or(label, title(strings.ReplaceAll(name, "_", " ")))
 }
 
 // detailText formats a value that was decoded from JSON.

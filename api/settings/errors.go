@@ -54,14 +54,14 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, u user, err error) 
 
 // errorPage returns the page of an error and sets Retry-After if a retry may succeed.
 func (p *Pages) errorPage(w http.ResponseWriter, r *http.Request, err error) errorPage {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return errorPage{http.StatusRequestEntityTooLarge, "Form too large",
+			"Nothing was changed. Go back and shorten your input."}
+	}
 	for _, expected := range errorPages {
 		if errors.Is(err, expected.err) {
 			return expected.page
 		}
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return errorPage{http.StatusRequestEntityTooLarge, "Form too large",
-			"Nothing was changed. Go back and shorten your input."}
 	}
 	if wait, limited := errors.AsType[*waitError](err); limited {
 		w.Header().Set("Retry-After", fmt.Sprint(wait.seconds()))

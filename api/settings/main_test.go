@@ -75,6 +75,8 @@ func newSite(t testing.TB, base string) *site {
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Limiter: limiter, BaseURL: at,
 		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },
+		Network: func(r *http.Request) string { return s.mark + r.RemoteAddr },
+		Decided: func(*http.Request, ratelimit.Decision) {},
 		Failed: func(_ *http.Request, err error) bool {
 			s.log = append(s.log, err)
 			return false

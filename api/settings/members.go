@@ -48,7 +48,7 @@ func (p *Pages) showMembers(w http.ResponseWriter, r *http.Request, u user, stat
 	if page.Members, err = p.People.Members(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 		return err
 	}
-	if u.may(owner) {
+	if u.Can(owner) {
 		if page.Links, err = p.People.Links(r.Context(), u.Tenant.ID, p.by(r, u)); err != nil {
 			return err
 		}

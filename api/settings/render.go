@@ -49,7 +49,8 @@ var functions = template.FuncMap{
 	"email":    withLineBreaks,
 	"title":    title,
 	"action":   actionPhrase,
-	"detail":   newDetail,
+	"label":    detailLabel,
+	"text":     detailText,
 
 	"attributes": attributes,
 	"errorFor":   errorFor,
@@ -128,23 +129,14 @@ type layoutData struct {
 	Data any
 }
 
-// Can reports whether the user has at least that role.
-func (d layoutData) Can(role string) bool {
-	return d.User.may(map[string]access{"viewer": viewer, "admin": admin, "owner": owner}[role])
-}
-
 // In reports whether the name of the page starts with section.
 func (d layoutData) In(section string) bool { return strings.HasPrefix(d.Page, section) }
 
 // show renders a page into memory before it sends the status, so that no page is
 // sent in part.
 func (p *Pages) show(w http.ResponseWriter, status int, page string, u user, data any) error {
-	t, known := p.templates[page]
-	if !known {
-		return fmt.Errorf("unknown page %q", page)
-	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, layoutData{u, page, data}); err != nil {
+	if err := p.templates[page].Execute(&b, layoutData{u, page, data}); err != nil {
 		return fmt.Errorf("page %s: %w", page, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,51 +26,44 @@ func (p *Pages) by(r *http.Request, u user) tenancy.Actor {
 	return u.Actor(u.token, p.Address(r))
 }
 
-// startSession ends the browser's old session, sets the new one and redirects to path.
-func (p *Pages) startSession(w http.ResponseWriter, r *http.Request, token people.Token, path string) error {
+// startSession ends the browser's old session, sets the new one and redirects.
+func (p *Pages) startSession(w http.ResponseWriter, r *http.Request, token people.Token, to string) error {
 	if old, found := p.token(r); found {
 		if err := p.People.SignOut(r.Context(), old, false); err != nil {
 			return err
 		}
 	}
 	p.setSession(w, token)
-	redirect(w, r, path)
+	redirect(w, r, to)
 	return nil
 }
 
-// setSession stores a session in the browser until the browser closes. The database
-// may end the session earlier.
+// setSession stores a session in the browser until the browser closes; "" deletes it.
+// The database may end the session earlier.
 func (p *Pages) setSession(w http.ResponseWriter, token people.Token) {
-	http.SetCookie(w, p.newCookie(token.Reveal(), 0))
-}
-
-func (p *Pages) clearSession(w http.ResponseWriter) { http.SetCookie(w, p.newCookie("", -1)) }
-
-func (p *Pages) newCookie(value string, maxAge int) *http.Cookie {
-	return &http.Cookie{
-		Name: p.cookie, Value: value, Path: "/", MaxAge: maxAge,
+	cookie := http.Cookie{
+		Name: p.cookie, Value: token.Reveal(), Path: "/",
 		Secure: p.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
+	if token == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, &cookie)
 }
 
 // redirectToSignIn leads to the sign-in page and back to the requested page. The
 // content of a submitted form is lost, and the sign-in page says so.
-func (p *Pages) redirectToSignIn(w http.ResponseWriter, r *http.Request) error {
-	to := "/settings/sign-in"
+func (p *Pages) redirectToSignIn(w http.ResponseWriter, r *http.Request) {
+	query := url.Values{}
 	if r.Method == http.MethodPost {
-		to += "?lost=form"
-		if slices.Contains(p.methods(r), http.MethodGet) {
-			to += "&next=" + url.QueryEscape(r.URL.EscapedPath())
-		}
-	} else if r.Method == http.MethodGet && r.URL.Path != "/settings" && r.URL.Path != "/settings/" {
-		page := r.URL.EscapedPath()
-		if r.URL.RawQuery != "" {
-			page += "?" + r.URL.RawQuery
-		}
-		to += "?next=" + url.QueryEscape(page)
+		query.Set("lost", "form")
 	}
-	redirect(w, r, to)
-	return nil
+	isPage := slices.Contains(p.methods(r), http.MethodGet)
+	if strings.Trim(r.URL.Path, "/") != "settings" && isPage {
+		query.Set("next", r.URL.RequestURI())
+	}
+	to := url.URL{Path: "/settings/sign-in", RawQuery: query.Encode()}
+	redirect(w, r, to.String())
 }
 
 func redirect(w http.ResponseWriter, r *http.Request, path string) {
@@ -79,21 +73,18 @@ func redirect(w http.ResponseWriter, r *http.Request, path string) {
 // next returns the page to open after sign-in: a page of this package, or the start.
 // The query is encoded again, so that no part of it can be read as an address.
 func next(r *http.Request) string {
-	path, query, _ := strings.Cut(r.FormValue("next"), "?")
-	values, err := url.ParseQuery(query)
-	known := path == "/settings/password" || strings.HasPrefix(path, "/settings/t/")
-	unsafe := strings.ContainsFunc(path, notInPath) || strings.Contains(path, "//") || strings.Contains(path, "..")
-	if !known || unsafe || err != nil || len(path)+len(query) > 2048 {
+	wanted := r.FormValue("next")
+	u, err := url.Parse(wanted)
+	if err != nil || len(wanted) > 2048 || wanted != u.RequestURI() {
 		return "/settings"
 	}
-	if len(values) > 0 {
-		path += "?" + values.Encode()
+	page := url.URL{Path: path.Clean(u.Path), RawQuery: u.Query().Encode()}
+	known := page.Path == "/settings/password" || strings.HasPrefix(page.Path, "/settings/t/")
+	if !known || page.Path != u.EscapedPath() {
+		return "/settings"
 	}
-	return path
+	return page.String()
 }
-
-// notInPath reports whether a character occurs in no path of a page.
-func notInPath(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`\?#%`, r) }
 
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)

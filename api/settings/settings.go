@@ -35,7 +35,7 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// Options are the dependencies of the pages. All are required unless stated otherwise.
+// Options are the dependencies of the pages. All are required.
 type Options struct {
 	DB      *tenancy.DB
 	People  *people.Store
@@ -45,11 +45,11 @@ type Options struct {
 	// cookie is secure; see CheckBaseURL.
 	BaseURL *url.URL
 	// Address returns the client's address for the audit log. Network returns the key
-	// of its rate limits; nil selects Address.
+	// of its rate limits.
 	Address, Network func(*http.Request) string
 	// Failed logs an internal error and reports whether a retry may succeed.
 	Failed func(*http.Request, error) (temporary bool)
-	// Decided counts a decision of the rate limiter. It is optional.
+	// Decided counts a decision of the rate limiter.
 	Decided func(*http.Request, ratelimit.Decision)
 }
 
@@ -64,9 +64,6 @@ type Pages struct {
 
 // New returns the pages. It panics if an embedded template does not parse.
 func New(o Options) *Pages {
-	if o.Network == nil {
-		o.Network = o.Address
-	}
 	p := &Pages{
 		Options: o, mux: chi.NewMux(), templates: parseTemplates(),
 		secure: o.BaseURL.Scheme == "https", cookie: "storeroom-insecure",
@@ -115,23 +112,25 @@ func CheckBaseURL(u *url.URL) error {
 	return nil
 }
 
-// access is the requirement of a route.
-type access int
-
+// The requirement of a route is public, signedIn, or the least role of a member of the
+// tenant in the URL.
 const (
-	public   access = iota
-	signedIn        // any user
-	viewer          // a member of the tenant in the URL, in any role
-	admin           // an owner or admin of it
-	owner
+	public   people.Role = "public"
+	signedIn people.Role = ""
+
+	viewer = people.Viewer
+	admin  = people.Admin
+	owner  = people.Owner
 )
+
+var ranks = map[people.Role]int{viewer: 1, admin: 2, owner: 3}
 
 type handler func(w http.ResponseWriter, r *http.Request, u user) error
 
 type route struct {
 	method  string
 	pattern string
-	access  access
+	role    people.Role
 	handle  handler
 }
 
@@ -179,11 +178,8 @@ type user struct {
 // path returns the path of a page of the tenant.
 func (u user) path(page string) string { return "/settings/t/" + u.Tenant.Slug + page }
 
-// may reports whether the user meets a requirement.
-func (u user) may(a access) bool {
-	rank := map[people.Role]access{people.Viewer: viewer, people.Admin: admin, people.Owner: owner}[u.Role]
-	return a <= signedIn || u.Tenant != nil && rank >= a
-}
+// Can reports whether the user has at least that role in the tenant.
+func (u user) Can(role people.Role) bool { return ranks[u.Role] >= ranks[role] }
 
 const (
 	deadline = 8 * time.Second // of a handler
@@ -194,27 +190,24 @@ const (
 // to the sign-in page if there is no session.
 func (p *Pages) serve(route route) http.HandlerFunc {
 	return p.withErrorPage(func(w http.ResponseWriter, r *http.Request, u user) error {
-		if route.access == public {
+		if route.role == public {
 			return route.handle(w, r, u)
 		}
 		u, err := p.signedInUser(r, chi.URLParam(r, "slug"))
 		switch {
-		case errors.Is(err, tenancy.ErrEnded):
-			// The cookie stays: another tab may have replaced the session.
-			return p.redirectToSignIn(w, r)
 		case err != nil:
-			return err
-		case route.access > signedIn && u.Tenant == nil:
+		case route.role != signedIn && u.Tenant == nil:
 			err = tenancy.ErrNotFound
-		case !u.may(route.access):
+		case !u.Can(route.role):
 			err = errForbidden
 		default:
 			err = route.handle(w, r, u)
 		}
-		if errors.Is(err, tenancy.ErrEnded) {
-			return p.redirectToSignIn(w, r) // it ended during the request
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, tenancy.ErrEnded):
+			// The cookie stays: another tab may have replaced the session.
+			p.redirectToSignIn(w, r)
+		case err != nil:
 			p.fail(w, r, u, err)
 		}
 		return nil
@@ -288,11 +281,10 @@ func (p *Pages) withErrorPage(h handler) http.HandlerFunc {
 // readForm parses the query and a form of at most maxForm bytes.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	err := r.ParseForm()
-	if _, large := errors.AsType[*http.MaxBytesError](err); err != nil && !large {
+	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: %w", errForm, err)
 	}
-	return err
+	return nil
 }
 
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +

@@ -63,7 +63,7 @@ func (p *Pages) signOut(w http.ResponseWriter, r *http.Request, _ user) error {
 			return err
 		}
 	}
-	p.clearSession(w)
+	p.setSession(w, "")
 	redirect(w, r, "/settings/sign-in")
 	return nil
 }

@@ -145,9 +145,6 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 			}
 		}
 	}
-	if err := p.show(httptest.NewRecorder(), http.StatusOK, "nothing", user{}, nil); err == nil {
-		t.Error("show of an unknown page = nil, want an error")
-	}
 }
 
 func checkPage(t *testing.T, what, body string) {

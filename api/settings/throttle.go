@@ -37,11 +37,11 @@ type bucket struct {
 func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
 	for i, b := range buckets {
 		d := p.Limiter.TakeToken(r.Context(), b.name, b.refill)
+		p.Decided(r, d)
 		if !d.Allowed {
 			p.returnTokens(r, buckets[:i])
-			return p.refused(r, d)
+			return &waitError{d.RetryAfter}
 		}
-		p.decided(r, d)
 	}
 	return nil
 }
@@ -50,18 +50,6 @@ func (p *Pages) throttle(r *http.Request, buckets ...bucket) error {
 func (p *Pages) returnTokens(r *http.Request, buckets []bucket) {
 	for _, b := range buckets {
 		p.Limiter.ReturnToken(r.Context(), b.name, b.refill)
-	}
-}
-
-// refused counts a refusal and returns it as an error.
-func (p *Pages) refused(r *http.Request, d ratelimit.Decision) error {
-	p.decided(r, d)
-	return &waitError{d.RetryAfter}
-}
-
-func (p *Pages) decided(r *http.Request, d ratelimit.Decision) {
-	if p.Decided != nil {
-		p.Decided(r, d)
 	}
 }
 
