@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -36,6 +37,29 @@ const (
 	smallSize   = 1_000
 	smallOrders = 2_000
 )
+
+// Tags and words of the generated products (see sql/catalog.sql), with their share of the products.
+const (
+	commonTag  = "sale"       // 5 %
+	rareTag    = "last-piece" // 0.04 %
+	commonWord = "enamelled"  // 5 %, evenly distributed
+	someWord   = "nautical"   // 0.9 %, just few enough to be fetched by id
+	oldWord    = "heritage"   // 2 %, the oldest products, which a scan from the newest finds last
+	twoLetters = "wa"         // the start of a word of 5 %
+	noWord     = "zeppelin"
+	noLetters  = "zq"
+)
+
+// Periods of the orders, in UTC (see sql/orders.sql). Orders of a run are later than the
+// generated ones, so that restore.sql can delete their rollups.
+const (
+	sellingFrom, sellingTo = "2024-01-01", "2025-12-30" // 730 days
+	wideFrom, wideTo       = "2025-03-01", "2025-03-31" // of the wide tenant
+	runsFrom               = "2026-01-01"
+)
+
+// busyChannel has 30 % of the orders.
+const busyChannel = "web"
 
 // fullShops returns the tenants of the full database: large, small, wide, and one tenant
 // with 2,000 products and orders for each 10,000 products of the large one.
@@ -107,26 +131,22 @@ func queryOne[T any](ctx context.Context, conn *pgx.Conn, sql string, args ...an
 	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 }
 
-// generation is the version of the generator. Data of another version is recreated.
-const generation = 2
+// sqlFiles are the generator. An empty line ends a statement.
+//
+//go:embed sql
+var sqlFiles embed.FS
 
-// marker describes the generated data. It is stored as the comment of the database.
-type marker struct {
-	Generation     int    `json:"generation"`
-	Schema         string `json:"schema"`
-	LastProduct    int64  `json:"last_product"`
-	LastAdjustment int64  `json:"last_adjustment"`
-	LastOrder      int64  `json:"last_order"`
-	LastCustomer   int64  `json:"last_customer"`
-	LastSold       int64  `json:"last_sold"`
-}
-
-func schemaHash() string {
-	h := sha256.New()
-	for _, m := range migrations.All() {
-		io.WriteString(h, m.SQL)
+func execFile(ctx context.Context, conn *pgx.Conn, name string, args pgx.NamedArgs) error {
+	content, err := sqlFiles.ReadFile("sql/" + name)
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:6])
+	for statement := range strings.SplitSeq(string(content), ";\n\n") {
+		if _, err := conn.Exec(ctx, statement, args); err != nil {
+			return fmt.Errorf("%s: %.100s: %w", name, statement, err)
+		}
+	}
+	return nil
 }
 
 // errStale means that the database must be recreated.
@@ -135,30 +155,101 @@ var errStale = errors.New("the database has another generator version or schema"
 // fill generates the shops in a new database, and deletes the rows of earlier runs in a
 // filled one. It returns errStale for any other database.
 func fill(ctx context.Context, d database, shops []shopSize, progress io.Writer) error {
+	version, err := generatorVersion(shops)
+	if err != nil {
+		return err
+	}
 	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
-		comment, err := queryOne[string](ctx, conn, `
-			select coalesce(shobj_description(oid, 'pg_database'), '')
-			  from pg_database
-			 where datname = current_database()`)
+		stored, err := queryOne[string](ctx, conn, `select version from bench.generated`)
+		if tenancy.SQLState(err) == "42P01" { // the table does not exist
+			return generate(ctx, d, conn, shops, version, progress)
+		}
 		if err != nil {
 			return err
 		}
-		if comment != "" {
-			var m marker
-			if json.Unmarshal([]byte(comment), &m) != nil || m.Generation != generation || m.Schema != schemaHash() {
-				return errStale
-			}
-			return restore(ctx, conn, m)
+		if stored != version {
+			return errStale
 		}
-		if err := migrate(ctx, d.migrator); err != nil {
+		return execFile(ctx, conn, "restore.sql", nil)
+	})
+}
+
+// generatorVersion returns a hash of the schema and of all that decides the generated data.
+func generatorVersion(shops []shopSize) (string, error) {
+	h := sha256.New()
+	for _, m := range migrations.All() {
+		io.WriteString(h, m.SQL)
+	}
+	fmt.Fprint(h, shops)
+	err := fs.WalkDir(sqlFiles, "sql", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
 			return err
 		}
-		// An interrupted run leaves tenants but no comment.
-		if partial, err := queryOne[bool](ctx, conn, `select exists (select from tenants)`); err != nil || partial {
-			return errors.Join(err, errStale)
-		}
-		return generate(ctx, d, conn, shops, progress)
+		content, err := sqlFiles.ReadFile(path)
+		h.Write(content)
+		return err
 	})
+	return fmt.Sprintf("%x", h.Sum(nil)), err
+}
+
+func generate(
+	ctx context.Context, d database, conn *pgx.Conn, shops []shopSize, version string, progress io.Writer,
+) error {
+	started := time.Now()
+	if err := migrate(ctx, d.migrator); err != nil {
+		return err
+	}
+	// An interrupted run leaves tenants but no version.
+	if partial, err := queryOne[bool](ctx, conn, `select exists (select from tenants)`); err != nil || partial {
+		return errors.Join(err, errStale)
+	}
+	// A shared Redis identifies tenants only by id, so the ids start at a random number.
+	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50))
+	if _, err := conn.Exec(ctx, first); err != nil {
+		return err
+	}
+	ids, err := createTenants(ctx, d.migrator, shops)
+	if err != nil {
+		return err
+	}
+	if err := execFile(ctx, conn, "start.sql", nil); err != nil {
+		return err
+	}
+	for i, shop := range shops {
+		if shop.products >= 50_000 || shop.orders >= 50_000 {
+			fmt.Fprintf(progress, "generating %d products and %d orders …\n", shop.products, shop.orders)
+		}
+		args := shop.args(ids[i])
+		if err := errors.Join(
+			execFile(ctx, conn, "catalog.sql", args),
+			execFile(ctx, conn, "orders.sql", args),
+		); err != nil {
+			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
+		}
+	}
+	if err := execFile(ctx, conn, "finish.sql", pgx.NamedArgs{"version": version}); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(started).Seconds())
+	return nil
+}
+
+// args returns the arguments of catalog.sql and orders.sql.
+func (s shopSize) args(tenant tenancy.ID) pgx.NamedArgs {
+	args := pgx.NamedArgs{
+		"tenant":    tenant,
+		"products":  s.products,
+		"orders":    s.orders,
+		"customers": max(1, s.orders/8),
+		"sold":      min(s.products, max(smallSize, s.orders/20)),
+		"wide":      s.wide,
+		"begin":     sellingFrom,
+		"days":      730,
+	}
+	if s.wide > 0 {
+		args["sold"], args["begin"], args["days"] = s.orders*s.wide, wideFrom, 30
+	}
+	return args
 }
 
 func migrate(ctx context.Context, url string) error {
@@ -166,113 +257,6 @@ func migrate(ctx context.Context, url string) error {
 		_, err := migrations.Apply(ctx, conn)
 		return err
 	})
-}
-
-// restore deletes the rows of earlier runs, including keys, so that each run starts with the
-// same rows.
-func restore(ctx context.Context, conn *pgx.Conn, m marker) error {
-	for _, s := range []struct {
-		sql  string
-		args []any
-	}{
-		{`delete from inventory_adjustments where id > $1`, []any{m.LastAdjustment}},
-		{`delete from products where id > $1`, []any{m.LastProduct}},
-		{`delete from idempotency_keys`, nil},
-		{`delete from api_keys`, nil},
-		{`set session_replication_role = replica`, nil}, // do not check foreign keys row by row
-		{deleteOrders, []any{m.LastOrder}},
-		{`delete from customers where id > $1`, []any{m.LastCustomer}},
-		{`delete from sold_products where id > $1`, []any{m.LastSold}},
-		{`delete from sales_rollups where day >= '` + runsFrom + `'`, nil},
-		{`set session_replication_role = origin`, nil},
-		{`vacuum products, product_tags, stock, inventory_adjustments, product_counts, idempotency_keys, api_keys,
-		         orders, order_items, customers, sold_products, sales_rollups`, nil},
-	} {
-		if _, err := conn.Exec(ctx, s.sql, s.args...); err != nil {
-			return fmt.Errorf("delete the rows of the last run: %w", err)
-		}
-	}
-	return nil
-}
-
-// generate generates the shops without triggers, foreign key checks and secondary indexes,
-// which makes it four times as fast. It writes the counters and creates the indexes at the
-// end.
-func generate(ctx context.Context, d database, conn *pgx.Conn, shops []shopSize, progress io.Writer) error {
-	started := time.Now()
-	// A shared Redis identifies tenants only by id, so the ids start at a random number.
-	first := fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50))
-	if err := execAll(ctx, conn, first,
-		`set maintenance_work_mem = '512MB'`,
-		`set work_mem = '512MB'`,
-		`set timezone = 'UTC'`,
-		`set synchronous_commit = off`,
-	); err != nil {
-		return err
-	}
-	ids, err := createTenants(ctx, d.migrator, shops)
-	if err != nil {
-		return err
-	}
-	indexes, err := dropIndexes(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if err := execAll(ctx, conn, `set session_replication_role = replica`); err != nil {
-		return err
-	}
-	var sold sequences
-	for i, shop := range shops {
-		if shop.products >= 50_000 || shop.orders >= 50_000 {
-			fmt.Fprintf(progress, "generating %d products and %d orders …\n", shop.products, shop.orders)
-		}
-		if err := fillShop(ctx, conn, ids[i], shop.products); err != nil {
-			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
-		}
-		if err := sold.fill(ctx, conn, ids[i], shop); err != nil {
-			return fmt.Errorf("generate the orders of tenant %s: %w", shop.slug, err)
-		}
-	}
-	if err := sold.rollUp(ctx, conn); err != nil {
-		return err
-	}
-	if err := execAll(ctx, conn, append(indexes, countProducts, `set session_replication_role = origin`)...); err != nil {
-		return err
-	}
-	if err := execAll(ctx, conn, `vacuum (analyze)`, `checkpoint`); err != nil {
-		return err
-	}
-	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(started).Seconds())
-	return leaveMarker(ctx, conn)
-}
-
-func leaveMarker(ctx context.Context, conn *pgx.Conn) error {
-	m, name := marker{Generation: generation, Schema: schemaHash()}, ""
-	err := conn.QueryRow(ctx, `
-		select coalesce((select max(id) from products), 0),
-		       coalesce((select max(id) from inventory_adjustments), 0),
-		       (select last_value from orders_id_seq),
-		       (select last_value from customers_id_seq),
-		       (select last_value from sold_products_id_seq),
-		       current_database()`,
-	).Scan(&m.LastProduct, &m.LastAdjustment, &m.LastOrder, &m.LastCustomer, &m.LastSold, &name)
-	if err != nil {
-		return fmt.Errorf("read the last ids: %w", err)
-	}
-	text, err := json.Marshal(m) // contains no single quote
-	if err != nil {
-		return err
-	}
-	return execAll(ctx, conn, "comment on database "+pgx.Identifier{name}.Sanitize()+" is '"+string(text)+"'")
-}
-
-func execAll(ctx context.Context, conn *pgx.Conn, statements ...string) error {
-	for _, sql := range statements {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("%.60s: %w", strings.TrimSpace(sql), err)
-		}
-	}
-	return nil
 }
 
 // createTenants creates the tenants with a limit that no run reaches.
@@ -293,31 +277,4 @@ func createTenants(ctx context.Context, url string, shops []shopSize) ([]tenancy
 		ids[i] = t.ID
 	}
 	return ids, nil
-}
-
-// dropIndexes drops the indexes of large tables that no constraint needs, and returns the
-// statements that create them.
-func dropIndexes(ctx context.Context, conn *pgx.Conn) ([]string, error) {
-	type index struct{ Name, Definition string }
-	rows, _ := conn.Query(ctx, `
-		select c.relname::text as name, pg_get_indexdef(i.indexrelid) as definition
-		  from pg_index i
-		  join pg_class c on c.oid = i.indexrelid
-		 where i.indrelid = any (array[
-		         'products', 'product_tags', 'stock', 'inventory_adjustments', 'orders', 'order_items',
-		         'cancellations', 'refunds', 'refund_items', 'sold_products'
-		       ]::regclass[])
-		   and not exists (select from pg_constraint k where k.conindid = i.indexrelid)`)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
-	if err != nil {
-		return nil, fmt.Errorf("list the indexes: %w", err)
-	}
-	definitions := make([]string, len(found))
-	for i, x := range found {
-		definitions[i] = x.Definition
-		if err := execAll(ctx, conn, `drop index `+pgx.Identifier{x.Name}.Sanitize()); err != nil {
-			return nil, err
-		}
-	}
-	return definitions, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,8 @@ func ingestions(s *service, orders int) []scenario {
 		},
 	}
 }
+
+var channels = strings.Fields("pos pos pos web web web app marketplace wholesale phone")
 
 // good is a product that orders contain.
 type good struct {
