@@ -170,14 +170,12 @@ func (i *instance) trackRequests(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers requests until ctx is done and then shuts down. It calls started when the instance is ready.
+// serve answers requests until ctx is done and then shuts down. It first calls started: from then on, requests at least
+// wait in the queue of the listener.
 func (i *instance) serve(ctx context.Context, listener net.Listener, started func() error) error {
 	serving, fail := context.WithCancelCause(ctx)
 	go func() { fail(fmt.Errorf("serve: %w", i.http.Serve(listener))) }()
-	err := awaitReady(serving, listener.Addr())
-	if err == nil {
-		err = started()
-	}
+	err := started()
 	if err == nil {
 		<-serving.Done()
 	}

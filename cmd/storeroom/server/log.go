@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 
@@ -18,54 +19,34 @@ func newStderrHandler(w io.Writer, format config.LogFormat, level slog.Level) sl
 	return slog.NewJSONHandler(w, options)
 }
 
-// newLogger returns a logger that writes to stderr and, unless it is nil, to export. Both receive only records of at
-// least this level, without the values that errors quote.
-func newLogger(stderr, export slog.Handler, level slog.Level) *slog.Logger {
-	handler := slog.Handler(traceHandler{stderr})
-	if export != nil {
-		handler = slog.NewMultiHandler(handler, levelHandler{export, level})
-	}
-	return slog.New(redactHandler{handler})
-}
-
-// levelHandler drops records below a level.
-type levelHandler struct {
-	slog.Handler
-	level slog.Level
+// logHandler sends records of at least a level to two handlers. It removes the values that errors quote, because they
+// are data of a tenant.
+type logHandler struct {
+	stderr, export slog.Handler
+	level          slog.Level
 }
 
 // Enabled implements slog.Handler.
-func (h levelHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= h.level && h.Handler.Enabled(ctx, level)
-}
+func (h logHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
 
-// WithAttrs implements slog.Handler.
-func (h levelHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return levelHandler{h.Handler.WithAttrs(attrs), h.level}
-}
-
-// WithGroup implements slog.Handler.
-func (h levelHandler) WithGroup(name string) slog.Handler {
-	return levelHandler{h.Handler.WithGroup(name), h.level}
-}
-
-// traceHandler adds the ids of the current trace and span.
-type traceHandler struct{ slog.Handler }
-
-// Handle implements slog.Handler.
-func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
+// Handle implements slog.Handler. Only stderr gets the ids of the trace as attributes: an exported record has fields
+// for them.
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	r = redactRecord(r)
+	err := h.export.Handle(ctx, r)
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		r.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
 	}
-	return h.Handler.Handle(ctx, r)
+	return errors.Join(err, h.stderr.Handle(ctx, r))
 }
 
 // WithAttrs implements slog.Handler.
-func (h traceHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return traceHandler{h.Handler.WithAttrs(attrs)}
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	attrs = redactAttrs(attrs)
+	return logHandler{h.stderr.WithAttrs(attrs), h.export.WithAttrs(attrs), h.level}
 }
 
 // WithGroup implements slog.Handler.
-func (h traceHandler) WithGroup(name string) slog.Handler {
-	return traceHandler{h.Handler.WithGroup(name)}
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{h.stderr.WithGroup(name), h.export.WithGroup(name), h.level}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,8 +13,7 @@ import (
 )
 
 const (
-	startTimeout = 10 * time.Second // from listening to the first success of /readyz
-	checkTimeout = time.Second      // of one check of PostgreSQL
+	checkTimeout = time.Second // of one check of PostgreSQL
 	// checkInterval is the time for which a successful check is valid, so that probes cause no load.
 	checkInterval = time.Second
 )
@@ -93,47 +90,4 @@ func (i *instance) checkFailed(err error) error {
 		return nil
 	}
 	return &notReady{"postgresql", "PostgreSQL does not answer", err}
-}
-
-// awaitReady polls the instance's own /readyz until it succeeds.
-func awaitReady(ctx context.Context, addr net.Addr) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		err := getReady(ctx, LocalURL(addr)+"/readyz")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait until the server is ready: %w", errors.Join(ctx.Err(), err))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func getReady(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	request.Close = true
-	response, err := (&http.Client{Transport: &http.Transport{}}).Do(request) // without a proxy
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz returned %s", response.Status)
-	}
-	return nil
-}
-
-// LocalURL returns the URL by which this machine connects to a TCP listener on addr.
-func LocalURL(addr net.Addr) string {
-	tcp := *addr.(*net.TCPAddr)
-	if tcp.IP.IsUnspecified() {
-		tcp.IP = net.IPv4(127, 0, 0, 1)
-	}
-	return "http://" + tcp.String()
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -10,35 +9,22 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// redactHandler removes the values that errors quote, because they are data of a tenant.
-type redactHandler struct{ slog.Handler }
-
-// Handle implements slog.Handler. A record without an error costs no allocation.
-func (h redactHandler) Handle(ctx context.Context, r slog.Record) error {
+// redactRecord returns the record without the values that errors quote. A record without an error costs no allocation.
+func redactRecord(r slog.Record) slog.Record {
 	hasError := false
 	r.Attrs(func(attr slog.Attr) bool {
 		hasError = containsError(attr)
 		return !hasError
 	})
 	if !hasError {
-		return h.Handler.Handle(ctx, r)
+		return r
 	}
 	redacted := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(attr slog.Attr) bool {
 		redacted.AddAttrs(redactAttr(attr))
 		return true
 	})
-	return h.Handler.Handle(ctx, redacted)
-}
-
-// WithAttrs implements slog.Handler.
-func (h redactHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return redactHandler{h.Handler.WithAttrs(redactAttrs(attrs))}
-}
-
-// WithGroup implements slog.Handler.
-func (h redactHandler) WithGroup(name string) slog.Handler {
-	return redactHandler{h.Handler.WithGroup(name)}
+	return redacted
 }
 
 func containsError(attr slog.Attr) bool {
@@ -74,8 +60,7 @@ func redactAttr(attr slog.Attr) slog.Attr {
 
 var (
 	quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	// freeNumber matches a number between spaces or brackets. It does not match the numbers in addresses, times and
-	// names.
+	// freeNumber matches a number between spaces or brackets, not in an address, a time or a name.
 	freeNumber = regexp.MustCompile(`(^|[\s(\[{,])[-+]?\d+(?:\.\d+)?([\s),;\]}]|$)`)
 )
 

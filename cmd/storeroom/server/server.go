@@ -28,21 +28,22 @@ type Options struct {
 	Listener net.Listener
 	// Prepare, if set, is called when the database is open, before requests are served.
 	Prepare func(ctx context.Context, db *tenancy.DB, resolver *keys.Resolver) error
-	// Started, if set, is called when the server is ready. Otherwise Run logs the address.
+	// Started, if set, is called when the port accepts connections. Otherwise Run logs the address.
 	Started func() error
 }
 
 // Run serves until ctx is done and then shuts down. It returns an error if requests had to be aborted.
 func Run(ctx context.Context, o Options) (err error) {
 	stderr := newStderrHandler(o.Stderr, o.LogFormat, o.LogLevel)
+	onlyStderr := slog.New(logHandler{stderr, slog.DiscardHandler, o.LogLevel})
 	ops := &opsPort{version: o.Version}
 	defer func() { err = errors.Join(err, ops.close()) }()
-	exports, err := openTelemetry(ctx, o.Version, o.OpsAddr != "", slog.New(redactHandler{stderr}))
+	exports, err := openTelemetry(ctx, o.Version, o.OpsAddr != "", onlyStderr)
 	if err != nil {
 		return err
 	}
 	defer exports.close()
-	logger := newLogger(stderr, exports.logs, o.LogLevel)
+	logger := slog.New(logHandler{stderr, exports.logs, o.LogLevel})
 	if o.OpsAddr != "" {
 		if err := ops.open(ctx, o.OpsAddr, exports.metrics, logger); err != nil {
 			return err
@@ -87,6 +88,15 @@ func Listen(ctx context.Context, variable, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
 	return listener, nil
+}
+
+// LocalURL returns the URL by which this machine connects to a TCP listener on addr.
+func LocalURL(addr net.Addr) string {
+	tcp := *addr.(*net.TCPAddr)
+	if tcp.IP.IsUnspecified() {
+		tcp.IP = net.IPv4(127, 0, 0, 1)
+	}
+	return "http://" + tcp.String()
 }
 
 // newHTTPServer returns a server that bounds the time and the memory that a client can hold.

@@ -146,7 +146,7 @@ func TestServeReturnsAnEarlyErrorOfTheListener(t *testing.T) {
 	i, _ := mustOpen(t, "")
 	listener := mustListen(t)
 	listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout/2)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err := i.serve(ctx, listener, func() error { return nil })
 	if !errors.Is(err, net.ErrClosed) || ctx.Err() != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,7 +35,7 @@ const flushTimeout = 3 * time.Second
 // telemetry holds the OpenTelemetry providers. Each signal is exported over OTLP if an endpoint is set for it. The
 // operations port also serves the metrics. A signal without a destination uses OpenTelemetry's no-op implementation.
 type telemetry struct {
-	logs     slog.Handler // nil if logs are not exported
+	logs     slog.Handler
 	metrics  http.Handler // nil without an operations port
 	shutdown []func(context.Context) error
 }
@@ -44,7 +45,7 @@ type telemetry struct {
 func openTelemetry(
 	ctx context.Context, version string, opsMetrics bool, logger *slog.Logger,
 ) (_ *telemetry, err error) {
-	t := &telemetry{}
+	t := &telemetry{logs: slog.DiscardHandler}
 	defer func() {
 		if err != nil {
 			t.close()
@@ -61,10 +62,8 @@ func openTelemetry(
 	if err != nil {
 		return nil, err
 	}
-	for _, open := range []func(context.Context, *resource.Resource) error{t.openTraces, t.openLogs} {
-		if err := open(ctx, process); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(t.openTraces(ctx, process), t.openLogs(ctx, process)); err != nil {
+		return nil, err
 	}
 	return t, t.openMetrics(ctx, process, opsMetrics)
 }
