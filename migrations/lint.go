@@ -19,10 +19,17 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Object + ": " + p.Problem }
 
-// Lint returns the problems of the database of conn. Every role may call it, because it
-// reads only PostgreSQL's catalog.
+// Lint returns the problems of the database of conn. It accepts only the security definer
+// functions that it has in a list, unless the schema is newer than Latest: the previous
+// release must start again after a migration. It checks everything else in every schema.
+// The runtime role and the migrator may call it, because it reads only the version and
+// PostgreSQL's catalog.
 func Lint(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
-	problems, err := readProblems(ctx, conn, lintSQL)
+	version, err := Version(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := readProblems(ctx, conn, lintSQL, version > Latest())
 	if err != nil {
 		return nil, fmt.Errorf("lint the catalog: %w", err)
 	}
@@ -50,8 +57,8 @@ func RuntimeRole(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
 	return problems, nil
 }
 
-func readProblems(ctx context.Context, conn *pgx.Conn, sql string) ([]Problem, error) {
-	rows, err := conn.Query(ctx, sql)
+func readProblems(ctx context.Context, conn *pgx.Conn, sql string, args ...any) ([]Problem, error) {
+	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}

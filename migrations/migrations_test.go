@@ -2,6 +2,8 @@ package migrations_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +113,50 @@ func TestLintFindsEveryProblem(t *testing.T) {
 				}
 			}
 			t.Errorf("Lint = %v, want a problem of %s that contains %q", problems, test.object, test.problem)
+		})
+	}
+}
+
+// After a rollback, the previous release starts on a schema that is newer than it.
+func TestLintOfANewerSchemaAcceptsUnknownFunctions(t *testing.T) {
+	t.Parallel()
+	const definer = ` returns int language sql security definer
+	    set search_path = pg_catalog, public, pg_temp as 'select 1';`
+	for _, test := range []struct {
+		name, statement string
+		want            []string
+	}{
+		{"an unknown definer function", `
+			create function added()` + definer + `
+			revoke execute on function added from public`, nil},
+		{"a definer function that PUBLIC may execute", `create function added()` + definer,
+			[]string{"added: is a security definer function that PUBLIC may execute"}},
+		{"a table without a policy", `
+			create table added (tenant_id bigint primary key);
+			alter table added enable row level security, force row level security`,
+			[]string{"added: does not have the canonical policy for all commands and all roles"}},
+		{"a grant", `grant truncate on products to storeroom_runtime`,
+			[]string{"products: grants TRUNCATE to storeroom_runtime, which is not subject to policies"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			conn := tenancytest.New(t).MustSuper(t)
+			version := fmt.Sprintf("\n;insert into schema_migrations (version, name) values (%d, 'newer')",
+				migrations.Latest()+1)
+			if _, err := conn.Exec(t.Context(), test.statement+version); err != nil {
+				t.Fatal(err)
+			}
+			problems, err := migrations.Lint(t.Context(), conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("Lint = %q, want %q", got, test.want)
+			}
 		})
 	}
 }
