@@ -28,52 +28,58 @@ const (
 // flood of guesses cannot evict valid keys.
 type cache struct {
 	mu        sync.Mutex
-	known     *simplelru.LRU[digest, entry]
+	known     *simplelru.LRU[digest, entry] // also outdated entries, for wasValid
 	unknown   *simplelru.LRU[digest, entry]
-	seen      *simplelru.LRU[digest, struct{}]   // keys that were valid at their last lookup
-	byTenant  map[tenancy.ID]map[digest]struct{} // of known
-	confirmed time.Time                          // when the listener's last successful round trip began, or zero
-	changes   uint64                             // number of invalidations
+	confirmed time.Time // when the listener's last successful round trip began, or zero
 
-	hits, negativeHits uint64
+	// changes counts the changes. An entry is outdated if its lookup began before the
+	// last change of its tenant, whose number is in changed, or before the last flush.
+	changes uint64
+	changed map[tenancy.ID]uint64
+	flushed uint64
 }
 
 // entry is the result of one lookup.
 type entry struct {
-	principal *Principal // nil for an unknown key
-	asked     time.Time  // before the query was sent
-	until     time.Time
+	principal  *Principal // nil for an unknown key
+	generation uint64     // the number of changes before the query was sent
+	asked      time.Time  // before the query was sent
+	until      time.Time
 }
 
 func newCache() *cache {
-	c := &cache{byTenant: map[tenancy.ID]map[digest]struct{}{}}
+	c := &cache{changed: map[tenancy.ID]uint64{}}
 	// NewLRU fails only if the size is less than one.
-	c.known, _ = simplelru.NewLRU(maxKnown, c.unindex)
+	c.known, _ = simplelru.NewLRU[digest, entry](maxKnown, nil)
 	c.unknown, _ = simplelru.NewLRU[digest, entry](maxUnknown, nil)
-	c.seen, _ = simplelru.NewLRU[digest, struct{}](maxKnown, nil)
 	return c
 }
 
-// unindex removes an evicted entry from byTenant.
-func (c *cache) unindex(d digest, e entry) {
-	of := c.byTenant[e.principal.Tenant.ID]
-	delete(of, d)
-	if len(of) == 0 {
-		delete(c.byTenant, e.principal.Tenant.ID)
-	}
-}
-
-// principal returns the principal of a key, or nil if the cache has no valid entry.
-func (c *cache) principal(d digest) *Principal {
+// get returns the principal of a key, or nil for an unknown key. It reports false if the
+// cache has no valid entry.
+func (c *cache) get(d digest) (*Principal, bool) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.known.Get(d)
-	if !ok || !c.valid(e, now) {
-		return nil
+	e, found := c.known.Get(d)
+	if !found {
+		e, found = c.unknown.Get(d)
 	}
-	c.hits++
-	return e.principal
+	if !found || !c.valid(e, now) {
+		return nil, false
+	}
+	return e.principal, true
+}
+
+// valid reports whether an entry may still be used. Any change makes unknown keys
+// outdated: one of them may have been created.
+func (c *cache) valid(e entry, now time.Time) bool {
+	changed := c.changes
+	if e.principal != nil {
+		changed = max(c.flushed, c.changed[e.principal.Tenant.ID])
+	}
+	return e.generation >= changed && now.Before(e.until) &&
+		(now.Sub(c.confirmed) < confirmedFor || now.Sub(e.asked) < unconfirmedFor)
 }
 
 // wasValid reports whether a key was valid at its last lookup. It distinguishes a key
@@ -81,29 +87,11 @@ func (c *cache) principal(d digest) *Principal {
 func (c *cache) wasValid(d digest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.seen.Contains(d)
+	return c.known.Contains(d)
 }
 
-// isUnknown reports whether a valid entry says that the key is unknown.
-func (c *cache) isUnknown(d digest) bool {
-	now := time.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.unknown.Get(d)
-	if !ok || !c.valid(e, now) {
-		return false
-	}
-	c.negativeHits++
-	return true
-}
-
-// valid reports whether an entry may still be used.
-func (c *cache) valid(e entry, now time.Time) bool {
-	return now.Before(e.until) && (now.Sub(c.confirmed) < confirmedFor || now.Sub(e.asked) < unconfirmedFor)
-}
-
-// generation returns the number of invalidations. The caller reads it before a lookup
-// and passes it to put.
+// generation returns the number of changes. The caller reads it before a lookup and
+// passes it to put.
 func (c *cache) generation() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,65 +100,58 @@ func (c *cache) generation() uint64 {
 
 // put stores the result of a lookup that began at asked; p is nil for an unknown key.
 // The entry expires with the key, which has the remaining lifetime lives (0: it never
-// expires). If an invalidation has arrived since generation, the result may be stale
-// and is not stored.
+// expires).
 func (c *cache) put(d digest, p *Principal, asked time.Time, lives time.Duration, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p == nil {
-		c.seen.Remove(d)
-	} else {
-		c.seen.Add(d, struct{}{})
-	}
-	if c.changes != generation {
-		return
-	}
 	c.known.Remove(d)
 	c.unknown.Remove(d)
 	if p == nil {
-		c.unknown.Add(d, entry{nil, asked, asked.Add(unknownFor)})
+		c.unknown.Add(d, entry{nil, generation, asked, asked.Add(unknownFor)})
 		return
 	}
 	ttl := knownFor - knownFor/10 + rand.N(knownFor/5)
 	if lives > 0 {
 		ttl = min(ttl, lives)
 	}
-	of := c.byTenant[p.Tenant.ID]
-	if of == nil {
-		of = map[digest]struct{}{}
-		c.byTenant[p.Tenant.ID] = of
-	}
-	of[d] = struct{}{}
-	c.known.Add(d, entry{p, asked, asked.Add(ttl)})
+	c.known.Add(d, entry{p, generation, asked, asked.Add(ttl)})
 }
 
-// drop removes the keys of a tenant, and all unknown keys: one of them may have been
-// created just now.
-func (c *cache) drop(tenant tenancy.ID) {
+// change makes the entries of a tenant outdated.
+func (c *cache) change(tenant tenancy.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes++
-	for d := range c.byTenant[tenant] {
-		c.known.Remove(d)
-	}
-	c.unknown.Purge()
+	c.changed[tenant] = c.changes
 }
 
-// flush removes everything.
+// flush makes every entry outdated.
 func (c *cache) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes++
-	c.known.Purge()
-	c.unknown.Purge()
+	c.flushed = c.changes
+	clear(c.changed)
 }
 
-// confirm records that every change before the time at has arrived.
+// confirm records that every change before the time at has arrived; the zero time, that
+// changes may no longer arrive.
 func (c *cache) confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.confirmed = at
 }
 
-// unconfirm records that changes may no longer arrive.
-func (c *cache) unconfirm() { c.confirm(time.Time{}) }
+// isConfirmed reports whether changes arrive.
+func (c *cache) isConfirmed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.confirmed) < confirmedFor
+}
+
+// len returns the number of entries of keys that were valid at their last lookup.
+func (c *cache) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known.Len()
+}

@@ -48,7 +48,7 @@ func TestCacheForgetsInTime(t *testing.T) {
 				}
 				remembered := func() (n int) {
 					for i := range 200 {
-						if c.principal(number(i)) == tt.holder && (tt.holder != nil || c.isUnknown(number(i))) {
+						if p, ok := c.get(number(i)); ok && p == tt.holder {
 							n++
 						}
 					}
@@ -77,11 +77,10 @@ func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
 		c := newCache()
 		check := func(when string, want bool) {
 			t.Helper()
-			if got := c.principal(number(1)) != nil; got != want {
-				t.Errorf("remembers the key %s: %v, want %v", when, got, want)
-			}
-			if got := c.isUnknown(number(2)); got != want {
-				t.Errorf("remembers nobody's key %s: %v, want %v", when, got, want)
+			for n, what := range []string{1: "a key", 2: "an unknown key"} {
+				if _, got := c.get(number(n)); n > 0 && got != want {
+					t.Errorf("%s is cached %s: %v, want %v", what, when, got, want)
+				}
 			}
 		}
 		c.add(number(1), of(1))
@@ -97,7 +96,7 @@ func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		check("when the next confirmation did not come", false)
 		c.confirm(time.Now())
-		c.unconfirm()
+		c.confirm(time.Time{})
 		check("when the connection is lost", false)
 	})
 	if late := max(confirmedFor, unconfirmedFor); late > 1800*time.Millisecond {
@@ -117,30 +116,30 @@ func TestCacheDropsWhatChanges(t *testing.T) {
 	check := func(what string, want ...bool) {
 		t.Helper()
 		for i, want := range want {
-			if got := c.principal(number(i+1)) != nil || c.isUnknown(number(i+1)); got != want {
+			if _, got := c.get(number(i + 1)); got != want {
 				t.Errorf("after %s, key %d remembered: %v, want %v", what, i+1, got, want)
 			}
 		}
 	}
 	fill()
 	check("filling", true, true, true, true)
-	c.drop(1)
+	c.change(1)
 	check("a change of tenant 1", false, false, true, false)
 	fill()
-	c.drop(3)
+	c.change(3)
 	check("a change of a tenant without keys here", true, true, true, false)
 	fill()
 	c.flush()
 	check("a flush", false, false, false, false)
-	if len(c.byTenant) != 0 {
-		t.Errorf("byTenant = %v, want it empty", c.byTenant)
+	if !c.wasValid(number(1)) || c.wasValid(number(4)) {
+		t.Error("after a flush, keys in use are not distinguished from guesses")
 	}
 }
 
 func TestCacheRefusesAnswersThatAChangeHasOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cache){
-		"a change of the tenant": func(c *cache) { c.drop(1) },
+		"a change of the tenant": func(c *cache) { c.change(1) },
 		"a flush":                (*cache).flush,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +149,10 @@ func TestCacheRefusesAnswersThatAChangeHasOvertaken(t *testing.T) {
 			change(c)
 			c.put(number(1), of(1), time.Now(), 0, generation)
 			c.put(number(2), nil, time.Now(), 0, generation)
-			if c.principal(number(1)) != nil || c.isUnknown(number(2)) {
-				t.Error("remembers answers from before, want none")
+			for n := 1; n <= 2; n++ {
+				if p, ok := c.get(number(n)); ok {
+					t.Errorf("get(%d) = %v, the result of a lookup before the change", n, p)
+				}
 			}
 		})
 	}
@@ -162,12 +163,12 @@ func TestCacheKeepsTheLatestAnswer(t *testing.T) {
 	c := confirmedCache()
 	c.add(number(1), of(1))
 	c.add(number(1), nil)
-	if c.principal(number(1)) != nil || !c.isUnknown(number(1)) || len(c.byTenant) != 0 {
-		t.Error("a key that is nobody's by now still has a holder")
+	if p, ok := c.get(number(1)); p != nil || !ok {
+		t.Errorf("after the key became unknown, get = %v, %v, want nil, true", p, ok)
 	}
 	c.add(number(1), of(1))
-	if c.principal(number(1)) == nil || c.isUnknown(number(1)) {
-		t.Error("a key that was nobody's has no holder")
+	if p, ok := c.get(number(1)); p == nil || !ok {
+		t.Errorf("after the key became known, get = %v, %v, want its principal", p, ok)
 	}
 }
 
@@ -180,15 +181,10 @@ func TestCacheIsBounded(t *testing.T) {
 	for n := range 3 * maxUnknown {
 		c.add(number(-n-1), nil)
 	}
-	indexed := 0
-	for _, digests := range c.byTenant {
-		indexed += len(digests)
+	if c.known.Len() != maxKnown || c.unknown.Len() != maxUnknown {
+		t.Errorf("%d known, %d unknown; want %d, %d", c.known.Len(), c.unknown.Len(), maxKnown, maxUnknown)
 	}
-	if c.known.Len() != maxKnown || indexed != maxKnown || c.unknown.Len() != maxUnknown {
-		t.Errorf("%d known, %d indexed, %d unknown; want %d, %d, %d",
-			c.known.Len(), indexed, c.unknown.Len(), maxKnown, maxKnown, maxUnknown)
-	}
-	if c.principal(number(9)) != nil || c.principal(number(10)) == nil {
-		t.Error("not the oldest went first")
+	if c.wasValid(number(9)) || !c.wasValid(number(10)) {
+		t.Error("another entry than the oldest was evicted first")
 	}
 }

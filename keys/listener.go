@@ -26,10 +26,11 @@ const (
 // to a session, so the connection is not part of the pool and must not go through a
 // pooler.
 type listener struct {
-	config    *pgx.ConnConfig
-	cache     *cache
-	logger    *slog.Logger
-	confirmed time.Time // every change before this time has arrived
+	config      *pgx.ConnConfig
+	cache       *cache
+	logger      *slog.Logger
+	confirmed   time.Time // every change before this time has arrived
+	unavailable bool      // the last connection failed
 }
 
 func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
@@ -42,7 +43,8 @@ func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "storeroom keys"
 	}
-	l := &listener{config, c, logger, time.Now()}
+	config.ConnectTimeout = connectTimeout
+	l := &listener{config: config, cache: c, logger: logger, confirmed: time.Now()}
 	// pgx calls it during every read from the connection. When a round trip returns, all
 	// earlier notifications have therefore been handled.
 	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.changed(n.Payload) }
@@ -52,21 +54,17 @@ func newListener(url string, c *cache, logger *slog.Logger) (*listener, error) {
 // run listens until ctx ends and reconnects after errors. It logs the beginning and the
 // end of an outage.
 func (l *listener) run(ctx context.Context) {
-	for unavailable := false; ; {
-		err := l.listen(ctx, func() {
-			if unavailable {
-				l.logger.InfoContext(ctx, "listener for changed keys is connected again")
-			}
-			unavailable = false
-		})
-		l.cache.unconfirm()
+	for {
+		err := l.listen(ctx)
+		l.cache.confirm(time.Time{})
 		if ctx.Err() != nil {
 			return
 		}
-		if !unavailable {
-			l.logger.WarnContext(ctx, "listener for changed keys is disconnected; cached keys are valid for one second", "error", err)
+		if !l.unavailable {
+			l.logger.WarnContext(ctx,
+				"listener for changed keys is disconnected; cached keys are valid for one second", "error", err)
 		}
-		unavailable = true
+		l.unavailable = true
 		select {
 		case <-ctx.Done():
 		case <-time.After(100*time.Millisecond + rand.N(900*time.Millisecond)):
@@ -75,12 +73,12 @@ func (l *listener) run(ctx context.Context) {
 }
 
 // listen uses one connection until an error or the end of ctx.
-func (l *listener) listen(ctx context.Context, listening func()) error {
-	conn, err := l.connect(ctx)
+func (l *listener) listen(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
-		return err
+		return fmt.Errorf("connect the listener: %w", err)
 	}
-	defer closeWithin(ctx, conn, confirmTimeout)
+	defer within(context.WithoutCancel(ctx), confirmTimeout, conn.Close)
 	began := time.Now()
 	if err := within(ctx, confirmTimeout, func(ctx context.Context) error {
 		_, err := conn.Exec(ctx, `listen keys`)
@@ -91,7 +89,10 @@ func (l *listener) listen(ctx context.Context, listening func()) error {
 	// Notifications sent before LISTEN are lost.
 	l.cache.flush()
 	l.confirm(ctx, began)
-	listening()
+	if l.unavailable {
+		l.logger.InfoContext(ctx, "listener for changed keys is connected again")
+		l.unavailable = false
+	}
 	for ctx.Err() == nil {
 		if err := await(ctx, conn, began.Add(confirmInterval)); err != nil {
 			return fmt.Errorf("wait for changed keys: %w", err)
@@ -113,24 +114,14 @@ func (l *listener) confirm(ctx context.Context, at time.Time) {
 	l.confirmed = at
 }
 
-func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, l.config)
-	if err != nil {
-		return nil, fmt.Errorf("connect the listener: %w", err)
-	}
-	return conn, nil
-}
-
-// changed drops the cached keys of the tenant that a notification names.
+// changed handles a notification, which names a tenant.
 func (l *listener) changed(payload string) {
 	id, err := strconv.ParseInt(payload, 10, 64)
 	if err != nil {
 		l.cache.flush()
 		return
 	}
-	l.cache.drop(tenancy.ID(id))
+	l.cache.change(tenancy.ID(id))
 }
 
 // await reads notifications until a time.
@@ -149,9 +140,4 @@ func within(ctx context.Context, d time.Duration, f func(context.Context) error)
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	return f(ctx)
-}
-
-// closeWithin closes the connection, even if ctx has ended.
-func closeWithin(ctx context.Context, conn *pgx.Conn, d time.Duration) {
-	_ = within(context.WithoutCancel(ctx), d, conn.Close) // the connection is not used again
 }

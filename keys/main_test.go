@@ -107,7 +107,7 @@ func (s *shop) mustOpen(tb testing.TB, listenURL string, peppers Peppers) *Resol
 			tb.Errorf("Close() = %v", err)
 		}
 	})
-	eventually(tb, "the instance listens", func() bool { return r.Stats().Listening })
+	eventually(tb, "the instance listens", func() bool { return r.Listening() })
 	return r
 }
 

@@ -42,8 +42,11 @@ type Resolver struct {
 	cache   *cache
 	lookups singleflight.Group
 	slots   chan struct{}
-	misses  atomic.Uint64
 	uses    uses
+
+	hits         atomic.Int64 // lookups that found a cached principal
+	negativeHits atomic.Int64 // lookups that found a cached unknown key
+	misses       atomic.Int64 // lookups in PostgreSQL
 
 	observed metric.Registration
 	running  context.Context // cancelled by Close
@@ -54,15 +57,15 @@ type Resolver struct {
 // Open starts a Resolver. listenURL is the URL of the same database for a direct
 // connection, not through a pooler. Open fails only for a malformed URL: while
 // PostgreSQL is unavailable, the listener keeps trying to connect.
-func Open(ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers, logger *slog.Logger) (*Resolver, error) {
+func Open(
+	ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers, logger *slog.Logger,
+) (*Resolver, error) {
 	r := &Resolver{db: db, peppers: peppers, logger: logger, cache: newCache(), slots: make(chan struct{}, maxLookups)}
 	l, err := newListener(listenURL, r.cache, logger)
 	if err != nil {
 		return nil, err
 	}
-	if r.observed, err = r.observe(); err != nil {
-		return nil, fmt.Errorf("observe the keys: %w", err)
-	}
+	r.observed = r.observe()
 	r.running, r.close = context.WithCancel(context.WithoutCancel(ctx))
 	r.tasks.Go(func() { l.run(r.running) })
 	r.tasks.Go(func() { r.flushEachMinute(r.running) })
@@ -83,8 +86,12 @@ func (r *Resolver) Known(token string) (*Principal, bool) {
 	if Check(token) != nil {
 		return nil, false
 	}
-	p := r.cache.principal(r.peppers.current().hash(token))
-	return p, p != nil
+	p, _ := r.cache.get(r.peppers.current().hash(token))
+	if p == nil {
+		return nil, false
+	}
+	r.hits.Add(1)
+	return p, true
 }
 
 // Seen reports whether a key was valid at its last lookup. It may have been revoked
@@ -102,10 +109,12 @@ func (r *Resolver) Resolve(ctx context.Context, token string) (*Principal, error
 		return nil, err
 	}
 	d := r.peppers.current().hash(token)
-	if p := r.cache.principal(d); p != nil {
+	switch p, cached := r.cache.get(d); {
+	case p != nil:
+		r.hits.Add(1)
 		return p, nil
-	}
-	if r.cache.isUnknown(d) {
+	case cached:
+		r.negativeHits.Add(1)
 		return nil, ErrUnknown
 	}
 	r.misses.Add(1)
@@ -205,24 +214,6 @@ func oneOf(hashes [][]byte, hash []byte) bool {
 	return equal == 1
 }
 
-// Stats are the counters of a Resolver since Open, and its current state.
-type Stats struct {
-	Hits         uint64 // lookups that found a cached principal
-	NegativeHits uint64 // lookups that found a cached unknown key
-	Misses       uint64 // lookups in PostgreSQL
-	Entries      int    // cached principals
-
-	Listening bool      // while false, entries are valid for one second
-	Confirmed time.Time // when the connection was last confirmed; zero if it is not
-}
-
-// Stats returns the current counters.
-func (r *Resolver) Stats() Stats {
-	c := r.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return Stats{
-		Hits: c.hits, NegativeHits: c.negativeHits, Misses: r.misses.Load(), Entries: c.known.Len(),
-		Listening: time.Since(c.confirmed) < confirmedFor, Confirmed: c.confirmed,
-	}
-}
+// Listening reports whether changes of keys arrive. While they do not, cached keys are
+// valid for one second.
+func (r *Resolver) Listening() bool { return r.cache.isConfirmed() }

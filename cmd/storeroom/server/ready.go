@@ -86,7 +86,7 @@ func (i *instance) checkSchema(ctx context.Context) error {
 // would move to the next instance.
 func (i *instance) checkFailed(err error) error {
 	timedOut := errors.Is(err, tenancy.ErrBusy) || errors.Is(err, context.DeadlineExceeded)
-	if timedOut && i.keys.Stats().Listening {
+	if timedOut && i.keys.Listening() {
 		return nil
 	}
 	return &notReady{"postgresql", "PostgreSQL does not answer", err}

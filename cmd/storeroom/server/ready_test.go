@@ -109,7 +109,7 @@ func TestProbesQueryPostgreSQLOnceASecond(t *testing.T) {
 func TestABusyInstanceStaysReady(t *testing.T) {
 	t.Parallel()
 	i, db := mustOpen(t, "&pool_max_conns=1")
-	waitUntil(t, "the key listener is connected", func() bool { return i.keys.Stats().Listening })
+	waitUntil(t, "the key listener is connected", func() bool { return i.keys.Listening() })
 	err := i.db.Conn(t.Context(), func(*pgx.Conn) error { // the only connection
 		if err := i.ready(t.Context()); err != nil {
 			t.Errorf("ready while busy = %v, want nil", err)
@@ -121,7 +121,7 @@ func TestABusyInstanceStaysReady(t *testing.T) {
 			t.Errorf("ready while busy, with a short deadline = %v, want nil", err)
 		}
 		mustDisconnect(t, db)
-		waitUntil(t, "the key listener is disconnected", func() bool { return !i.keys.Stats().Listening })
+		waitUntil(t, "the key listener is disconnected", func() bool { return !i.keys.Listening() })
 		i.checked.Store(0)
 		err := i.ready(t.Context())
 		if why, ok := errors.AsType[*notReady](err); !ok || why.check != "postgresql" {
