@@ -20,9 +20,8 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 		at = &now
 	}
 	cancelledAt := checkTime(*at, "cancelled_at", now, invalid)
-	var found factLookups
+	var found orderFacts
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		found = factLookups{}
 		found.read(q, tenant, []string{number})
 		found.readShares(q, tenant, number)
 	}, func(q *pgx.Batch) error {
@@ -44,7 +43,7 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 	return s.Order(ctx, tenant, number)
 }
 
-func (f *factLookups) readShares(q *pgx.Batch, tenant tenancy.ID, number string) {
+func (f *orderFacts) readShares(q *pgx.Batch, tenant tenancy.ID, number string) {
 	tenancy.QueueRows(q, &f.shares, `
 		select s.refund_id, s.order_id, s.line, s.amount
 		  from orders o
@@ -53,7 +52,7 @@ func (f *factLookups) readShares(q *pgx.Batch, tenant tenancy.ID, number string)
 }
 
 // cancel queues the cancellation of the only order in f.
-func (f *factLookups) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) error {
+func (f *orderFacts) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) error {
 	zone, err := loadZone(f.zones)
 	if err != nil {
 		return err

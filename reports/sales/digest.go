@@ -3,6 +3,7 @@ package sales
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"strconv"
 	"unicode"
 
@@ -126,19 +127,12 @@ func appendQuoteV1(b []byte, text string) []byte {
 		case unicode.IsPrint(r) && unicode.Is(unicode15, r):
 			b = append(b, string(r)...)
 		case r <= 0xffff:
-			b = appendHex(append(b, `\u`...), r, 4)
+			b = fmt.Appendf(b, `\u%04x`, r)
 		default:
-			b = appendHex(append(b, `\U`...), r, 8)
+			b = fmt.Appendf(b, `\U%08x`, r)
 		}
 	}
 	return append(b, '"')
-}
-
-func appendHex(b []byte, r rune, digits int) []byte {
-	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
-		b = append(b, "0123456789abcdef"[r>>shift&0xf])
-	}
-	return b
 }
 
 // digest returns the SHA-256 of the refund's content, which is stored with the refund.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -45,10 +46,7 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 
 // ingest makes one attempt. It stores missing versions of products for the next one.
 func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
-	var found orderLookups
-	err := s.db.Update(ctx, b.tenant,
-		func(q *pgx.Batch) { found = orderLookups{}; b.read(q, &found) },
-		func(q *pgx.Batch) error { return b.write(q, &found) })
+	err := s.db.Update(ctx, b.tenant, b.read, b.write)
 	if skus, ok := errors.AsType[missingVersionsError](err); ok {
 		if err := s.insertSoldProducts(ctx, b.tenant, skus); err != nil {
 			return err
@@ -68,11 +66,18 @@ func changedAfterRead(err error) bool {
 // errTooLarge is returned if a sum of the tenant would need more than 64 bits.
 var errTooLarge = tenancy.InvalidError{"items": {"would take the account's sums beyond 92233720368547758.07"}}
 
-// orderBatch holds the rows of an Ingest.
+// orderBatch holds the rows of an Ingest, and the rows of the database that they refer
+// to, which read replaces.
 type orderBatch struct {
-	tenant tenancy.ID
-	rows   []*orderRow // as they were sent
-	valid  []*orderRow // sorted by number
+	tenant    tenancy.ID
+	rows      []*orderRow // as they were sent
+	valid     []*orderRow // sorted by number
+	zones     []zoneRow
+	ids       []idRow // for new orders
+	existing  []existingOrder
+	channels  []channelRow
+	customers []storedCustomer
+	products  []soldProduct
 }
 
 type orderRow struct {
@@ -80,6 +85,8 @@ type orderRow struct {
 	digest  []byte // nil if the order is invalid
 	invalid tenancy.InvalidError
 	result  Result
+	stored  []line    // the items of a new order
+	totals  sums.Sums // of stored
 }
 
 func newOrderBatch(tenant tenancy.ID, rows []Row, now time.Time) *orderBatch {
@@ -99,16 +106,6 @@ func newOrderBatch(tenant tenancy.ID, rows []Row, now time.Time) *orderBatch {
 	return b
 }
 
-// orderLookups holds the rows of the database that an Ingest refers to.
-type orderLookups struct {
-	zones     []zoneRow
-	ids       []idRow // for new orders
-	orders    []existingOrder
-	channels  []channelRow
-	customers []storedCustomer
-	products  []soldProduct
-}
-
 type (
 	zoneRow       struct{ Timezone string }
 	idRow         struct{ ID int64 }
@@ -120,7 +117,7 @@ type (
 	}
 )
 
-func (b *orderBatch) read(q *pgx.Batch, found *orderLookups) {
+func (b *orderBatch) read(q *pgx.Batch) {
 	var numbers, channels, customers, skus []string
 	for _, o := range b.valid {
 		numbers, channels = append(numbers, o.Number), append(channels, o.Channel)
@@ -131,21 +128,21 @@ func (b *orderBatch) read(q *pgx.Batch, found *orderLookups) {
 			skus = append(skus, item.SKU)
 		}
 	}
-	queueZone(q, b.tenant, &found.zones)
-	tenancy.QueueRows(q, &found.ids, `
+	queueZone(q, b.tenant, &b.zones)
+	tenancy.QueueRows(q, &b.ids, `
 		select nextval('orders_id_seq') as id
 		  from generate_series(1, $1::int)`, len(numbers))
-	tenancy.QueueRows(q, &found.orders, `
+	tenancy.QueueRows(q, &b.existing, `
 		select o.id, o.number, o.content
 		  from `+ordersByNumber, b.tenant, numbers)
-	tenancy.QueueRows(q, &found.channels, `
+	tenancy.QueueRows(q, &b.channels, `
 		select identifier
 		  from channels
 		 where tenant_id = $1 and identifier = any ($2)`, b.tenant, distinct(channels))
 	if len(customers) > 0 {
-		queueStoredCustomers(q, b.tenant, distinct(customers), &found.customers)
+		queueStoredCustomers(q, b.tenant, distinct(customers), &b.customers)
 	}
-	queueSoldProducts(q, b.tenant, distinct(skus), &found.products)
+	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
 }
 
 // ordersByNumber joins the orders with the numbers $2. The lateral join with a limit
@@ -180,23 +177,24 @@ func loadZone(rows []zoneRow) (*time.Location, error) {
 }
 
 // write computes what the batch adds, and queues it.
-func (b *orderBatch) write(q *pgx.Batch, found *orderLookups) error {
-	zone, err := loadZone(found.zones)
+func (b *orderBatch) write(q *pgx.Batch) error {
+	zone, err := loadZone(b.zones)
 	if err != nil {
 		return err
 	}
 	existing := map[string]existingOrder{}
-	for _, o := range found.orders {
+	for _, o := range b.existing {
 		existing[o.Number] = o
 	}
-	products, err := b.soldProducts(found.products, existing)
+	products, err := b.soldProducts(existing)
 	if err != nil {
 		return err
 	}
 	for _, o := range b.rows {
 		o.result = Result{Number: o.Number, Outcome: Failed, Err: o.invalid.Err()}
 	}
-	w := orderWriter{tenant: b.tenant, zone: zone, rollups: newDeltas()}
+	rollups := newDeltas()
+	var created []*orderRow
 	var resent []int64
 	for i, o := range b.valid {
 		if before, exists := existing[o.Number]; exists {
@@ -204,18 +202,21 @@ func (b *orderBatch) write(q *pgx.Batch, found *orderLookups) error {
 			o.result = o.resent(before)
 			continue
 		}
-		id := found.ids[i].ID
-		lines, invalid := o.lines(id, products)
-		if len(invalid) > 0 {
+		id := b.ids[i].ID
+		var invalid tenancy.InvalidError
+		if o.stored, invalid = o.lines(id, products); len(invalid) > 0 {
 			o.result.Err = invalid
 			continue
 		}
 		existing[o.Number] = existingOrder{id, o.Number, o.digest}
 		o.result = Result{Number: o.Number, ID: id, Outcome: Created}
-		w.add(id, o, lines)
+		created = append(created, o)
+		sold := column(o.stored, line.sold)
+		o.totals = total(sold)
+		rollups.add(event{tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, sold})
 	}
 	queueCustomerLocks(q, b.tenant, resent)
-	w.queue(q, found)
+	b.queueNewOrders(q, created, rollups)
 	return nil
 }
 

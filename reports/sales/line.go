@@ -3,6 +3,7 @@ package sales
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
@@ -13,6 +14,7 @@ import (
 type line struct {
 	OrderID    int64
 	Line       int32
+	PlacedAt   time.Time
 	SoldID     int64
 	CategoryID *int64
 	SellerID   *int64
@@ -36,7 +38,8 @@ func (o Order) lines(orderID int64, products map[string]soldProduct) ([]line, te
 			invalid.Add("items["+strconv.Itoa(i)+"].quantity", "times the product's cost must be at most %s", money.Max)
 		}
 		lines[i] = line{
-			OrderID: orderID, Line: int32(i + 1), SoldID: *p.SoldID, CategoryID: p.CategoryID, SellerID: p.SellerID,
+			OrderID: orderID, Line: int32(i + 1), PlacedAt: o.PlacedAt,
+			SoldID: *p.SoldID, CategoryID: p.CategoryID, SellerID: p.SellerID,
 			Quantity: item.Quantity, UnitPrice: item.UnitPrice, UnitCost: cost, Discount: valueOr(item.Discount, 0),
 		}
 	}
@@ -79,12 +82,5 @@ func (l line) sold() lineSums {
 func (l line) refunded(amount money.Cents) lineSums { return l.with(sums.Sums{Refunds: amount}) }
 
 func (l line) with(s sums.Sums) lineSums {
-	return lineSums{l.SoldID, idOrZero(l.CategoryID), idOrZero(l.SellerID), s}
-}
-
-func idOrZero(id *int64) int64 {
-	if id == nil {
-		return 0
-	}
-	return *id
+	return lineSums{l.SoldID, valueOr(l.CategoryID, 0), valueOr(l.SellerID, 0), s}
 }

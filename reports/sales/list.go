@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,89 +48,72 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.L
 // page returns the query of a page. It selects the ids from the index of the sort
 // column and joins the rest to these.
 func (f Filter) page(tenant tenancy.ID) (sql string, args []any) {
-	where, args := f.where(tenant)
 	sql = fmt.Sprintf(`
 		select `+orderColumns+`
 		  from unnest(array(
 		       select o.id
 		         from orders o
-		        where %[1]s
-		        order by o.%[2]s %[3]s, o.id %[3]s
-		        limit $%[4]d offset $%[5]d
+		        where `+matches+statusConditions[f.Status]+`
+		        order by o.%[1]s %[2]s, o.id %[2]s
+		        limit $6 offset $7
 		       )) with ordinality page (id, place)
 		 cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
 		  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
-		 order by page.place`,
-		where, cmp.Or(f.Order.By, "placed_at"), f.Order.Direction(), len(args)+1, len(args)+2)
-	return sql, append(args, f.Page.PerPage, f.Page.Offset())
+		 order by page.place`, cmp.Or(f.Order.By, "placed_at"), f.Order.Direction())
+	return sql, append(f.args(tenant), f.Page.PerPage, f.Page.Offset())
 }
 
 // count returns the query of the total. Without a customer or days it reads the
 // rollups, because counting millions of orders would take longer than the page.
 func (f Filter) count(tenant tenancy.ID) (sql string, args []any) {
 	if f.Customer != "" || !f.From.IsZero() || !f.Before.IsZero() {
-		where, args := f.where(tenant)
 		return `
 		select count(*)
 		  from orders o
-		 where ` + where, args
+		 where ` + matches + statusConditions[f.Status], f.args(tenant)
 	}
 	placed := `
-		       (select coalesce(sum(orders), 0)
+		       (select coalesce(sum(orders), 0)::bigint
 		          from sales_rollups
-		         where tenant_id = $1 and kind = ` + sums.ByDay.SQL()
+		         where tenant_id = $1 and kind = ` + sums.ByDay.SQL() + ` and ($2::text = '' or channel = $2))`
 	cancelled := `
 		       (select count(*)
 		          from cancellations x
 		         where x.tenant_id = $1`
-	args = []any{tenant}
 	if f.Channel != "" {
-		placed += ` and channel = $2`
 		cancelled += `
 		           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2)`
-		args = append(args, f.Channel)
 	}
-	switch total := placed + `) +` + cancelled + `)`; f.Status {
-	case "placed":
-		return `
-		select (` + placed + `))::bigint as count`, args
-	case "cancelled":
-		return `
-		select` + cancelled + `) as count`, args
-	default:
-		return `
-		select (` + total + `)::bigint as count`, args
-	}
+	return `
+		select case when $3::text = 'cancelled' then 0 else` + placed + `
+		       end + case when $3 = 'placed' then 0 else` + cancelled + `)
+		       end as count`, []any{tenant, f.Channel, f.Status}
 }
 
-func (f Filter) where(tenant tenancy.ID) (sql string, args []any) {
-	sql, args = "o.tenant_id = $1", []any{tenant}
-	const conjunction = `
-		          and `
-	and := func(condition string, arg any) {
-		args = append(args, arg)
-		sql += conjunction + fmt.Sprintf(condition, "$"+strconv.Itoa(len(args)))
+// matches selects orders by the args of a filter. The queries are planned for their
+// values, so PostgreSQL drops the conditions of fields that are not set.
+const matches = `o.tenant_id = $1
+		          and ($2::text = '' or o.channel = $2)
+		          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+		          and ($4::timestamptz is null or o.placed_at >= $4)
+		          and ($5::timestamptz is null or o.placed_at < $5)`
+
+func (f Filter) args(tenant tenancy.ID) []any {
+	at := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
 	}
-	if f.Channel != "" {
-		and("o.channel = %s", f.Channel)
-	}
-	if f.Customer != "" {
-		and("o.customer_id = (select id from customers where tenant_id = $1 and number = %s)", f.Customer)
-	}
-	if !f.From.IsZero() {
-		and("o.placed_at >= %s", f.From)
-	}
-	if !f.Before.IsZero() {
-		and("o.placed_at < %s", f.Before)
-	}
-	const cancelled = "exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)"
-	switch f.Status {
-	case "placed":
-		sql += conjunction + "not " + cancelled
-	case "cancelled":
-		sql += conjunction + cancelled
-	}
-	return sql, args
+	return []any{tenant, f.Channel, f.Customer, at(f.From), at(f.Before)}
+}
+
+// statusConditions are separate, because PostgreSQL cannot join to an "exists" in an "or".
+var statusConditions = map[string]string{
+	"placed": `
+		          and not exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)`,
+	"cancelled": `
+		          and exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)`,
 }
 
 // Order returns one order with its lines and refunds. It returns ErrNotFound if the

@@ -194,9 +194,9 @@ func (o Order) itemDiscounts() (sum money.Cents) {
 	return sum
 }
 
-func valueOr(amount *money.Cents, absent money.Cents) money.Cents {
-	if amount == nil {
+func valueOr[T any](value *T, absent T) T {
+	if value == nil {
 		return absent
 	}
-	return *amount
+	return *value
 }

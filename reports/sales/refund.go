@@ -18,10 +18,7 @@ import (
 // Refunds above what was paid are accepted; those of a cancelled order count nowhere.
 func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]RefundResult, error) {
 	b := newRefundBatch(tenant, rows, time.Now())
-	var found factLookups
-	err := s.db.Update(ctx, tenant,
-		func(q *pgx.Batch) { found = factLookups{}; b.read(q, &found) },
-		func(q *pgx.Batch) error { return b.write(q, &found) })
+	err := s.db.Update(ctx, tenant, b.read, b.write)
 	if tenancy.SQLState(err) == "22003" {
 		err = tenancy.InvalidError{"amount": errTooLarge["items"]}
 	}
@@ -48,11 +45,14 @@ func (r RefundRow) check(now time.Time) (Refund, tenancy.InvalidError) {
 	return refund, invalid
 }
 
-// refundBatch holds the rows of a call of Refund.
+// refundBatch holds the rows of a call of Refund, and the rows of the database that
+// they refer to, which read replaces.
 type refundBatch struct {
 	tenant tenancy.ID
 	now    time.Time
 	rows   []*refundRow
+	ids    []idRow
+	facts  orderFacts
 }
 
 type refundRow struct {
@@ -60,6 +60,8 @@ type refundRow struct {
 	digest  []byte
 	invalid tenancy.InvalidError
 	result  RefundResult
+	orderID int64
+	at      time.Time // RefundedAt or now
 }
 
 func newRefundBatch(tenant tenancy.ID, rows []RefundRow, now time.Time) *refundBatch {
@@ -68,23 +70,23 @@ func newRefundBatch(tenant tenancy.ID, rows []RefundRow, now time.Time) *refundB
 		r := &refundRow{}
 		r.Refund, r.invalid = row.check(now)
 		r.digest = r.Refund.digest()
+		r.at = valueOr(r.RefundedAt, b.now)
 		b.rows = append(b.rows, r)
 	}
 	return b
 }
 
-// factLookups holds the facts of orders that are to be refunded or cancelled.
-type factLookups struct {
+// orderFacts are the facts of orders that are to be refunded or cancelled.
+type orderFacts struct {
 	zones   []zoneRow
-	ids     []idRow // for new refunds
-	orders  []*orderFacts
+	orders  []*orderFact
 	lines   []line
 	refunds []existingRefund
 	shares  []refundShare // for a cancellation
 }
 
 type (
-	orderFacts struct {
+	orderFact struct {
 		ID          int64
 		Number      string
 		Channel     string
@@ -107,9 +109,9 @@ type (
 	}
 )
 
-func (b *refundBatch) read(q *pgx.Batch, found *factLookups) {
-	found.read(q, b.tenant, distinct(column(b.rows, func(r *refundRow) string { return r.OrderNumber })))
-	tenancy.QueueRows(q, &found.ids, `
+func (b *refundBatch) read(q *pgx.Batch) {
+	b.facts.read(q, b.tenant, distinct(column(b.rows, func(r *refundRow) string { return r.OrderNumber })))
+	tenancy.QueueRows(q, &b.ids, `
 		select nextval('refunds_id_seq') as id
 		  from generate_series(1, $1::int)`, len(b.rows))
 }
@@ -117,7 +119,7 @@ func (b *refundBatch) read(q *pgx.Batch, found *factLookups) {
 // read locks the orders, so that refunds and cancellations of an order run one after
 // the other, and then reads their facts. The locks are advisory, because the runtime
 // role may not lock rows of orders.
-func (f *factLookups) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
+func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 	queueZone(q, tenant, &f.zones)
 	q.Queue(`
 		select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint || ' ' || number, 0))
@@ -133,11 +135,11 @@ func (f *factLookups) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		       select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id limit 1
 		       ) c on true`,
 		tenant, numbers).Query(func(rows pgx.Rows) (err error) {
-		f.orders, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[orderFacts])
+		f.orders, err = pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[orderFact])
 		return err
 	})
 	tenancy.QueueRows(q, &f.lines, `
-		select i.order_id, i.line, i.sold_id, p.category_id, p.seller_id,
+		select i.order_id, i.line, i.placed_at, i.sold_id, p.category_id, p.seller_id,
 		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
 		  from `+ordersByNumber+`
 		 cross join lateral (select * from order_items where tenant_id = $1 and order_id = o.id offset 0) i
@@ -153,14 +155,22 @@ func (f *factLookups) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 }
 
 // write computes what the batch adds, and queues it.
-func (b *refundBatch) write(q *pgx.Batch, found *factLookups) error {
-	zone, err := loadZone(found.zones)
+func (b *refundBatch) write(q *pgx.Batch) error {
+	zone, err := loadZone(b.facts.zones)
 	if err != nil {
 		return err
 	}
-	w := newRefundWriter(b.tenant, zone, found)
-	orders := map[string]*orderFacts{}
-	for _, o := range found.orders {
+	w := refundWriter{
+		zone: zone, rollups: newDeltas(), lines: map[int64][]line{}, existing: map[refundKey]existingRefund{},
+	}
+	for _, l := range b.facts.lines {
+		w.lines[l.OrderID] = append(w.lines[l.OrderID], l)
+	}
+	for _, r := range b.facts.refunds {
+		w.existing[refundKey{r.OrderID, valueOr(r.Reference, "")}] = r
+	}
+	orders := map[string]*orderFact{}
+	for _, o := range b.facts.orders {
 		orders[o.Number] = o
 	}
 	for i, r := range b.rows {
@@ -171,20 +181,19 @@ func (b *refundBatch) write(q *pgx.Batch, found *factLookups) error {
 		case len(r.invalid) > 0:
 			r.result = RefundResult{Outcome: Failed, Err: r.invalid}
 		default:
-			r.result = w.add(found.ids[i].ID, o, r, b.now)
+			r.result = w.add(b.ids[i].ID, o, r)
 		}
 	}
-	w.queue(q)
+	w.queue(q, b.tenant)
 	return nil
 }
 
 // refundWriter collects the rows that a batch of refunds inserts.
 type refundWriter struct {
-	tenant   tenancy.ID
 	zone     *time.Location
 	lines    map[int64][]line // by order
 	existing map[refundKey]existingRefund
-	refunds  []newRefund
+	refunds  []*refundRow
 	shares   []refundShare
 	rollups  *deltas
 }
@@ -194,29 +203,7 @@ type refundKey struct {
 	reference string
 }
 
-type newRefund struct {
-	*refundRow
-	id, orderID int64
-	refundedAt  time.Time
-}
-
-func newRefundWriter(tenant tenancy.ID, zone *time.Location, found *factLookups) *refundWriter {
-	w := &refundWriter{
-		tenant: tenant, zone: zone, rollups: newDeltas(),
-		lines: map[int64][]line{}, existing: map[refundKey]existingRefund{},
-	}
-	for _, l := range found.lines {
-		w.lines[l.OrderID] = append(w.lines[l.OrderID], l)
-	}
-	for _, r := range found.refunds {
-		if r.Reference != nil {
-			w.existing[refundKey{r.OrderID, *r.Reference}] = r
-		}
-	}
-	return w
-}
-
-func (w *refundWriter) add(id int64, o *orderFacts, r *refundRow, now time.Time) RefundResult {
+func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) RefundResult {
 	if r.Reference != nil {
 		key := refundKey{o.ID, *r.Reference}
 		if existing, exists := w.existing[key]; exists {
@@ -224,12 +211,9 @@ func (w *refundWriter) add(id int64, o *orderFacts, r *refundRow, now time.Time)
 		}
 		w.existing[key] = existingRefund{ID: id, Content: r.digest}
 	}
-	at := now
-	if r.RefundedAt != nil {
-		at = *r.RefundedAt
-	}
+	r.orderID = o.ID
 	o.Refunded += r.Amount
-	w.refunds = append(w.refunds, newRefund{r, id, o.ID, at})
+	w.refunds = append(w.refunds, r)
 	lines := w.lines[o.ID]
 	var refunded []lineSums
 	for i, share := range spread(r.Amount, lines) {
@@ -239,13 +223,13 @@ func (w *refundWriter) add(id int64, o *orderFacts, r *refundRow, now time.Time)
 		}
 	}
 	if o.CancelledAt == nil {
-		w.rollups.add(event{tenancy.DayOf(at, w.zone), o.Channel, sums.Sums{RefundCount: 1}, refunded})
+		w.rollups.add(event{tenancy.DayOf(r.at, w.zone), o.Channel, sums.Sums{RefundCount: 1}, refunded})
 	}
 	return RefundResult{ID: id, Outcome: Created, ExceedsPaid: o.Refunded > o.Paid}
 }
 
 // resent returns the result of a refund whose reference exists already.
-func (r *refundRow) resent(existing existingRefund, o *orderFacts) RefundResult {
+func (r *refundRow) resent(existing existingRefund, o *orderFact) RefundResult {
 	if !bytes.Equal(existing.Content, r.digest) {
 		err := tenancy.InvalidError{"reference": {differentContent}}
 		return RefundResult{ID: existing.ID, Outcome: Failed, Err: err}
@@ -253,7 +237,7 @@ func (r *refundRow) resent(existing existingRefund, o *orderFacts) RefundResult 
 	return RefundResult{ID: existing.ID, Outcome: Unchanged, ExceedsPaid: o.Refunded > o.Paid}
 }
 
-func (w *refundWriter) queue(q *pgx.Batch) {
+func (w *refundWriter) queue(q *pgx.Batch, tenant tenancy.ID) {
 	if len(w.refunds) == 0 {
 		return
 	}
@@ -262,21 +246,21 @@ func (w *refundWriter) queue(q *pgx.Batch) {
 		overriding system value
 		select $1, *
 		  from unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::bigint[], $6::text[], $7::bytea[])`,
-		w.tenant,
-		column(w.refunds, func(r newRefund) int64 { return r.id }),
-		column(w.refunds, func(r newRefund) int64 { return r.orderID }),
-		column(w.refunds, func(r newRefund) time.Time { return r.refundedAt }),
-		column(w.refunds, func(r newRefund) money.Cents { return r.Amount }),
-		column(w.refunds, func(r newRefund) *string { return r.Reference }),
-		column(w.refunds, func(r newRefund) []byte { return r.digest }))
+		tenant,
+		column(w.refunds, func(r *refundRow) int64 { return r.result.ID }),
+		column(w.refunds, func(r *refundRow) int64 { return r.orderID }),
+		column(w.refunds, func(r *refundRow) time.Time { return r.at }),
+		column(w.refunds, func(r *refundRow) money.Cents { return r.Amount }),
+		column(w.refunds, func(r *refundRow) *string { return r.Reference }),
+		column(w.refunds, func(r *refundRow) []byte { return r.digest }))
 	q.Queue(`
 		insert into refund_items (tenant_id, refund_id, order_id, line, amount)
 		select $1, *
 		  from unnest($2::bigint[], $3::bigint[], $4::int[], $5::bigint[])`,
-		w.tenant,
+		tenant,
 		column(w.shares, func(s refundShare) int64 { return s.RefundID }),
 		column(w.shares, func(s refundShare) int64 { return s.OrderID }),
 		column(w.shares, func(s refundShare) int32 { return s.Line }),
 		column(w.shares, func(s refundShare) money.Cents { return s.Amount }))
-	w.rollups.queue(q, w.tenant)
+	w.rollups.queue(q, tenant)
 }

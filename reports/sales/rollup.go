@@ -2,6 +2,7 @@ package sales
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +37,13 @@ type event struct {
 type lineSums struct {
 	soldID, categoryID, sellerID int64 // 0 is none
 	sums.Sums
+}
+
+func total(lines []lineSums) (total sums.Sums) {
+	for _, l := range lines {
+		total.Add(l.Sums)
+	}
+	return total
 }
 
 // deltas are the changes of rollups by one transaction.
@@ -88,11 +96,7 @@ func (d *deltas) queue(q *pgx.Batch, tenant tenancy.ID) {
 	if len(d.rows) == 0 {
 		return
 	}
-	keys := make([]rollupKey, 0, len(d.rows))
-	for key := range d.rows {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, rollupKey.compare)
+	keys := slices.SortedFunc(maps.Keys(d.rows), rollupKey.compare)
 	args := []any{
 		tenant,
 		column(keys, func(k rollupKey) sums.RollupKind { return k.kind }),

@@ -60,11 +60,9 @@ const (
 
 // soldProducts returns the products of the new orders by SKU, or a
 // missingVersionsError.
-func (b *orderBatch) soldProducts(
-	found []soldProduct, existing map[string]existingOrder,
-) (map[string]soldProduct, error) {
+func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string]soldProduct, error) {
 	products := map[string]soldProduct{}
-	for _, p := range found {
+	for _, p := range b.products {
 		products[p.SKU] = p
 	}
 	var missing missingVersionsError

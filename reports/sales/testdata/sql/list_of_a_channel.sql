@@ -1,11 +1,13 @@
-select (
-       (select coalesce(sum(orders), 0)
+select case when $3::text = 'cancelled' then 0 else
+       (select coalesce(sum(orders), 0)::bigint
           from sales_rollups
-         where tenant_id = $1 and kind = 1 and channel = $2) +
+         where tenant_id = $1 and kind = 1 and ($2::text = '' or channel = $2))
+       end + case when $3 = 'placed' then 0 else
        (select count(*)
           from cancellations x
          where x.tenant_id = $1
-           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2)))::bigint as count
+           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2))
+       end as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
@@ -29,9 +31,12 @@ select o.id, o.number, o.placed_at, o.channel,
        select o.id
          from orders o
         where o.tenant_id = $1
-          and o.channel = $2
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
         order by o.placed_at asc, o.id asc
-        limit $3 offset $4
+        limit $6 offset $7
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
   left join customers c on c.tenant_id = $1 and c.id = o.customer_id

@@ -1,7 +1,10 @@
 select count(*)
   from orders o
  where o.tenant_id = $1
-          and o.customer_id = (select id from customers where tenant_id = $1 and number = $2)
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
@@ -20,9 +23,12 @@ select o.id, o.number, o.placed_at, o.channel,
        select o.id
          from orders o
         where o.tenant_id = $1
-          and o.customer_id = (select id from customers where tenant_id = $1 and number = $2)
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
         order by o.placed_at asc, o.id asc
-        limit $3 offset $4
+        limit $6 offset $7
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
   left join customers c on c.tenant_id = $1 and c.id = o.customer_id

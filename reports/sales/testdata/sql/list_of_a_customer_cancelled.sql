@@ -1,8 +1,10 @@
 select count(*)
   from orders o
  where o.tenant_id = $1
-          and o.customer_id = (select id from customers where tenant_id = $1 and number = $2)
-          and o.placed_at >= $3
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
           and exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)
 
 -- Plan on PostgreSQL 15:
@@ -24,11 +26,13 @@ select o.id, o.number, o.placed_at, o.channel,
        select o.id
          from orders o
         where o.tenant_id = $1
-          and o.customer_id = (select id from customers where tenant_id = $1 and number = $2)
-          and o.placed_at >= $3
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
           and exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)
         order by o.placed_at asc, o.id asc
-        limit $4 offset $5
+        limit $6 offset $7
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
   left join customers c on c.tenant_id = $1 and c.id = o.customer_id

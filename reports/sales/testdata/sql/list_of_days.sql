@@ -1,8 +1,10 @@
 select count(*)
   from orders o
  where o.tenant_id = $1
-          and o.placed_at >= $2
-          and o.placed_at < $3
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
@@ -20,10 +22,12 @@ select o.id, o.number, o.placed_at, o.channel,
        select o.id
          from orders o
         where o.tenant_id = $1
-          and o.placed_at >= $2
-          and o.placed_at < $3
+          and ($2::text = '' or o.channel = $2)
+          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+          and ($4::timestamptz is null or o.placed_at >= $4)
+          and ($5::timestamptz is null or o.placed_at < $5)
         order by o.placed_at asc, o.id asc
-        limit $4 offset $5
+        limit $6 offset $7
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
   left join customers c on c.tenant_id = $1 and c.id = o.customer_id

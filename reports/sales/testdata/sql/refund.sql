@@ -34,7 +34,7 @@ unnest($2::text[]) n (number)
 --     Aggregate (SubPlan)
 --       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
-select i.order_id, i.line, i.sold_id, p.category_id, p.seller_id,
+select i.order_id, i.line, i.placed_at, i.sold_id, p.category_id, p.seller_id,
            i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
       from
 unnest($2::text[]) n (number)
