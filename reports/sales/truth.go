@@ -149,8 +149,8 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 }
 
 // lockZone prepares a transaction for an operator's work: it removes the timeouts of
-// requests, locks the time zone of the rollups and returns it.
-func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock lockFunction) (*time.Location, error) {
+// requests, locks the time zone of the rollups with shared or exclusive, and returns it.
+func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock string) (*time.Location, error) {
 	// Without statistics, right after an import, the planner would choose nested loops
 	// over whole months.
 	_, err := tx.Exec(ctx, `
@@ -162,7 +162,7 @@ func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock lockFuncti
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(ctx, `select `+string(lock)+`(`+zoneLock+`)`, tenant); err != nil {
+	if _, err := tx.Exec(ctx, `select `+lock+`(`+zoneLock+`)`, tenant); err != nil {
 		return nil, err
 	}
 	// CollectRows returns the error of Query.
@@ -174,10 +174,7 @@ func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock lockFuncti
 	return loadZone(zones)
 }
 
-// lockFunction is a function of PostgreSQL that takes an advisory lock.
-type lockFunction string
-
 const (
-	shared    lockFunction = `pg_advisory_xact_lock_shared`
-	exclusive lockFunction = `pg_advisory_xact_lock`
+	shared    = `pg_advisory_xact_lock_shared`
+	exclusive = `pg_advisory_xact_lock`
 )

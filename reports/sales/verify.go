@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,12 +43,9 @@ func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found
 	if err != nil {
 		return nil, err
 	}
-	checks := []func(context.Context, pgx.Tx, month) ([]Difference, error){
-		verifyRollups, verifyOrders, verifyCancellations, verifyRefunds,
-	}
 	for _, m := range all {
-		for _, check := range checks {
-			differences, err := check(ctx, tx, m)
+		for _, c := range checks {
+			differences, err := c.run(ctx, tx, m)
 			if err != nil {
 				return nil, err
 			}
@@ -61,65 +57,59 @@ func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found
 	return found, nil
 }
 
-func verifyRollups(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error) {
+// check is a query for rows of a month that differ from the facts. It returns what each
+// row is, and its stored and its right values in the order of columns.
+type check struct {
+	columns []sums.Column
+	args    func(month) []any
+	sql     string
+}
+
+func (c check) run(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error) {
 	type row struct {
-		Kind          sums.RollupKind
-		Day           time.Time
-		Channel       string
-		Key           int64
-		Stored, Facts []int64
+		What          string
+		Stored, Facts []string
 	}
-	rows, _ := tx.Query(ctx, `
-		with `+differences+`
-		select kind, day, channel, key, stored, facts
-		  from difference
-		 order by kind, day, channel, key`, m.args()...) // CollectRows returns its error
+	rows, _ := tx.Query(ctx, c.sql, c.args(m)...) // CollectRows returns its error
 	differing, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	var found []Difference
 	for _, r := range differing {
-		what := rollupKey{r.Kind, r.Day, r.Channel, r.Key}.String()
-		found = appendDifferences(found, what, sums.Columns(), r.Stored, r.Facts)
+		for i, column := range c.columns {
+			if r.Stored[i] != r.Facts[i] {
+				found = append(found, Difference{r.What, column.Name, format(column, r.Stored[i]), format(column, r.Facts[i])})
+			}
+		}
 	}
 	return found, err
 }
 
-// appendDifferences appends the columns whose values differ.
-func appendDifferences(found []Difference, what string, columns []sums.Column, stored, facts []int64) []Difference {
-	for i, c := range columns {
-		if stored[i] != facts[i] {
-			found = append(found, Difference{what, c.Name, formatSum(c, stored[i]), formatSum(c, facts[i])})
-		}
+func format(c sums.Column, value string) string {
+	if !c.Money {
+		return value
 	}
-	return found
+	cents, _ := strconv.ParseInt(value, 10, 64) // PostgreSQL wrote it
+	return money.Cents(cents).String()
 }
 
-func formatSum(c sums.Column, n int64) string {
-	if c.Money {
-		return money.Cents(n).String()
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// String describes the rollup in a Difference.
-func (k rollupKey) String() string {
-	switch day := k.day.Format(time.DateOnly); k.kind {
-	case sums.ByCategory:
-		return fmt.Sprintf("rollup of day %s, channel %s, category %d", day, k.channel, k.key)
-	case sums.BySeller:
-		return fmt.Sprintf("rollup of day %s, channel %s, seller %d", day, k.channel, k.key)
-	case sums.ByProduct:
-		return fmt.Sprintf("rollup of month %s, sold product %d", k.day.Format("2006-01"), k.key)
-	default:
-		return fmt.Sprintf("rollup of day %s, channel %s", day, k.channel)
-	}
-}
-
-func verifyOrders(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error) {
-	columns := sums.Select("items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost")
-	return verifyFacts(ctx, tx, m, "order", columns, `
-		select o.number,
-		       array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost] as stored,
-		       i.facts
+var checks = []check{
+	{sums.Columns(), month.args, `
+		with ` + differences + `
+		select case kind
+		       when ` + sums.ByProduct.SQL() + `
+		       then format('rollup of month %s, sold product %s', to_char(day, 'YYYY-MM'), key)
+		       else format('rollup of day %s, channel %s', day, channel)
+		       end || case kind
+		       when ` + sums.ByCategory.SQL() + ` then ', category ' || key
+		       when ` + sums.BySeller.SQL() + ` then ', seller ' || key
+		       else ''
+		       end as what,
+		       stored::text[], facts::text[]
+		  from difference
+		 order by kind, day, channel, key`},
+	{sums.Select("items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost"), month.bounds, `
+		select 'order ' || o.number as what,
+		       array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost]::text[] as stored,
+		       i.facts::text[]
 		  from orders o
 		 cross join lateral (
 			select array[count(*), coalesce(sum(quantity), 0), coalesce(sum(quantity) filter (where unit_cost is null), 0),
@@ -130,25 +120,17 @@ func verifyOrders(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error)
 		       ) i
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
 		   and i.facts <> array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost]
-		 order by o.number`)
-}
-
-// verifyCancellations compares the copies of placed_at, by which reports find the
-// cancelled orders of a range.
-func verifyCancellations(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error) {
-	rows, _ := tx.Query(ctx, `
-		select 'cancellation of order ' || o.number as what, 'placed_at' as figure,
-		       c.placed_at::text as stored, o.placed_at::text as facts
+		 order by o.number`},
+	// Reports find the cancelled orders of a range by this copy of placed_at.
+	{[]sums.Column{{Name: "placed_at"}}, month.bounds, `
+		select 'cancellation of order ' || o.number as what,
+		       array[c.placed_at::text] as stored, array[o.placed_at::text] as facts
 		  from orders o
 		  join cancellations c on c.tenant_id = $1 and c.order_id = o.id
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
-		 order by o.number`, m.bounds()...) // CollectRows returns its error
-	return pgx.CollectRows(rows, pgx.RowToStructByName[Difference])
-}
-
-func verifyRefunds(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error) {
-	return verifyFacts(ctx, tx, m, "refund", sums.Select("refunds"), `
-		select r.id::text as number, array[r.amount] as stored, array[s.facts] as facts
+		 order by o.number`},
+	{sums.Select("refunds"), month.bounds, `
+		select 'refund ' || r.id as what, array[r.amount]::text[] as stored, array[s.facts]::text[] as facts
 		  from refunds r
 		 cross join lateral (
 			select coalesce(sum(amount), 0)::bigint as facts
@@ -156,23 +138,5 @@ func verifyRefunds(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error
 			 where tenant_id = $1 and refund_id = r.id and order_id = r.order_id
 		       ) s
 		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3 and s.facts <> r.amount
-		 order by r.id`)
-}
-
-// verifyFacts runs a query for facts whose stored sums differ from those of their
-// lines. Stored and facts are in the order of columns.
-func verifyFacts(
-	ctx context.Context, tx pgx.Tx, m month, what string, columns []sums.Column, sql string,
-) ([]Difference, error) {
-	type row struct {
-		Number        string
-		Stored, Facts []int64
-	}
-	rows, _ := tx.Query(ctx, sql, m.bounds()...) // CollectRows returns its error
-	differing, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-	var found []Difference
-	for _, r := range differing {
-		found = appendDifferences(found, what+" "+r.Number, columns, r.Stored, r.Facts)
-	}
-	return found, err
+		 order by r.id`},
 }
