@@ -23,7 +23,11 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 	var found orderFacts
 	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
 		found.read(q, tenant, []string{number})
-		found.readShares(q, tenant, number)
+		tenancy.QueueRows(q, &found.shares, `
+			select s.refund_id, s.order_id, s.line, s.amount
+			  from orders o
+			  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
+			 where o.tenant_id = $1 and o.number = $2`, tenant, number)
 	}, func(q *pgx.Batch) error {
 		if len(found.orders) == 0 {
 			return tenancy.ErrNotFound
@@ -41,14 +45,6 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 		return StoredOrder{}, fmt.Errorf("cancel order: %w", err)
 	}
 	return s.Order(ctx, tenant, number)
-}
-
-func (f *orderFacts) readShares(q *pgx.Batch, tenant tenancy.ID, number string) {
-	tenancy.QueueRows(q, &f.shares, `
-		select s.refund_id, s.order_id, s.line, s.amount
-		  from orders o
-		  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
-		 where o.tenant_id = $1 and o.number = $2`, tenant, number)
 }
 
 // cancel queues the cancellation of the only order in f.

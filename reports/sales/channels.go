@@ -52,9 +52,7 @@ func (s *Store) CreateChannel(
 	ctx context.Context, tenant tenancy.ID, c Channel, invalid tenancy.InvalidError,
 ) (Channel, error) {
 	invalid = invalid.Clone()
-	if problem := CheckIdentifier(c.Identifier); problem != "" && len(invalid["identifier"]) == 0 {
-		invalid.Add("identifier", "%s", problem)
-	}
+	checkChannel(c.Identifier, "identifier", invalid)
 	checkText(&c.Label, "label", invalid, tenancy.Label, 255)
 	if err := invalid.Err(); err != nil {
 		return c, err
@@ -100,8 +98,8 @@ func (s *Store) RelabelChannel(
 	return c, nil
 }
 
-// DeleteChannel deletes a channel without orders. It returns ErrNotFound, or an InUseError, also for
-// the built-in channel.
+// DeleteChannel deletes a channel without orders. It returns ErrNotFound, or an
+// InUseError, also for the built-in channel.
 func (s *Store) DeleteChannel(ctx context.Context, tenant tenancy.ID, identifier string) error {
 	if identifier == PointOfSale {
 		return tenancy.InUseError("The channel " + PointOfSale + " cannot be deleted")
@@ -140,9 +138,7 @@ func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels 
 	channels = slices.Clone(channels)
 	for i := range channels {
 		path := fmt.Sprintf("channels[%d].", i)
-		if problem := CheckIdentifier(channels[i].Identifier); problem != "" {
-			invalid.Add(path+"identifier", "%s", problem)
-		}
+		checkChannel(channels[i].Identifier, path+"identifier", invalid)
 		checkText(&channels[i].Label, path+"label", invalid, tenancy.Label, 255)
 	}
 	if len(invalid) > 0 {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,19 +56,6 @@ func (s *Store) EnsureCustomers(ctx context.Context, tenant tenancy.ID, customer
 // again after an error. It returns ErrNotFound if the customer does not exist.
 func (s *Store) EraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
 	id = strings.TrimSpace(id)
-	if err := s.eraseCustomer(ctx, tenant, id); err != nil {
-		return fmt.Errorf("erase customer: %w", err)
-	}
-	return nil
-}
-
-func (s *Store) eraseCustomer(ctx context.Context, tenant tenancy.ID, id string) error {
-	var encoded bytes.Buffer // as in responses
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(id); err != nil {
-		return err
-	}
 	var erased []idRow
 	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
 		// Wait for transactions that hold the customer: each may store a response with
@@ -79,15 +67,29 @@ func (s *Store) eraseCustomer(ctx context.Context, tenant tenancy.ID, id string)
 			 where tenant_id = $1 and number = $2
 			returning id`, tenant, id)
 	})
-	if err != nil {
-		return err
+	if err == nil && len(erased) == 0 {
+		err = tenancy.ErrNotFound
 	}
-	if len(erased) == 0 {
-		return tenancy.ErrNotFound
+	if err == nil {
+		err = s.deleteResponses(ctx, tenant, id)
+	}
+	if err != nil {
+		return fmt.Errorf("erase customer: %w", err)
+	}
+	return nil
+}
+
+// deleteResponses deletes the stored idempotency responses that contain a customer.
+func (s *Store) deleteResponses(ctx context.Context, tenant tenancy.ID, id string) error {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false) // as in responses
+	if err := encoder.Encode(id); err != nil {
+		return err
 	}
 	// A separate transaction, which does not lock the customer: a request that claims an
 	// expired key locks the stored response and may wait for the customer.
-	_, err = s.db.Exec(ctx, tenant, `
+	_, err := s.db.Exec(ctx, tenant, `
 		delete from idempotency_keys
 		 where tenant_id = $1 and position($2::bytea in body) > 0`,
 		tenant, append([]byte(`"customer":{"id":`), bytes.TrimSpace(encoded.Bytes())...))
@@ -131,12 +133,7 @@ func changedCustomers(sent []Customer, stored []storedCustomer) []Customer {
 			delete(changed, s.Number)
 		}
 	}
-	customers := make([]Customer, 0, len(changed))
-	for _, c := range changed {
-		customers = append(customers, c)
-	}
-	slices.SortFunc(customers, func(a, b Customer) int { return cmp.Compare(a.ID, b.ID) })
-	return customers
+	return slices.SortedFunc(maps.Values(changed), func(a, b Customer) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // equalOrNil reports whether sent leaves stored as it is.

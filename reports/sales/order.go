@@ -28,34 +28,31 @@ func CheckIdentifier(s string) string {
 	return ""
 }
 
+func checkChannel(s, field string, invalid tenancy.InvalidError) {
+	if problem := CheckIdentifier(s); problem != "" && len(invalid[field]) == 0 {
+		invalid.Add(field, "%s", problem)
+	}
+}
+
 // check returns the order with trimmed texts, and all validation errors.
 func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
 	o, invalid := r.Order, r.Invalid.Clone()
 	checkText(&o.Number, "number", invalid, tenancy.PathSegment, 100)
 	o.PlacedAt = checkTime(o.PlacedAt, "placed_at", now, invalid)
-	if len(invalid["channel"]) == 0 {
-		if problem := CheckIdentifier(o.Channel); problem != "" {
-			invalid.Add("channel", "%s", problem)
-		}
-	}
+	checkChannel(o.Channel, "channel", invalid)
 	if o.Customer != nil {
 		o.Customer = checkCustomer(*o.Customer, "customer.", invalid)
 	}
 	checkAmount(o.DiscountTotal, "discount_total", invalid)
 	checkAmount(o.TaxTotal, "tax_total", invalid)
-	if o.Items = checkItems(o.Items, invalid); itemsValid(invalid) && len(invalid["discount_total"]) == 0 {
-		checkDiscounts(o, invalid)
-	}
-	return o, invalid
-}
-
-func itemsValid(invalid tenancy.InvalidError) bool {
+	o.Items = checkItems(o.Items, invalid)
 	for field := range invalid {
 		if strings.HasPrefix(field, "items") {
-			return false
+			return o, invalid
 		}
 	}
-	return true
+	checkDiscounts(o, invalid)
+	return o, invalid
 }
 
 // checkText checks and trims a text, unless the caller found an error in it.
@@ -83,20 +80,22 @@ func checkTime(at time.Time, field string, now time.Time, invalid tenancy.Invali
 
 func checkCustomer(c Customer, path string, invalid tenancy.InvalidError) *Customer {
 	checkText(&c.ID, path+"id", invalid, tenancy.Label, 100)
-	if c.Name != nil {
-		name := *c.Name
-		checkText(&name, path+"name", invalid, tenancy.Label, 255)
-		c.Name = &name
-	}
-	if c.Email != nil {
-		email := *c.Email
-		checkText(&email, path+"email", invalid, tenancy.Label, 255)
-		if !strings.Contains(email, "@") && len(invalid[path+"email"]) == 0 {
-			invalid.Add(path+"email", "must be an e-mail address")
-		}
-		c.Email = &email
+	c.Name = checkOptional(c.Name, path+"name", invalid)
+	c.Email = checkOptional(c.Email, path+"email", invalid)
+	if c.Email != nil && !strings.Contains(*c.Email, "@") && len(invalid[path+"email"]) == 0 {
+		invalid.Add(path+"email", "must be an e-mail address")
 	}
 	return &c
+}
+
+// checkOptional returns a trimmed copy of an optional text.
+func checkOptional(s *string, field string, invalid tenancy.InvalidError) *string {
+	if s == nil {
+		return nil
+	}
+	text := *s
+	checkText(&text, field, invalid, tenancy.Label, 255)
+	return &text
 }
 
 func checkAmount(amount *money.Cents, field string, invalid tenancy.InvalidError) {
@@ -167,24 +166,19 @@ func multiply(quantity int64, amount money.Cents) (money.Cents, bool) {
 }
 
 func checkDiscounts(o Order, invalid tenancy.InvalidError) {
-	if o.DiscountTotal == nil {
+	if o.DiscountTotal == nil || len(invalid["discount_total"]) > 0 {
 		return
 	}
-	value, ofItems := o.value(), o.itemDiscounts()
-	switch {
+	var value money.Cents // of all items before discounts
+	for _, item := range o.Items {
+		value += money.Cents(item.Quantity) * item.UnitPrice
+	}
+	switch ofItems := o.itemDiscounts(); {
 	case *o.DiscountTotal < ofItems:
 		invalid.Add("discount_total", "must include the discounts of the items, %s", ofItems)
 	case *o.DiscountTotal > value:
 		invalid.Add("discount_total", "must not be above the value of the items, %s", value)
 	}
-}
-
-// value returns the price of all items before discounts.
-func (o Order) value() (sum money.Cents) {
-	for _, item := range o.Items {
-		sum += money.Cents(item.Quantity) * item.UnitPrice
-	}
-	return sum
 }
 
 func (o Order) itemDiscounts() (sum money.Cents) {

@@ -37,11 +37,7 @@ func (r RefundRow) check(now time.Time) (Refund, tenancy.InvalidError) {
 	if refund.RefundedAt != nil {
 		refund.RefundedAt = new(checkTime(*refund.RefundedAt, "refunded_at", now, invalid))
 	}
-	if refund.Reference != nil {
-		reference := *refund.Reference
-		checkText(&reference, "reference", invalid, tenancy.Label, 255)
-		refund.Reference = &reference
-	}
+	refund.Reference = checkOptional(refund.Reference, "reference", invalid)
 	return refund, invalid
 }
 
