@@ -1,7 +1,6 @@
 package sales
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -144,7 +143,6 @@ func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels 
 	if len(invalid) > 0 {
 		return Count{}, invalid
 	}
-	slices.SortStableFunc(channels, func(a, b Channel) int { return cmp.Compare(a.Identifier, b.Identifier) })
 	var count Count
 	for _, c := range channels {
 		written, err := tenancy.All[struct{ Created bool }](ctx, s.db, tenant, `

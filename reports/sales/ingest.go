@@ -47,8 +47,8 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 // ingest makes one attempt. It stores missing versions of products for the next one.
 func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 	err := s.db.Update(ctx, b.tenant, b.read, b.write)
-	if skus, ok := errors.AsType[missingVersionsError](err); ok {
-		if err := s.insertSoldProducts(ctx, b.tenant, skus); err != nil {
+	if errors.Is(err, errMissingVersions) {
+		if err := s.insertSoldProducts(ctx, b.tenant, b.missing); err != nil {
 			return err
 		}
 	}
@@ -58,9 +58,8 @@ func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 // changedAfterRead reports whether an attempt failed because of another transaction: a
 // number is taken, a channel was removed, or a product has no current version.
 func changedAfterRead(err error) bool {
-	_, ok := errors.AsType[missingVersionsError](err)
 	code := tenancy.SQLState(err)
-	return ok || code == "23505" || code == "23503"
+	return errors.Is(err, errMissingVersions) || code == "23505" || code == "23503"
 }
 
 // errTooLarge is returned if a sum of the tenant would need more than 64 bits.
@@ -78,6 +77,7 @@ type orderBatch struct {
 	channels  []channelRow
 	customers []storedCustomer
 	products  []soldProduct
+	missing   []string // SKUs, if write returns errMissingVersions
 }
 
 type orderRow struct {
@@ -232,7 +232,7 @@ func (o *orderRow) resent(existing existingOrder) Result {
 const differentContent = "already exists with different content"
 
 // distinct sorts texts and drops duplicates.
-func distinct[S ~[]string](texts S) S {
+func distinct(texts []string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }

@@ -3,6 +3,7 @@ package sales
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -66,11 +67,12 @@ func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 // returns the number of changed rollups. It needs the migrator's connection. Until it
 // ends, reports show the old days and new orders wait.
 func (s *Store) ChangeZone(ctx context.Context, tenant tenancy.ID, name string) (changed int64, err error) {
-	if _, err := tenancy.LoadZone(name); err != nil {
+	zone, err := tenancy.LoadZone(name)
+	if err != nil {
 		return 0, err
 	}
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
-		changed, err = changeZone(ctx, tx, tenant, name)
+		changed, err = changeZone(ctx, tx, tenant, zone)
 		return err
 	})
 	if err != nil {
@@ -79,11 +81,7 @@ func (s *Store) ChangeZone(ctx context.Context, tenant tenancy.ID, name string) 
 	return changed, nil
 }
 
-func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, name string) (changed int64, err error) {
-	zone, err := tenancy.LoadZone(name)
-	if err != nil {
-		return 0, err
-	}
+func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) (changed int64, err error) {
 	if _, err := lockZone(ctx, tx, tenant, exclusive); err != nil {
 		return 0, err
 	}
@@ -107,7 +105,7 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, name string) 
 	_, err = tx.Exec(ctx, `
 		update sales_zones
 		   set timezone = $2
-		 where tenant_id = $1`, tenant, name)
+		 where tenant_id = $1`, tenant, zone.String())
 	return changed, err
 }
 

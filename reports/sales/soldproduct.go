@@ -2,7 +2,7 @@ package sales
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,13 +19,8 @@ type soldProduct struct {
 	Cost                 *money.Cents
 }
 
-// missingVersionsError holds the SKUs of products without a current version in
-// sold_products. Ingest stores these versions in a separate transaction.
-type missingVersionsError []string
-
-func (e missingVersionsError) Error() string {
-	return fmt.Sprintf("%d products have no current version in sold_products", len(e))
-}
+// errMissingVersions makes Ingest store versions of products in a separate transaction.
+var errMissingVersions = errors.New("products have no current version in sold_products")
 
 func queueSoldProducts(q *pgx.Batch, tenant tenancy.ID, skus []string, products *[]soldProduct) {
 	tenancy.QueueRows(q, products, `
@@ -58,14 +53,14 @@ const (
 		  from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v`
 )
 
-// soldProducts returns the products of the new orders by SKU, or a
-// missingVersionsError.
+// soldProducts returns the products of the new orders by SKU. If some have no current
+// version, it sets b.missing and returns errMissingVersions.
 func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string]soldProduct, error) {
 	products := map[string]soldProduct{}
 	for _, p := range b.products {
 		products[p.SKU] = p
 	}
-	var missing missingVersionsError
+	var missing []string
 	for _, o := range b.valid {
 		if _, exists := existing[o.Number]; exists {
 			continue
@@ -77,17 +72,18 @@ func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string
 		}
 	}
 	if len(missing) > 0 {
-		return nil, distinct(missing)
+		b.missing = distinct(missing)
+		return nil, errMissingVersions
 	}
 	return products, nil
 }
 
-func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, skus missingVersionsError) error {
+func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, skus []string) error {
 	_, err := s.db.Exec(ctx, tenant, `
 		insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
 		select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
 		  from unnest($2::text[]) u (sku)
 		  left join lateral (`+currentProduct+`) p on true
-		 order by u.sku`, tenant, []string(skus))
+		 order by u.sku`, tenant, skus)
 	return err
 }
