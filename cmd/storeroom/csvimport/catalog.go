@@ -20,9 +20,18 @@ var (
 	}, 1, "sku"}
 )
 
-// loadReferences loads categories, sellers or warehouses, and records which id of the
+func (r *run) loadReferences(ctx context.Context) error {
+	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
+		if err := r.loadReferencesOf(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadReferencesOf loads categories, sellers or warehouses, and records which id of the
 // file belongs to which stored id.
-func (r *run) loadReferences(ctx context.Context, kind catalog.Kind) error {
+func (r *run) loadReferencesOf(ctx context.Context, kind catalog.Kind) error {
 	ids := map[string]int64{}
 	r.idByFileID[kind] = ids
 	return r.eachBatch(ctx, string(kind), referenceColumns, func(ctx context.Context, rows []row) error {

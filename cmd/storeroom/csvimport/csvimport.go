@@ -111,36 +111,25 @@ type run struct {
 	dir        fs.FS
 	options    Options
 	files      map[string]string // "products" to "products.csv" or "products.csv.gz"
+	positions  positions
 	idByFileID map[catalog.Kind]map[string]int64
 	idByName   map[catalog.Kind]map[string]int64 // of the current batch
 	report     Report
 }
 
 func (r *run) load(ctx context.Context) error {
-	if err := r.findFiles(); err != nil {
-		return err
-	}
-	positions, err := r.readPositions(ctx)
-	if err != nil {
-		return err
-	}
-	for _, kind := range []catalog.Kind{catalog.Categories, catalog.Sellers, catalog.Warehouses} {
-		if err := r.loadReferences(ctx, kind); err != nil {
+	for _, step := range []func(context.Context) error{
+		r.findFiles, r.readPositions, r.loadReferences, r.loadProducts, r.loadChannels, r.loadCustomers, r.loadOrders,
+		r.loadRefunds,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	for _, load := range []func(context.Context) error{r.loadProducts, r.loadChannels, r.loadCustomers} {
-		if err := load(ctx); err != nil {
-			return err
-		}
-	}
-	if err := r.loadOrders(ctx, positions); err != nil {
-		return err
-	}
-	return r.loadRefunds(ctx)
+	return nil
 }
 
-func (r *run) findFiles() error {
+func (r *run) findFiles(context.Context) error {
 	entries, err := fs.ReadDir(r.dir, ".")
 	if err != nil {
 		return fmt.Errorf("read directory: %w", err)

@@ -319,8 +319,8 @@ func TestUnusualFilesAreReadRowByRow(t *testing.T) {
 			[]string{"products.csv:3   has text after a closing quote, or a quote that is not closed;" +
 				" the row extends to line 4"}},
 		{"too few and too many fields", "sku,name,price\nA,Axe\nB,Bow,2,3\nC,Cup,3\n", 1, []string{
-			"products.csv:2   has 2 fields, but the header has 3 columns",
-			"products.csv:3   has 4 fields, but the header has 3 columns"}},
+			"products.csv:2   the number of fields is 2, but the header has 3",
+			"products.csv:3   the number of fields is 4, but the header has 3"}},
 		{"text that is not UTF-8", "sku,name,price\nA,A\xffe,1\n\xff,Bow,2\nC,Cup,3\n", 1, []string{
 			"products.csv:2 A name must be valid UTF-8", "products.csv:3 \uFFFD sku must be valid UTF-8"}},
 		{"NUL and other control characters", "sku,name,price,description\nA,A\x00e,1,\nB,Bow,2,a\x00b\nC,Cup,3,\n", 1,

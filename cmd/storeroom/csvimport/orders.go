@@ -40,11 +40,12 @@ func (p positions) of(w row, column string) (position int, exists bool) {
 // readPositions reads orders.csv and order_items.csv before anything is loaded, and returns
 // an error if items are not in the sequence of their orders: an order that was stored with
 // some of its items could not be completed.
-func (r *run) readPositions(ctx context.Context) (positions, error) {
+func (r *run) readPositions(ctx context.Context) error {
 	if r.files["orders"] == "" {
-		return nil, nil
+		return nil
 	}
-	p, n := positions{}, 0
+	r.positions = positions{}
+	p, n := r.positions, 0
 	err := r.eachRow(ctx, "orders", orderColumns, func(w row) error {
 		if _, exists := p.of(w, "number"); !exists && w.id("number") != "" {
 			p[hash(w.id("number"))] = n
@@ -53,10 +54,10 @@ func (r *run) readPositions(ctx context.Context) (positions, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	current, last := 0, row{}
-	err = r.eachRow(ctx, "order_items", itemColumns, func(w row) error {
+	return r.eachRow(ctx, "order_items", itemColumns, func(w row) error {
 		position, exists := p.of(w, "order_number")
 		switch {
 		case !exists:
@@ -69,7 +70,6 @@ func (r *run) readPositions(ctx context.Context) (positions, error) {
 		}
 		return nil
 	})
-	return p, err
 }
 
 // eachRow reads a file and calls f with each row, including malformed rows.
@@ -99,7 +99,7 @@ func (r *run) eachRow(ctx context.Context, base string, c columns, f func(row) e
 }
 
 // loadOrders loads orders.csv and order_items.csv.
-func (r *run) loadOrders(ctx context.Context, p positions) error {
+func (r *run) loadOrders(ctx context.Context) error {
 	if r.files["orders"] == "" {
 		return nil
 	}
@@ -115,16 +115,13 @@ func (r *run) loadOrders(ctx context.Context, p positions) error {
 	defer items.close()
 	r.report.Files = append(r.report.Files, Count{File: orders.name}, Count{File: items.name})
 	counts := r.report.Files[len(r.report.Files)-2:]
-	l := &orderLoader{
-		run: r, positions: p, orders: orders, items: items, orderCount: &counts[0], itemCount: &counts[1],
-	}
+	l := &orderLoader{run: r, orders: orders, items: items, orderCount: &counts[0], itemCount: &counts[1]}
 	return l.load(ctx)
 }
 
 // orderLoader reads orders and their items in parallel.
 type orderLoader struct {
 	*run
-	positions             positions
 	orders, items         *table
 	orderCount, itemCount *Count
 	position              int  // of the current row of orders.csv
@@ -226,7 +223,10 @@ func (l *orderLoader) readItems(o *order) error {
 		if err != nil {
 			return err
 		}
-		if w == nil || !l.ofCurrentOrder(*w) {
+		if w == nil {
+			break
+		}
+		if position, _ := l.positions.of(*w, "order_number"); position != l.position {
 			break
 		}
 		refused, l.refusedLine, l.nextItem = max(refused, l.refusedLine), 0, nil
@@ -240,11 +240,6 @@ func (l *orderLoader) readItems(o *order) error {
 		o.Invalid.Add("items", "may be incomplete: line %d of %s is refused", refused, l.items.name)
 	}
 	return nil
-}
-
-func (l *orderLoader) ofCurrentOrder(item row) bool {
-	position, exists := l.positions.of(item, "order_number")
-	return exists && position == l.position
 }
 
 // peekItem returns the next item of an order in orders.csv, or nil at the end. It refuses

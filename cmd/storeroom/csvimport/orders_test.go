@@ -118,10 +118,10 @@ func TestErrorsOfSalesHaveLineAndColumn(t *testing.T) {
 			"order_items.csv:2 0 order_number is not in orders.csv", "order_items.csv:4 9 order_number is not in orders.csv",
 			"order_items.csv:5 9 order_number is not in orders.csv"}},
 		{"a malformed order", orders("1,x\n"+two, "1,A,1,1,,\n2,A,1,1,,\n"), []string{
-			"orders.csv:2   has 2 fields, but the header has 6 columns",
+			"orders.csv:2   the number of fields is 2, but the header has 6",
 			"order_items.csv:2 1 order_number is not in orders.csv"}},
 		{"a malformed item between two orders", orders(one+two, "1,A,1,1,,\nx\n2,A,1,1,,\n"), []string{
-			"order_items.csv:3   has 1 field, but the header has 6 columns",
+			"order_items.csv:3   the number of fields is 1, but the header has 6",
 			"orders.csv:2 1 items may be incomplete: line 3 of order_items.csv is refused",
 			"orders.csv:3 2 items may be incomplete: line 3 of order_items.csv is refused"}},
 		{"an item without an order number between items of an order",

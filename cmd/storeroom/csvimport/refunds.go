@@ -13,18 +13,13 @@ import (
 
 var refundColumns = columns{[]string{"order_number", "refunded_at", "amount"}, 3, "order_number"}
 
-// refundFile holds what is remembered of all rows of refunds.csv.
-type refundFile struct {
-	occurrences map[shortHash]int // of equal refunds
-	exceeding   map[string]bool   // numbers of orders that are refunded above what was paid
-}
-
 func (r *run) loadRefunds(ctx context.Context) error {
-	file := refundFile{map[shortHash]int{}, map[string]bool{}}
+	occurrences := map[shortHash]int{} // of equal refunds
+	exceeding := map[string]bool{}     // numbers of orders that are refunded above what was paid
 	err := r.eachBatch(ctx, "refunds", refundColumns, func(ctx context.Context, rows []row) error {
 		refunds := make([]sales.RefundRow, len(rows))
 		for i, w := range rows {
-			refunds[i] = file.refund(w)
+			refunds[i] = newRefund(w, occurrences)
 		}
 		results, err := r.sales.Refund(ctx, r.tenant, refunds)
 		for i, result := range results {
@@ -37,22 +32,22 @@ func (r *run) loadRefunds(ctx context.Context) error {
 				r.refuse(rows[i].with(refundErrors(rows[i].invalid, result.Err)))
 			}
 			if result.ExceedsPaid {
-				file.exceeding[refunds[i].OrderNumber] = true
+				exceeding[refunds[i].OrderNumber] = true
 			}
 		}
-		r.report.Exceeding = len(file.exceeding)
+		r.report.Exceeding = len(exceeding)
 		return err
 	})
-	if len(file.occurrences) > batchSize {
+	if len(occurrences) > batchSize {
 		Analyze(ctx, r.db)
 	}
 	return err
 }
 
-// refund reads a row. Its reference is made of its content and of the number of equal rows
-// before it: two equal refunds of an order are both stored, and a second import of the
+// newRefund reads a row. The reference is made of the content and of the number of equal
+// rows before it: two equal refunds of an order are both stored, and a second import of the
 // file stores nothing. Stored references must not change.
-func (f refundFile) refund(w row) sales.RefundRow {
+func newRefund(w row, occurrences map[shortHash]int) sales.RefundRow {
 	refund := sales.Refund{OrderNumber: w.id("order_number"), RefundedAt: cell(w, "refunded_at", parseTime)}
 	amount := cell(w, "amount", parseMoney)
 	w.require(refundColumns.names...)
@@ -60,8 +55,8 @@ func (f refundFile) refund(w row) sales.RefundRow {
 		refund.Amount = *amount
 		content := refund.RefundedAt.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
 		equal := hash(refund.OrderNumber + " " + content)
-		f.occurrences[equal]++
-		refund.Reference = new(fmt.Sprintf("import:%s:%d", content, f.occurrences[equal]))
+		occurrences[equal]++
+		refund.Reference = new(fmt.Sprintf("import:%s:%d", content, occurrences[equal]))
 	}
 	return sales.RefundRow{Refund: refund, Invalid: w.invalid}
 }
@@ -71,7 +66,6 @@ func refundErrors(invalid tenancy.InvalidError, err error) tenancy.InvalidError 
 	if all, ok := errors.AsType[tenancy.InvalidError](err); ok {
 		return all
 	}
-	invalid = invalid.Clone()
 	if len(invalid["order_number"]) == 0 {
 		invalid.Add("order_number", "is not the number of a stored order")
 	}

@@ -97,35 +97,19 @@ func parseInteger(minimum, maximum int64) func(string) (int64, error) {
 	}
 }
 
+// Bytes that are never part of UTF-8 replace the escaped characters while tags are split.
+var (
+	hideEscapes = strings.NewReplacer(`\\`, "\xc0\x80", `\;`, "\xc0\x81")
+	showEscaped = strings.NewReplacer("\xc0\x80", `\`, "\xc0\x81", `;`)
+)
+
 // parseTags splits at each semicolon that is not escaped by a backslash.
 func parseTags(text string) ([]string, error) {
 	var tags []string
-	var tag strings.Builder
-	end := func() {
-		if tag.Len() > 0 {
-			tags = append(tags, tag.String())
+	for tag := range strings.SplitSeq(hideEscapes.Replace(csvcell.Unguard(text)), ";") {
+		if tag != "" {
+			tags = append(tags, showEscaped.Replace(tag))
 		}
-		tag.Reset()
 	}
-	escaped := false
-	for _, c := range csvcell.Unguard(text) {
-		switch {
-		case c == ';' && !escaped:
-			end()
-		case c == '\\' && !escaped:
-			escaped = true
-			continue
-		case escaped && c != ';' && c != '\\':
-			tag.WriteRune('\\') // an ordinary backslash
-			tag.WriteRune(c)
-		default:
-			tag.WriteRune(c)
-		}
-		escaped = false
-	}
-	if escaped {
-		tag.WriteRune('\\')
-	}
-	end()
 	return tags, nil
 }

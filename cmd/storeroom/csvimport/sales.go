@@ -3,8 +3,8 @@ package csvimport
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -18,44 +18,46 @@ var (
 )
 
 func (r *run) loadChannels(ctx context.Context) error {
-	return r.eachBatch(ctx, "channels", channelColumns, func(ctx context.Context, rows []row) error {
-		return r.ensure(rows, func(rows []row) (sales.Count, error) {
-			channels := make([]sales.Channel, len(rows))
-			for i, w := range rows {
-				channels[i] = sales.Channel{Identifier: w.id("identifier"), Label: csvcell.Unguard(w.cells["label"])}
-			}
-			return r.sales.EnsureChannels(ctx, r.tenant, channels)
-		})
-	})
+	store := func(ctx context.Context, rows []row) (sales.Count, error) {
+		channels := make([]sales.Channel, len(rows))
+		for i, w := range rows {
+			channels[i] = sales.Channel{Identifier: w.id("identifier"), Label: csvcell.Unguard(w.cells["label"])}
+		}
+		return r.sales.EnsureChannels(ctx, r.tenant, channels)
+	}
+	return r.eachBatch(ctx, "channels", channelColumns, r.ensure(store))
 }
 
 func (r *run) loadCustomers(ctx context.Context) error {
-	return r.eachBatch(ctx, "customers", customerColumns, func(ctx context.Context, rows []row) error {
-		return r.ensure(rows, func(rows []row) (sales.Count, error) {
-			customers := make([]sales.Customer, len(rows))
-			for i, w := range rows {
-				customers[i] = sales.Customer{
-					ID: w.id("id"), Name: cell(w, "name", parseText), Email: cell(w, "email", parseText),
-				}
+	store := func(ctx context.Context, rows []row) (sales.Count, error) {
+		customers := make([]sales.Customer, len(rows))
+		for i, w := range rows {
+			customers[i] = sales.Customer{
+				ID: w.id("id"), Name: cell(w, "name", parseText), Email: cell(w, "email", parseText),
 			}
-			return r.sales.EnsureCustomers(ctx, r.tenant, customers)
-		})
-	})
+		}
+		return r.sales.EnsureCustomers(ctx, r.tenant, customers)
+	}
+	return r.eachBatch(ctx, "customers", customerColumns, r.ensure(store))
 }
 
-// ensure stores rows. If store finds validation errors, the invalid rows are refused and
-// the others are stored with a second call.
-func (r *run) ensure(rows []row, store func([]row) (sales.Count, error)) error {
-	stored, err := store(rows)
-	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
-		rows = r.refuseInvalid(rows, invalid)
-		stored, err = store(rows)
+// ensure returns a function that stores rows. If store finds validation errors, the
+// invalid rows are refused and the others are stored with a second call.
+func (r *run) ensure(
+	store func(context.Context, []row) (sales.Count, error),
+) func(context.Context, []row) error {
+	return func(ctx context.Context, rows []row) error {
+		stored, err := store(ctx, rows)
+		if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
+			rows = r.refuseInvalid(rows, invalid)
+			stored, err = store(ctx, rows)
+		}
+		c := r.count()
+		c.Created += stored.Created
+		c.Updated += stored.Updated
+		c.Unchanged += len(rows) - stored.Created - stored.Updated // including duplicate rows
+		return err
 	}
-	c := r.count()
-	c.Created += stored.Created
-	c.Updated += stored.Updated
-	c.Unchanged += len(rows) - stored.Created - stored.Updated // including duplicate rows
-	return err
 }
 
 // refuseInvalid refuses the rows with errors, and returns the others.
@@ -77,14 +79,13 @@ func (r *run) refuseInvalid(rows []row, invalid tenancy.InvalidError) (valid []r
 	return valid
 }
 
-var elementPath = regexp.MustCompile(`^\w+\[([0-9]+)\]\.(.+)$`)
-
 // splitPath splits a path such as items[3].unit_price into 3 and unit_price.
 func splitPath(path string) (i int, field string, ok bool) {
-	parts := elementPath.FindStringSubmatch(path)
-	if parts == nil {
+	element, field, _ := strings.Cut(path, "].")
+	_, index, _ := strings.Cut(element, "[")
+	i, err := strconv.Atoi(index)
+	if err != nil || field == "" {
 		return 0, path, false
 	}
-	i, err := strconv.Atoi(parts[1])
-	return i, parts[2], err == nil
+	return i, field, true
 }

@@ -36,7 +36,7 @@ type table struct {
 	size   int64
 	read   *countingReader // before decompression
 	file   fs.File
-	row    *limitedReader
+	row    *io.LimitedReader // of the next row
 	csv    *csv.Reader
 	header []string
 	key    string // the column
@@ -67,7 +67,7 @@ func (t *table) start(c columns) error {
 			return fmt.Errorf("%s is not a gzip file: %w", t.name, err)
 		}
 	}
-	t.row = &limitedReader{r: text, remaining: maxRowBytes}
+	t.row = &io.LimitedReader{R: text, N: maxRowBytes}
 	start := bufio.NewReader(t.row)
 	if mark, _ := start.Peek(3); string(mark) == "\uFEFF" {
 		_, _ = start.Discard(3) // does not fail after Peek
@@ -82,8 +82,7 @@ func (t *table) close() { t.file.Close() }
 // readHeader accepts the columns in any order. An unknown column is an error, because its
 // name may be misspelt.
 func (t *table) readHeader(c columns) error {
-	t.row.remaining = maxRowBytes
-	header, err := t.csv.Read()
+	header, err := t.readFields()
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s is empty: expected column names in the first row", t.name)
 	}
@@ -111,10 +110,18 @@ func (t *table) readHeader(c columns) error {
 	return nil
 }
 
+func (t *table) readFields() ([]string, error) {
+	t.row.N = maxRowBytes
+	fields, err := t.csv.Read()
+	if t.row.N <= 0 {
+		return nil, errRowTooLong
+	}
+	return fields, err
+}
+
 // next returns the next row, io.EOF, or an error if the rest of the file cannot be read.
 func (t *table) next() (row, error) {
-	t.row.remaining = maxRowBytes
-	fields, err := t.csv.Read()
+	fields, err := t.readFields()
 	w := row{invalid: tenancy.InvalidError{}}
 	if problem, ok := errors.AsType[*csv.ParseError](err); ok {
 		t.line, w.line = problem.Line, problem.StartLine
@@ -128,7 +135,7 @@ func (t *table) next() (row, error) {
 	t.line, _ = t.csv.FieldPos(len(fields) - 1)
 	t.line += strings.Count(fields[len(fields)-1], "\n")
 	if len(fields) != len(t.header) {
-		w.invalid.Add("", "has %s, but the header has %s", count(len(fields), "field"), count(len(t.header), "column"))
+		w.invalid.Add("", "the number of fields is %d, but the header has %d", len(fields), len(t.header))
 		return w, nil
 	}
 	w.cells = map[string]string{}
@@ -139,14 +146,6 @@ func (t *table) next() (row, error) {
 	}
 	w.key = strings.ToValidUTF8(csvcell.Unguard(w.cells[t.key]), "\uFFFD")
 	return w, nil
-}
-
-// count returns "1 field" or "2 fields".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // readError adds the file and the line to an error. It returns io.EOF unchanged.
@@ -182,21 +181,6 @@ type countingReader struct {
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
-	return n, err
-}
-
-// limitedReader returns errRowTooLong after remaining bytes.
-type limitedReader struct {
-	r         io.Reader
-	remaining int
-}
-
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if l.remaining <= 0 {
-		return 0, errRowTooLong
-	}
-	n, err := l.r.Read(p)
-	l.remaining -= n
 	return n, err
 }
 
