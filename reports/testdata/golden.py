@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Figures of the real shops, computed from their CSV files and nothing else.
+"""Computes the figures of the real shops from their CSV files.
 
     python3 reports/testdata/golden.py DATA_FOLDER OUTPUT_FOLDER
 
 reads DATA_FOLDER/uci and DATA_FOLDER/contoso and writes golden_uci.json and
-golden_contoso.json, which golden_test.go compares with the reports. It needs the
-standard library alone and takes some seconds. It shares no code with the service:
-the formulas below are written from their definitions.
+golden_contoso.json, which golden_test.go compares with the reports. It needs only
+the standard library and takes a few seconds. It shares no code with the service:
+its formulas are written from the definitions of the figures.
 
-Money is whole cents. Days are days in UTC, where both shops are.
+Money is in cents. Days are in UTC, the time zone of both shops.
 
     revenue         sum of quantity * unit_price - discount, without tax
     orders          orders with an item in the group
     avg_order_value revenue / orders
-    gross_profit    revenue - sum of quantity * unit_cost (0 where there is none)
+    gross_profit    revenue - sum of quantity * unit_cost (0 without a unit cost)
     margin_percent  100 * gross_profit / revenue
     refunds         by the day of refunded_at and the channel of the order, spread
-                    over its lines by net value (by quantity where all are zero)
+                    over its lines by net value (by quantity if all net values are zero)
 
-Ratios are rounded half away from zero to two digits, and are 0.00 over zero.
+Ratios are rounded half away from zero to two digits. A division by zero gives 0.00.
 """
 import csv
 import gzip
@@ -40,7 +40,7 @@ create index refunds_number on refunds (number);
 create index shares_line on shares (number, line);
 """
 
-# The lines of all orders with what every report asks of them.
+# The order lines and refund lines with all columns that reports group or filter by.
 LINES = """
 create table lines as
     select o.*, substr(o.day, 1, 7) as month, i.line, i.sku, p.name, p.category, p.seller, quantity, discount,
@@ -48,7 +48,7 @@ create table lines as
       from items i join orders o using (number) left join products p using (sku);
 create index lines_number on lines (number);
 create index lines_day on lines (day);
-create view given as
+create view refunded_lines as
     select r.id, r.day, substr(r.day, 1, 7) as month, o.channel, o.customer, p.category, p.seller, s.amount
       from shares s join refunds r on r.id = s.refund join items i on i.number = s.number and i.line = s.line
       join orders o on o.number = s.number left join products p using (sku);
@@ -56,7 +56,7 @@ create view given as
 
 
 def rows(folder, name):
-    """The rows of a CSV file, which may be compressed."""
+    """Yields the rows of a CSV file, or of the same file compressed by gzip."""
     path = os.path.join(folder, name)
     opened = open(path, encoding="utf-8", newline="") if os.path.exists(path) else gzip.open(path + ".gz", "rt", encoding="utf-8", newline="")
     with opened as f:
@@ -64,7 +64,7 @@ def rows(folder, name):
 
 
 def cents(text):
-    """12.3 is 1230; nothing is None."""
+    """Returns 1230 for "12.3", and None for an empty text."""
     if text == "":
         return None
     whole, _, part = text.partition(".")
@@ -77,7 +77,7 @@ def money(n):
 
 
 def ratio(n, d):
-    """n / d rounded half away from zero; over zero it is zero."""
+    """Returns n / d rounded half away from zero, or 0 if d is 0."""
     if d == 0:
         return 0
     whole = (2 * abs(n) + abs(d)) // (2 * abs(d))
@@ -85,12 +85,12 @@ def ratio(n, d):
 
 
 def percent_change(now, before):
-    """From nothing to something it is null."""
+    """Returns by how many percent now differs from before, or null if only before is zero."""
     return "null" if before == 0 and now else money(ratio(10000 * (now - before), before))
 
 
 def spread(amount, weights):
-    """Shares of amount by weight: whole cents, the rest to the largest remainders."""
+    """Splits amount by weight into whole cents. The remaining cents go to the largest remainders."""
     total = sum(weights)
     shares = [amount * w // total for w in weights]
     order = sorted(range(len(weights)), key=lambda i: (-(amount * weights[i] % total), i))
@@ -115,7 +115,7 @@ def load(folder):
     for number, lines in itertools.groupby(rows(folder, "order_items.csv"), lambda i: i["order_number"]):
         lines = [(number, n, i["sku"], int(i["quantity"]), cents(i["unit_price"]), cents(i["unit_cost"]), cents(i["discount"]) or 0)
                  for n, i in enumerate(lines, 1)]
-        # Nothing of the order's discount is left to spread.
+        # The discounts of the lines add up to the discount of the order.
         assert discounts[number] in (None, sum(line[6] for line in lines)), number
         db.executemany("insert into items values (?, ?, ?, ?, ?, ?, ?)", lines)
     for n, r in enumerate(rows(folder, "refunds.csv"), 1):
@@ -133,15 +133,15 @@ SALES = """
            sum(case when cost is null then quantity else 0 end) as without, sum(revenue) as revenue,
            sum(discount) as discounts, sum(quantity * coalesce(cost, 0)) as cost
       from lines where day between ? and ? group by k"""
-GIVEN = "select {key} as k, count(distinct id) as n, sum(amount) as refunds from given where day between ? and ? group by k"
+REFUNDS = "select {key} as k, count(distinct id) as n, sum(amount) as refunds from refunded_lines where day between ? and ? group by k"
 
 
 def sums(db, key, first, last):
-    """The sums of each group that has a line or a refund."""
+    """Returns the sums of each group that has an order line or a refund."""
     groups = {}
     for r in db.execute(SALES.format(key=key), (first, last)):
         groups[r["k"]] = dict(r)
-    for r in db.execute(GIVEN.format(key=key), (first, last)):
+    for r in db.execute(REFUNDS.format(key=key), (first, last)):
         groups.setdefault(r["k"], dict(k=r["k"], orders=0, items=0, units=0, without=0, revenue=0, discounts=0, cost=0)).update(dict(r))
     for g in groups.values():
         g.setdefault("refunds", 0)
@@ -150,7 +150,7 @@ def sums(db, key, first, last):
 
 
 def figures(g, counted=True):
-    """What a report shows. A refund that spans groups is not counted by group."""
+    """Returns the figures that a report shows. A refund can belong to several groups; then counted is False."""
     profit = g["revenue"] - g["cost"]
     out = {
         "revenue": money(g["revenue"]),
@@ -205,13 +205,13 @@ def by_channel(db, folder, first, last):
 
 
 def by_name(db, kind, first, last):
-    """Groups by category or seller: the largest revenue first."""
+    """Yields the groups by category or seller, by revenue descending."""
     groups = sorted(sums(db, kind, first, last).values(), key=lambda g: (-g["revenue"], g["k"] or "None"))
     yield dict(report="custom", group_by=kind, rows=[dict(label=g["k"] or "None", **figures(g, counted=False)) for g in groups])
 
 
 def products(db, by, first, last, limit=25):
-    """The first products by a figure, as it is shown; ties by revenue, then as they entered the catalog."""
+    """Yields the first products by a rounded figure, then by revenue and by their order in the catalog."""
     key = {
         "revenue": lambda g: -g["revenue"],
         "units": lambda g: -g["units"],
@@ -248,7 +248,7 @@ def customers(db, first, last, limit=10):
 
 
 def order(db, number, lines):
-    """One order: its sums, and some of its lines."""
+    """Yields the sums of an order and some of its lines."""
     refunded = db.execute("select coalesce(sum(amount), 0) from refunds where number = ?", (number,)).fetchone()[0]
     whole = db.execute("select count(*) as items, sum(quantity) as units, sum(revenue) as revenue from lines where number = ?", (number,)).fetchone()
     out = [dict(items=str(whole["items"]), units_sold=str(whole["units"]), revenue=money(whole["revenue"]), refunds=money(refunded))]
@@ -260,10 +260,10 @@ def order(db, number, lines):
 
 
 def above_paid(db):
-    """How many orders were refunded above what they cost."""
+    """Yields the number of orders with refunds above their revenue."""
     n = db.execute("""
-        select count(*) from (select number, sum(amount) as given from refunds group by number) r
-         where given > (select sum(revenue) from lines l where l.number = r.number)""").fetchone()[0]
+        select count(*) from (select number, sum(amount) as refunded from refunds group by number) r
+         where refunded > (select sum(revenue) from lines l where l.number = r.number)""").fetchone()[0]
     yield dict(report="refunded_above_paid", rows=[dict(orders=str(n))])
 
 
@@ -295,7 +295,7 @@ def contoso(folder):
 
 
 def write(path, entries):
-    """JSON with one row of figures a line, so that a change can be read."""
+    """Writes JSON with one row of figures per line, so that diffs are readable."""
     with open(path, "w", encoding="utf-8", newline="\n") as f:
         f.write("[\n")
         for i, e in enumerate(entries):
