@@ -3,8 +3,10 @@ package api
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -101,10 +103,10 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	period := periodShape(report.Range)
 	file := &download{
 		w: w, timeout: s.limits.readerTimeout, contentType: contentTypes[format],
-		name: name + "_" + period.From + "_" + period.To + "." + format,
+		name: fmt.Sprintf("%s_%s_%s.%s", name,
+			report.From.Format(time.DateOnly), report.To.Format(time.DateOnly), format),
 	}
 	if r.Method == http.MethodHead {
 		file.start()

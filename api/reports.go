@@ -24,10 +24,10 @@ var errTooManyReports = &apiError{
 
 // reportJSON is the response of a report.
 type reportJSON struct {
-	Success bool         `json:"success"`
-	Data    any          `json:"data"`
-	Meta    any          `json:"meta,omitempty"`
-	Explain *explainJSON `json:"explain,omitempty"`
+	Success bool       `json:"success"`
+	Data    any        `json:"data"`
+	Meta    any        `json:"meta,omitempty"`
+	Explain jsonObject `json:"explain,omitempty"`
 }
 
 // writeReport runs a query in one of the tenant's slots, and sends what shape makes of
@@ -50,7 +50,7 @@ func writeReport[Q, R any](
 	return writeJSON(w, http.StatusOK, response)
 }
 
-// jsonObject is a JSON object with the fields of one report, in their order.
+// jsonObject is a JSON object with its fields in order.
 type jsonObject []jsonField
 
 type jsonField struct {
@@ -98,52 +98,31 @@ func figureJSON(f reports.Figure, u reports.Unit) any {
 	return money.Cents(f)
 }
 
-// periodJSON is a range of dates, both included.
-type periodJSON struct {
-	From string `json:"from"`
-	To   string `json:"to"`
+// periodShape returns the dates of a range, both included.
+func periodShape(r reports.Range) jsonObject {
+	return jsonObject{{"from", r.From.Format(time.DateOnly)}, {"to", r.To.Format(time.DateOnly)}}
 }
 
-func periodShape(r reports.Range) periodJSON {
-	return periodJSON{r.From.Format(time.DateOnly), r.To.Format(time.DateOnly)}
-}
-
-type summaryJSON struct {
-	Period     periodJSON      `json:"period"`
-	Currency   string          `json:"currency"`
-	Timezone   string          `json:"timezone"`
-	Summary    jsonObject      `json:"summary"`
-	ByChannel  []jsonObject    `json:"by_channel"`
-	Comparison *comparisonJSON `json:"comparison,omitempty"`
-	Days       []jsonObject    `json:"daily_breakdown"`
-}
-
-type comparisonJSON struct {
-	Period               periodJSON   `json:"period"`
-	TotalRevenue         money.Cents  `json:"total_revenue"`
-	RevenueChangePercent *money.Cents `json:"revenue_change_percent"`
-	OrdersChangePercent  *money.Cents `json:"orders_change_percent"`
-}
-
-func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) summaryJSON {
-	shape := summaryJSON{
-		Period: periodShape(q.Range), Currency: currency, Timezone: s.Zone,
-		Summary: jsonObject{}.with(reports.SummaryColumns, s.Total),
-		ByChannel: mapSlice(s.Channels, func(c reports.ChannelSums) jsonObject {
+func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) jsonObject {
+	shape := jsonObject{
+		{"period", periodShape(q.Range)}, {"currency", currency}, {"timezone", s.Zone},
+		{"summary", jsonObject{}.with(reports.SummaryColumns, s.Total)},
+		{"by_channel", mapSlice(s.Channels, func(c reports.ChannelSums) jsonObject {
 			return jsonObject{{"channel", c.Channel}}.with(reports.BriefColumns, c.Sums)
-		}),
-		Days: mapSlice(s.Days, func(d reports.DaySums) jsonObject {
-			return jsonObject{{"date", d.Day}}.with(reports.BriefColumns, d.Sums)
-		}),
+		})},
 	}
 	if previous := s.Previous; previous != nil {
-		shape.Comparison = &comparisonJSON{
-			Period: periodShape(q.Previous()), TotalRevenue: previous.Revenue,
-			RevenueChangePercent: (*money.Cents)(reports.Change(int64(s.Total.Revenue), int64(previous.Revenue))),
-			OrdersChangePercent:  (*money.Cents)(reports.Change(s.Total.Orders, previous.Orders)),
-		}
+		revenueChange := reports.Change(int64(s.Total.Revenue), int64(previous.Revenue))
+		shape = append(shape, jsonField{"comparison", jsonObject{
+			{"period", periodShape(q.Previous())},
+			{"total_revenue", previous.Revenue},
+			{"revenue_change_percent", (*money.Cents)(revenueChange)},
+			{"orders_change_percent", (*money.Cents)(reports.Change(s.Total.Orders, previous.Orders))},
+		}})
 	}
-	return shape
+	return append(shape, jsonField{"daily_breakdown", mapSlice(s.Days, func(d reports.DaySums) jsonObject {
+		return jsonObject{{"date", d.Day}}.with(reports.BriefColumns, d.Sums)
+	})})
 }
 
 // salesSummary answers GET /api/reports/sales-summary.
@@ -160,7 +139,7 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	return writeReport(s, w, r, q, s.Reports.Summary, func(summary reports.Summary) reportJSON {
 		return reportJSON{
 			Data: summaryShape(summary, q, principal(r).Tenant.Currency),
-			Explain: explainShape(summary.Explain, groupPaths{
+			Explain: explainShape(summary.Explain, map[string]string{
 				"summary": "data.summary", "comparison": "data.comparison",
 				"by_channel": "data.by_channel", "daily_breakdown": "data.daily_breakdown",
 			}),
@@ -187,7 +166,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 				return row.with(reports.ProductColumns, p.Sums)
 			}),
 			Meta:    newPageMeta(page, products.Count),
-			Explain: explainShape(products.Explain, groupPaths{"rows": "data"}),
+			Explain: explainShape(products.Explain, map[string]string{"rows": "data"}),
 		}
 	})
 }
@@ -209,43 +188,28 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 				row := jsonObject{{"channel", c.Channel}, {"label", c.Label}}.with(reports.ChannelColumns, c.Sums)
 				return append(row, jsonField{"percent_of_total", money.Cents(c.PercentOfTotal)})
 			}),
-			Explain: explainShape(channels.Explain, groupPaths{"rows": "data"}),
+			Explain: explainShape(channels.Explain, map[string]string{"rows": "data"}),
 		}
 	})
 }
 
-type customersJSON struct {
-	Period    periodJSON           `json:"period"`
-	Summary   customersSummaryJSON `json:"summary"`
-	Customers []jsonObject         `json:"customers"`
-}
-
-type customersSummaryJSON struct {
-	TotalCustomers            int64       `json:"total_customers"`
-	NewCustomers              int64       `json:"new_customers"`
-	ReturningCustomers        int64       `json:"returning_customers"`
-	GuestOrders               int64       `json:"guest_orders"`
-	RepeatRatePercent         money.Cents `json:"repeat_rate_percent"`
-	AverageRevenuePerCustomer money.Cents `json:"average_revenue_per_customer"`
-}
-
 // customersShape omits names and e-mail addresses unless withNames is set.
-func customersShape(c reports.Customers, period reports.Range, withNames bool) customersJSON {
-	return customersJSON{
-		Period: periodShape(period),
-		Summary: customersSummaryJSON{
-			TotalCustomers: c.Customers, NewCustomers: c.New, ReturningCustomers: c.Customers - c.New,
-			GuestOrders: c.Guests.Orders, RepeatRatePercent: money.Cents(c.RepeatRatePercent()),
-			AverageRevenuePerCustomer: c.AverageRevenue(),
-		},
-		Customers: mapSlice(c.Rows, func(c reports.CustomerSums) jsonObject {
+func customersShape(c reports.Customers, period reports.Range, withNames bool) jsonObject {
+	return jsonObject{
+		{"period", periodShape(period)},
+		{"summary", jsonObject{
+			{"total_customers", c.Customers}, {"new_customers", c.New}, {"returning_customers", c.Customers - c.New},
+			{"guest_orders", c.Guests.Orders}, {"repeat_rate_percent", money.Cents(c.RepeatRatePercent())},
+			{"average_revenue_per_customer", c.AverageRevenue()},
+		}},
+		{"customers", mapSlice(c.Rows, func(c reports.CustomerSums) jsonObject {
 			if !withNames {
 				c.Name, c.Email = nil, nil
 			}
 			row := jsonObject{{"customer_id", c.CustomerID}, {"name", c.Name}, {"email", c.Email}}
 			return append(row.with(reports.CustomerColumns, c.Sums),
 				jsonField{"first_order_at", timestamp(c.FirstOrderAt)}, jsonField{"last_order_at", timestamp(c.LastOrderAt)})
-		}),
+		})},
 	}
 }
 
@@ -270,33 +234,24 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 		return reportJSON{
 			Data:    customersShape(customers, q.Range, canReadCustomers(r)),
 			Meta:    newPageMeta(page, customers.Customers),
-			Explain: explainShape(customers.Explain, groupPaths{"summary": "data.summary", "rows": "data.customers"}),
+			Explain: explainShape(customers.Explain, map[string]string{"summary": "data.summary", "rows": "data.customers"}),
 		}
 	})
 }
 
-type customJSON struct {
-	Period  periodJSON   `json:"period"`
-	GroupBy *string      `json:"group_by"`
-	Metrics []string     `json:"metrics"`
-	Rows    []jsonObject `json:"rows"`
-	Totals  jsonObject   `json:"totals"`
-}
-
-func customShape(c reports.Custom, q reports.CustomQuery) customJSON {
+func customShape(c reports.Custom, q reports.CustomQuery) jsonObject {
 	columns := reports.CustomColumns(q.Metrics)
-	shape := customJSON{
-		Period: periodShape(q.Range), GroupBy: orNull(q.GroupBy), Metrics: q.Metrics,
-		Totals: jsonObject{}.with(columns, c.Total),
+	return jsonObject{
+		{"period", periodShape(q.Range)}, {"group_by", orNull(q.GroupBy)}, {"metrics", q.Metrics},
+		{"rows", mapSlice(c.Rows, func(g reports.GroupSums) jsonObject {
+			var group any = orNull(g.Key)
+			if g.ID != nil {
+				group = *g.ID
+			}
+			return jsonObject{{"group", group}, {"label", g.Label}}.with(columns, g.Sums)
+		})},
+		{"totals", jsonObject{}.with(columns, c.Total)},
 	}
-	shape.Rows = mapSlice(c.Rows, func(g reports.GroupSums) jsonObject {
-		var group any = orNull(g.Key)
-		if g.ID != nil {
-			group = *g.ID
-		}
-		return jsonObject{{"group", group}, {"label", g.Label}}.with(columns, g.Sums)
-	})
-	return shape
 }
 
 // customReport answers POST /api/reports/custom.
@@ -315,17 +270,9 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	return writeReport(s, w, r, q, s.Reports.Custom, func(custom reports.Custom) reportJSON {
 		return reportJSON{
 			Data:    customShape(custom, q),
-			Explain: explainShape(custom.Explain, groupPaths{"rows": "data.rows", "totals": "data.totals"}),
+			Explain: explainShape(custom.Explain, map[string]string{"rows": "data.rows", "totals": "data.totals"}),
 		}
 	})
-}
-
-type reconciliationJSON struct {
-	Period   periodJSON   `json:"period"`
-	Timezone string       `json:"timezone"`
-	Currency string       `json:"currency"`
-	Balanced bool         `json:"balanced"`
-	Figures  []jsonObject `json:"figures"`
 }
 
 func tieShape(t reports.Tie) jsonObject {
@@ -354,8 +301,9 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeReport(s, w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) reportJSON {
-		return reportJSON{Data: reconciliationJSON{
-			periodShape(period), result.Zone, principal(r).Tenant.Currency, result.Balanced, mapSlice(result.Ties, tieShape),
+		return reportJSON{Data: jsonObject{
+			{"period", periodShape(period)}, {"timezone", result.Zone}, {"currency", principal(r).Tenant.Currency},
+			{"balanced", result.Balanced}, {"figures", mapSlice(result.Ties, tieShape)},
 		}}
 	})
 }

@@ -384,8 +384,13 @@ func TestExplainReproducesEveryFigure(t *testing.T) {
 type explained struct {
 	Data    any
 	Explain struct {
-		Formulas map[string]formulaJSON
-		Groups   []struct {
+		Formulas map[string]struct {
+			Formula  string
+			Unit     string
+			Rounding *string
+			OverZero *string `json:"over_zero"`
+		}
+		Groups []struct {
 			Name string
 			Path *string
 			Sums map[string]any
