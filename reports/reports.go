@@ -68,7 +68,7 @@ func (s *Store) run(
 	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queue func(batch),
 ) (zoneName string, err error) {
 	zoneName = t.Timezone
-	for attempt := 1; ; attempt++ {
+	for range maxZoneAttempts {
 		zone, err := tenancy.LoadZone(zoneName)
 		if err != nil {
 			return "", err
@@ -76,24 +76,17 @@ func (s *Store) run(
 		actual := zoneName
 		err = s.db.Snapshot(ctx, t.ID, timeout, func(b *pgx.Batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
-				if err := row.Scan(&actual); err != nil {
+				if err := row.Scan(&actual); err != nil || actual == zoneName {
 					return err
 				}
-				if actual != zoneName {
-					return errOtherZone
-				}
-				return nil
+				return errOtherZone
 			})
 			queue(batch{b, t.ID, zone, s.factsOnly})
 		})
-		switch {
-		case err == nil:
-			return zoneName, nil
-		case !errors.Is(err, errOtherZone):
-			return "", err
-		case attempt == maxZoneAttempts:
-			return "", tenancy.ErrBusy
+		if !errors.Is(err, errOtherZone) {
+			return zoneName, err
 		}
 		zoneName = actual
 	}
+	return "", tenancy.ErrBusy
 }
