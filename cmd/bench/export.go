@@ -35,14 +35,14 @@ func exports(s *service) []scenario {
 	one := []int{1}
 	return []scenario{
 		{
-			name: "export: CSV", work: csv.open, pieces: csv.rows, clients: one,
-			baseline: copySame.open, against: "COPY", target: target{ratio: ofCopy},
+			name: "export: CSV", work: repeat(csv.run), pieces: csv.rows, clients: one,
+			baseline: repeat(copySame.run), against: "COPY", target: target{ratio: ofCopy},
 		},
 		{
-			name: "export: CSV, against lean SQL", work: csv.open, pieces: csv.rows, clients: one,
-			baseline: copyLean.open, against: "lean COPY",
+			name: "export: CSV, against lean SQL", work: repeat(csv.run), pieces: csv.rows, clients: one,
+			baseline: repeat(copyLean.run), against: "lean COPY",
 		},
-		{name: "export: XLSX of a fifth", work: xlsx.open, pieces: csv.rows / 5, clients: one},
+		{name: "export: XLSX of a fifth", work: repeat(xlsx.run), pieces: csv.rows / 5, clients: one},
 	}
 }
 
@@ -61,11 +61,9 @@ type download struct {
 	rows               int // expected rows of a CSV; 0 is not checked
 }
 
-func (d download) open(context.Context, int) (step, error) {
-	return func(ctx context.Context) (int, error) {
-		_, err := d.get(ctx)
-		return http.StatusOK, err
-	}, nil
+func (d download) run(ctx context.Context) error {
+	_, err := d.get(ctx)
+	return err
 }
 
 // get downloads the file and returns its size and the time of its first byte.
@@ -119,11 +117,9 @@ type copied struct {
 	sql string
 }
 
-func (c copied) open(context.Context, int) (step, error) {
-	return func(ctx context.Context) (int, error) {
-		_, err := c.get(ctx)
-		return http.StatusOK, err
-	}, nil
+func (c copied) run(ctx context.Context) error {
+	_, err := c.get(ctx)
+	return err
 }
 
 func (c copied) get(ctx context.Context) (lines lineCounter, err error) {

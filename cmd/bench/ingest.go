@@ -34,7 +34,7 @@ func ingestions(s *service, orders int) []scenario {
 	bulk := func(slug string, goods int) work {
 		shop := s.shops[slug]
 		shop.goods = shop.goods[:min(len(shop.goods), goods)]
-		return s.at(slug, shop.bulk(ofBulk)).open
+		return s.at(slug, shop.bulk(ofBulk))
 	}
 	inLarge, inSmall := bulk(large, smallSize), bulk(small, smallSize)
 	inTwo := func(ctx context.Context, n int) (step, error) { return []work{inLarge, inSmall}[n%2](ctx, n) }

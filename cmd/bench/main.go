@@ -41,8 +41,7 @@ type options struct {
 	time     time.Duration // of a round
 	program  string
 	profile  string
-	database string
-	redis    string
+	redis    string // URL, not a flag
 }
 
 func main() {
@@ -63,30 +62,16 @@ func parseFlags() options {
 		o.run, err = regexp.Compile(s)
 		return err
 	})
-	flag.Func(
-		"clients",
-		"numbers of clients (default 1,8,64); reports, bulk orders and exports use fixed numbers",
-		func(s string) (err error) {
-			o.clients, err = parseClients(s)
-			return err
-		},
-	)
+	const clients = "numbers of clients (default 1,8,64); reports, bulk orders and exports use fixed numbers"
+	flag.Func("clients", clients, func(s string) (err error) {
+		o.clients, err = parseClients(s)
+		return err
+	})
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each scenario")
 	flag.DurationVar(&o.time, "time", 300*time.Millisecond, "duration of a round")
-	flag.StringVar(
-		&o.program,
-		"program",
-		"bin/storeroom",
-		"`file` of the program, built by make build, for the scenarios with telemetry",
-	)
+	const program = "`file` of the program, built by make build, for the scenarios with telemetry"
+	flag.StringVar(&o.program, "program", "bin/storeroom", program)
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile to this `file`")
-	flag.StringVar(
-		&o.database,
-		"database",
-		"",
-		"superuser `URL` of a PostgreSQL server to use; changes the passwords of its storeroom roles",
-	)
-	flag.StringVar(&o.redis, "redis", "", "`URL` of a Redis server to use")
 	flag.Parse()
 	return o
 }
@@ -105,42 +90,21 @@ func parseClients(list string) ([]int, error) {
 
 // run prepares the servers and the data and runs the scenarios.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
-	servers, err := local.Start(
-		ctx,
-		o.dir,
-		local.Options{Postgres: o.database == "", Redis: o.redis == "", Durable: true},
-	)
+	servers, err := local.Start(ctx, o.dir, local.Options{Postgres: true, Redis: true, Durable: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, servers.Stop()) }()
-	if o.database == "" {
-		o.database = servers.AdminURL
-	}
-	if o.redis == "" {
-		o.redis = servers.RedisURL
-	}
+	o.redis = servers.RedisURL
 	password := rand.Text()
-	full, err := prepare(
-		ctx,
-		o,
-		fmt.Sprintf("bench_%d_%d", o.products, o.orders),
-		password,
-		fullShops(o.products, o.orders),
-		out,
-	)
+	name := fmt.Sprintf("bench_%d_%d", o.products, o.orders)
+	full, err := prepare(ctx, servers.AdminURL, name, password, fullShops(o.products, o.orders), out)
 	if err != nil {
 		return err
 	}
 	alone := emptyShops(o.products, o.orders)
-	empty, err := prepare(
-		ctx,
-		o,
-		fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders),
-		password,
-		alone,
-		out,
-	)
+	name = fmt.Sprintf("bench_empty_%d_%d", alone[0].products, alone[0].orders)
+	empty, err := prepare(ctx, servers.AdminURL, name, password, alone, out)
 	if err != nil {
 		return err
 	}
@@ -149,20 +113,19 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 
 // prepare returns a database that contains the shops. It recreates a database of another
 // generator version or schema.
-func prepare(ctx context.Context, o options, name, password string, shops []shopSize, out io.Writer) (database, error) {
-	d, err := makeDatabase(ctx, o.database, name, password)
+func prepare(
+	ctx context.Context, server, name, password string, shops []shopSize, out io.Writer,
+) (database, error) {
+	d, err := makeDatabase(ctx, server, name, password)
 	if err != nil {
 		return d, err
 	}
 	err = fill(ctx, d, shops, out)
 	if errors.Is(err, errStale) {
-		if err := dropDatabase(ctx, o.database, name); err != nil {
+		if err := dropDatabase(ctx, server, name); err != nil {
 			return d, err
 		}
-		if d, err = makeDatabase(ctx, o.database, name, password); err != nil {
-			return d, err
-		}
-		err = fill(ctx, d, shops, out)
+		return prepare(ctx, server, name, password, shops, out)
 	}
 	if err != nil {
 		return d, fmt.Errorf("fill the database %s: %w", name, err)

@@ -18,34 +18,38 @@ type work func(ctx context.Context, client int) (step, error)
 // step does one unit of work, such as a request, and returns the HTTP status.
 type step func(ctx context.Context) (status int, err error)
 
-// traffic sends requests to a server.
-type traffic struct {
-	address, key string
-	next         func(*rand.Rand) request
-}
-
 // newRandom returns the same sequence for a client in every run.
 func newRandom(client int) *rand.Rand { return rand.New(rand.NewPCG(uint64(client), 1)) }
 
-func (t traffic) open(ctx context.Context, n int) (step, error) {
-	c, err := dial(ctx, t.address, t.key)
-	if err != nil {
-		return nil, err
-	}
-	random := newRandom(n)
-	return func(context.Context) (int, error) {
-		r := t.next(random)
-		status, err := c.do(r)
+// send returns work that sends requests to a server.
+func send(address, key string, next func(*rand.Rand) request) work {
+	return func(ctx context.Context, n int) (step, error) {
+		c, err := dial(ctx, address, key)
 		if err != nil {
-			return 0, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+			return nil, err
 		}
-		// 207 means that some rows of a bulk request failed.
-		succeeded := status/100 == 2 && status != http.StatusMultiStatus
-		if !succeeded && status != http.StatusServiceUnavailable {
-			return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, c.body)
-		}
-		return status, nil
-	}, nil
+		random := newRandom(n)
+		return func(context.Context) (int, error) {
+			r := next(random)
+			status, err := c.do(r)
+			if err != nil {
+				return 0, fmt.Errorf("%s %s: %w", r.method, r.path, err)
+			}
+			// 207 means that some rows of a bulk request failed.
+			succeeded := status/100 == 2 && status != http.StatusMultiStatus
+			if !succeeded && status != http.StatusServiceUnavailable {
+				return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, c.body)
+			}
+			return status, nil
+		}, nil
+	}
+}
+
+// repeat returns work that calls f and needs no connection of its client.
+func repeat(f func(context.Context) error) work {
+	return func(context.Context, int) (step, error) {
+		return func(ctx context.Context) (int, error) { return http.StatusOK, f(ctx) }, nil
+	}
 }
 
 // sample is the work done by all clients in one round.

@@ -54,14 +54,21 @@ func scenarios(full, empty *service, telemetry *traced, products, sold int) []sc
 func (s shop) any(random *rand.Rand) sampled { return s.products[random.IntN(len(s.products))] }
 
 // at sends requests of a shop to the service.
-func (s *service) at(slug string, next func(*rand.Rand) request) traffic {
-	return traffic{s.address, s.shops[slug].key, next}
+func (s *service) at(slug string, next func(*rand.Rand) request) work {
+	return send(s.address, s.shops[slug].key, next)
 }
 
-// bareWork sends the requests of t to the bare handlers.
-func (s *service) bareWork(t traffic) work {
-	t.address = s.bareAddress
-	return t.open
+// atBare sends requests of the large shop to the bare handlers.
+func (s *service) atBare(next func(*rand.Rand) request) work {
+	return send(s.bareAddress, s.shops[large].key, next)
+}
+
+// againstBare compares the service with the bare handlers.
+func (s *service) againstBare(name string, next func(*rand.Rand) request) scenario {
+	return scenario{
+		name: name, work: s.at(large, next),
+		baseline: s.atBare(next), against: "bare handler", target: target{ratio: ofBare},
+	}
 }
 
 func always(path string) func(*rand.Rand) request {
@@ -77,40 +84,29 @@ func (s shop) bySKU(random *rand.Rand) request {
 }
 
 func keyed(s *service) []scenario {
-	byID, constant := s.at(large, s.shops[large].byID), s.bareWork(s.at(large, always("/constant")))
+	shop := s.shops[large]
+	byID, constant := s.at(large, shop.byID), s.atBare(always("/constant"))
 	return []scenario{
 		{name: "bare constant", work: constant},
-		{
-			name: "get by id", work: byID.open,
-			baseline: s.bareWork(byID), against: "bare handler", target: target{ratio: ofBare},
-		},
-		{name: "get by id, against SQL", work: byID.open, baseline: s.bare.query(s.shops[large]), against: "bare SQL"},
-		{name: "get by id, against constant", work: byID.open, baseline: constant, against: "bare constant"},
-		{name: "get by SKU", work: s.at(large, s.shops[large].bySKU).open},
+		s.againstBare("get by id", shop.byID),
+		{name: "get by id, against SQL", work: byID, baseline: s.bare.query(shop), against: "bare SQL"},
+		{name: "get by id, against constant", work: byID, baseline: constant, against: "bare constant"},
+		{name: "get by SKU", work: s.at(large, shop.bySKU)},
 	}
 }
 
 func lists(s *service, products int) []scenario {
 	shop := s.shops[large]
-	first := s.at(large, always("/api/products"))
+	againstSmall := func(name string, next func(*rand.Rand) request) scenario {
+		return scenario{
+			name: name, work: s.at(large, next),
+			baseline: s.at(small, next), against: "1,000 products", target: target{ratio: ofSmall},
+		}
+	}
 	all := []scenario{
-		{
-			name: "page 1", work: first.open,
-			baseline: s.bareWork(first), against: "bare handler", target: target{ratio: ofBare},
-		},
-		{
-			name: "page 1, against a thousand", work: first.open,
-			baseline: s.at(
-				small,
-				always("/api/products"),
-			).open, against: "1,000 products", target: target{ratio: ofSmall},
-		},
-		{
-			name:     "total alone, against a thousand",
-			work:     s.at(large, always("/api/products?per_page=1")).open,
-			baseline: s.at(small, always("/api/products?per_page=1")).open,
-			against:  "1,000 products", target: target{ratio: ofSmall},
-		},
+		s.againstBare("page 1", always("/api/products")),
+		againstSmall("page 1, against a thousand", always("/api/products")),
+		againstSmall("total alone, against a thousand", always("/api/products?per_page=1")),
 	}
 	last := max(1, products/100)
 	for _, l := range []struct {
@@ -140,8 +136,8 @@ func lists(s *service, products int) []scenario {
 		{"from and to, a month", "from=2025-03-01&to=2025-03-31", target{}},
 		{"from, half of all", "from=2025-01-01", target{}},
 	} {
-		requests := s.at(large, always("/api/products?"+l.query))
-		all = append(all, scenario{name: "list: " + l.name, work: requests.open, target: l.target})
+		work := s.at(large, always("/api/products?"+l.query))
+		all = append(all, scenario{name: "list: " + l.name, work: work, target: l.target})
 	}
 	return all
 }
@@ -152,7 +148,7 @@ func searches(s *service) []scenario {
 		sku := shop.any(random).SKU
 		return request{method: "GET", path: "/api/products?search=" + url.QueryEscape(sku[len(sku)-7:])}
 	}
-	all := []scenario{{name: "search: one product", work: s.at(large, one).open, target: target{p50: searching}}}
+	all := []scenario{{name: "search: one product", work: s.at(large, one), target: target{p50: searching}}}
 	for _, l := range []struct {
 		name, term string
 		p50        time.Duration
@@ -165,8 +161,8 @@ func searches(s *service) []scenario {
 		{"two letters, none", noLetters, searching},
 		{"none", noWord, searching},
 	} {
-		requests := s.at(large, always("/api/products?search="+l.term))
-		all = append(all, scenario{name: "search: " + l.name, work: requests.open, target: target{p50: l.p50}})
+		work := s.at(large, always("/api/products?search="+l.term))
+		all = append(all, scenario{name: "search: " + l.name, work: work, target: target{p50: l.p50}})
 	}
 	return all
 }
@@ -185,8 +181,8 @@ func otherTenants(full, empty *service) []scenario {
 	} {
 		all = append(all, scenario{
 			name:     "other tenants: " + l.name,
-			work:     full.at(small, l.next(full.shops[small])).open,
-			baseline: empty.at(small, l.next(empty.shops[small])).open,
+			work:     full.at(small, l.next(full.shops[small])),
+			baseline: empty.at(small, l.next(empty.shops[small])),
 			against:  "alone", target: target{ratio: ofAlone},
 		})
 	}
@@ -216,20 +212,12 @@ func writes(s *service) []scenario {
 	bulk := func(random *rand.Rand) request {
 		return request{"POST", "/api/products/bulk", shop.upserts(random)}
 	}
-	hot := s.at(large, func(*rand.Rand) request { return adjust(shop.products[0]) })
-	many := s.at(large, func(random *rand.Rand) request { return adjust(shop.any(random)) })
 	return []scenario{
-		{name: "create", work: s.at(large, create).open},
-		{name: "patch", work: s.at(large, patch).open},
-		{name: "bulk of 100, half of them new", work: s.at(large, bulk).open},
-		{
-			name: "adjust many products", work: many.open,
-			baseline: s.bareWork(many), against: "bare handler", target: target{ratio: ofBare},
-		},
-		{
-			name: "adjust one hot product", work: hot.open,
-			baseline: s.bareWork(hot), against: "bare handler", target: target{ratio: ofBare},
-		},
+		{name: "create", work: s.at(large, create)},
+		{name: "patch", work: s.at(large, patch)},
+		{name: "bulk of 100, half of them new", work: s.at(large, bulk)},
+		s.againstBare("adjust many products", func(random *rand.Rand) request { return adjust(shop.any(random)) }),
+		s.againstBare("adjust one hot product", func(*rand.Rand) request { return adjust(shop.products[0]) }),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -91,21 +92,18 @@ func startProcess(ctx context.Context, program string, variables []string) (*pro
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start the program (run make build): %w", err)
 	}
-	started := make(chan error, 1)
+	// Without the process the log ends, and readAddress returns.
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	stopKill := context.AfterFunc(ctx, func() { _ = p.command.Process.Kill() })
+	err = p.readAddress(log)
+	stopKill()
 	go func() {
-		defer close(p.done)
-		started <- p.readAddress(log)
 		_, _ = io.Copy(io.Discard, log)
+		close(p.done)
 	}()
-	select {
-	case err = <-started:
-	case <-time.After(startTimeout):
-		err = errors.New("the program did not start in time")
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
 	if err != nil {
-		return nil, errors.Join(err, p.stop())
+		return nil, errors.Join(err, ctx.Err(), p.stop())
 	}
 	return p, nil
 }
@@ -142,26 +140,23 @@ func (p *process) stop() error {
 
 // telemetries measure the cost of metrics and 1 % of the traces, and of logs in addition.
 func telemetries(s *service, t *traced) []scenario {
-	at := func(p *process, requests traffic) work {
-		requests.address = p.address
-		return requests.open
-	}
+	key := s.shops[large].key
 	var all []scenario
 	for _, l := range []struct {
-		name     string
-		requests traffic
+		name string
+		next func(*rand.Rand) request
 	}{
-		{"get by id", s.at(large, s.shops[large].byID)},
-		{"page 1", s.at(large, always("/api/products"))},
+		{"get by id", s.shops[large].byID},
+		{"page 1", always("/api/products")},
 	} {
-		off := at(t.off, l.requests)
+		off := send(t.off.address, key, l.next)
 		all = append(all,
 			scenario{
-				name: "telemetry 1 %: " + l.name, work: at(t.traces, l.requests),
+				name: "telemetry 1 %: " + l.name, work: send(t.traces.address, key, l.next),
 				baseline: off, against: "none", target: target{ratio: ofUntraced},
 			},
 			scenario{
-				name: "telemetry 1 % and logs: " + l.name, work: at(t.logs, l.requests),
+				name: "telemetry 1 % and logs: " + l.name, work: send(t.logs.address, key, l.next),
 				baseline: off, against: "none",
 			})
 	}

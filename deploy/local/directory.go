@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -71,7 +69,9 @@ func lockDirectory(ctx context.Context, path string) (*os.File, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
 		}
-		if owner := readOwner(file); alive(owner) || !sleep(ctx, 50*time.Millisecond) {
+		content, _ := os.ReadFile(file.Name())
+		owner, _ := strconv.Atoi(string(content)) // 0 if the other process has not written it yet
+		if alive(owner) || !sleep(ctx, 50*time.Millisecond) {
 			return nil, errors.Join(
 				fmt.Errorf("%s is in use by the servers of process %d: stop it first", path, owner),
 				file.Close(),
@@ -83,30 +83,16 @@ func lockDirectory(ctx context.Context, path string) (*os.File, error) {
 // writeOwner writes the id of this process to the lock file, for the error message of
 // another start. It releases the lock if that fails.
 func writeOwner(file *os.File) error {
-	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	if err == nil {
-		err = file.Truncate(int64(len(strconv.Itoa(os.Getpid())) + 1))
-	}
-	if err != nil {
+	if err := os.WriteFile(file.Name(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	return nil
 }
 
-func readOwner(file *os.File) int {
-	content, err := io.ReadAll(io.NewSectionReader(file, 0, 32))
-	if err != nil {
-		return 0
-	}
-	owner, _, _ := strings.Cut(string(content), "\n")
-	pid, _ := strconv.Atoi(owner)
-	return pid
-}
-
 // alive reports whether a process with that id exists, of any user.
 func alive(pid int) bool {
-	if pid <= 0 {
-		return false
+	if pid == 0 {
+		return false // the lock file is empty
 	}
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

@@ -87,21 +87,14 @@ func (d *directory) initdb(ctx context.Context, bin, data, pwfile, locale string
 		return err
 	}
 	args := []string{
-		"-D",
-		unfinished,
-		"--username=" + superuser,
-		pwfile,
-		"--auth=scram-sha-256",
-		"--encoding=UTF8",
-		"--locale=" + locale,
+		"-D", unfinished, "--username=" + superuser, pwfile,
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=" + locale,
 	}
 	if !durable {
 		args = append(args, "--no-sync")
 	}
-	p, err := d.spawn(
-		"initdb",
-		command{path: filepath.Join(bin, "initdb"), args: args, quit: []syscall.Signal{syscall.SIGTERM}},
-	)
+	initdb := command{path: filepath.Join(bin, "initdb"), args: args, quit: []syscall.Signal{syscall.SIGTERM}}
+	p, err := d.spawn("initdb", initdb)
 	if err != nil {
 		return err
 	}
@@ -125,24 +118,15 @@ func postgresCommand(bin, data string, port int, durable bool) command {
 		"log_timezone=UTC",
 	}
 	if !durable {
-		settings = append(
-			settings,
-			"fsync=off",
-			"synchronous_commit=off",
-			"full_page_writes=off",
-			"wal_level=minimal",
-			"max_wal_senders=0",
-		)
+		settings = append(settings,
+			"fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
 	}
 	args := []string{"-D", data}
 	for _, setting := range settings {
 		args = append(args, "-c", setting)
 	}
-	return command{
-		path: filepath.Join(bin, "postgres"),
-		args: args,
-		quit: []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT},
-	}
+	quit := []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT}
+	return command{path: filepath.Join(bin, "postgres"), args: args, quit: quit}
 }
 
 // pingPostgres opens a connection with the password.

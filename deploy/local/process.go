@@ -1,11 +1,9 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -164,19 +162,11 @@ func (p *process) ended(ctx context.Context, signal syscall.Signal) bool {
 
 // logTail returns the last lines of the log.
 func (p *process) logTail() string {
-	const lines, size = 15, 4096
-	file, err := os.Open(p.logPath)
+	const lines = 15
+	content, err := os.ReadFile(p.logPath)
 	if err != nil {
 		return err.Error()
 	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > size {
-		_, _ = file.Seek(-size, io.SeekEnd) // on failure, read from the start
-	}
-	content, err := io.ReadAll(file)
-	if err != nil {
-		return err.Error()
-	}
-	all := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
-	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+	all := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
