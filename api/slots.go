@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -19,7 +20,11 @@ type slots struct {
 }
 
 func newSlots(kind string, max int) *slots {
-	return &slots{max: max, attribute: workSets.get(kind), inUse: map[tenancy.ID]int{}}
+	return &slots{
+		max:       max,
+		attribute: metric.WithAttributes(attribute.String("storeroom.work.kind", kind)),
+		inUse:     map[tenancy.ID]int{},
+	}
 }
 
 // acquire takes a slot and reports whether one was free.

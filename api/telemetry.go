@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -52,93 +51,23 @@ var (
 		metric.WithUnit("{row}"), metric.WithDescription("Products, orders, items and refunds that requests created."))
 )
 
-// attributeCache caches attribute sets, because building one costs more than counting. There are
-// few different keys.
-type attributeCache[K comparable] struct {
-	sets  sync.Map
-	build func(K) []attribute.KeyValue
-}
-
-func (c *attributeCache[K]) get(key K) metric.MeasurementOption {
-	if set, ok := c.sets.Load(key); ok {
-		return set.(metric.MeasurementOption)
-	}
-	set := metric.WithAttributeSet(attribute.NewSet(c.build(key)...))
-	c.sets.Store(key, set)
-	return set
-}
-
-// singleAttribute caches sets of one attribute.
-func singleAttribute(name string) *attributeCache[string] {
-	return &attributeCache[string]{build: func(value string) []attribute.KeyValue {
-		return []attribute.KeyValue{attribute.String(name, value)}
-	}}
-}
-
-type (
-	requestAttributes  struct{ method, scheme string }
-	responseAttributes struct {
-		requestAttributes
-		route     string
-		status    int
-		errorType string // "" for success
-	}
-	decisionAttributes struct {
-		kind, plan      string
-		admitted, local bool
-	}
-)
-
-func (a requestAttributes) build() []attribute.KeyValue {
-	return []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(a.method), semconv.URLScheme(a.scheme)}
-}
-
-func (a responseAttributes) build() []attribute.KeyValue {
-	attrs := append(a.requestAttributes.build(), semconv.HTTPResponseStatusCode(a.status))
-	if a.route != "" {
-		attrs = append(attrs, semconv.HTTPRoute(a.route))
-	}
-	if a.errorType != "" {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(a.errorType))
-	}
-	return attrs
-}
-
-func (a decisionAttributes) build() []attribute.KeyValue {
-	outcome, source := "refused", "redis"
-	if a.admitted {
-		outcome = "admitted"
-	}
-	if a.local {
-		source = "memory"
-	}
-	attrs := []attribute.KeyValue{
-		attribute.String("storeroom.ratelimit.kind", a.kind),
-		attribute.String("storeroom.ratelimit.outcome", outcome),
-		attribute.String("storeroom.ratelimit.source", source),
-	}
-	if a.plan != "" {
-		attrs = append(attrs, attribute.String("storeroom.plan", a.plan))
-	}
-	return attrs
-}
-
-var (
-	requestSets     = &attributeCache[requestAttributes]{build: requestAttributes.build}
-	responseSets    = &attributeCache[responseAttributes]{build: responseAttributes.build}
-	decisionSets    = &attributeCache[decisionAttributes]{build: decisionAttributes.build}
-	authSets        = singleAttribute("storeroom.auth.result")
-	idempotencySets = singleAttribute("storeroom.idempotency.outcome")
-	workSets        = singleAttribute("storeroom.work.kind")
-	rowSets         = singleAttribute("storeroom.row.kind")
-)
-
-func requestAttributesOf(r *http.Request) requestAttributes {
+func requestAttributes(r *http.Request) []attribute.KeyValue {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	return requestAttributes{methodOf(r), scheme}
+	return []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(methodOf(r)), semconv.URLScheme(scheme)}
+}
+
+func responseAttributes(r *http.Request, state *requestState, route string, status int) []attribute.KeyValue {
+	attrs := append(requestAttributes(r), semconv.HTTPResponseStatusCode(status))
+	if route != "" {
+		attrs = append(attrs, semconv.HTTPRoute(route))
+	}
+	if errorType := errorTypeOf(r, state, status); errorType != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(errorType))
+	}
+	return attrs
 }
 
 // methodOf returns a known method or "_OTHER", so that clients cannot create label values.
@@ -170,8 +99,7 @@ func startSpan(r *http.Request) (context.Context, trace.Span) {
 // endSpan names the span by its route. A path could contain SKUs and order numbers.
 func endSpan(span trace.Span, r *http.Request, state *requestState, route string, status int) {
 	if span.IsRecording() {
-		attrs := responseAttributes{requestAttributesOf(r), route, status, errorTypeOf(r, state, status)}
-		span.SetAttributes(attrs.build()...)
+		span.SetAttributes(responseAttributes(r, state, route, status)...)
 		span.SetAttributes(semconv.NetworkProtocolVersion(fmt.Sprintf("%d.%d", r.ProtoMajor, r.ProtoMinor)))
 		if route != "" {
 			span.SetName(methodOf(r) + " " + route)
@@ -182,7 +110,7 @@ func endSpan(span trace.Span, r *http.Request, state *requestState, route string
 				attribute.Int64("storeroom.key.id", p.KeyID),
 				attribute.String("storeroom.plan", string(p.Tenant.Plan)))
 		}
-		if attrs.errorType != "" && attrs.errorType != clientCanceled {
+		if errorType := errorTypeOf(r, state, status); errorType != "" && errorType != clientCanceled {
 			span.SetStatus(otelcodes.Error, "")
 		}
 	}
@@ -191,14 +119,14 @@ func endSpan(span trace.Span, r *http.Request, state *requestState, route string
 
 func addActive(r *http.Request, n int64) {
 	if activeRequests.Enabled(r.Context()) {
-		activeRequests.Add(r.Context(), n, requestSets.get(requestAttributesOf(r)))
+		activeRequests.Add(r.Context(), n, metric.WithAttributes(requestAttributes(r)...))
 	}
 }
 
 func recordDuration(r *http.Request, state *requestState, route string, status int, took time.Duration) {
 	if requestTime.Enabled(r.Context()) {
-		attrs := responseAttributes{requestAttributesOf(r), route, status, errorTypeOf(r, state, status)}
-		requestTime.Record(r.Context(), took.Seconds(), responseSets.get(attrs))
+		attrs := responseAttributes(r, state, route, status)
+		requestTime.Record(r.Context(), took.Seconds(), metric.WithAttributes(attrs...))
 	}
 }
 
@@ -222,7 +150,7 @@ func errorTypeOf(r *http.Request, state *requestState, status int) string {
 // countAuth counts the result of authentication.
 func countAuth(r *http.Request, err error) {
 	if authResults.Enabled(r.Context()) {
-		authResults.Add(r.Context(), 1, authSets.get(authResult(err)))
+		authResults.Add(r.Context(), 1, metric.WithAttributes(attribute.String("storeroom.auth.result", authResult(err))))
 	}
 }
 
@@ -247,9 +175,25 @@ func authResult(err error) string {
 }
 
 func countDecision(r *http.Request, kind, plan string, d ratelimit.Decision) {
-	if limitDecisions.Enabled(r.Context()) {
-		limitDecisions.Add(r.Context(), 1, decisionSets.get(decisionAttributes{kind, plan, d.Allowed, d.Local}))
+	if !limitDecisions.Enabled(r.Context()) {
+		return
 	}
+	outcome, source := "refused", "redis"
+	if d.Allowed {
+		outcome = "admitted"
+	}
+	if d.Local {
+		source = "memory"
+	}
+	attrs := []attribute.KeyValue{
+		attribute.String("storeroom.ratelimit.kind", kind),
+		attribute.String("storeroom.ratelimit.outcome", outcome),
+		attribute.String("storeroom.ratelimit.source", source),
+	}
+	if plan != "" {
+		attrs = append(attrs, attribute.String("storeroom.plan", plan))
+	}
+	limitDecisions.Add(r.Context(), 1, metric.WithAttributes(attrs...))
 }
 
 // countIdempotency counts the outcome of an Idempotency-Key.
@@ -265,12 +209,13 @@ func countIdempotency(r *http.Request, replayed bool, err error) {
 	case replayed:
 		outcome = "replayed"
 	}
-	idempotencyResults.Add(r.Context(), 1, idempotencySets.get(outcome))
+	attr := attribute.String("storeroom.idempotency.outcome", outcome)
+	idempotencyResults.Add(r.Context(), 1, metric.WithAttributes(attr))
 }
 
 // countRows counts the rows that a request created.
 func countRows(r *http.Request, kind string, n int) {
 	if n > 0 {
-		rowsIngested.Add(r.Context(), int64(n), rowSets.get(kind))
+		rowsIngested.Add(r.Context(), int64(n), metric.WithAttributes(attribute.String("storeroom.row.kind", kind)))
 	}
 }
