@@ -85,7 +85,7 @@ func (s *Server) log(r *http.Request, state *requestState, pattern string, statu
 	}
 	s.Logger.LogAttrs(r.Context(), s.logLevel(r, state, pattern, status), "request", attrs...)
 	if provesPostgreSQL(r, state.route, status) {
-		s.logOutageEnd(r.Context())
+		s.outage.end(r.Context(), s.Logger)
 	}
 }
 
@@ -102,8 +102,8 @@ func (s *Server) logLevel(r *http.Request, state *requestState, pattern string, 
 		return slog.LevelInfo
 	case isCapacityLimit(state.err):
 		return slog.LevelWarn
-	case status == http.StatusServiceUnavailable && (unreachable(state.err) || s.outage.active.Load()):
-		s.logOutageStart(r.Context(), state.err)
+	case status == http.StatusServiceUnavailable && (unreachable(state.err) || s.outage.active()):
+		s.outage.fail(r.Context(), s.Logger, state.err)
 		return slog.LevelInfo
 	}
 	return slog.LevelError

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -17,49 +16,36 @@ import (
 // outage counts the requests that fail while PostgreSQL is unavailable, so that the log has one
 // error for the outage and not one for every request. Its zero value is ready to use.
 type outage struct {
-	active atomic.Bool // spares requests the mutex between outages
-
 	mu     sync.Mutex
 	since  time.Time
-	failed int
+	failed int // 0 between outages
 }
 
-// fail counts a failed request. It reports whether an outage begins.
-func (o *outage) fail() (begins bool) {
+func (o *outage) active() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.failed > 0
+}
+
+// fail counts a failed request. The first one begins the outage.
+func (o *outage) fail(ctx context.Context, log *slog.Logger, cause error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed == 0 {
+		o.since = time.Now()
+		log.ErrorContext(ctx, "PostgreSQL is unavailable", slog.Any("error", cause))
+	}
 	o.failed++
-	if o.failed > 1 {
-		return false
-	}
-	o.since = time.Now()
-	o.active.Store(true)
-	return true
 }
 
-// end ends the outage, if there is one, and returns the number of failed requests.
-func (o *outage) end() (failed int, lasted time.Duration) {
-	if !o.active.Load() {
-		return 0, 0
-	}
+// end ends the outage, if there is one.
+func (o *outage) end(ctx context.Context, log *slog.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	failed, lasted = o.failed, time.Since(o.since)
-	o.failed = 0
-	o.active.Store(false)
-	return failed, lasted
-}
-
-func (s *Server) logOutageStart(ctx context.Context, cause error) {
-	if s.outage.fail() {
-		s.Logger.ErrorContext(ctx, "PostgreSQL is unavailable", slog.Any("error", cause))
-	}
-}
-
-func (s *Server) logOutageEnd(ctx context.Context) {
-	if failed, lasted := s.outage.end(); failed > 0 {
-		s.Logger.InfoContext(ctx, "PostgreSQL is available again",
-			slog.Int("failed_requests", failed), slog.Duration("outage", lasted))
+	if o.failed > 0 {
+		log.InfoContext(ctx, "PostgreSQL is available again",
+			slog.Int("failed_requests", o.failed), slog.Duration("outage", time.Since(o.since)))
+		o.failed = 0
 	}
 }
 
