@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -71,46 +72,27 @@ func (t tags) match(etag string, weak bool) bool {
 	return false
 }
 
+// tagPattern matches `"…"` and `W/"…"`.
+const tagPattern = `(?:W/)?"[^\x00-\x20"\x7F]*"`
+
+var (
+	entityTag     = regexp.MustCompile(tagPattern)
+	entityTagList = regexp.MustCompile("^" + tagPattern + "(?:[ \t]*,[ \t]*" + tagPattern + ")*$")
+)
+
 // entityTags parses a list of entity tags, or *.
 func entityTags(r *http.Request, header string) (tags, error) {
 	values := r.Header.Values(header)
-	if len(values) == 0 {
+	list := strings.TrimSpace(strings.Join(values, ","))
+	switch {
+	case len(values) == 0:
 		return nil, nil
-	}
-	rest := strings.TrimSpace(strings.Join(values, ","))
-	if rest == "*" {
+	case list == "*":
 		return tags{"*"}, nil
+	case entityTagList.MatchString(list):
+		return entityTag.FindAllString(list, -1), nil
 	}
-	var found tags
-	for {
-		tag, after, ok := cutEntityTag(strings.TrimLeft(rest, " \t"))
-		rest = strings.TrimLeft(after, " \t")
-		after, more := strings.CutPrefix(rest, ",")
-		if !ok || !more && rest != "" {
-			return nil, &apiError{code: InvalidHeader, details: tenancy.InvalidError{
-				header: {`must be * or a list of entity tags such as "33a64df5"`},
-			}}
-		}
-		found = append(found, tag)
-		if !more {
-			return found, nil
-		}
-		rest = after
-	}
-}
-
-// cutEntityTag cuts `"…"` or `W/"…"` from the start of text.
-func cutEntityTag(text string) (tag, rest string, ok bool) {
-	weak := ""
-	if strings.HasPrefix(text, "W/") {
-		weak, text = "W/", text[2:]
-	}
-	if !strings.HasPrefix(text, `"`) {
-		return "", "", false
-	}
-	end := strings.IndexByte(text[1:], '"')
-	if end < 0 || strings.ContainsFunc(text[1:end+1], func(c rune) bool { return c <= ' ' || c == 0x7F }) {
-		return "", "", false
-	}
-	return weak + text[:end+2], text[end+2:], true
+	return nil, &apiError{code: InvalidHeader, details: tenancy.InvalidError{
+		header: {`must be * or a list of entity tags such as "33a64df5"`},
+	}}
 }
