@@ -17,8 +17,11 @@ import (
 const maxDiscarded = 32 << 20
 
 // readBody reads a request body, which must be one JSON object with the content type
-// application/json.
+// application/json. The path of such a request takes no parameters.
 func (s *Server) readBody(r *http.Request) (*object, error) {
+	if err := readQuery(r).err(); err != nil {
+		return nil, err
+	}
 	if !hasJSONContent(r.Header) {
 		return nil, &apiError{code: UnsupportedMediaType}
 	}

@@ -33,19 +33,11 @@ type bulkResult struct {
 	err     error
 }
 
-// bulkProductJSON is the result of one product of a bulk request.
-type bulkProductJSON struct {
+// bulkRow is a bulkResult in a response. It has either sku or number, which is null if key is nil.
+type bulkRow struct {
 	Index  int        `json:"index"`
-	Key    *string    `json:"sku"`
-	Status string     `json:"status"`
-	ID     *int64     `json:"id"`
-	Error  *errorBody `json:"error,omitempty"`
-}
-
-// bulkOrderJSON is the result of one order of a bulk request.
-type bulkOrderJSON struct {
-	Index  int        `json:"index"`
-	Key    *string    `json:"number"`
+	SKU    any        `json:"sku,omitempty"`
+	Number any        `json:"number,omitempty"`
 	Status string     `json:"status"`
 	ID     *int64     `json:"id"`
 	Error  *errorBody `json:"error,omitempty"`
@@ -78,7 +70,11 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	}
 	meta := newBulkMeta(results)
 	countRows(r, "product", meta.Created+*meta.Updated)
-	return writeBulk(w, meta, newBulkRows(results))
+	rows := newBulkRows(results)
+	for i := range rows {
+		rows[i].SKU = results[i].key
+	}
+	return writeBulk(w, meta, rows)
 }
 
 // createOrders handles POST /api/orders/bulk.
@@ -108,7 +104,10 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	meta.Updated = nil // an order is created or unchanged, never updated
 	countRows(r, "order", meta.Created)
 	countRows(r, "item", createdItems)
-	rows := mapSlice(newBulkRows(results), func(row bulkProductJSON) bulkOrderJSON { return bulkOrderJSON(row) })
+	rows := newBulkRows(results)
+	for i := range rows {
+		rows[i].Number = results[i].key
+	}
 	return writeBulk(w, meta, rows)
 }
 
@@ -129,9 +128,6 @@ func checkItemCount(rows []sales.Row) error {
 func runBulk[Row any](
 	s *Server, r *http.Request, field string, read func(*object) Row, store func([]Row) ([]bulkResult, error),
 ) ([]bulkResult, error) {
-	if err := readQuery(r).err(); err != nil {
-		return nil, err
-	}
 	if !s.bulks.acquire(tenant(r)) {
 		return nil, errTooManyBulks
 	}
@@ -188,10 +184,10 @@ func newBulkMeta(results []bulkResult) bulkMeta {
 	}
 }
 
-func newBulkRows(results []bulkResult) []bulkProductJSON {
-	rows := make([]bulkProductJSON, len(results))
+func newBulkRows(results []bulkResult) []bulkRow {
+	rows := make([]bulkRow, len(results))
 	for i, result := range results {
-		rows[i] = bulkProductJSON{Index: i, Key: result.key, Status: result.outcome}
+		rows[i] = bulkRow{Index: i, Status: result.outcome}
 		if result.id != 0 {
 			rows[i].ID = &results[i].id
 		}

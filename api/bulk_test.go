@@ -10,7 +10,7 @@ import (
 )
 
 type bulkResponse struct {
-	Data []bulkProductJSON
+	Data []bulkRow
 	Meta bulkMeta
 }
 
@@ -51,7 +51,7 @@ func TestBulkResultsAreInOrder(t *testing.T) {
 		t.Errorf("meta = %v, want %v", got.Meta, want)
 	}
 	for i, sku := range []string{"new", "old", "same", "lacking", "lit"} {
-		if row := got.Data[i]; row.Index != i || row.Key == nil || *row.Key != sku || (row.ID == nil) != (sku == "lacking") || (row.Error == nil) != (sku != "lacking") {
+		if row := got.Data[i]; row.Index != i || row.SKU != sku || (row.ID == nil) != (sku == "lacking") || (row.Error == nil) != (sku != "lacking") {
 			t.Errorf("row %d = %+v", i, row)
 		}
 	}
@@ -182,15 +182,15 @@ func TestBulkAdjustmentsNameTheKey(t *testing.T) {
 	for _, row := range mustDecode[bulkResponse](t, got.body).Data[:3] {
 		ledger := a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory/adjustments", *row.ID), wantStatus: 200})
 		rows := mustDecode[struct{ Data []ledgerRow }](t, ledger.body).Data
-		want := map[string]ledgerRow{"old": {"set", 9, 2, 9, &named{key.ID, key.Name}}, "new": {"set", 4, 0, 4, &named{key.ID, key.Name}}}[*row.Key]
-		if *row.Key == "none" {
+		want := map[string]ledgerRow{"old": {"set", 9, 2, 9, &named{key.ID, key.Name}}, "new": {"set", 4, 0, 4, &named{key.ID, key.Name}}}[row.SKU.(string)]
+		if row.SKU == "none" {
 			if len(rows) > 0 {
 				t.Errorf("without stock there is a row: %s", ledger.body)
 			}
 			continue
 		}
 		if len(rows) == 0 || !cmp.Equal(rows[0], want) {
-			t.Errorf("the ledger of %s = %s", *row.Key, ledger.body)
+			t.Errorf("the ledger of %s = %s", row.SKU, ledger.body)
 		}
 	}
 }

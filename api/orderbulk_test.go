@@ -10,7 +10,7 @@ import (
 )
 
 type bulkOrdersResponse struct {
-	Data []bulkOrderJSON
+	Data []bulkRow
 	Meta bulkMeta
 }
 
@@ -31,7 +31,7 @@ func TestBulkOrderResultsAreInOrder(t *testing.T) {
 	for i, row := range got.Data {
 		outcomes = append(outcomes, row.Status)
 		number := []string{"new", "old", "old", "new", "new", "lacking", "other"}[i]
-		if row.Index != i || row.Key == nil || *row.Key != number || (row.ID == nil) != (number == "lacking") || (row.Error == nil) != (want[i] != "failed") {
+		if row.Index != i || row.Number != number || (row.ID == nil) != (number == "lacking") || (row.Error == nil) != (want[i] != "failed") {
 			t.Errorf("row %d = %+v", i, row)
 		}
 	}
