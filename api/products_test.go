@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -247,11 +246,7 @@ func TestConcurrentAdjustments(t *testing.T) {
 			if i%5 == 0 {
 				body = `{"type":"add","quantity":1}`
 			}
-			got := a.send(t, call{method: "POST", path: path, body: body})
-			for got.StatusCode == http.StatusServiceUnavailable { // told to try again, nothing was done
-				time.Sleep(50 * time.Millisecond)
-				got = a.send(t, call{method: "POST", path: path, body: body})
-			}
+			got := a.persist(t, call{method: "POST", path: path, body: body})
 			switch {
 			case got.StatusCode == 200 && i%5 == 0:
 				added.Add(1)
