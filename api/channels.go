@@ -33,11 +33,7 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showChannel handles GET /api/channels/{identifier}.
-func (s *Server) showChannel(w http.ResponseWriter, r *http.Request) error {
-	identifier, err := pathChannel(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
 	c, err := s.Sales.Channel(r.Context(), tenant(r), identifier)
 	if err != nil {
 		return err
@@ -47,9 +43,6 @@ func (s *Server) showChannel(w http.ResponseWriter, r *http.Request) error {
 
 // createChannel handles POST /api/channels.
 func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
-	if err := readQuery(r).err(); err != nil {
-		return err
-	}
 	body, err := s.readBody(r)
 	if err != nil {
 		return err
@@ -67,11 +60,7 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 
 // relabelChannel handles PATCH /api/channels/{identifier}. The body may contain the
 // identifier, but cannot change it, because orders refer to it.
-func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request) error {
-	identifier, err := pathChannel(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
 	body, err := s.readBody(r)
 	if err != nil {
 		return err
@@ -97,11 +86,7 @@ func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deleteChannel handles DELETE /api/channels/{identifier}.
-func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request) error {
-	identifier, err := pathChannel(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
 	if err := s.Sales.DeleteChannel(r.Context(), tenant(r), identifier); err != nil {
 		return err
 	}

@@ -33,11 +33,7 @@ func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 }
 
 // adjustInventory handles POST /api/products/{id}/inventory/adjust.
-func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request, id int64) error {
 	body, err := s.readBody(r)
 	if err != nil {
 		return err
@@ -95,11 +91,7 @@ type warehouseJSON struct {
 
 // showInventory handles GET /api/products/{id}/inventory, the stock of a product by
 // warehouse.
-func (s *Server) showInventory(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showInventory(w http.ResponseWriter, r *http.Request, id int64) error {
 	held, err := s.Catalog.Inventory(r.Context(), tenant(r), id)
 	if err != nil {
 		return err

@@ -74,17 +74,11 @@ func field[T any](o *object, name string, parse parser[T]) catalog.Field[T] {
 }
 
 // required takes a field that must be present and not null.
-func required[T any](o *object, name string, parse parser[T]) (value T) {
-	raw, set, null := o.take(name)
-	if !set || null {
+func required[T any](o *object, name string, parse parser[T]) T {
+	if raw, set := o.fields[name]; !set || string(raw) == "null" {
 		o.addError(name, "is required")
-		return value
 	}
-	value, err := parse(raw)
-	if err != nil {
-		o.addError(name, err.Error())
-	}
-	return value
+	return field(o, name, parse).Value
 }
 
 // optional takes a field; nil means absent, null or invalid.

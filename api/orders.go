@@ -149,11 +149,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showOrder handles GET /api/orders/{number}.
-func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
-	number, err := pathText(r, "number")
-	if err != nil {
-		return err
-	}
+func (s *Server) showOrder(w http.ResponseWriter, r *http.Request, number string) error {
 	o, err := s.Sales.Order(r.Context(), tenant(r), number)
 	if err != nil {
 		return err
@@ -163,9 +159,6 @@ func (s *Server) showOrder(w http.ResponseWriter, r *http.Request) error {
 
 // createOrder handles POST /api/orders. A resent order is a 200.
 func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
-	if err := readQuery(r).err(); err != nil {
-		return err
-	}
 	body, err := s.readBody(r)
 	if err != nil {
 		return err
@@ -271,11 +264,7 @@ func (o *object) item(path string, raw json.RawMessage) sales.Item {
 }
 
 // cancelOrder handles POST /api/orders/{number}/cancel, whose body may be empty.
-func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request) error {
-	number, err := pathText(r, "number")
-	if err != nil {
-		return err
-	}
+func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request, number string) error {
 	body, err := s.readOptionalBody(r)
 	if err != nil {
 		return err

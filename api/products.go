@@ -141,11 +141,7 @@ func (q *query) filter(r *http.Request) (catalog.Filter, error) {
 }
 
 // showProduct handles GET /api/products/{id}.
-func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) showProduct(w http.ResponseWriter, r *http.Request, id int64) error {
 	cached, err := entityTags(r, "If-None-Match")
 	if err != nil {
 		return err
@@ -158,11 +154,7 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showProductBySKU handles GET /api/products/sku/{sku}.
-func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request) error {
-	sku, err := pathText(r, "sku")
-	if err != nil {
-		return err
-	}
+func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request, sku string) error {
 	cached, err := entityTags(r, "If-None-Match")
 	if err != nil {
 		return err
@@ -211,9 +203,6 @@ func (o *object) product() catalog.Changes {
 
 // createProduct handles POST /api/products.
 func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
-	if err := readQuery(r).err(); err != nil {
-		return err
-	}
 	c, invalid, err := s.readProduct(r)
 	if err != nil {
 		return err
@@ -228,13 +217,13 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 }
 
 // replaceProduct handles PUT /api/products/{id}. An absent field gets its default.
-func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request) error {
-	return s.updateProduct(w, r, s.Catalog.Replace)
+func (s *Server) replaceProduct(w http.ResponseWriter, r *http.Request, id int64) error {
+	return s.updateProduct(w, r, id, s.Catalog.Replace)
 }
 
 // patchProduct handles PATCH /api/products/{id}. An absent field keeps its value.
-func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request) error {
-	return s.updateProduct(w, r, s.Catalog.Patch)
+func (s *Server) patchProduct(w http.ResponseWriter, r *http.Request, id int64) error {
+	return s.updateProduct(w, r, id, s.Catalog.Patch)
 }
 
 // updateFunc is the signature of catalog.Store.Replace and Patch.
@@ -242,11 +231,7 @@ type updateFunc func(
 	context.Context, catalog.Actor, int64, catalog.Precondition, catalog.Changes, tenancy.InvalidError,
 ) (catalog.Product, error)
 
-func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, update updateFunc) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, id int64, update updateFunc) error {
 	precondition, err := ifMatch(r)
 	if err != nil {
 		return err
@@ -263,11 +248,7 @@ func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, update up
 }
 
 // deleteProduct handles DELETE /api/products/{id}.
-func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request, id int64) error {
 	precondition, err := ifMatch(r)
 	if err != nil {
 		return err

@@ -65,11 +65,13 @@ func pathID(r *http.Request) (int64, error) {
 	return id, q.err()
 }
 
-// pathText reads a part of a path that takes no parameters.
-func pathText(r *http.Request, name string) (string, error) {
-	q := readQuery(r)
-	text := q.pathText(r, name)
-	return text, q.err()
+// pathText returns a function that reads a part of a path that takes no parameters.
+func pathText(name string) func(*http.Request) (string, error) {
+	return func(r *http.Request) (string, error) {
+		q := readQuery(r)
+		text := q.pathText(r, name)
+		return text, q.err()
+	}
 }
 
 // pathChannel reads the {identifier} of a path that takes no parameters.
@@ -168,29 +170,24 @@ func (q *query) between(name string, low, high, defaultValue int64) int {
 	return int(n)
 }
 
-// id takes an id; nil means absent.
-func (q *query) id(name string) *int64 {
-	value, set := q.take(name)
-	if !set {
-		return nil
-	}
-	id, err := readInteger(value)
-	q.check(name, err)
-	return &id
-}
+// id takes an id; nil means absent or invalid.
+func (q *query) id(name string) *int64 { return parsed(q, name, readInteger) }
 
 // date takes a date between 1970 and 2200; nil means absent or invalid.
-func (q *query) date(name string) *time.Time {
-	value, set := q.take(name)
+func (q *query) date(name string) *time.Time { return parsed(q, name, readDate) }
+
+// parsed takes a parameter and parses it; nil means absent or invalid.
+func parsed[T any](q *query, name string, read func(string) (T, error)) *T {
+	text, set := q.take(name)
 	if !set {
 		return nil
 	}
-	date, err := readDate(value)
+	value, err := read(text)
 	if err != nil {
 		q.check(name, err)
 		return nil
 	}
-	return &date
+	return &value
 }
 
 // days takes the dates from and to, both included, and returns the start and the exclusive

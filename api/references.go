@@ -45,11 +45,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // show handles GET on one.
-func (s references) show(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s references) show(w http.ResponseWriter, r *http.Request, id int64) error {
 	one, err := s.Catalog.Reference(r.Context(), tenant(r), s.kind, id)
 	if err != nil {
 		return err
@@ -74,9 +70,6 @@ func (s references) read(r *http.Request) (name catalog.Field[string], invalid t
 
 // create handles POST on the collection.
 func (s references) create(w http.ResponseWriter, r *http.Request) error {
-	if err := readQuery(r).err(); err != nil {
-		return err
-	}
 	name, invalid, err := s.read(r)
 	if err != nil {
 		return err
@@ -89,11 +82,7 @@ func (s references) create(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rename handles PATCH on one.
-func (s references) rename(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s references) rename(w http.ResponseWriter, r *http.Request, id int64) error {
 	name, invalid, err := s.read(r)
 	if err != nil {
 		return err
@@ -106,11 +95,7 @@ func (s references) rename(w http.ResponseWriter, r *http.Request) error {
 }
 
 // remove handles DELETE on one.
-func (s references) remove(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
+func (s references) remove(w http.ResponseWriter, r *http.Request, id int64) error {
 	if err := s.Catalog.DeleteReference(r.Context(), tenant(r), s.kind, id); err != nil {
 		return err
 	}

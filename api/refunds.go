@@ -14,11 +14,7 @@ type newRefundJSON struct {
 }
 
 // refundOrder handles POST /api/orders/{number}/refunds. A resent refund is a 200.
-func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request) error {
-	number, err := pathText(r, "number")
-	if err != nil {
-		return err
-	}
+func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request, number string) error {
 	body, err := s.readBody(r)
 	if err != nil {
 		return err

@@ -121,6 +121,17 @@ const (
 // handler handles a request, or returns an error from which writeError makes the response.
 type handler func(http.ResponseWriter, *http.Request) error
 
+// at adapts a handler that gets the object in its path, such as the {id}. The path takes no parameters.
+func at[T any](read func(*http.Request) (T, error), h func(http.ResponseWriter, *http.Request, T) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		name, err := read(r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, name)
+	}
+}
+
 // route is one row of the table of routes.
 type route struct {
 	method     string
@@ -159,29 +170,29 @@ func (s *Server) routes() []route {
 
 		{"GET", "/api/products", keys.ProductsRead, s.listProducts, none},
 		{"POST", "/api/products", keys.ProductsWrite, s.createProduct, none},
-		{"GET", "/api/products/{id}", keys.ProductsRead, s.showProduct, none},
-		{"PUT", "/api/products/{id}", keys.ProductsWrite, s.replaceProduct, none},
-		{"PATCH", "/api/products/{id}", keys.ProductsWrite, s.patchProduct, none},
-		{"DELETE", "/api/products/{id}", keys.ProductsWrite, s.deleteProduct, none},
-		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, s.showProductBySKU, none},
+		{"GET", "/api/products/{id}", keys.ProductsRead, at(pathID, s.showProduct), none},
+		{"PUT", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.replaceProduct), none},
+		{"PATCH", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.patchProduct), none},
+		{"DELETE", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.deleteProduct), none},
+		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, at(pathText("sku"), s.showProductBySKU), none},
 		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulk},
 		{"GET", "/api/products/export", keys.ProductsRead, s.exportProducts, export},
-		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, s.showInventory, none},
-		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, s.adjustInventory, none},
+		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, at(pathID, s.showInventory), none},
+		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, at(pathID, s.adjustInventory), none},
 		{"GET", "/api/products/{id}/inventory/adjustments", keys.ProductsRead, s.listAdjustments, none},
 
 		{"GET", "/api/channels", keys.OrdersRead, s.listChannels, none},
 		{"POST", "/api/channels", keys.OrdersWrite, s.createChannel, none},
-		{"GET", "/api/channels/{identifier}", keys.OrdersRead, s.showChannel, none},
-		{"PATCH", "/api/channels/{identifier}", keys.OrdersWrite, s.relabelChannel, none},
-		{"DELETE", "/api/channels/{identifier}", keys.OrdersWrite, s.deleteChannel, none},
+		{"GET", "/api/channels/{identifier}", keys.OrdersRead, at(pathChannel, s.showChannel), none},
+		{"PATCH", "/api/channels/{identifier}", keys.OrdersWrite, at(pathChannel, s.relabelChannel), none},
+		{"DELETE", "/api/channels/{identifier}", keys.OrdersWrite, at(pathChannel, s.deleteChannel), none},
 
 		{"GET", "/api/orders", keys.OrdersRead, s.listOrders, none},
 		{"POST", "/api/orders", keys.OrdersWrite, s.createOrder, none},
 		{"POST", "/api/orders/bulk", keys.OrdersWrite, s.createOrders, bulk},
-		{"GET", "/api/orders/{number}", keys.OrdersRead, s.showOrder, none},
-		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, s.cancelOrder, none},
-		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, s.refundOrder, none},
+		{"GET", "/api/orders/{number}", keys.OrdersRead, at(pathText("number"), s.showOrder), none},
+		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, at(pathText("number"), s.cancelOrder), none},
+		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, at(pathText("number"), s.refundOrder), none},
 
 		{"GET", "/api/reports/sales-summary", keys.ReportsRead, s.salesSummary, report},
 		{"GET", "/api/reports/products", keys.ReportsRead, s.productReport, report},
@@ -196,9 +207,9 @@ func (s *Server) routes() []route {
 		all = append(all,
 			route{"GET", list, keys.ProductsRead, h.list, none},
 			route{"POST", list, keys.ProductsWrite, h.create, none},
-			route{"GET", one, keys.ProductsRead, h.show, none},
-			route{"PATCH", one, keys.ProductsWrite, h.rename, none},
-			route{"DELETE", one, keys.ProductsWrite, h.remove, none})
+			route{"GET", one, keys.ProductsRead, at(pathID, h.show), none},
+			route{"PATCH", one, keys.ProductsWrite, at(pathID, h.rename), none},
+			route{"DELETE", one, keys.ProductsWrite, at(pathID, h.remove), none})
 	}
 	return all
 }
