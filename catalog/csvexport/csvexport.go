@@ -39,11 +39,11 @@ func (w *Writer) Write(p catalog.Product) error {
 	}
 	w.row = w.row[:0]
 	for i, cell := range []string{
-		csvcell.Guard(p.SKU), csvcell.Guard(p.Name), csvcell.Guard(text(p.Description)),
-		p.Price.String(), amount(p.MSRP), amount(p.Cost), p.Status, p.Condition,
-		strconv.Itoa(int(p.Quantity)), quantity(p.ReorderPoint),
-		csvcell.Guard(text(p.CategoryName)), csvcell.Guard(text(p.SellerName)), csvcell.Guard(p.WarehouseName),
-		csvcell.Guard(text(p.BinLocation)), text(p.UPC), csvcell.Guard(joinTags(p.Tags)),
+		csvcell.Guard(p.SKU), csvcell.Guard(p.Name), orEmpty(p.Description, csvcell.Guard),
+		p.Price.String(), orEmpty(p.MSRP, money.Cents.String), orEmpty(p.Cost, money.Cents.String),
+		p.Status, p.Condition, quantity(p.Quantity), orEmpty(p.ReorderPoint, quantity),
+		orEmpty(p.CategoryName, csvcell.Guard), orEmpty(p.SellerName, csvcell.Guard), csvcell.Guard(p.WarehouseName),
+		orEmpty(p.BinLocation, csvcell.Guard), orEmpty(p.UPC, csvcell.Guard), csvcell.Guard(joinTags(p.Tags)),
 	} {
 		if i > 0 {
 			w.row = append(w.row, ',')
@@ -73,23 +73,12 @@ func joinTags(tags []string) string {
 	return strings.Join(escaped, ";")
 }
 
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
+func quantity(n int32) string { return strconv.Itoa(int(n)) }
 
-func amount(c *money.Cents) string {
-	if c == nil {
+// orEmpty returns the text of a value, or an empty text if the value is missing.
+func orEmpty[T any](value *T, text func(T) string) string {
+	if value == nil {
 		return ""
 	}
-	return c.String()
-}
-
-func quantity(n *int32) string {
-	if n == nil {
-		return ""
-	}
-	return strconv.Itoa(int(*n))
+	return text(*value)
 }
