@@ -102,6 +102,48 @@ func TestAdjust(t *testing.T) {
 	s.mustAgree(t)
 }
 
+// PostgreSQL writes no index entry for an update whose columns are in no index (a
+// heap-only update). An adjustment of a busy product must stay one.
+func TestAdjustChangesNoIndexedColumn(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := s.mustCreate(t, "A", quantity(10))
+	conn := s.database.MustSuper(t)
+	row := func() (columns map[string]any) {
+		err := conn.QueryRow(t.Context(), `select to_jsonb(p) from products p where id = $1`, p.ID).Scan(&columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return columns
+	}
+	for _, kind := range catalog.AdjustmentTypes {
+		before := row()
+		if _, _, err := s.Adjust(t.Context(), s.by, p.ID, adjustment(kind, 3), nil); err != nil {
+			t.Fatal(err)
+		}
+		var changed, indexes []string
+		for column, value := range row() {
+			if !cmp.Equal(before[column], value) {
+				changed = append(changed, column)
+			}
+		}
+		err := conn.QueryRow(t.Context(), `
+			select coalesce(array_agg(x.indexrelid::regclass || ' on ' || a.attname), '{}')
+			  from pg_index x
+			  join pg_attribute a on a.attrelid = x.indrelid and a.attname = any ($1)
+			 where x.indrelid = 'products'::regclass
+			   and (a.attnum = any (x.indkey)
+			        or exists (
+			           select from pg_depend d
+			            where d.classid = 'pg_class'::regclass and d.objid = x.indexrelid
+			              and d.refclassid = 'pg_class'::regclass and d.refobjid = a.attrelid
+			              and d.refobjsubid = a.attnum))`, changed).Scan(&indexes)
+		if err != nil || len(changed) == 0 || len(indexes) > 0 {
+			t.Errorf("%s changes the columns %q with the indexes %q (%v), want no index", kind, changed, indexes, err)
+		}
+	}
+}
+
 func TestAChangeOfWarehouseMovesTheStock(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -46,13 +46,6 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 // usually ErrPrecondition, ends the change. A nil Precondition accepts every product.
 type Precondition func(Product) error
 
-func (check Precondition) of(p Product) error {
-	if check == nil {
-		return nil
-	}
-	return check(p)
-}
-
 // Replace sets every writable field, missing ones to their defaults. Images do not
 // change. It returns ErrNotFound, ErrInsufficientStock, an InvalidError or the error of
 // precondition.
@@ -95,7 +88,6 @@ func (s *Store) change(
 		if err := invalid.Err(); err != nil {
 			return err
 		}
-		keepNames(before, &after)
 		changes, err := planStock(before, &after, locked.stock, c.Quantity)
 		if err != nil {
 			return err
@@ -114,19 +106,6 @@ func (s *Store) change(
 	}
 	return result[0], nil
 }
-
-// keepNames copies the names that belong to the same ids. The others are read after the
-// write.
-func keepNames(before Product, after *Product) {
-	if equal(after.CategoryID, before.CategoryID) {
-		after.CategoryName = before.CategoryName
-	}
-	if equal(after.SellerID, before.SellerID) {
-		after.SellerName = before.SellerName
-	}
-}
-
-func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Delete deletes a product and adds the removal of its stock to the ledger. It returns
 // ErrNotFound or the error of precondition.
@@ -151,7 +130,8 @@ func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Pre
 // locked until the end of the transaction.
 type lockedProduct struct {
 	Product
-	exists  bool
+	locked  []rowID
+	read    []Product
 	stock   []Stock
 	lookups lookups
 }
@@ -160,15 +140,8 @@ type lockedProduct struct {
 // see the rows that other transactions committed while it waited. A product that another
 // transaction inserts between the two queries is not locked, and counts as missing.
 func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {
-	var locked []rowID
-	tenancy.QueueRows(b, &locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
-	b.Queue(selectByID, tenant, id).Query(func(rows pgx.Rows) error {
-		products, err := pgx.CollectRows(rows, pgx.RowToStructByName[Product])
-		if l.exists = len(locked) > 0 && len(products) > 0; l.exists {
-			l.Product = products[0]
-		}
-		return err
-	})
+	tenancy.QueueRows(b, &l.locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
+	tenancy.QueueRows(b, &l.read, selectByID, tenant, id)
 	tenancy.QueueRows(b, &l.stock, `
 		select warehouse_id, quantity
 		  from stock
@@ -176,19 +149,25 @@ func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {
 		 order by warehouse_id`, tenant, id)
 }
 
+// check sets the product, or returns why it must not be changed.
 func (l *lockedProduct) check(precondition Precondition) error {
-	if !l.exists {
+	if len(l.locked) == 0 || len(l.read) == 0 {
 		return tenancy.ErrNotFound
 	}
-	return precondition.of(l.Product)
+	l.Product = l.read[0]
+	if precondition == nil {
+		return nil
+	}
+	return precondition(l.Product)
 }
 
 // withDefaults returns the product with the default of every writable field but the
-// quantity.
+// quantity. The names are not written, so they need not match the ids.
 func (l *lockedProduct) withDefaults() Product {
 	p := newProduct()
 	p.ID, p.Images, p.CreatedAt, p.UpdatedAt = l.ID, l.Images, l.CreatedAt, l.UpdatedAt
-	p.Quantity, p.WarehouseID, p.WarehouseName = l.Quantity, l.lookups.DefaultWarehouse, l.WarehouseName
+	p.CategoryName, p.SellerName, p.WarehouseName = l.CategoryName, l.SellerName, l.WarehouseName
+	p.Quantity, p.WarehouseID = l.Quantity, l.lookups.DefaultWarehouse
 	return p
 }
 
