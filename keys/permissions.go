@@ -23,7 +23,9 @@ const (
 )
 
 // every lists all permissions in the order of the settings pages.
-var every = Permissions{ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead}
+var every = Permissions{
+	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead,
+}
 
 var presets = map[string]Permissions{
 	"full":      every,
@@ -69,7 +71,8 @@ func ParsePermissions(s string) (Permissions, error) {
 		case slices.Contains(every, Permission(word)):
 			asked = append(asked, Permission(word))
 		default:
-			invalid.Add("permissions", "must not name %q: the permissions are %s; the presets full, read-only, catalog, reporting", word, every)
+			invalid.Add("permissions", "must not name %q: the permissions are %s; "+
+				"the presets full, read-only, catalog, reporting", word, every)
 		}
 	}
 	if len(asked) == 0 && len(invalid) == 0 {

@@ -1,12 +1,9 @@
 package keys
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,37 +15,34 @@ const (
 	flushTimeout  = 5 * time.Second // per tenant
 )
 
-// use identifies a key that was used.
-type use struct {
-	tenant tenancy.ID
-	key    int64
-}
-
 // uses holds the minute of the last use of each key until it is stored.
 type uses struct {
 	mu   sync.Mutex
-	last map[use]time.Time
+	last map[tenancy.ID]map[int64]time.Time
 }
 
 // Used records that a key is used now. All uses of a minute are written together,
 // because a write per request would cost more than the request.
 func (r *Resolver) Used(p *Principal) {
-	r.uses.note(use{p.Tenant.ID, p.KeyID}, time.Now().Truncate(time.Minute))
+	r.uses.note(p.Tenant.ID, p.KeyID, time.Now().Truncate(time.Minute))
 }
 
-func (u *uses) note(key use, at time.Time) {
+func (u *uses) note(tenant tenancy.ID, key int64, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.last == nil {
-		u.last = map[use]time.Time{}
+		u.last = map[tenancy.ID]map[int64]time.Time{}
 	}
-	if at.After(u.last[key]) {
-		u.last[key] = at
+	if u.last[tenant] == nil {
+		u.last[tenant] = map[int64]time.Time{}
+	}
+	if at.After(u.last[tenant][key]) {
+		u.last[tenant][key] = at
 	}
 }
 
 // take returns the recorded uses and removes them.
-func (u *uses) take() map[use]time.Time {
+func (u *uses) take() map[tenancy.ID]map[int64]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	last := u.last
@@ -74,36 +68,29 @@ func (r *Resolver) flushEachMinute(ctx context.Context) {
 // flushUses writes the recorded uses with one statement per tenant. After an error it
 // records them again.
 func (r *Resolver) flushUses(ctx context.Context) error {
-	last := r.uses.take()
-	byKey := func(a, b use) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.key, b.key)) }
-	sorted := slices.SortedFunc(maps.Keys(last), byKey)
 	var failures []error
-	for len(sorted) > 0 {
-		n := slices.IndexFunc(sorted, func(u use) bool { return u.tenant != sorted[0].tenant })
-		if n < 0 {
-			n = len(sorted)
-		}
-		if err := writeUses(ctx, r.db, sorted[:n], last); err != nil {
-			failures = append(failures, fmt.Errorf("write last uses of tenant %d: %w", sorted[0].tenant, err))
-			for _, u := range sorted[:n] {
-				r.uses.note(u, last[u])
+	for tenant, last := range r.uses.take() {
+		if err := writeUses(ctx, r.db, tenant, last); err != nil {
+			failures = append(failures, fmt.Errorf("write last uses of tenant %d: %w", tenant, err))
+			for key, at := range last {
+				r.uses.note(tenant, key, at)
 			}
 		}
-		sorted = sorted[n:]
 	}
 	return errors.Join(failures...)
 }
 
 // writeUses writes the uses of one tenant's keys. It locks only rows that change, in
 // the order of their ids, so that instances that flush together do not deadlock.
-func writeUses(ctx context.Context, db *tenancy.DB, of []use, last map[use]time.Time) error {
+func writeUses(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, last map[int64]time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	ids, times := make([]int64, len(of)), make([]time.Time, len(of))
-	for i, u := range of {
-		ids[i], times[i] = u.key, last[u]
+	var ids []int64
+	var times []time.Time
+	for key, at := range last {
+		ids, times = append(ids, key), append(times, at)
 	}
-	_, err := db.Exec(ctx, of[0].tenant, `
+	_, err := db.Exec(ctx, tenant, `
 		with due as (
 			select k.id, u.used_at
 			  from unnest($2::bigint[], $3::timestamptz[]) as u (id, used_at)
@@ -115,6 +102,6 @@ func writeUses(ctx context.Context, db *tenancy.DB, of []use, last map[use]time.
 		update api_keys k
 		   set last_used_at = due.used_at
 		  from due
-		 where k.tenant_id = $1 and k.id = due.id`, of[0].tenant, ids, times)
+		 where k.tenant_id = $1 and k.id = due.id`, tenant, ids, times)
 	return err
 }

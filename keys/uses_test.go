@@ -74,7 +74,7 @@ func TestLastUseNeverGoesBack(t *testing.T) {
 		return *s.found(t, key.ID)[0].LastUsedAt
 	}
 	for _, tt := range []struct{ note, want time.Duration }{{-time.Hour, -time.Hour}, {0, 0}, {-time.Minute, 0}} {
-		r.uses.note(use{s.tenant.ID, key.ID}, now.Add(tt.note))
+		r.uses.note(s.tenant.ID, key.ID, now.Add(tt.note))
 		if err := r.flushUses(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -82,9 +82,9 @@ func TestLastUseNeverGoesBack(t *testing.T) {
 			t.Errorf("after a use at %v: last used at %v, want %v", tt.note, got.Sub(now), tt.want)
 		}
 	}
-	r.uses.note(use{s.tenant.ID, key.ID}, now)
-	r.uses.note(use{s.tenant.ID, key.ID}, now.Add(-time.Minute))
-	if got := r.uses.take()[use{s.tenant.ID, key.ID}]; !got.Equal(now) {
+	r.uses.note(s.tenant.ID, key.ID, now)
+	r.uses.note(s.tenant.ID, key.ID, now.Add(-time.Minute))
+	if got := r.uses.take()[s.tenant.ID][key.ID]; !got.Equal(now) {
 		t.Errorf("noted %v, want the later of two uses, %v", got, now)
 	}
 }
@@ -139,7 +139,7 @@ func TestInstancesFlushBesideEachOther(t *testing.T) {
 			for round := range 10 {
 				own := &Resolver{db: r.db}
 				for _, id := range ids {
-					own.uses.note(use{s.tenant.ID, id}, now.Add(time.Duration(round*4+n)*time.Minute))
+					own.uses.note(s.tenant.ID, id, now.Add(time.Duration(round*4+n)*time.Minute))
 				}
 				if err := own.flushUses(t.Context()); err != nil {
 					t.Error(err)

@@ -83,10 +83,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 		pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
-	if db.observed, err = db.observePool(); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("observe the database: %w", err)
-	}
+	db.observed = db.observePool()
 	return db, nil
 }
 

@@ -39,42 +39,37 @@ var (
 	violations, _ = meter.Int64Counter("storeroom.tenancy.violations", metric.WithUnit("{violation}"),
 		metric.WithDescription("Statements that a policy or privilege refused, and queries without a tenant. "+
 			"Any value above 0 is a programming error."))
+	connections, _ = meter.Int64ObservableUpDownCounter("db.client.connection.count",
+		metric.WithUnit("{connection}"), metric.WithDescription("Connections of the pool by state."))
+	maxConnections, _ = meter.Int64ObservableUpDownCounter("db.client.connection.max",
+		metric.WithUnit("{connection}"), metric.WithDescription("Connections that the pool may have."))
+	pending, _ = meter.Int64ObservableUpDownCounter("db.client.connection.pending_requests",
+		metric.WithUnit("{request}"), metric.WithDescription("Callers that wait for a connection now."))
 
+	idle            = poolState(semconv.DBClientConnectionStateIdle)
+	used            = poolState(semconv.DBClientConnectionStateUsed)
 	poolName        = metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom")))
-	refusedByPolicy = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.violation", "refused_by_policy")))
-	withoutTenant   = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.violation", "no_tenant")))
+	refusedByPolicy = metric.WithAttributes(attribute.String("storeroom.violation", "refused_by_policy"))
+	withoutTenant   = metric.WithAttributes(attribute.String("storeroom.violation", "no_tenant"))
 	succeeded       = metric.WithAttributeSet(attribute.NewSet(semconv.DBSystemNamePostgreSQL))
 )
 
-// observePool registers the metrics of the pool's state.
-func (db *DB) observePool() (metric.Registration, error) {
-	count, err := meter.Int64ObservableUpDownCounter("db.client.connection.count", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections of the pool by state."))
-	if err != nil {
-		return nil, err
-	}
-	limit, err := meter.Int64ObservableUpDownCounter("db.client.connection.max", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections that the pool may have."))
-	if err != nil {
-		return nil, err
-	}
-	pending, err := meter.Int64ObservableUpDownCounter("db.client.connection.pending_requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Callers that wait for a connection now."))
-	if err != nil {
-		return nil, err
-	}
-	state := func(name attribute.KeyValue) metric.MeasurementOption {
-		return metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom"), name))
-	}
-	idle, used := state(semconv.DBClientConnectionStateIdle), state(semconv.DBClientConnectionStateUsed)
-	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func poolState(name attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom"), name))
+}
+
+// observePool registers the metrics of the pool's state. It cannot fail, because all
+// instruments belong to one meter.
+func (db *DB) observePool() metric.Registration {
+	registration, _ := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stat := db.pool.Stat()
-		o.ObserveInt64(count, int64(stat.IdleConns()), idle)
-		o.ObserveInt64(count, int64(stat.AcquiredConns()), used)
-		o.ObserveInt64(limit, int64(stat.MaxConns()), poolName)
+		o.ObserveInt64(connections, int64(stat.IdleConns()), idle)
+		o.ObserveInt64(connections, int64(stat.AcquiredConns()), used)
+		o.ObserveInt64(maxConnections, int64(stat.MaxConns()), poolName)
 		o.ObserveInt64(pending, db.waiting.Load(), poolName)
 		return nil
-	}, count, limit, pending)
+	}, connections, maxConnections, pending)
+	return registration
 }
 
 // tracerHooks records a span and a duration for every round trip. It is the pgx tracer

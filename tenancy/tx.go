@@ -45,37 +45,22 @@ func updateIn(ctx context.Context, tx pgx.Tx, read func(*pgx.Batch), write func(
 }
 
 func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
-	conn, err := db.acquire(ctx)
+	_, begun, err := db.Begin(ctx, tenant, read)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer begun.conn.Release()
 	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(setTenant, tenant.setting())
-	read(batch)
-	results := conn.SendBatch(ctx, batch)
-	tx, committed := results.Tx(), false
-	defer func() {
-		if !committed {
-			rollback(ctx, tx)
-		}
-	}()
-	if err := results.Close(); err != nil {
-		return err
+	if err = write(batch); err == nil {
+		// PostgreSQL skips the commit after an error. begun.tx does not see this commit, so
+		// it must not be ended a second time.
+		batch.Queue("commit")
+		err = begun.conn.SendBatch(ctx, batch).Close()
 	}
-	batch = &pgx.Batch{}
-	if err := write(batch); err != nil {
-		return err
+	if err != nil {
+		rollback(ctx, begun.tx)
 	}
-	// PostgreSQL skips the commit after an error. tx does not see this commit, so it
-	// must not be ended a second time.
-	batch.Queue("commit")
-	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
-		return err
-	}
-	committed = true
-	return nil
+	return err
 }
 
 // setSnapshot allows more memory than a request for a page needs: it sums up years of

@@ -51,10 +51,7 @@ func (s *Store) Reset(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, 
 // the migrator's connection and returns tenancy.ErrNotFound.
 func (s *Store) ResetAnywhere(ctx context.Context, email string) (Token, error) {
 	token := newToken()
-	created, err := callValue[bool](ctx, s.db, `select store_reset($1, $2) as value`, token.hash(), Account(email))
-	if err == nil && !created {
-		err = tenancy.ErrNotFound
-	}
+	err := s.call(ctx, tenancy.ErrNotFound, `select store_reset($1, $2) as done`, token.hash(), Account(email))
 	if err != nil {
 		return "", fmt.Errorf("create a link: %w", err)
 	}
@@ -177,11 +174,7 @@ func (s *Store) endLinks(ctx context.Context, tenant tenancy.ID, by tenancy.Acto
 // EndResetAnywhere revokes the pending link that ResetAnywhere created. It needs the
 // migrator's connection and returns tenancy.ErrNotFound.
 func (s *Store) EndResetAnywhere(ctx context.Context, email string) error {
-	ended, err := callValue[bool](ctx, s.db, `select end_reset($1) as value`, Account(email))
-	if err == nil && !ended {
-		err = tenancy.ErrNotFound
-	}
-	if err != nil {
+	if err := s.call(ctx, tenancy.ErrNotFound, `select end_reset($1) as done`, Account(email)); err != nil {
 		return fmt.Errorf("revoke a link: %w", err)
 	}
 	return nil
@@ -226,12 +219,8 @@ func (s *Store) Use(ctx context.Context, token Token, password, address string) 
 	if link.Purpose == invitation {
 		err = s.join(ctx, link, token, hash, session, address)
 	} else {
-		var done bool
-		done, err = callValue[bool](ctx, s.db, `select use_reset($1, $2, $3, $4) as value`,
+		err = s.call(ctx, tenancy.ErrEnded, `select use_reset($1, $2, $3, $4) as done`,
 			token.hash(), hash, session.hash(), address)
-		if err == nil && !done {
-			err = tenancy.ErrEnded
-		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("use a link: %w", err)

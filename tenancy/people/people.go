@@ -176,11 +176,12 @@ func (s *Store) limitHashing(ctx context.Context, f func()) error {
 	}
 }
 
-// callValue calls a database function that returns one value, named value.
-func callValue[T any](ctx context.Context, db *tenancy.DB, sql string, args ...any) (value T, err error) {
-	found, err := tenancy.Call[struct{ Value T }](ctx, db, sql, args...)
-	if err != nil || len(found) != 1 {
-		return value, err
+// call calls a database function that returns whether it did its work, named done. If
+// not, call returns refused.
+func (s *Store) call(ctx context.Context, refused error, sql string, args ...any) error {
+	found, err := tenancy.Call[struct{ Done bool }](ctx, s.db, sql, args...)
+	if err == nil && !found[0].Done {
+		return refused
 	}
-	return found[0].Value, nil
+	return err
 }

@@ -32,11 +32,8 @@ func (s *Store) SignIn(ctx context.Context, email, password string) (Token, erro
 		return "", err
 	}
 	token := newToken()
-	begun, err := callValue[bool](ctx, s.db, `select begin_session($1, $2, $3) as value`,
-		token.hash(), p.UserID, p.PasswordHash)
-	if err == nil && !begun {
-		err = ErrWrong // the password has changed since
-	}
+	// The password may have changed since it was checked.
+	err = s.call(ctx, ErrWrong, `select begin_session($1, $2, $3) as done`, token.hash(), p.UserID, p.PasswordHash)
 	if err != nil {
 		return "", fmt.Errorf("sign in: %w", err)
 	}
@@ -101,11 +98,8 @@ func (s *Store) Confirm(ctx context.Context, token Token, email, password string
 		return "", err
 	}
 	successor := newToken()
-	confirmed, err := callValue[bool](ctx, s.db, `select confirm_session($1, $2, $3) as value`,
+	err = s.call(ctx, ErrWrong, `select confirm_session($1, $2, $3) as done`,
 		token.hash(), successor.hash(), p.PasswordHash)
-	if err == nil && !confirmed {
-		err = ErrWrong
-	}
 	if err != nil {
 		return "", fmt.Errorf("confirm a session: %w", err)
 	}
@@ -131,11 +125,8 @@ func (s *Store) ChangePassword(
 		return "", err
 	}
 	successor := newToken()
-	changed, err := callValue[bool](ctx, s.db, `select change_password($1, $2, $3, $4, $5) as value`,
+	err = s.call(ctx, ErrWrong, `select change_password($1, $2, $3, $4, $5) as done`,
 		token.hash(), successor.hash(), p.PasswordHash, hash, address)
-	if err == nil && !changed {
-		err = ErrWrong
-	}
 	if err != nil {
 		return "", fmt.Errorf("change a password: %w", err)
 	}
