@@ -260,6 +260,7 @@ func TestWrongCommandLines(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
 		{"nonsense", `unknown command "nonsense": see storeroom --help`},
 		{"tenant nonsense", `unknown command "nonsense": see storeroom tenant --help`},
+		{"help", `unknown command "help": see storeroom --help`},
 		{"version nonsense", `unexpected argument "nonsense"`},
 		{"tenant list --nonsense", "unknown flag --nonsense: see storeroom tenant list --help"},
 		{"tenat list", `unknown command "tenat": did you mean tenant?`},
@@ -367,12 +368,16 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if len(cmd.Commands) > 0 {
 			return
 		}
+		flags := []string{"help"}
+		for _, flag := range cmd.Flags {
+			flags = append(flags, flag.Names()...)
+		}
 		_, example, _ := strings.Cut(cmd.Description, "Example: ")
 		if !strings.Contains(example, line) {
 			t.Errorf("%s --help has no example: %s", line, o.stdout)
 		}
 		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(example, -1) {
-			if !slices.Contains(flagNames(cmd), flag[1]) {
+			if !slices.Contains(flags, flag[1]) {
 				t.Errorf("the example of %s has the unknown flag %s", line, flag[0])
 			}
 		}
@@ -380,21 +385,6 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	check(console{}.rootCommand(), "storeroom")
 	if o := p.run(t, "key", "create", "--help"); !strings.Contains(o.stdout, `(default: "never")`) {
 		t.Errorf("key create --help shows no default: %s", o.stdout)
-	}
-}
-
-func TestEditDistance(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "key", 3}, {"key", "key", 0}, {"key", "keys", 1}, {"tenant", "tenat", 1},
-		{"tenant", "tennat", 2}, {"create", "crate", 1}, {"kitten", "sitting", 3},
-	} {
-		if got := editDistance(test.a, test.b); got != test.want {
-			t.Errorf("editDistance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
 	}
 }
 

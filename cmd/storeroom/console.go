@@ -21,21 +21,14 @@ import (
 // connectTimeout bounds how long a command waits for PostgreSQL to accept its connection.
 const connectTimeout = 15 * time.Second
 
-// rowsRefusedError is the result of an import that refused this number of rows and loaded the others.
-type rowsRefusedError int
-
-func (e rowsRefusedError) Error() string {
-	return counted(int64(e), "row was refused", "rows were refused")
-}
-
 // exitCode prints an error as one sentence and returns its exit code.
 func (c console) exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(c.stderr, "storeroom:", errorText(err))
-	if _, ok := errors.AsType[rowsRefusedError](err); ok {
-		return 2
+	if coder, ok := errors.AsType[cli.ExitCoder](err); ok {
+		return coder.ExitCode()
 	}
 	return 1
 }
@@ -125,10 +118,13 @@ type operation struct {
 	tenant tenancy.Tenant // of the flag --tenant, if it is set
 }
 
-// asMigrator returns an action that connects as the migrator, finds the tenant and calls run.
-func (c console) asMigrator(run func(context.Context, operation) error, variables ...string) cli.ActionFunc {
-	return func(ctx context.Context, cmd *cli.Command) error {
-		cfg, err := c.config(append(variables, "DATABASE_ADMIN_URL")...)
+// operatorCommand returns a command that connects as the migrator, finds the tenant of --tenant and calls run. It adds
+// the flag --json.
+func (c console) operatorCommand(
+	name, usage string, run func(context.Context, operation) error, description string, flags ...cli.Flag,
+) *cli.Command {
+	action := func(ctx context.Context, cmd *cli.Command) error {
+		cfg, err := c.config("DATABASE_ADMIN_URL")
 		if err != nil {
 			return err
 		}
@@ -146,14 +142,8 @@ func (c console) asMigrator(run func(context.Context, operation) error, variable
 		}
 		return run(ctx, o)
 	}
-}
-
-// subcommand returns a command that runs as the migrator. It adds the flag --json.
-func (c console) subcommand(
-	name, usage string, run func(context.Context, operation) error, description string, flags ...cli.Flag,
-) *cli.Command {
 	return &cli.Command{
-		Name: name, Usage: usage, Description: description, Flags: append(flags, jsonFlag()), Action: c.asMigrator(run),
+		Name: name, Usage: usage, Description: description, Flags: append(flags, jsonFlag()), Action: action,
 	}
 }
 

@@ -16,14 +16,12 @@ func (c console) customerCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "customer",
 		Usage: "erase the personal data of customers",
-		Commands: []*cli.Command{{
-			Name: "erase", Usage: "permanently erase the name and e-mail address of a customer",
-			Description: describe("storeroom customer erase --tenant acme --id 1017",
-				"The orders keep the customer id, and all sums remain. A later import or order does not restore the name.",
-			),
-			Flags:  []cli.Flag{tenantFlag(), requiredFlag("id", "customer id, as in the orders"), jsonFlag()},
-			Action: c.asMigrator(eraseCustomer),
-		}},
+		Commands: []*cli.Command{
+			c.operatorCommand("erase", "permanently erase the name and e-mail address of a customer", eraseCustomer,
+				describe("storeroom customer erase --tenant acme --id 1017",
+					"The orders keep the customer id, and all sums remain. A later import or order does not restore the name."),
+				tenantFlag(), requiredFlag("id", "customer id, as in the orders")),
+		},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -90,7 +91,8 @@ func (c console) serveShop(
 			}
 			variables["STOREROOM_DEMO_KEY"] = demoShop.key
 			variables["STOREROOM_DEMO_PASSWORD"] = demoShop.password
-			return config.WriteFile(c.dir, ownVariables(variables))
+			maps.DeleteFunc(variables, func(name, _ string) bool { return !config.IsVariable(name) })
+			return config.WriteFile(c.dir, variables)
 		},
 		Started: func() error { return c.printWelcome(demoShop, cfg.BaseURL.String()) },
 	})
@@ -115,17 +117,6 @@ func (c console) devVariables(file map[string]string) (map[string]string, error)
 		variables["STOREROOM_KEY_PEPPERS"] = "1:" + hex.EncodeToString(pepper)
 	}
 	return variables, nil
-}
-
-// ownVariables returns the variables that this program reads.
-func ownVariables(variables map[string]string) map[string]string {
-	own := map[string]string{}
-	for name, value := range variables {
-		if config.IsVariable(name) {
-			own[name] = value
-		}
-	}
-	return own
 }
 
 // startServers starts the servers that the variables do not name, and sets their URLs in the variables.
@@ -180,7 +171,7 @@ func createDatabase(ctx context.Context, adminURL, migratorPassword, runtimePass
 	if err != nil {
 		return err
 	}
-	defer disconnect(ctx, conn)
+	defer conn.Close(ctx)
 	const duplicateDatabase = "42P04"
 	for _, statement := range migrations.Roles(devDatabase, migratorPassword, runtimePassword) {
 		if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != duplicateDatabase {

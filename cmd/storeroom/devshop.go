@@ -38,9 +38,9 @@ func (c console) openShop(
 	ctx context.Context, db *tenancy.DB, resolver *keys.Resolver, cfg config.Config,
 ) (shop, error) {
 	s := shop{key: cfg.DemoKey, password: cfg.DemoPassword}
-	admin, err := tenancy.Open(ctx, cfg.DatabaseAdminURL)
+	admin, err := openMigrator(ctx, cfg)
 	if err != nil {
-		return s, fmt.Errorf("DATABASE_ADMIN_URL: %w", err)
+		return s, err
 	}
 	defer admin.Close()
 	s.tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)

@@ -22,24 +22,17 @@ import (
 const maxPrintedRows = 20
 
 func (c console) importCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "import",
-		Usage:     "import a directory of CSV files: catalog and sales",
-		ArgsUsage: "DIR",
-		Description: describe("storeroom import --tenant acme ./shop",
+	cmd := c.operatorCommand("import", "import a directory of CSV files: catalog and sales", importDirectory,
+		describe("storeroom import --tenant acme ./shop",
 			"Reads these files, plain or as .csv.gz; all are optional:",
 			strings.Join(csvimport.Files, ", ")+".",
 			"Products are matched by SKU and orders by number: importing the same files again changes nothing,",
 			"and an import that was interrupted can be run again. An empty cell keeps the current value.",
 			"The rows of order_items must have the same sequence as their orders.",
 			"Exit code: 0 if all rows were loaded, 2 if some were refused, 1 if the import failed."),
-		Flags: []cli.Flag{
-			tenantFlag(),
-			stringFlag("errors", "write all refused rows to this CSV file"),
-			jsonFlag(),
-		},
-		Action: c.asMigrator(importDirectory),
-	}
+		tenantFlag(), stringFlag("errors", "write all refused rows to this CSV file"))
+	cmd.ArgsUsage = "DIR"
+	return cmd
 }
 
 func importDirectory(ctx context.Context, o operation) error {
@@ -63,7 +56,7 @@ func importDirectory(ctx context.Context, o operation) error {
 	refused.print(o.stderr)
 	err = errors.Join(err, refused.close(), o.printImport(report))
 	if n := report.Refused(); err == nil && n > 0 {
-		return rowsRefusedError(n)
+		return cli.Exit(counted(int64(n), "row was refused", "rows were refused"), 2)
 	}
 	return err
 }

@@ -26,39 +26,21 @@ func (c console) keyCommand() *cli.Command {
 		Name:  "key",
 		Usage: "create, list, revoke and roll API keys",
 		Commands: []*cli.Command{
-			{
-				Name: "create", Usage: "create a key and print it; it cannot be shown again",
-				Description: describe("storeroom key create --tenant acme --name Till --scopes products:read,orders:write"),
-				Flags: []cli.Flag{
-					tenantFlag(),
-					requiredFlag("name", "purpose of the key"),
-					requiredFlag("scopes", "permissions such as products:read,orders:write, or full, read-only, catalog or reporting"),
-					&cli.StringFlag{Name: "expires", Value: "never", Usage: expiryValues},
-					jsonFlag(),
-				},
-				Action: c.asMigrator(createKey, "STOREROOM_KEY_PEPPERS"),
-			},
-			{
-				Name: "list", Usage: "list the keys of a tenant",
-				Description: describe("storeroom key list --tenant acme"),
-				Flags:       []cli.Flag{tenantFlag(), jsonFlag()},
-				Action:      c.asMigrator(listKeys),
-			},
-			{
-				Name: "revoke", Usage: "permanently disable a key",
-				Description: describe("storeroom key revoke --tenant acme --id 7"),
-				Flags:       []cli.Flag{tenantFlag(), id(), jsonFlag()},
-				Action:      c.asMigrator(revokeKey),
-			},
-			{
-				Name: "roll", Usage: "create a key that replaces another one, and print it; it cannot be shown again",
-				Description: describe("storeroom key roll --tenant acme --id 7 --overlap 1h"),
-				Flags: []cli.Flag{
-					tenantFlag(), id(), jsonFlag(),
-					&cli.StringFlag{Name: "overlap", Value: "24h", Usage: "how long the old key stays active: " + overlapValues},
-				},
-				Action: c.asMigrator(rollKey, "STOREROOM_KEY_PEPPERS"),
-			},
+			c.operatorCommand("create", "create a key and print it; it cannot be shown again", createKey,
+				describe("storeroom key create --tenant acme --name Till --scopes products:read,orders:write"),
+				tenantFlag(), requiredFlag("name", "purpose of the key"),
+				requiredFlag("scopes", "permissions such as products:read,orders:write, or full, read-only, catalog or reporting"),
+				&cli.StringFlag{Name: "expires", Value: "never", Usage: expiryValues}),
+			c.operatorCommand("list", "list the keys of a tenant", listKeys,
+				describe("storeroom key list --tenant acme"),
+				tenantFlag()),
+			c.operatorCommand("revoke", "permanently disable a key", revokeKey,
+				describe("storeroom key revoke --tenant acme --id 7"),
+				tenantFlag(), id()),
+			c.operatorCommand("roll", "create a key that replaces another one, and print it; it cannot be shown again", rollKey,
+				describe("storeroom key roll --tenant acme --id 7 --overlap 1h"),
+				tenantFlag(), id(),
+				&cli.StringFlag{Name: "overlap", Value: "24h", Usage: "how long the old key stays active: " + overlapValues}),
 		},
 	}
 }
@@ -113,6 +95,9 @@ func (o operation) keyError(err error) error {
 func createKey(ctx context.Context, o operation) error {
 	newKey, err := parseNewKey(o.cmd)
 	if err != nil {
+		return err
+	}
+	if _, err := o.config("STOREROOM_KEY_PEPPERS"); err != nil {
 		return err
 	}
 	key, secret, err := o.keys().Create(ctx, o.tenant.ID, tenancy.Operator, newKey)
@@ -187,6 +172,9 @@ func rollKey(ctx context.Context, o operation) error {
 	overlap, err := parseDuration(o.cmd.String("overlap"))
 	if err != nil {
 		return tenancy.InvalidError{"overlap": {"must be " + overlapValues}}
+	}
+	if _, err := o.config("STOREROOM_KEY_PEPPERS"); err != nil {
+		return err
 	}
 	key, secret, err := o.keys().Roll(ctx, o.tenant.ID, tenancy.Operator, o.cmd.Int64("id"), overlap)
 	if err != nil {

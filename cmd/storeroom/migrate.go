@@ -64,7 +64,7 @@ func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer disconnect(ctx, conn)
+	defer conn.Close(ctx)
 	return migrations.Apply(ctx, conn)
 }
 
@@ -77,13 +77,6 @@ func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
 	return conn, nil
-}
-
-// disconnect closes the connection, also if ctx is done.
-func disconnect(ctx context.Context, conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
-	defer cancel()
-	_ = conn.Close(ctx) // all work is committed
 }
 
 // printRoles writes a script for psql with new passwords.

@@ -14,16 +14,11 @@ import (
 )
 
 func (c console) rebuildCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "rebuild",
-		Usage: "recompute the rollups of a tenant",
-		Description: describe("storeroom rebuild --tenant acme",
+	return c.operatorCommand("rebuild", "recompute the rollups of a tenant", rebuild,
+		describe("storeroom rebuild --tenant acme",
 			"Corrects each rollup from orders, refunds and cancellations, while the service runs.",
-			"If the time zone of the tenant has changed, it recomputes the day of every sale; orders wait meanwhile.",
-		),
-		Flags:  []cli.Flag{tenantFlag(), jsonFlag()},
-		Action: c.asMigrator(rebuild),
-	}
+			"If the time zone of the tenant has changed, it recomputes the day of every sale; orders wait meanwhile."),
+		tenantFlag())
 }
 
 func rebuild(ctx context.Context, o operation) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -43,7 +42,7 @@ var invalidNumber = regexp.MustCompile(`^invalid value (".*") for flag -([\w-]+)
 func usageError(cmd *cli.Command, err error) error {
 	text := err.Error()
 	if name, found := strings.CutPrefix(text, "flag provided but not defined: -"); found {
-		return unknown("flag --"+name, name, "--", flagNames(cmd), cmd)
+		return unknown("flag --"+name, name, cli.SuggestFlag(cmd.Flags, name, false), cmd)
 	}
 	if name, found := strings.CutPrefix(text, "flag needs an argument: "); found {
 		return fmt.Errorf("%s needs a value: see %s --help", name, cmd.FullName())
@@ -54,24 +53,16 @@ func usageError(cmd *cli.Command, err error) error {
 	return err
 }
 
-func flagNames(cmd *cli.Command) []string {
-	names := []string{"help"}
-	for _, flag := range cmd.Flags {
-		names = append(names, flag.Names()...)
-	}
-	return names
-}
-
 // checkArguments refuses unknown commands, wrong arguments, and missing flags.
 func checkArguments(_ context.Context, cmd *cli.Command) error {
 	first := cmd.Args().First()
 	switch {
 	case len(cmd.Commands) > 0 && first != "":
-		var names []string
-		for _, sub := range cmd.Commands {
-			names = append(names, sub.Name)
+		similar := cli.SuggestCommand(cmd.Commands, first)
+		if cmd.Command(similar) == nil {
+			similar = "" // the library's help command, which is hidden
 		}
-		return unknown(fmt.Sprintf("command %q", first), first, "", names, cmd)
+		return unknown(fmt.Sprintf("command %q", first), first, similar, cmd)
 	case cmd.ArgsUsage == "" && first != "":
 		return fmt.Errorf("unexpected argument %q: see %s --help", first, cmd.FullName())
 	}
@@ -92,33 +83,11 @@ func checkArguments(_ context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// unknown returns the error for a mistyped name. It suggests the most similar of the names, or the help text.
-func unknown(what, typed, prefix string, names []string, cmd *cli.Command) error {
-	for distance := 1; distance <= 2; distance++ {
-		similar := func(name string) bool { return len(name) > distance && editDistance(typed, name) <= distance }
-		if i := slices.IndexFunc(names, similar); i >= 0 {
-			return fmt.Errorf("unknown %s: did you mean %s%s?", what, prefix, names[i])
-		}
+// unknown returns the error for a mistyped name. The library always finds a similar name. The error suggests it only if
+// it has the same first letter.
+func unknown(what, typed, similar string, cmd *cli.Command) error {
+	if name := strings.TrimLeft(similar, "-"); name != "" && strings.HasPrefix(typed, name[:1]) {
+		return fmt.Errorf("unknown %s: did you mean %s?", what, similar)
 	}
 	return fmt.Errorf("unknown %s: see %s --help", what, cmd.FullName())
-}
-
-// editDistance returns the number of bytes to insert, delete or replace to turn a into b.
-func editDistance(a, b string) int {
-	previous := make([]int, len(b)+1) // the distances of a[:i] to b[:j]
-	for j := range previous {
-		previous[j] = j
-	}
-	for i := range len(a) {
-		current := []int{i + 1}
-		for j := range len(b) {
-			replace := previous[j]
-			if a[i] != b[j] {
-				replace++
-			}
-			current = append(current, min(replace, previous[j+1]+1, current[j]+1))
-		}
-		previous = current
-	}
-	return previous[len(b)]
 }

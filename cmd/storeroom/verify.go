@@ -19,16 +19,11 @@ import (
 const maxDifferences = 1000
 
 func (c console) verifyCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "verify",
-		Usage: "recompute the stock and the sales of a tenant and print what differs",
-		Description: describe("storeroom verify --tenant acme",
+	return c.operatorCommand("verify", "recompute the stock and the sales of a tenant and print what differs", verify,
+		describe("storeroom verify --tenant acme",
 			"Compares rollups, orders and refunds with their items, and stock with its warehouses and its ledger. It can run",
-			"while the service runs. Exit code: 0 if everything agrees, 1 if something differs.",
-		),
-		Flags:  []cli.Flag{tenantFlag(), jsonFlag()},
-		Action: c.asMigrator(verify),
-	}
+			"while the service runs. Exit code: 0 if everything agrees, 1 if something differs."),
+		tenantFlag())
 }
 
 // verification is the result of verify.
