@@ -49,7 +49,8 @@ func TestConfigAndServeReportEveryProblem(t *testing.T) {
 	for _, command := range []string{"config", "serve"} {
 		o := p.run(t, command)
 		for _, want := range []string{
-			"DATABASE_URL: must be a URL", "REDIS_URL is not set", "STOREROOM_BASE_URL is not set", "OTEL_EXPORTER_OTLP_ENDPOINT must be",
+			"DATABASE_URL: must be a URL", "REDIS_URL is not set", "STOREROOM_BASE_URL is not set",
+			"OTEL_EXPORTER_OTLP_ENDPOINT must be",
 		} {
 			if o.code != 1 || !strings.Contains(o.stderr, want) {
 				t.Errorf("%s = %d, %q, want 1 and %q", command, o.code, o.stderr, want)

@@ -59,7 +59,8 @@ func TestDevCreatesAShopAndKeepsIt(t *testing.T) {
 	if err := config.WriteFile(dir, saved); err != nil {
 		t.Fatal(err)
 	}
-	if third, _ := runDev(t, dir, environ, "This is a new key: the key of the last start is lost"); third.key == first.key || third.password == first.password {
+	third, _ := runDev(t, dir, environ, "This is a new key: the key of the last start is lost")
+	if third.key == first.key || third.password == first.password {
 		t.Error("the third start has the lost key or password")
 	}
 }

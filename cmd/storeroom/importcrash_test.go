@@ -107,8 +107,9 @@ func mustSalesFiles(t *testing.T, orders int) string {
 	files := map[string]*strings.Builder{}
 	for name, header := range map[string]string{
 		"products.csv": "sku,name,price,cost,quantity", "customers.csv": "id,name", "channels.csv": "identifier,label",
-		"orders.csv": "number,placed_at,channel,customer,discount_total,tax_total", "order_items.csv": "order_number,sku,quantity,unit_price,discount",
-		"refunds.csv": "order_number,refunded_at,amount",
+		"orders.csv":      "number,placed_at,channel,customer,discount_total,tax_total",
+		"order_items.csv": "order_number,sku,quantity,unit_price,discount",
+		"refunds.csv":     "order_number,refunded_at,amount",
 	} {
 		files[name] = &strings.Builder{}
 		fmt.Fprintln(files[name], header)

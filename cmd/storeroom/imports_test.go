@@ -23,7 +23,8 @@ var allowedImports = map[string][]string{
 	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
-		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports", "reports/sales",
+		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports",
+		"reports/sales",
 		"tenancy", "tenancy/idempotency", "tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},

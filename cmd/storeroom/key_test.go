@@ -12,12 +12,12 @@ func TestASuspendedTenantCannotHaveNewKeys(t *testing.T) {
 	key := p.mustKey(t, "acme", "100")
 	id := fmt.Sprint(key.ID)
 	p.mustRun(t, &tenantJSON{}, "tenant", "suspend", "--slug", "acme")
+	const want = "--tenant: acme is suspended and cannot have new keys: run `storeroom tenant resume --slug acme`"
 	for _, args := range [][]string{
 		{"key", "create", "--tenant", "acme", "--name", "New", "--scopes", "full"},
 		{"key", "roll", "--tenant", "acme", "--id", id},
 	} {
-		if o := p.run(t, args...); o.code != 1 || o.stdout != "" ||
-			!strings.Contains(o.stderr, "--tenant: acme is suspended and cannot have new keys: run `storeroom tenant resume --slug acme`") {
+		if o := p.run(t, args...); o.code != 1 || o.stdout != "" || !strings.Contains(o.stderr, want) {
 			t.Errorf("%v = %+v, want an error", args, o)
 		}
 	}

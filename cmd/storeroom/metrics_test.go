@@ -27,8 +27,10 @@ func TestMetricsMatchTheTable(t *testing.T) {
 		seen   bool
 	}
 	known := map[string]*metric{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| ([`\\w ]*)\\|").FindAllStringSubmatch(string(table), -1) {
-		labels := strings.Fields(strings.ReplaceAll(row[3], "`", "") + " otel_scope_name otel_scope_version otel_scope_schema_url")
+	rowPattern := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\| ([`\\w ]*)\\|")
+	for _, row := range rowPattern.FindAllStringSubmatch(string(table), -1) {
+		labels := strings.Fields(strings.ReplaceAll(row[3], "`", ""))
+		labels = append(labels, "otel_scope_name", "otel_scope_version", "otel_scope_schema_url")
 		known[row[1]] = &metric{kind: row[2], labels: labels}
 	}
 
@@ -44,7 +46,8 @@ func TestMetricsMatchTheTable(t *testing.T) {
 	// The lag of the listener is measured once a second.
 	var scraped string
 	for range poll(t, 5*time.Second) {
-		if scraped = string(fetch(t, server.opsAddress(t)+"/metrics")); strings.Contains(scraped, "storeroom_auth_invalidation_lag_seconds") {
+		scraped = string(fetch(t, server.opsAddress(t)+"/metrics"))
+		if strings.Contains(scraped, "storeroom_auth_invalidation_lag_seconds") {
 			break
 		}
 	}

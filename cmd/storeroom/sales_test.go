@@ -27,7 +27,8 @@ func (p program) mustImportOrder(t *testing.T, slug string) {
 		}
 	}
 	o := p.run(t, "import", "--tenant", slug, dir)
-	const want = "FILE CREATED UPDATED UNCHANGED REFUSED products.csv 1 0 0 0 customers.csv 1 0 0 0 orders.csv 1 0 0 0 order_items.csv 1 0 0 0 refunds.csv 2 0 0 0"
+	const want = "FILE CREATED UPDATED UNCHANGED REFUSED products.csv 1 0 0 0 customers.csv 1 0 0 0 " +
+		"orders.csv 1 0 0 0 order_items.csv 1 0 0 0 refunds.csv 2 0 0 0"
 	if o.code != 0 || strings.Join(strings.Fields(o.stdout), " ") != want ||
 		o.stderr != "1 order is refunded above what was paid\n" {
 		t.Fatalf("import = %+v", o)

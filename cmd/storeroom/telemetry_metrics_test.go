@@ -45,18 +45,25 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	send(testRequest{path: "/api/me", key: "suspended", want: 403})
 
 	// Fourteen more requests with the key full.
-	send(
-		testRequest{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
-	send(
-		testRequest{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201})
-	send(
-		testRequest{method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":2}`, header: once("1"), want: 422})
-	send(
-		testRequest{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"B","name":"Bow","price":1},{"sku":"C","name":"Cup","price":1},{"sku":"D","price":"x"}]}`, want: 207})
-	order := `{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[{"sku":"A","quantity":2,"unit_price":1},{"sku":"B","quantity":1,"unit_price":1}]}`
+	send(testRequest{
+		method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201,
+	})
+	send(testRequest{
+		method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":1}`, header: once("1"), want: 201,
+	})
+	send(testRequest{
+		method: "POST", path: "/api/products", body: `{"sku":"A","name":"Axe","price":2}`, header: once("1"), want: 422,
+	})
+	send(testRequest{
+		method: "POST", path: "/api/products/bulk", want: 207,
+		body: `{"items":[{"sku":"B","name":"Bow","price":1},{"sku":"C","name":"Cup","price":1},{"sku":"D","price":"x"}]}`,
+	})
+	order := `{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web",` +
+		`"items":[{"sku":"A","quantity":2,"unit_price":1},{"sku":"B","quantity":1,"unit_price":1}]}`
 	send(testRequest{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 201})
 	send(testRequest{method: "POST", path: "/api/orders", body: numbered(order, 1), want: 200})
-	send(testRequest{method: "POST", path: "/api/orders/bulk", body: `{"orders":` + rows(4, order) + `}`, want: 200}) // number 1 is already stored
+	// Number 1 is already stored.
+	send(testRequest{method: "POST", path: "/api/orders/bulk", body: `{"orders":` + rows(4, order) + `}`, want: 200})
 	send(testRequest{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 201})
 	send(testRequest{method: "POST", path: "/api/orders/1/refunds", body: `{"amount":1,"reference":"R"}`, want: 200})
 
@@ -75,7 +82,10 @@ func TestMetricsCountWhatHappened(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		send(
-			testRequest{method: "POST", path: "/api/products", body: `{"sku":"T","name":"Tin","price":1}`, header: once("running"), want: 409})
+			testRequest{
+				method: "POST", path: "/api/products", body: `{"sku":"T","name":"Tin","price":1}`, header: once("running"),
+				want: 409,
+			})
 	})
 	for range 4 {
 		all.Go(func() { send(testRequest{path: "/api/reports/sales-summary?" + march, want: 503}) })
@@ -190,7 +200,9 @@ func TestMetricsShowDecisionsInMemory(t *testing.T) {
 		w.send(t, &testRequest{method: "GET", path: "/api/me", want: 200}, nil)
 	}
 	scraped := w.scrape(t)
-	if got := sample(t, scraped, "storeroom_ratelimit_decisions_total", `source="memory"`, `outcome="admitted"`, `kind="plan"`); got != 5 {
+	got := sample(t, scraped, "storeroom_ratelimit_decisions_total",
+		`source="memory"`, `outcome="admitted"`, `kind="plan"`)
+	if got != 5 {
 		t.Errorf("memory decided %v times, want 5", got)
 	}
 	if got := sample(t, scraped, "storeroom_ratelimit_decisions_total", `source="redis"`); got != 0 {

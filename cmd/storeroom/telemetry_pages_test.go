@@ -88,7 +88,9 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 		w.open(t, v, page, nil, 303)
 	}
 	w.open(t, v, to, nil, 303)
-	for _, page := range []string{"/keys", "/keys/new", "/members", "/audit?act=" + mark, "/account", "/start?key=" + mark} {
+	for _, page := range []string{
+		"/keys", "/keys/new", "/members", "/audit?act=" + mark, "/account", "/start?key=" + mark,
+	} {
 		w.open(t, v, to+page, nil, 200)
 	}
 	w.open(t, v, "/settings/t/"+mark+"-other/keys", nil, 404)

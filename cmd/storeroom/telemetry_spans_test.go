@@ -220,7 +220,8 @@ func (w *tracedServer) checkTraceTrees(t *testing.T) {
 
 // metricAttributes lists the metrics of the program with their attributes.
 var metricAttributes = map[string]string{
-	"http.server.request.duration":          "http.request.method,http.route,http.response.status_code,url.scheme,error.type",
+	"http.server.request.duration": "http.request.method,http.route,http.response.status_code,url.scheme," +
+		"error.type",
 	"http.server.active_requests":           "http.request.method,url.scheme",
 	"db.client.operation.duration":          "db.system.name,error.type",
 	"db.client.connection.count":            "db.client.connection.pool.name,db.client.connection.state",
@@ -233,16 +234,17 @@ var metricAttributes = map[string]string{
 	"storeroom.auth.cache.entries":          "",
 	"storeroom.auth.listening":              "",
 	"storeroom.auth.invalidation.lag":       "",
-	"storeroom.ratelimit.decisions":         "storeroom.ratelimit.kind,storeroom.ratelimit.outcome,storeroom.ratelimit.source,storeroom.plan",
-	"storeroom.ratelimit.duration":          "storeroom.ratelimit.source",
-	"storeroom.ratelimit.away":              "",
-	"storeroom.ratelimit.instances":         "",
-	"storeroom.ratelimit.errors":            "",
-	"storeroom.idempotency.requests":        "storeroom.idempotency.outcome",
-	"storeroom.work.active":                 "storeroom.work.kind",
-	"storeroom.work.refused":                "storeroom.work.kind",
-	"storeroom.rows.ingested":               "storeroom.row.kind",
-	"storeroom.tenancy.violations":          "storeroom.violation",
+	"storeroom.ratelimit.decisions": "storeroom.ratelimit.kind,storeroom.ratelimit.outcome," +
+		"storeroom.ratelimit.source,storeroom.plan",
+	"storeroom.ratelimit.duration":   "storeroom.ratelimit.source",
+	"storeroom.ratelimit.away":       "",
+	"storeroom.ratelimit.instances":  "",
+	"storeroom.ratelimit.errors":     "",
+	"storeroom.idempotency.requests": "storeroom.idempotency.outcome",
+	"storeroom.work.active":          "storeroom.work.kind",
+	"storeroom.work.refused":         "storeroom.work.kind",
+	"storeroom.rows.ingested":        "storeroom.row.kind",
+	"storeroom.tenancy.violations":   "storeroom.violation",
 }
 
 func (w *tracedServer) checkMetricAttributes(t *testing.T) {
@@ -311,7 +313,8 @@ func (w *tracedServer) checkLogCorrelation(t *testing.T) {
 			continue
 		}
 		records++
-		if want := strings.TrimSpace(a["method"] + " " + a["route"]); names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)] != want {
+		span := hex.EncodeToString(r.TraceId) + hex.EncodeToString(r.SpanId)
+		if want := strings.TrimSpace(a["method"] + " " + a["route"]); names[span] != want {
 			t.Errorf(
 				"the exported record of %q has the ids of %q", want,
 				names[hex.EncodeToString(r.TraceId)+hex.EncodeToString(r.SpanId)])

@@ -58,7 +58,8 @@ func TestStandardVariablesDecideWhatIsExported(t *testing.T) {
 			true, nil,
 		},
 		{"nothing at all", "OTEL_EXPORTER_OTLP_ENDPOINT=ENDPOINT OTEL_SDK_DISABLED=true", signals{}, false, nil},
-		{"a name and more", "OTEL_EXPORTER_OTLP_ENDPOINT=ENDPOINT OTEL_SERVICE_NAME=till OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=trial,service.version=9", all, true,
+		{"a name and more", "OTEL_EXPORTER_OTLP_ENDPOINT=ENDPOINT OTEL_SERVICE_NAME=till " +
+			"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=trial,service.version=9", all, true,
 			[]string{"service.name=till", "deployment.environment.name=trial", "service.version=9"}},
 		// A client that sends a sampled traceparent does not decide about sampling here.
 		{

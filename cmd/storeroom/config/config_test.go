@@ -202,7 +202,8 @@ func TestPublicURL(t *testing.T) {
 		{"localhost", "", "localhost:8080", "http://localhost:8080", ""},
 		{
 			"all interfaces", "", "0.0.0.0:8080", "",
-			"STOREROOM_BASE_URL is not set, and other machines can connect to STOREROOM_ADDR 0.0.0.0:8080: set STOREROOM_BASE_URL",
+			"STOREROOM_BASE_URL is not set, and other machines can connect to STOREROOM_ADDR 0.0.0.0:8080: " +
+				"set STOREROOM_BASE_URL",
 		},
 		{"port only", "", ":8080", "", "STOREROOM_BASE_URL is not set"},
 		{"network address", "", "192.0.2.1:8080", "", "STOREROOM_BASE_URL is not set"},
