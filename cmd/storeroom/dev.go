@@ -89,8 +89,8 @@ func (c console) serveShop(
 			if demoShop, err = c.openShop(ctx, db, resolver, cfg); err != nil {
 				return err
 			}
-			variables["STOREROOM_DEMO_KEY"] = demoShop.key
-			variables["STOREROOM_DEMO_PASSWORD"] = demoShop.password
+			variables["STOREROOM_DEMO_KEY"] = demoShop.Key
+			variables["STOREROOM_DEMO_PASSWORD"] = demoShop.Password
 			maps.DeleteFunc(variables, func(name, _ string) bool { return !config.IsVariable(name) })
 			return config.WriteFile(c.dir, variables)
 		},

@@ -19,16 +19,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// shop is the demo tenant.
+// shop is the demo tenant. The welcome text uses its exported fields.
 type shop struct {
-	tenant   tenancy.Tenant
+	Tenant   tenancy.Tenant
 	created  bool // by this start
-	products int64
-	product  int64 // id of a product
-	orders   int64
-	key      string
-	newKey   bool   // the key of the last start is lost or invalid
-	password string // of the owner, demoEmail
+	Products int64
+	Product  int64 // id of a product
+	Orders   int64
+	Key      string
+	NewKey   bool   // the key of the last start is lost or invalid
+	Password string // of the owner, demoEmail
 }
 
 const demoEmail = "demo@example.com"
@@ -37,15 +37,15 @@ const demoEmail = "demo@example.com"
 func (c console) openShop(
 	ctx context.Context, db *tenancy.DB, resolver *keys.Resolver, cfg config.Config,
 ) (shop, error) {
-	s := shop{key: cfg.DemoKey, password: cfg.DemoPassword}
+	s := shop{Key: cfg.DemoKey, Password: cfg.DemoPassword}
 	admin, err := openMigrator(ctx, cfg)
 	if err != nil {
 		return s, err
 	}
 	defer admin.Close()
-	s.tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)
+	s.Tenant, err = tenancy.TenantBySlug(ctx, admin, demo.Slug)
 	if errors.Is(err, tenancy.ErrNotFound) {
-		s.tenant, err = tenancy.CreateTenant(ctx, admin, tenancy.Tenant{Slug: demo.Slug, Name: demo.Name})
+		s.Tenant, err = tenancy.CreateTenant(ctx, admin, tenancy.Tenant{Slug: demo.Slug, Name: demo.Name})
 		s.created = true
 	}
 	if err != nil {
@@ -65,15 +65,15 @@ func (c console) openShop(
 
 func (s *shop) ensureProducts(ctx context.Context, store *catalog.Store) error {
 	for range 2 {
-		page, err := store.List(ctx, s.tenant.ID, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
+		page, err := store.List(ctx, s.Tenant.ID, catalog.Filter{Page: paging.Page{Number: 1, PerPage: 1}})
 		if err != nil {
 			return err
 		}
 		if len(page.Items) > 0 {
-			s.products, s.product = page.Total, page.Items[0].ID
+			s.Products, s.Product = page.Total, page.Items[0].ID
 			return nil
 		}
-		if _, err := demo.Load(ctx, store, s.tenant.ID); err != nil {
+		if _, err := demo.Load(ctx, store, s.Tenant.ID); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (s *shop) ensureProducts(ctx context.Context, store *catalog.Store) error {
 // ensureOrders adds the orders up to now.
 func (c console) ensureOrders(ctx context.Context, store *sales.Store, s *shop) error {
 	one := sales.Filter{Page: paging.Page{Number: 1, PerPage: 1}}
-	list, err := store.List(ctx, s.tenant.ID, one)
+	list, err := store.List(ctx, s.Tenant.ID, one)
 	if err != nil {
 		return err
 	}
@@ -92,30 +92,30 @@ func (c console) ensureOrders(ctx context.Context, store *sales.Store, s *shop) 
 			return err
 		}
 	}
-	if _, err := demo.LoadSales(ctx, store, s.tenant.ID, time.Now()); err != nil {
+	if _, err := demo.LoadSales(ctx, store, s.Tenant.ID, time.Now()); err != nil {
 		return err
 	}
-	list, err = store.List(ctx, s.tenant.ID, one)
-	s.orders = list.Total
+	list, err = store.List(ctx, s.Tenant.ID, one)
+	s.Orders = list.Total
 	return err
 }
 
-// ensureOwner makes sure that demoEmail can sign in with s.password. It sets the password if it does not match.
+// ensureOwner makes sure that demoEmail can sign in with s.Password. It sets the password if it does not match.
 func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tenancy.DB) error {
-	if s.password == "" {
-		s.password = strings.ToLower(rand.Text()[:16])
+	if s.Password == "" {
+		s.Password = strings.ToLower(rand.Text()[:16])
 	}
-	_, err := people.New(admin).CreateMember(ctx, s.tenant.ID, demoEmail, people.Owner, s.password)
+	_, err := people.New(admin).CreateMember(ctx, s.Tenant.ID, demoEmail, people.Owner, s.Password)
 	if err != nil && !errors.Is(err, tenancy.ErrConflict) {
 		return err
 	}
-	session, err := store.SignIn(ctx, demoEmail, s.password)
+	session, err := store.SignIn(ctx, demoEmail, s.Password)
 	if errors.Is(err, people.ErrWrong) {
 		var link people.Token
 		if link, err = people.New(admin).ResetAnywhere(ctx, demoEmail); err != nil {
 			return err
 		}
-		session, err = store.Use(ctx, link, s.password, "")
+		session, err = store.Use(ctx, link, s.Password, "")
 	}
 	if err != nil {
 		return err
@@ -125,23 +125,23 @@ func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tena
 
 // ensureKey keeps the key of the last start if it is still valid for the shop.
 func (s *shop) ensureKey(ctx context.Context, resolver *keys.Resolver, store *keys.Store) error {
-	if s.key != "" {
-		principal, err := resolver.Resolve(ctx, s.key)
-		if err == nil && principal.Tenant.ID == s.tenant.ID {
+	if s.Key != "" {
+		principal, err := resolver.Resolve(ctx, s.Key)
+		if err == nil && principal.Tenant.ID == s.Tenant.ID {
 			return nil
 		}
 		if err != nil && !errors.Is(err, keys.ErrUnknown) && !errors.Is(err, keys.ErrMalformed) {
 			return err
 		}
 	}
-	s.newKey = !s.created
+	s.NewKey = !s.created
 	permissions, err := keys.ParsePermissions("full")
 	if err != nil {
 		return err
 	}
 	newKey := keys.NewKey{Name: "Demo key", Permissions: permissions}
-	_, secret, err := store.Create(ctx, s.tenant.ID, tenancy.Operator, newKey)
-	s.key = secret.Reveal()
+	_, secret, err := store.Create(ctx, s.Tenant.ID, tenancy.Operator, newKey)
+	s.Key = secret.Reveal()
 	return err
 }
 
@@ -150,8 +150,8 @@ var welcome = template.Must(template.New("welcome").Parse(`
 {{- $json := print $curl " -H 'Content-Type: application/json'" }}
 {{- $metrics := "[\"revenue\",\"orders\",\"margin_percent\"]" }}
 {{- $period := print "from=" .From "&to=" .To }}
-Storeroom is ready: {{.Products}} products and {{.Orders}} orders of the demo shop {{printf "%q" .Name}},
-{{- print " " .Limit " requests a minute." }}
+Storeroom is ready: {{.Products}} products and {{.Orders}} orders of the demo shop {{printf "%q" .Tenant.Name}},
+{{- print " " .Tenant.Limit " requests a minute." }}
 
   address   {{.URL}}
   docs      {{.URL}}/docs
@@ -180,23 +180,13 @@ Press Ctrl-C to stop.
 `))
 
 func (c console) printWelcome(s shop, url string) error {
-	zone, err := s.tenant.Location()
+	zone, err := s.Tenant.Location()
 	if err != nil {
 		return err
 	}
 	today := tenancy.DayOf(time.Now(), zone)
-	return welcome.Execute(c.stdout, map[string]any{
-		"Name":     s.tenant.Name,
-		"Products": s.products,
-		"Orders":   s.orders,
-		"Limit":    s.tenant.Limit(),
-		"URL":      url,
-		"Email":    demoEmail,
-		"Password": s.password,
-		"Key":      s.key,
-		"NewKey":   s.newKey,
-		"Product":  s.product,
-		"From":     today.AddDate(0, 0, -29).Format(time.DateOnly),
-		"To":       today.Format(time.DateOnly),
-	})
+	return welcome.Execute(c.stdout, struct {
+		shop
+		URL, Email, From, To string
+	}{s, url, demoEmail, today.AddDate(0, 0, -29).Format(time.DateOnly), today.Format(time.DateOnly)})
 }

@@ -39,10 +39,10 @@ func (c console) tenantCommand() *cli.Command {
 					"A new --timezone recomputes the day of every past sale: reports by day, week and month change,",
 					"and orders wait meanwhile. The category of a past sale never changes."),
 				settings(stringFlag("name", "name of the business"))...),
-			c.operatorCommand("suspend", "refuse the requests of a tenant", suspendTenant,
+			c.operatorCommand("suspend", "refuse the requests of a tenant", setSuspended(true, "suspended"),
 				describe("storeroom tenant suspend --slug acme"),
 				slug()),
-			c.operatorCommand("resume", "accept the requests of a suspended tenant", resumeTenant,
+			c.operatorCommand("resume", "accept the requests of a suspended tenant", setSuspended(false, "resumed"),
 				describe("storeroom tenant resume --slug acme"),
 				slug()),
 			c.operatorCommand("delete", "permanently delete a tenant with all its data", deleteTenant,
@@ -111,34 +111,28 @@ func setTenant(ctx context.Context, o operation) error {
 	if err != nil {
 		return err
 	}
-	if !o.cmd.IsSet("timezone") {
-		return o.printTenant("changed", t)
+	var more []string
+	if o.cmd.IsSet("timezone") {
+		recounted, _, err := recountDays(ctx, o.db, t)
+		if err != nil {
+			return fmt.Errorf("tenant %s is changed, but its reports are not: run `storeroom rebuild --tenant %s`: %w",
+				t.Slug, t.Slug, err)
+		}
+		if recounted {
+			more = []string{"reports now count days in " + t.Timezone}
+		}
 	}
-	changed, _, err := recountDays(ctx, o.db, t)
-	if err != nil {
-		return fmt.Errorf("tenant %s is changed, but its reports are not: run `storeroom rebuild --tenant %s`: %w",
-			t.Slug, t.Slug, err)
-	}
-	if changed {
-		return o.printTenant("changed", t, "reports now count days in "+t.Timezone)
-	}
-	return o.printTenant("changed", t)
+	return o.printTenant("changed", t, more...)
 }
 
-func suspendTenant(ctx context.Context, o operation) error {
-	return o.setSuspended(ctx, true, "suspended")
-}
-
-func resumeTenant(ctx context.Context, o operation) error {
-	return o.setSuspended(ctx, false, "resumed")
-}
-
-func (o operation) setSuspended(ctx context.Context, suspended bool, done string) error {
-	t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { t.Suspended = suspended })
-	if err != nil {
-		return err
+func setSuspended(suspended bool, done string) func(context.Context, operation) error {
+	return func(ctx context.Context, o operation) error {
+		t, err := o.changeTenant(ctx, func(t *tenancy.Tenant) { t.Suspended = suspended })
+		if err != nil {
+			return err
+		}
+		return o.printTenant(done, t)
 	}
-	return o.printTenant(done, t)
 }
 
 func (o operation) changeTenant(ctx context.Context, change func(*tenancy.Tenant)) (tenancy.Tenant, error) {

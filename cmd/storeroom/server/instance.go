@@ -60,7 +60,9 @@ type instance struct {
 func openInstance(
 	ctx context.Context, cfg config.Config, version string, logger *slog.Logger,
 ) (_ *instance, err error) {
+	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
 	i := &instance{
+		abort:     abort,
 		drain:     time.Duration(cfg.Drain),
 		grace:     time.Duration(cfg.Grace),
 		logger:    logger,
@@ -101,8 +103,6 @@ func openInstance(
 		Version:        version,
 	})
 	i.http = newHTTPServer(i.trackRequests(handler), logger)
-	requests, abort := context.WithCancel(context.WithoutCancel(ctx))
-	i.abort = abort
 	i.http.BaseContext = func(net.Listener) context.Context { return requests }
 	go idempotency.Run(requests, i.db, logger)
 	return i, nil
@@ -228,9 +228,7 @@ func (i *instance) close() error {
 
 func (i *instance) closeAll() error {
 	var errs []error
-	if i.abort != nil {
-		i.abort()
-	}
+	i.abort()
 	if i.keys != nil {
 		errs = append(errs, i.keys.Close())
 	}

@@ -52,7 +52,7 @@ func openTelemetry(
 			err = fmt.Errorf("OTEL_*: %w", err)
 		}
 	}()
-	otel.SetErrorHandler(&exportErrors{logger: logger})
+	logExportErrors(logger)
 	otel.SetLogger(logr.Discard()) // its messages quote variables, and errors go to the error handler
 	process, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("storeroom"), semconv.ServiceVersion(version)),
@@ -153,16 +153,13 @@ func (t *telemetry) close() {
 	all.Wait()
 }
 
-// exportErrors logs export failures to stderr only, at most once a minute.
-type exportErrors struct {
-	logger *slog.Logger
-	logged atomic.Int64 // Unix seconds
-}
-
-// Handle implements otel.ErrorHandler.
-func (e *exportErrors) Handle(err error) {
-	now := time.Now().Unix()
-	if logged := e.logged.Load(); now-logged >= 60 && e.logged.CompareAndSwap(logged, now) {
-		e.logger.Warn("telemetry is not delivered", "error", err)
-	}
+// logExportErrors logs the errors of OpenTelemetry, at most one a minute.
+func logExportErrors(logger *slog.Logger) {
+	var logged atomic.Int64 // Unix seconds
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		now := time.Now().Unix()
+		if before := logged.Load(); now-before >= 60 && logged.CompareAndSwap(before, now) {
+			logger.Warn("telemetry is not delivered", "error", err)
+		}
+	}))
 }
