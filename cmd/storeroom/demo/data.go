@@ -39,8 +39,7 @@ type line struct {
 	About    string   `json:"about"`
 }
 
-func readShop() shopData {
-	var data shopData
+func readShop() (data shopData) {
 	if err := json.Unmarshal(shopJSON, &data); err != nil {
 		panic(err) // shop.json is a part of the program
 	}

@@ -47,11 +47,7 @@ func history(opening, now time.Time) []demoOrder {
 	for day := opening; !day.After(now); day = day.AddDate(0, 0, 1) {
 		all = append(all, s.day(day, opening)...)
 	}
-	end := len(all)
-	for end > 0 && all[end-1].PlacedAt.After(now) {
-		end--
-	}
-	return all[:end]
+	return slices.DeleteFunc(all, func(o demoOrder) bool { return o.PlacedAt.After(now) })
 }
 
 // articlesByDepartment returns the active products. Expensive ones are less popular.
@@ -83,9 +79,9 @@ type purchase struct {
 
 // day returns the orders of a day, at least one, sorted by time.
 func (s *simulation) day(day, opening time.Time) []demoOrder {
-	shares := make([]int, len(channels))
-	for i, c := range channels {
-		shares[i] = c.shares[dayType(day)]
+	var shares []int
+	for _, c := range channels {
+		shares = append(shares, c.shares[dayType(day)])
 	}
 	age := day.Sub(opening).Hours() / 24
 	demand := ordersPerDay * (0.8 + 0.4*age/730) * float64(sum(shares)) / 100 * float64(sum(demandOn(day))) / 83
@@ -96,9 +92,9 @@ func (s *simulation) day(day, opening time.Time) []demoOrder {
 		purchases[i] = purchase{day.Add(afterMidnight), c}
 	}
 	slices.SortStableFunc(purchases, func(a, b purchase) int { return a.at.Compare(b.at) })
-	orders := make([]demoOrder, len(purchases))
-	for i, p := range purchases {
-		orders[i] = s.order(p)
+	var orders []demoOrder
+	for _, p := range purchases {
+		orders = append(orders, s.order(p))
 	}
 	return orders
 }
