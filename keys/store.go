@@ -36,6 +36,33 @@ type Key struct {
 	LastUsedAt  *time.Time // to the minute, up to two minutes late
 }
 
+// Status is whether a key is in use, and the reason if it is not.
+type Status string
+
+// The statuses of keys. The API accepts a Live and a Rolled key.
+const (
+	Live    Status = "live"
+	Rolled  Status = "rolled" // replaced by another key, but not expired
+	Expired Status = "expired"
+	Revoked Status = "revoked"
+)
+
+// Status returns the status of the key at this time.
+func (k Key) Status() Status {
+	switch {
+	case k.RevokedAt != nil:
+		return Revoked
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(time.Now()):
+		return Expired
+	case k.ReplacedBy != nil:
+		return Rolled
+	}
+	return Live
+}
+
+// Active reports whether the API accepts the key.
+func (k Key) Active() bool { return k.Status() == Live || k.Status() == Rolled }
+
 // NewKey describes a key to create.
 type NewKey struct {
 	Name        string // 1 to 100 characters after trimming

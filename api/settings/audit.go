@@ -13,18 +13,8 @@ import (
 // auditPerPage is how many entries of the audit log a page shows.
 const auditPerPage = 50
 
-// auditFilters are the prefixes of actions that the audit log can be limited to.
-var auditFilters = []option{
-	{"", "All actions", ""},
-	{"key.", "API keys", ""},
-	{"member.", "Members", ""},
-	{"password.", "Passwords", ""},
-	{"tenant.", "Plan and settings", ""},
-}
-
 type auditPage struct {
 	Entries        []tenancy.Logged
-	Filters        []option
 	Filter         string
 	Page, Pages    int
 	Total          int64
@@ -32,8 +22,8 @@ type auditPage struct {
 }
 
 func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error {
-	page := auditPage{Filters: auditFilters, Page: 1}
-	for _, f := range auditFilters {
+	page := auditPage{Page: 1}
+	for _, f := range options["act"] {
 		if f.Value == r.FormValue("act") {
 			page.Filter = f.Value
 		}

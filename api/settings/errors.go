@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 var (
@@ -16,6 +17,7 @@ var (
 	errCrossOrigin = errors.New("the form was sent by another site")
 	errForm        = errors.New("the form is invalid")
 	errMethod      = errors.New("the method is not supported")
+	errLink        = errors.New("the link has ended")
 )
 
 type errorPage struct {
@@ -35,6 +37,12 @@ var errorPages = []struct {
 	{keys.ErrSuspended, errorPage{http.StatusForbidden, "This account is suspended",
 		"You cannot generate or roll keys until the operator of this service resumes the account. " +
 			"You can still revoke keys."}},
+	{keys.ErrRepeated, errorPage{http.StatusConflict, "This key was already created",
+		"A key is shown only once. If you did not save it, revoke it and generate another key."}},
+	{people.ErrRepeated, errorPage{http.StatusConflict, "This link was already created",
+		"A link is shown only once. If you did not save it, revoke it and create another link."}},
+	{errLink, errorPage{http.StatusNotFound, "This link is no longer valid",
+		"The link was used, revoked or replaced by a newer one, or it has expired. Ask for a new link."}},
 	{errMethod, errorPage{http.StatusMethodNotAllowed, "Method not allowed",
 		"This page does not support the request. Nothing was changed."}},
 	{errCrossOrigin, errorPage{http.StatusForbidden, "Request blocked",

@@ -89,16 +89,16 @@ func TestEveryOptionIsValid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")
 	send := s.keySender(t)
-	for _, c := range presets {
+	for _, c := range options["preset"] {
 		send(func(f url.Values) {
 			f.Set("preset", c.Value)
 			f.Set("permission", "orders:read")
 		}, http.StatusOK, "orders:read")
 	}
-	for _, c := range permissions {
+	for _, c := range options["permission"] {
 		send(func(f url.Values) { f.Set("preset", ""); f["permission"] = []string{c.Value} }, http.StatusOK, c.Value)
 	}
-	for _, c := range lifetimes {
+	for _, c := range options["lifetime"] {
 		send(func(f url.Values) { f.Set("lifetime", c.Value) }, http.StatusOK)
 	}
 }
@@ -258,7 +258,7 @@ func TestRollAndRevoke(t *testing.T) {
 		roll.form = url.Values{"overlap": {overlap}}
 		s.try(t, roll, http.StatusUnprocessableEntity, "Select one of the options.")
 	}
-	for _, o := range overlaps {
+	for _, o := range options["overlap"] {
 		roll.path, roll.form = s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, "o").ID)), url.Values{"overlap": {o.Value}}
 		s.try(t, roll, http.StatusOK)
 	}
@@ -342,7 +342,7 @@ func TestShellDoesNotRunTheNameOfAKey(t *testing.T) {
 		"$(echo x)`echo x`": "paste the key “$(echo x)`echo x`” here",
 		`'; echo x; '\`:     `paste the key “’; echo x; ’\” here`,
 	} {
-		line := startPage{Name: name}.Assign()
+		line := startPage{Selected: keys.Key{Name: name}}.Assign()
 		got, err := exec.CommandContext(t.Context(), "sh", "-c", line+`; printf %s "$API_KEY"`).CombinedOutput()
 		if err != nil || string(got) != want {
 			t.Errorf("%s sets %q, %v, want %q", line, got, err, want)

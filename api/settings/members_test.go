@@ -108,6 +108,9 @@ func TestChangeOfRoleDuringARequest(t *testing.T) {
 	form := s.invitation("new").Encode()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", s.path("/members"), strings.NewReader(form))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if err := r.ParseForm(); err != nil {
+		t.Fatal(err)
+	}
 	w := httptest.NewRecorder()
 	err = New(s.Options).inviteMember(w, r, user{session, token})
 	if !errors.Is(err, tenancy.ErrEnded) || w.Body.Len() > 0 {

@@ -15,13 +15,8 @@ import (
 // changes without entering it again.
 const recentPassword = 10 * time.Minute
 
-type passwordPage struct {
-	Errors fieldErrors
-	Done   bool
-}
-
 func (p *Pages) showPassword(w http.ResponseWriter, _ *http.Request, u user) error {
-	return p.show(w, http.StatusOK, "password", u, passwordPage{})
+	return p.show(w, http.StatusOK, "password", u, form{})
 }
 
 func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, u user) error {
@@ -29,90 +24,69 @@ func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request, u user) e
 		return err
 	}
 	current, chosen := r.PostFormValue("current"), r.PostFormValue("new")
-	page := passwordPage{Errors: fieldErrors{}}
+	f := submitted(r)
 	if message := people.CheckPassword(chosen); message != "" {
-		page.Errors["new"] = "The new password " + message + "."
+		f.Errors["new"] = "The new password " + message + "."
 	}
 	if chosen != r.PostFormValue("confirm") {
-		page.Errors["confirm"] = "The passwords do not match."
+		f.Errors["confirm"] = "The passwords do not match."
 	}
-	if len(page.Errors) > 0 {
-		return p.show(w, http.StatusUnprocessableEntity, "password", u, page)
+	if len(f.Errors) > 0 {
+		return p.show(w, http.StatusUnprocessableEntity, "password", u, f)
 	}
 	token, err := p.People.ChangePassword(r.Context(), u.token, u.Email, current, chosen, p.Address(r))
 	if errors.Is(err, people.ErrWrong) {
-		page.Errors["current"] = wrongPassword
-		return p.show(w, http.StatusUnprocessableEntity, "password", u, page)
+		f.Errors["current"] = wrongPassword
+		return p.show(w, http.StatusUnprocessableEntity, "password", u, f)
 	}
 	if err != nil {
 		return err
 	}
 	p.setSession(w, token)
-	return p.show(w, http.StatusOK, "password", u, passwordPage{Done: true})
+	return p.show(w, http.StatusOK, "password-changed", u, nil)
 }
 
 const wrongPassword = "The password is incorrect."
 
+// NeedsPassword reports whether sensitive changes need the password again.
+func (u user) NeedsPassword() bool { return time.Since(u.ConfirmedAt) > recentPassword }
+
 // passwordPrompt is the field of a form that asks for the user's password.
 type passwordPrompt struct {
-	Needed bool
-	Error  string
-	Form   string // which form of the page has the error; "" if the page has one form
-}
-
-func newPasswordPrompt(u user) passwordPrompt {
-	return passwordPrompt{Needed: time.Since(u.ConfirmedAt) > recentPassword}
-}
-
-// ID returns the id of the field.
-func (p passwordPrompt) ID() string {
-	if p.Form == "" {
-		return "password"
-	}
-	return "password-" + p.Form
-}
-
-// Errors returns the error of the field.
-func (p passwordPrompt) Errors() fieldErrors { return fieldErrors{p.ID(): p.Error} }
-
-// In returns the prompt for one of several forms. Only the form that was submitted
-// shows the error.
-func (p passwordPrompt) In(form string) passwordPrompt {
-	if p.Form != form {
-		p.Form, p.Error = form, ""
-	}
-	return p
+	User   user
+	Errors fieldErrors
+	Field  string
 }
 
 // confirmPassword checks the password that was submitted with a form, if one is
-// needed. The session then continues under a new token, which it stores in u.
-func (p *Pages) confirmPassword(w http.ResponseWriter, r *http.Request, u *user) (passwordPrompt, error) {
-	prompt := newPasswordPrompt(*u)
-	if !prompt.Needed {
-		return prompt, nil
+// needed, and adds an error to the field. The session then continues under a new token,
+// which it stores in u.
+func (p *Pages) confirmPassword(w http.ResponseWriter, r *http.Request, u *user, f form, field string) error {
+	if !u.NeedsPassword() {
+		return nil
 	}
-	if r.PostFormValue("password") == "" {
-		prompt.Error = "Enter your password."
-		return prompt, nil
+	if f.Get("password") == "" {
+		f.Errors[field] = "Enter your password."
+		return nil
 	}
 	if err := p.throttleOwnPassword(r, *u); err != nil {
-		return prompt, err
+		return err
 	}
-	token, err := p.People.Confirm(r.Context(), u.token, u.Email, r.PostFormValue("password"))
+	token, err := p.People.Confirm(r.Context(), u.token, u.Email, f.Get("password"))
 	if errors.Is(err, people.ErrWrong) {
-		prompt.Error = wrongPassword
-		return prompt, nil
+		f.Errors[field] = wrongPassword
+		return nil
 	}
 	if err == nil {
 		p.setSession(w, token)
-		u.token, prompt.Needed = token, false
+		u.token, u.ConfirmedAt = token, time.Now()
 	}
-	return prompt, err
+	return err
 }
 
 type linkPage struct {
 	people.Link
-	Error string
+	Errors fieldErrors
 }
 
 // showLink shows an invitation or a password reset. Opening a link does not use it:
@@ -120,7 +94,7 @@ type linkPage struct {
 func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	link, err := p.People.Open(r.Context(), people.Token(chi.URLParam(r, "token")))
 	if errors.Is(err, tenancy.ErrEnded) {
-		return p.show(w, http.StatusNotFound, "link-invalid", user{}, nil)
+		return errLink
 	}
 	if err != nil {
 		return err
@@ -141,17 +115,19 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
 		}
 		session, err = p.People.Use(r.Context(), token, r.PostFormValue("password"), p.Address(r))
 	}
+	page := linkPage{link, fieldErrors{}}
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
 	switch {
 	case errors.Is(err, tenancy.ErrEnded):
-		return p.show(w, http.StatusNotFound, "link-invalid", user{}, nil)
+		return errLink
 	case isInvalid:
-		page := linkPage{link, "The password " + invalid["password"][0] + "."}
-		return p.show(w, http.StatusUnprocessableEntity, "link", user{}, page)
+		page.Errors["password"] = "The password " + invalid["password"][0] + "."
 	case errors.Is(err, people.ErrWrong):
-		return p.show(w, http.StatusUnprocessableEntity, "link", user{}, linkPage{link, accountExists})
+		page.Errors["password"] = accountExists
 	case err != nil:
 		return err
+	default:
+		return p.startSession(w, r, session, "/settings")
 	}
-	return p.startSession(w, r, session, "/settings")
+	return p.show(w, http.StatusUnprocessableEntity, "link", user{}, page)
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +55,11 @@ var functions = template.FuncMap{
 	"attributes": attributes,
 	"errorFor":   errorFor,
 	"errorList":  errorList,
-	"oneError":   func(field, text string) fieldErrors { return fieldErrors{field: text} },
+	"options":    func(field string) []option { return options[field] },
+	"contains":   slices.Contains[[]string],
+	"prompt": func(u user, errors fieldErrors, field string) passwordPrompt {
+		return passwordPrompt{u, errors, field}
+	},
 }
 
 // withLineBreaks lets a long e-mail or network address wrap before @ and a dot and
@@ -77,56 +81,12 @@ func title(word any) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// fieldErrors are the validation errors of a form by the id of the field; "" is the
-// form as a whole.
-type fieldErrors map[string]string
-
-type fieldError struct{ Field, Text string }
-
-// attributes returns the ARIA attributes that connect a field with its hints, given by
-// their ids, and with its error, for screen readers.
-func attributes(errors fieldErrors, field string, hints ...string) template.HTMLAttr {
-	var all []string
-	if errors[field] != "" {
-		all = append(all, `aria-invalid="true"`)
-		hints = append(hints, field+"-error")
-	}
-	if len(hints) > 0 {
-		all = append(all, `aria-describedby="`+strings.Join(hints, " ")+`"`)
-	}
-	return template.HTMLAttr(strings.Join(all, " "))
-}
-
-// errorFor returns the error of a field, or nil.
-func errorFor(errors fieldErrors, field string) *fieldError {
-	if errors[field] == "" {
-		return nil
-	}
-	return &fieldError{field, errors[field]}
-}
-
-// errorList returns all errors in the order of the fields. Errors of no given field
-// come first, without a field to link to.
-func errorList(errors fieldErrors, fields ...string) []fieldError {
-	var all []fieldError
-	for _, field := range slices.Sorted(maps.Keys(errors)) {
-		if !slices.Contains(fields, field) && errors[field] != "" {
-			all = append(all, fieldError{"", errors[field]})
-		}
-	}
-	for _, field := range fields {
-		if errors[field] != "" {
-			all = append(all, fieldError{field, errors[field]})
-		}
-	}
-	return all
-}
-
 // layoutData is the data of the layout.
 type layoutData struct {
-	User user
-	Page string // name of the template, which selects the active navigation link
-	Data any
+	User    user
+	Page    string // name of the template, which selects the active navigation link
+	Data    any
+	BaseURL *url.URL
 }
 
 // In reports whether the name of the page starts with section.
@@ -136,7 +96,7 @@ func (d layoutData) In(section string) bool { return strings.HasPrefix(d.Page, s
 // sent in part.
 func (p *Pages) show(w http.ResponseWriter, status int, page string, u user, data any) error {
 	var b bytes.Buffer
-	if err := p.templates[page].Execute(&b, layoutData{u, page, data}); err != nil {
+	if err := p.templates[page].Execute(&b, layoutData{u, page, data, p.BaseURL}); err != nil {
 		return fmt.Errorf("page %s: %w", page, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -3,15 +3,11 @@ package settings
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/storeroom/storeroom/tenancy/people"
 )
-
-type signInPage struct {
-	Email, Next, Error string
-	FormLost           bool // a form was submitted after the session had expired
-}
 
 // home redirects to the user's tenant, or shows a choice if there are several.
 func (p *Pages) home(w http.ResponseWriter, r *http.Request, u user) error {
@@ -32,8 +28,8 @@ func (p *Pages) showTenant(w http.ResponseWriter, r *http.Request, u user) error
 }
 
 func (p *Pages) showSignIn(w http.ResponseWriter, r *http.Request, _ user) error {
-	page := signInPage{Next: next(r), FormLost: r.FormValue("lost") != ""}
-	return p.show(w, http.StatusOK, "sign-in", user{}, page)
+	fields := url.Values{"next": {next(r)}, "lost": {r.FormValue("lost")}}
+	return p.show(w, http.StatusOK, "sign-in", user{}, form{Values: fields})
 }
 
 func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
@@ -45,8 +41,9 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
 	}
 	token, err := p.People.SignIn(r.Context(), email, password)
 	if errors.Is(err, people.ErrWrong) {
-		page := signInPage{Email: email, Next: next(r), Error: "Incorrect e-mail address or password."}
-		return p.show(w, http.StatusUnprocessableEntity, "sign-in", user{}, page)
+		f := submitted(r)
+		f.Errors["password"] = "Incorrect e-mail address or password."
+		return p.show(w, http.StatusUnprocessableEntity, "sign-in", user{}, f)
 	}
 	p.returnTokens(r, onFailure)
 	if err != nil {

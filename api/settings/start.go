@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/storeroom/storeroom/keys"
 )
 
 func (p *Pages) showAccount(w http.ResponseWriter, _ *http.Request, u user) error {
@@ -11,10 +13,8 @@ func (p *Pages) showAccount(w http.ResponseWriter, _ *http.Request, u user) erro
 }
 
 type startPage struct {
-	BaseURL  string
-	Keys     []keyRow // live keys
-	Selected int64    // id of a key
-	Name     string   // name of that key
+	Keys     []keys.Key // that are active
+	Selected keys.Key
 }
 
 // Assign returns the command that sets API_KEY. The name of the key is text that
@@ -22,26 +22,26 @@ type startPage struct {
 // because zsh runs comments.
 func (s startPage) Assign() string {
 	key := "your key"
-	if s.Name != "" {
-		key = "the key “" + strings.ReplaceAll(s.Name, "'", "’") + "”"
+	if s.Selected.Name != "" {
+		key = "the key “" + strings.ReplaceAll(s.Selected.Name, "'", "’") + "”"
 	}
 	return "export API_KEY='paste " + key + " here'"
 }
 
 // showStart shows commands with the URL of this service and the name of a key.
 func (p *Pages) showStart(w http.ResponseWriter, r *http.Request, u user) error {
-	rows, err := p.keyRows(r, u)
+	all, err := p.Keys.List(r.Context(), u.Tenant.ID)
 	if err != nil {
 		return err
 	}
-	page := startPage{BaseURL: strings.TrimSuffix(p.BaseURL.String(), "/")}
-	for _, row := range rows {
-		if !row.Live() {
+	var page startPage
+	for _, key := range all {
+		if !key.Active() {
 			continue
 		}
-		page.Keys = append(page.Keys, row)
-		if page.Name == "" || strconv.FormatInt(row.ID, 10) == r.FormValue("key") {
-			page.Selected, page.Name = row.ID, row.Name
+		page.Keys = append(page.Keys, key)
+		if len(page.Keys) == 1 || strconv.FormatInt(key.ID, 10) == r.FormValue("key") {
+			page.Selected = key
 		}
 	}
 	return p.show(w, http.StatusOK, "start", u, page)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -23,20 +24,20 @@ func samples() map[string][]any {
 	now, id, address, role := time.Now(), int64(1), "1,000", people.Admin
 	key := keys.Key{
 		ID: 7, Name: hostile, Permissions: keys.Permissions{keys.ProductsRead, keys.OrdersWrite},
-		Prefix: "sk_live_abcd", Last4: "wxyz",
-		CreatedBy: &id, CreatedAt: now, ExpiresAt: &now, RevokedAt: &now, ReplacedBy: &id, LastUsedAt: &now,
+		Prefix: "sk_live_abcd", Last4: "wxyz", CreatedBy: &id, CreatedAt: now, LastUsedAt: &now,
 	}
-	var rows []keyRow
-	for _, status := range []string{"live", "rolled", "expired", "revoked"} {
-		rows = append(rows, keyRow{key, hostile, status})
-	}
-	invalid := fieldErrors{}
+	rolled, expired, revoked, later := key, key, key, now.Add(time.Hour)
+	rolled.ReplacedBy, rolled.ExpiresAt = &id, &later
+	expired.ExpiresAt = &now
+	revoked.RevokedAt = &now
+	invalid := form{url.Values{}, fieldErrors{"": hostile}}
 	for _, field := range []string{
-		"", "name", "permissions", "lifetime", "overlap", "email", "role", "current", "new", "confirm", "password",
+		"name", "permissions", "lifetime", "overlap", "email", "role", "current", "new", "confirm", "password",
+		"password-role", "password-reset", "password-remove",
 	} {
-		invalid[field] = hostile
+		invalid.Set(field, hostile)
+		invalid.Errors[field] = hostile
 	}
-	prompt := passwordPrompt{Needed: true, Error: hostile}
 	member := people.Member{UserID: 1, Email: hostile, Role: people.Owner, CreatedAt: now}
 	pending := []people.PendingLink{
 		{ID: 1, Purpose: "invitation", Email: hostile, Role: &role, MadeBy: hostile, CreatedAt: now, ExpiresAt: now},
@@ -52,56 +53,38 @@ func samples() map[string][]any {
 	link := func(purpose string, role *people.Role) people.Link {
 		return people.Link{Purpose: purpose, Email: hostile, Role: role, TenantName: hostile, ExpiresAt: now}
 	}
-	const url = "https://shop.example.com"
+	const linkURL = "https://shop.example.com/settings/link/x"
 	return map[string][]any{
 		"account": {nil},
 		"audit": {
-			auditPage{Filters: auditFilters, Page: 1, Pages: 1},
+			auditPage{Page: 1, Pages: 1},
 			auditPage{
-				Entries: []tenancy.Logged{entry, {}}, Filters: auditFilters, Filter: "key.",
+				Entries: []tenancy.Logged{entry, {}}, Filter: "key.",
 				Page: 2, Pages: 3, Total: 150, Previous: 1, Next: 3,
 			},
 		},
-		"error":               {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
-		"key-already-created": {nil},
-		"key-inactive":        {rows[1], rows[2], rows[3], keyRow{Key: keys.Key{Name: "k"}}},
+		"error":        {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
+		"key-inactive": {rolled, expired, revoked, keys.Key{Name: "k"}},
 		"key-created": {
 			createdKey{},
-			createdKey{Key: key, Secret: "sk_live_x", BaseURL: url, Path: "/api/products?per_page=3"},
-			createdKey{Key: key, Secret: "sk_live_x", Replaces: &key, Overlap: hostile},
+			createdKey{Key: key, Secret: "sk_live_x"},
+			createdKey{key, "sk_live_x", &key, hostile},
 		},
-		"key-new": {
-			newKeyPage{},
-			newKeyPage{
-				Name: hostile, Preset: "full", Lifetime: "90", Selected: map[string]bool{"orders:read": true},
-				Request: "X", Prompt: prompt, Errors: invalid,
-				Presets: presets, Permissions: permissions, Lifetimes: lifetimes,
-			},
-		},
-		"key-revoke": {keyRow{}, rows[0]},
-		"key-roll": {
-			rollPage{},
-			rollPage{Key: rows[0], Overlaps: overlaps, Overlap: "24", Prompt: prompt, Errors: invalid},
-		},
-		"keys":                 {[]keyRow(nil), rows},
-		"link":                 {linkPage{Link: link("reset", nil)}, linkPage{link("invitation", &role), hostile}},
-		"link-already-created": {nil},
-		"link-invalid":         {nil},
-		"link-created":         {createdLink{}, createdLink{hostile, "invitation", url}, createdLink{hostile, "reset", url}},
+		"key-new":      {form{}, invalid},
+		"key-revoke":   {keys.Key{}, key},
+		"key-roll":     {rollPage{}, rollPage{invalid, key}},
+		"keys":         {[]keyRow(nil), []keyRow{{key, hostile}, {rolled, hostile}, {expired, hostile}, {revoked, hostile}}},
+		"link":         {linkPage{Link: link("reset", nil)}, linkPage{link("invitation", &role), invalid.Errors}},
+		"link-created": {createdLink{}, createdLink{hostile, "invitation", linkURL}, createdLink{hostile, "reset", linkURL}},
 		"member": {
-			memberPage{},
-			memberPage{Member: member, Roles: roles, Request: "X", Prompt: prompt, Errors: invalid},
+			memberPage{}, memberPage{invalid, member, "role"}, memberPage{invalid, member, "reset"},
+			memberPage{invalid, member, "remove"},
 		},
-		"members": {
-			membersPage{},
-			membersPage{
-				Members: []people.Member{member, {}}, Links: pending, Request: "X", Roles: roles,
-				Email: hostile, Role: "viewer", Prompt: prompt, Errors: invalid,
-			},
-		},
-		"password": {passwordPage{}, passwordPage{Errors: invalid}, passwordPage{Done: true}},
-		"sign-in":  {signInPage{}, signInPage{hostile, "/settings/t/a/keys", hostile, true}},
-		"start":    {startPage{}, startPage{BaseURL: url, Keys: rows, Name: hostile}},
+		"members":          {membersPage{}, membersPage{invalid, []people.Member{member, {}}, pending}},
+		"password":         {form{}, invalid},
+		"password-changed": {nil},
+		"sign-in":          {form{}, invalid},
+		"start":            {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
 		"tenants": {
 			[]people.Membership(nil),
 			[]people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: people.Owner}},
@@ -112,6 +95,7 @@ func samples() map[string][]any {
 func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 	t.Parallel()
 	p := &Pages{templates: parseTemplates()}
+	p.BaseURL = &url.URL{Scheme: "https", Host: "shop.example.com"}
 	limit := int32(900)
 	users := map[string]user{"anonymous": {}}
 	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
@@ -123,7 +107,7 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 			},
 		}}
 	}
-	withoutTenant := []string{"error", "link", "link-invalid", "sign-in", "tenants", "password"}
+	withoutTenant := []string{"error", "link", "sign-in", "tenants", "password"}
 	all := samples()
 	for page := range p.templates {
 		if len(all[page]) == 0 {

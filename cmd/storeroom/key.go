@@ -142,10 +142,10 @@ func listKeys(ctx context.Context, o operation) error {
 }
 
 func keyState(k keys.Key) string {
-	switch {
-	case k.RevokedAt != nil:
+	switch status := k.Status(); {
+	case status == keys.Revoked:
 		return "revoked " + date(k.RevokedAt)
-	case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
+	case status == keys.Expired:
 		return "expired " + date(k.ExpiresAt)
 	case k.ExpiresAt != nil:
 		return "active until " + date(k.ExpiresAt)
