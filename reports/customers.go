@@ -209,7 +209,7 @@ func (b batch) customerFragments(q CustomersQuery, args *arguments) map[string]s
 	by := map[string]string{"orders": "orders", "last_order": "last_order_at"}[q.By]
 	return map[string]string{
 		"sales":  b.sales(groupQuery{Range: q.Range, key: customer, channels: channelFilter(q.Channel)}, args),
-		"totals": sums.Totals, "sums": sums.List, "customers": customersSQL, "first_order": firstOrderSQL,
+		"totals": totals, "sums": sums.List, "customers": customersSQL, "first_order": firstOrderSQL,
 		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", number",
 	}
 }

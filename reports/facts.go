@@ -12,9 +12,7 @@ import (
 // join, PostgreSQL reads all orders of the tenant for a few refunds.
 const orderFactsSQL = `
 		select {period_sold} as period, o.channel, {key} as key, o.placed_at as at,
-		       1::bigint as orders, o.items::bigint as items, o.units::bigint as units,
-		       o.units_without_cost::bigint as units_without_cost, o.revenue, o.discounts, o.tax, o.cost,
-		       0::bigint as refund_count, 0::bigint as refunds
+		       {sold_sums}
 		  from orders o
 		 where o.tenant_id = $1
 		   and o.placed_at >= {from}
@@ -29,8 +27,7 @@ const orderFactsSQL = `
 		          and c.placed_at < {before})
 		 union all
 		select {period_refunded}, o.channel, {key}, null,
-		       0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-		       1::bigint, r.amount
+		       {refunded_sums}
 		  from refunds r
 		 cross join lateral (
 		       select channel, customer_id
@@ -46,17 +43,19 @@ const orderFactsSQL = `
 		         from cancellations c
 		        where c.tenant_id = $1 and c.order_id = r.order_id)`
 
+var (
+	orderSums = sumList(map[string]string{
+		"orders": "1", "items": "o.items", "units": "o.units", "units_without_cost": "o.units_without_cost",
+		"revenue": "o.revenue", "discounts": "o.discounts", "tax": "o.tax", "cost": "o.cost",
+	})
+	refundSums = sumList(map[string]string{"refund_count": "1", "refunds": "r.amount"})
+)
+
 // lineFactsSQL has one row for each order and each refund with each key. An order
-// counts once in a group, no matter how many of its lines belong there. Both have the
-// sums in the order of sums.List.
+// counts once in a group, no matter how many of its lines belong there.
 const lineFactsSQL = `
 		select {period_sold} as period, {channel} as channel, {key} as key,
-		       1::bigint as orders, count(*) as items, sum(i.quantity)::bigint as units,
-		       coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-		       sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-		       sum(i.discount)::bigint as discounts, sum(i.tax)::bigint as tax,
-		       coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
-		       0::bigint as refund_count, 0::bigint as refunds
+		       {sold_sums}
 		  from order_items i
 		  {join_order}
 		  {join_product}
@@ -75,8 +74,7 @@ const lineFactsSQL = `
 		 group by i.order_id, 1, 2, 3
 		 union all
 		select {period_refunded}, {channel}, {key},
-		       0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-		       1::bigint, sum(x.amount)::bigint
+		       {refunded_sums}
 		  from refunds r
 		  join refund_items x
 		    on x.tenant_id = $1 and x.refund_id = r.id
@@ -98,14 +96,28 @@ const lineFactsSQL = `
 		        where c.tenant_id = $1 and c.order_id = r.order_id)
 		 group by r.id, 1, 2, 3`
 
+var (
+	lineSums = sumList(map[string]string{
+		"orders": "1", "items": "count(*)", "units": "sum(i.quantity)",
+		"units_without_cost": "coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)",
+		"revenue":            "sum(i.quantity * i.unit_price - i.discount)", "discounts": "sum(i.discount)",
+		"tax": "sum(i.tax)", "cost": "coalesce(sum(i.quantity * i.unit_cost), 0)",
+	})
+	refundLineSums = sumList(map[string]string{"refund_count": "1", "refunds": "sum(x.amount)"})
+)
+
 // facts computes the sums from orders and refunds. It answers every query, in time
 // that grows with the number of orders in the range.
 func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	start := func(day time.Time) time.Time { return tenancy.StartOfDay(day, zone) }
+	byLine := q.lines || len(q.categories) > 0 || q.key != nil && q.key != customer
 	template, placedAt := orderFactsSQL, "o.placed_at"
-	fragments := map[string]string{"key": "0::bigint", "channel": "''", "not": "not "}
-	if q.lines || len(q.categories) > 0 || q.key != nil && q.key != customer {
+	fragments := map[string]string{
+		"sold_sums": orderSums, "refunded_sums": refundSums, "key": "0::bigint", "channel": "''", "not": "not ",
+	}
+	if byLine {
 		template, placedAt = lineFactsSQL, "i.placed_at"
+		fragments["sold_sums"], fragments["refunded_sums"] = lineSums, refundLineSums
 	}
 	fragments["period_sold"] = q.period(placedAt, "timestamptz", args, start)
 	fragments["period_refunded"] = q.period("r.refunded_at", "timestamptz", args, start)
@@ -118,10 +130,10 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	}
 	if len(q.channels) > 0 || slices.Contains(q.groupBy, byChannel) {
 		fragments["channel"] = "o.channel"
-		fragments["join_order"] = "join orders o on o.tenant_id = $1 and o.id = i.order_id"
+		fragments["join_order"] = "join orders o\n  on o.tenant_id = $1 and o.id = i.order_id"
 	}
 	if q.key == category || q.key == seller {
-		fragments["join_product"] = "join sold_products p on p.tenant_id = $1 and p.id = i.sold_id"
+		fragments["join_product"] = "join sold_products p\n  on p.tenant_id = $1 and p.id = i.sold_id"
 	}
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and o.channel = any (" + args.add(q.channels) + ")"

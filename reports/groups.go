@@ -114,7 +114,7 @@ const groupsSQL = `
 func (b batch) queueGroups(q groupQuery, rows *[]groupRow) {
 	args := arguments{b.tenant}
 	fragments := map[string]string{
-		"sales": b.sales(q, &args), "totals": sums.Totals, "sums": sums.List,
+		"sales": b.sales(q, &args), "totals": totals, "sums": sums.List,
 		"period": "null::int as period", "channel": "null::text as channel", "key": "null::bigint as key",
 		"label": "null::text",
 	}

@@ -171,10 +171,10 @@ const marginSQL = `
 		end`
 
 func (b batch) productFragments(q ProductsQuery, args *arguments) map[string]string {
-	by := map[string]string{"units": "units", "margin": marginSQL}[q.By]
+	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
 	return map[string]string{
 		"sales":  b.sales(groupQuery{Range: q.Range, key: product, categories: q.categories()}, args),
-		"totals": sums.Totals, "sums": sums.List,
+		"totals": totals, "sums": sums.List,
 		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", revenue desc, product_id, unknown_sku",
 	}
 }

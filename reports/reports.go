@@ -68,7 +68,7 @@ func (s *Store) run(
 	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queue func(batch),
 ) (zoneName string, err error) {
 	zoneName = t.Timezone
-	for range maxZoneAttempts {
+	for attempt := 1; ; attempt++ {
 		zone, err := tenancy.LoadZone(zoneName)
 		if err != nil {
 			return "", err
@@ -76,17 +76,24 @@ func (s *Store) run(
 		actual := zoneName
 		err = s.db.Snapshot(ctx, t.ID, timeout, func(b *pgx.Batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
-				if err := row.Scan(&actual); err != nil || actual == zoneName {
+				if err := row.Scan(&actual); err != nil {
 					return err
 				}
-				return errOtherZone
+				if actual != zoneName {
+					return errOtherZone
+				}
+				return nil
 			})
 			queue(batch{b, t.ID, zone, s.factsOnly})
 		})
-		if !errors.Is(err, errOtherZone) {
-			return zoneName, err
+		switch {
+		case err == nil:
+			return zoneName, nil
+		case !errors.Is(err, errOtherZone):
+			return "", err
+		case attempt == maxZoneAttempts:
+			return "", tenancy.ErrBusy
 		}
 		zoneName = actual
 	}
-	return "", tenancy.ErrBusy
 }

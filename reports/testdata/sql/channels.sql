@@ -4,29 +4,34 @@ select timezone from sales_zones where tenant_id = $1
 --   Seq Scan on sales_zones
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 1
-   and day >= $2
-   and day <= $3
-
-
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
 ), groups as (
      select null::int as period, channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (channel)
 )
 select period, channel, key,
-
-coalesce(
-    (select c.label
-       from channels c
-      where c.tenant_id = $1 and c.identifier = g.channel),
-    g.channel) as label,
+       coalesce(
+           (select c.label
+              from channels c
+             where c.tenant_id = $1 and c.identifier = g.channel),
+           g.channel) as label,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
   from groups g
 
@@ -36,44 +41,65 @@ coalesce(
 --   Seq Scan on channels (SubPlan)
 
 with sales as (
-
-select null::int as period, o.channel, 0::bigint as key, o.placed_at as at,
-       1::bigint as orders, o.items::bigint as items, o.units::bigint as units,
-       o.units_without_cost::bigint as units_without_cost, o.revenue, o.discounts, o.tax, o.cost,
-       0::bigint as refund_count, 0::bigint as refunds
-  from orders o
- where o.tenant_id = $1
-   and o.placed_at >= $2
-   and o.placed_at < $3
-
-   and exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1
-          and c.order_id = o.id
-          and c.placed_at >= $2
-          and c.placed_at < $3)
- union all
-select null::int, o.channel, 0::bigint, null,
-       0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-       1::bigint, r.amount
-  from refunds r
- cross join lateral (
-       select channel, customer_id
-         from orders
-        where tenant_id = $1 and id = r.order_id
-        limit 1) o
- where r.tenant_id = $1
-   and r.refunded_at >= $2
-   and r.refunded_at < $3
-
-   and exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1 and c.order_id = r.order_id)
+     select null::int as period, o.channel, 0::bigint as key, o.placed_at as at,
+            1::bigint as orders,
+            o.items::bigint as items,
+            o.units::bigint as units,
+            o.units_without_cost::bigint as units_without_cost,
+            o.revenue::bigint as revenue,
+            o.discounts::bigint as discounts,
+            o.tax::bigint as tax,
+            o.cost::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds
+       from orders o
+      where o.tenant_id = $1
+        and o.placed_at >= $2
+        and o.placed_at < $3
+        and exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = o.id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+      union all
+     select null::int, o.channel, 0::bigint, null,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            r.amount::bigint as refunds
+       from refunds r
+      cross join lateral (
+            select channel, customer_id
+              from orders
+             where tenant_id = $1 and id = r.order_id
+             limit 1) o
+      where r.tenant_id = $1
+        and r.refunded_at >= $2
+        and r.refunded_at < $3
+        and exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = r.order_id)
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )
@@ -97,29 +123,34 @@ select period, channel, key,
 --           Index Only Scan using orders_pkey on orders
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 1
-   and day >= $2
-   and day <= $3
-
-
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
 ), groups as (
      select null::int as period, channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (channel)
 )
 select period, channel, key,
-
-coalesce(
-    (select c.label
-       from channels c
-      where c.tenant_id = $1 and c.identifier = g.channel),
-    g.channel) as label,
+       coalesce(
+           (select c.label
+              from channels c
+             where c.tenant_id = $1 and c.identifier = g.channel),
+           g.channel) as label,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
   from groups g
 

@@ -4,57 +4,71 @@ select timezone from sales_zones where tenant_id = $1
 --   Seq Scan on sales_zones
 
 with sales as (
-
-select null::int as period, '' as channel, 0::bigint as key,
-       1::bigint as orders, count(*) as items, sum(i.quantity)::bigint as units,
-       coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-       sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-       sum(i.discount)::bigint as discounts, sum(i.tax)::bigint as tax,
-       coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
-       0::bigint as refund_count, 0::bigint as refunds
-  from order_items i
-
-
- where i.tenant_id = $1
-   and i.placed_at >= $2
-   and i.placed_at < $3
-
-   and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($4)))
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1
-          and c.order_id = i.order_id
-          and c.placed_at >= $2
-          and c.placed_at < $3)
- group by i.order_id, 1, 2, 3
- union all
-select null::int, '', 0::bigint,
-       0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-       1::bigint, sum(x.amount)::bigint
-  from refunds r
-  join refund_items x
-    on x.tenant_id = $1 and x.refund_id = r.id
- cross join lateral (
-       select order_id, sold_id
-         from order_items
-        where tenant_id = $1 and order_id = x.order_id and line = x.line
-        limit 1) i
-
-
- where r.tenant_id = $1
-   and r.refunded_at >= $2
-   and r.refunded_at < $3
-
-   and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($4))
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1 and c.order_id = r.order_id)
- group by r.id, 1, 2, 3
+     select null::int as period, '' as channel, 0::bigint as key,
+            1::bigint as orders,
+            count(*)::bigint as items,
+            sum(i.quantity)::bigint as units,
+            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+            sum(i.discount)::bigint as discounts,
+            sum(i.tax)::bigint as tax,
+            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds
+       from order_items i
+      where i.tenant_id = $1
+        and i.placed_at >= $2
+        and i.placed_at < $3
+        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($4)))
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+      group by i.order_id, 1, 2, 3
+      union all
+     select null::int, '', 0::bigint,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            sum(x.amount)::bigint as refunds
+       from refunds r
+       join refund_items x
+         on x.tenant_id = $1 and x.refund_id = r.id
+      cross join lateral (
+            select order_id, sold_id
+              from order_items
+             where tenant_id = $1 and order_id = x.order_id and line = x.line
+             limit 1) i
+      where r.tenant_id = $1
+        and r.refunded_at >= $2
+        and r.refunded_at < $3
+        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($4))
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = r.order_id)
+      group by r.id, 1, 2, 3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )

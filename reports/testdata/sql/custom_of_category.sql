@@ -4,19 +4,26 @@ select timezone from sales_zones where tenant_id = $1
 --   Seq Scan on sales_zones
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 2
-   and day >= $2
-   and day <= $3
-
-   and key = any ($4) and key <> 0
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 2
+        and day >= $2
+        and day <= $3
+        and key = any ($4) and key <> 0
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )

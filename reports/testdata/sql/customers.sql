@@ -4,44 +4,65 @@ select timezone from sales_zones where tenant_id = $1
 --   Seq Scan on sales_zones
 
 with sales as (
-
-select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at,
-       1::bigint as orders, o.items::bigint as items, o.units::bigint as units,
-       o.units_without_cost::bigint as units_without_cost, o.revenue, o.discounts, o.tax, o.cost,
-       0::bigint as refund_count, 0::bigint as refunds
-  from orders o
- where o.tenant_id = $1
-   and o.placed_at >= $2
-   and o.placed_at < $3
-
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1
-          and c.order_id = o.id
-          and c.placed_at >= $2
-          and c.placed_at < $3)
- union all
-select null::int, o.channel, coalesce(o.customer_id, 0), null,
-       0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-       1::bigint, r.amount
-  from refunds r
- cross join lateral (
-       select channel, customer_id
-         from orders
-        where tenant_id = $1 and id = r.order_id
-        limit 1) o
- where r.tenant_id = $1
-   and r.refunded_at >= $2
-   and r.refunded_at < $3
-
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1 and c.order_id = r.order_id)
+     select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at,
+            1::bigint as orders,
+            o.items::bigint as items,
+            o.units::bigint as units,
+            o.units_without_cost::bigint as units_without_cost,
+            o.revenue::bigint as revenue,
+            o.discounts::bigint as discounts,
+            o.tax::bigint as tax,
+            o.cost::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds
+       from orders o
+      where o.tenant_id = $1
+        and o.placed_at >= $2
+        and o.placed_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = o.id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+      union all
+     select null::int, o.channel, coalesce(o.customer_id, 0), null,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            r.amount::bigint as refunds
+       from refunds r
+      cross join lateral (
+            select channel, customer_id
+              from orders
+             where tenant_id = $1 and id = r.order_id
+             limit 1) o
+      where r.tenant_id = $1
+        and r.refunded_at >= $2
+        and r.refunded_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = r.order_id)
 ), customer_sums as materialized (
      select key, max(at) as last_order_at,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by key
 )
@@ -51,12 +72,30 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
        select case when key = 0 then 'guest' when orders = 0 then 'no_order' else 'customer' end as part,
               count(*) as count, '' as number, null as name, null as email,
               'epoch'::timestamptz as first_order_at, 'epoch'::timestamptz as last_order_at,
-              coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+              coalesce(sum(orders), 0)::bigint as orders,
+              coalesce(sum(items), 0)::bigint as items,
+              coalesce(sum(units), 0)::bigint as units,
+              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+              coalesce(sum(revenue), 0)::bigint as revenue,
+              coalesce(sum(discounts), 0)::bigint as discounts,
+              coalesce(sum(tax), 0)::bigint as tax,
+              coalesce(sum(cost), 0)::bigint as cost,
+              coalesce(sum(refund_count), 0)::bigint as refund_count,
+              coalesce(sum(refunds), 0)::bigint as refunds
          from customer_sums
         group by 1
         union all
        select 'new', count(*), '', null, null, 'epoch', 'epoch',
-              coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+              coalesce(sum(orders), 0)::bigint as orders,
+              coalesce(sum(items), 0)::bigint as items,
+              coalesce(sum(units), 0)::bigint as units,
+              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+              coalesce(sum(revenue), 0)::bigint as revenue,
+              coalesce(sum(discounts), 0)::bigint as discounts,
+              coalesce(sum(tax), 0)::bigint as tax,
+              coalesce(sum(cost), 0)::bigint as cost,
+              coalesce(sum(refund_count), 0)::bigint as refund_count,
+              coalesce(sum(refunds), 0)::bigint as refunds
          from customer_sums g
         where key <> 0
           and orders > 0
@@ -75,30 +114,28 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
               orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
          from (
               select *
-                from
-(
-select c.number, c.name, c.email, g.*
-  from customer_sums g
-  join customers c
-    on c.tenant_id = $1 and c.id = g.key
- where g.orders > 0
-) g
+                from (
+                     select c.number, c.name, c.email, g.*
+                       from customer_sums g
+                       join customers c
+                         on c.tenant_id = $1 and c.id = g.key
+                      where g.orders > 0
+                     ) g
                order by revenue desc, number
                limit $5
               offset $6
               ) g
         cross join lateral (
-
-select o.placed_at
-  from orders o
- where o.tenant_id = $1
-   and o.customer_id = g.key
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1 and c.order_id = o.id)
- order by o.placed_at
- limit 1
+              select o.placed_at
+                from orders o
+               where o.tenant_id = $1
+                 and o.customer_id = g.key
+                 and not exists (
+                     select
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = o.id)
+               order by o.placed_at
+               limit 1
               ) first
        ) page
  order by part, revenue desc, number

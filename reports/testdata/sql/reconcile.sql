@@ -4,57 +4,69 @@ select timezone from sales_zones where tenant_id = $1
 --   Seq Scan on sales_zones
 
 with sales as (
-
-select null::int as period, '' as channel, 0::bigint as key,
-       1::bigint as orders, count(*) as items, sum(i.quantity)::bigint as units,
-       coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-       sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-       sum(i.discount)::bigint as discounts, sum(i.tax)::bigint as tax,
-       coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
-       0::bigint as refund_count, 0::bigint as refunds
-  from order_items i
-
-
- where i.tenant_id = $1
-   and i.placed_at >= $2
-   and i.placed_at < $3
-
-
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1
-          and c.order_id = i.order_id
-          and c.placed_at >= $2
-          and c.placed_at < $3)
- group by i.order_id, 1, 2, 3
- union all
-select null::int, '', 0::bigint,
-       0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-       1::bigint, sum(x.amount)::bigint
-  from refunds r
-  join refund_items x
-    on x.tenant_id = $1 and x.refund_id = r.id
- cross join lateral (
-       select order_id, sold_id
-         from order_items
-        where tenant_id = $1 and order_id = x.order_id and line = x.line
-        limit 1) i
-
-
- where r.tenant_id = $1
-   and r.refunded_at >= $2
-   and r.refunded_at < $3
-
-
-   and not exists (
-       select
-         from cancellations c
-        where c.tenant_id = $1 and c.order_id = r.order_id)
- group by r.id, 1, 2, 3
+     select null::int as period, '' as channel, 0::bigint as key,
+            1::bigint as orders,
+            count(*)::bigint as items,
+            sum(i.quantity)::bigint as units,
+            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+            sum(i.discount)::bigint as discounts,
+            sum(i.tax)::bigint as tax,
+            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds
+       from order_items i
+      where i.tenant_id = $1
+        and i.placed_at >= $2
+        and i.placed_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+      group by i.order_id, 1, 2, 3
+      union all
+     select null::int, '', 0::bigint,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            sum(x.amount)::bigint as refunds
+       from refunds r
+       join refund_items x
+         on x.tenant_id = $1 and x.refund_id = r.id
+      cross join lateral (
+            select order_id, sold_id
+              from order_items
+             where tenant_id = $1 and order_id = x.order_id and line = x.line
+             limit 1) i
+      where r.tenant_id = $1
+        and r.refunded_at >= $2
+        and r.refunded_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = r.order_id)
+      group by r.id, 1, 2, 3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )
@@ -86,19 +98,25 @@ select period, channel, key,
 --               Index Only Scan using order_items_pkey on order_items
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 1
-   and day >= $2
-   and day <= $3
-
-
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )
@@ -112,29 +130,34 @@ select period, channel, key,
 --     Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 1
-   and day >= $2
-   and day <= $3
-
-
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
 ), groups as (
      select null::int as period, channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (channel)
 )
 select period, channel, key,
-
-coalesce(
-    (select c.label
-       from channels c
-      where c.tenant_id = $1 and c.identifier = g.channel),
-    g.channel) as label,
+       coalesce(
+           (select c.label
+              from channels c
+             where c.tenant_id = $1 and c.identifier = g.channel),
+           g.channel) as label,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
   from groups g
 
@@ -144,19 +167,25 @@ coalesce(
 --   Seq Scan on channels (SubPlan)
 
 with sales as (
-
-select width_bucket(day, $4::date[]) as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 1
-   and day >= $2
-   and day <= $3
-
-
+     select width_bucket(day, $4::date[]) as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
 ), groups as (
      select period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (period)
 )
@@ -170,124 +199,136 @@ select period, channel, key,
 --     Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
-
-       select null::int as period, '' as channel, i.sold_id as key,
-              1::bigint as orders, count(*) as items, sum(i.quantity)::bigint as units,
-              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-              sum(i.discount)::bigint as discounts, sum(i.tax)::bigint as tax,
-              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
-              0::bigint as refund_count, 0::bigint as refunds
-         from order_items i
-
-
-        where i.tenant_id = $1
-          and i.placed_at >= $2
-          and i.placed_at < $3
-
-
-          and not exists (
-              select
-                from cancellations c
-               where c.tenant_id = $1
-                 and c.order_id = i.order_id
-                 and c.placed_at >= $2
-                 and c.placed_at < $3)
-        group by i.order_id, 1, 2, 3
-        union all
-       select null::int, '', i.sold_id,
-              0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-              1::bigint, sum(x.amount)::bigint
-         from refunds r
-         join refund_items x
-           on x.tenant_id = $1 and x.refund_id = r.id
-        cross join lateral (
-              select order_id, sold_id
-                from order_items
-               where tenant_id = $1 and order_id = x.order_id and line = x.line
-               limit 1) i
-
-
-        where r.tenant_id = $1
-          and r.refunded_at >= $2
-          and r.refunded_at < $3
-
-
-          and not exists (
-              select
-                from cancellations c
-               where c.tenant_id = $1 and c.order_id = r.order_id)
-        group by r.id, 1, 2, 3
-union all
-
-       select null::int as period, '' as channel, i.sold_id as key,
-              1::bigint as orders, count(*) as items, sum(i.quantity)::bigint as units,
-              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-              sum(i.discount)::bigint as discounts, sum(i.tax)::bigint as tax,
-              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
-              0::bigint as refund_count, 0::bigint as refunds
-         from order_items i
-
-
-        where i.tenant_id = $1
-          and i.placed_at >= $4
-          and i.placed_at < $5
-
-
-          and not exists (
-              select
-                from cancellations c
-               where c.tenant_id = $1
-                 and c.order_id = i.order_id
-                 and c.placed_at >= $4
-                 and c.placed_at < $5)
-        group by i.order_id, 1, 2, 3
-        union all
-       select null::int, '', i.sold_id,
-              0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, 0::bigint,
-              1::bigint, sum(x.amount)::bigint
-         from refunds r
-         join refund_items x
-           on x.tenant_id = $1 and x.refund_id = r.id
-        cross join lateral (
-              select order_id, sold_id
-                from order_items
-               where tenant_id = $1 and order_id = x.order_id and line = x.line
-               limit 1) i
-
-
-        where r.tenant_id = $1
-          and r.refunded_at >= $4
-          and r.refunded_at < $5
-
-
-          and not exists (
-              select
-                from cancellations c
-               where c.tenant_id = $1 and c.order_id = r.order_id)
-        group by r.id, 1, 2, 3
-union all
-
-       select null::int as period, channel, key,
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-         from sales_rollups
-        where tenant_id = $1
-          and kind = 4
-          and day >= $6
-          and day <= $7
-
-
-       ), groups as (
-            select null::int as period, null::text as channel, null::bigint as key,
-                   coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
-              from sales
-             group by grouping sets (())
-       )
-       select period, channel, key,
-              null::text as label,
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-         from groups g
+     select null::int as period, '' as channel, i.sold_id as key,
+            1::bigint as orders,
+            count(*)::bigint as items,
+            sum(i.quantity)::bigint as units,
+            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+            sum(i.discount)::bigint as discounts,
+            sum(i.tax)::bigint as tax,
+            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds
+       from order_items i
+      where i.tenant_id = $1
+        and i.placed_at >= $2
+        and i.placed_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+      group by i.order_id, 1, 2, 3
+      union all
+     select null::int, '', i.sold_id,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            sum(x.amount)::bigint as refunds
+       from refunds r
+       join refund_items x
+         on x.tenant_id = $1 and x.refund_id = r.id
+      cross join lateral (
+            select order_id, sold_id
+              from order_items
+             where tenant_id = $1 and order_id = x.order_id and line = x.line
+             limit 1) i
+      where r.tenant_id = $1
+        and r.refunded_at >= $2
+        and r.refunded_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = r.order_id)
+      group by r.id, 1, 2, 3
+      union all
+     select null::int as period, '' as channel, i.sold_id as key,
+            1::bigint as orders,
+            count(*)::bigint as items,
+            sum(i.quantity)::bigint as units,
+            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+            sum(i.discount)::bigint as discounts,
+            sum(i.tax)::bigint as tax,
+            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds
+       from order_items i
+      where i.tenant_id = $1
+        and i.placed_at >= $4
+        and i.placed_at < $5
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $4
+               and c.placed_at < $5)
+      group by i.order_id, 1, 2, 3
+      union all
+     select null::int, '', i.sold_id,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            sum(x.amount)::bigint as refunds
+       from refunds r
+       join refund_items x
+         on x.tenant_id = $1 and x.refund_id = r.id
+      cross join lateral (
+            select order_id, sold_id
+              from order_items
+             where tenant_id = $1 and order_id = x.order_id and line = x.line
+             limit 1) i
+      where r.tenant_id = $1
+        and r.refunded_at >= $4
+        and r.refunded_at < $5
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = r.order_id)
+      group by r.id, 1, 2, 3
+      union all
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 4
+        and day >= $6
+        and day <= $7
+), groups as (
+     select null::int as period, null::text as channel, null::bigint as key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by grouping sets (())
+)
+select period, channel, key,
+       null::text as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+  from groups g
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
@@ -334,19 +375,25 @@ union all
 --         Bitmap Index Scan using sales_rollups_pkey
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 2
-   and day >= $2
-   and day <= $3
-
-
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 2
+        and day >= $2
+        and day <= $3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )
@@ -361,19 +408,25 @@ select period, channel, key,
 --       Bitmap Index Scan using sales_rollups_pkey
 
 with sales as (
-
-select null::int as period, channel, key,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-  from sales_rollups
- where tenant_id = $1
-   and kind = 3
-   and day >= $2
-   and day <= $3
-
-
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 3
+        and day >= $2
+        and day <= $3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders, coalesce(sum(items), 0)::bigint as items, coalesce(sum(units), 0)::bigint as units, coalesce(sum(units_without_cost), 0)::bigint as units_without_cost, coalesce(sum(revenue), 0)::bigint as revenue, coalesce(sum(discounts), 0)::bigint as discounts, coalesce(sum(tax), 0)::bigint as tax, coalesce(sum(cost), 0)::bigint as cost, coalesce(sum(refund_count), 0)::bigint as refund_count, coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
        from sales
       group by grouping sets (())
 )
