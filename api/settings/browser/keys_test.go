@@ -111,7 +111,7 @@ func TestKeyIsShownOnce(t *testing.T) {
 	}
 	wantHidden("after a reload", key)
 	b.wantText("This key was already created")
-	b.press("Back to API Keys")
+	b.press("Go to API Keys")
 	if n := strings.Count(b.text("table"), "two"); n != 1 {
 		t.Errorf("the list has %d keys after a reload, want 1: %s", n, b.text("table"))
 	}
