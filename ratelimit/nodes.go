@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -92,13 +93,14 @@ func (s scripter) run(ctx context.Context, operation, script, key string, args [
 		if address == unknown {
 			return nil, errNoSlotMap
 		}
-		err := s.nodes.client.Process(ctx, once{cmd})
+		err := s.nodes.process(ctx, cmd)
 		if err == nil && time.Since(start) > s.nodes.settings.timeout {
 			err = errLate
 		}
 		return cmd, err
 	})
-	if !errors.Is(err, errLate) { // a late reply is still a reply
+	if err != nil && !errors.Is(err, errLate) { // a late reply is still a reply
+		cmd = redis.NewCmd(ctx) // the command may still be in flight
 		cmd.SetErr(err)
 	}
 	switch {
@@ -111,6 +113,26 @@ func (s scripter) run(ctx context.Context, operation, script, key string, args [
 	}
 	measureCommand(ctx, start, operation, s.script, err)
 	return cmd
+}
+
+// process sends a command and waits for the reply until ctx ends. The connection waits
+// longer: it stays open and reads a late reply, so that a short overload of this process
+// does not close all connections.
+func (n *nodes) process(ctx context.Context, cmd *redis.Cmd) error {
+	done := make(chan error, 1)
+	go func() { done <- n.client.Process(context.WithoutCancel(ctx), once{cmd}) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	runtime.Gosched() // lets the connection read a reply that has arrived
+	select {
+	case err := <-done:
+		return err
+	default:
+		return ctx.Err()
+	}
 }
 
 // scriptMissing reports whether a node did not execute a script because it does not
