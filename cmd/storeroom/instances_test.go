@@ -33,7 +33,7 @@ func startThreeInstances(t *testing.T) (program, []string) {
 // 50 ms, and at most twice the limit when the machine is too busy for that. A busy machine gets
 // several attempts. This test does not run in parallel with others.
 func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
-	const limit, attempts = 700, 8
+	const limit, attempts = 700, 12
 	p, bases := startThreeInstances(t)
 	var admitted []int64
 	for n := range attempts {
@@ -53,7 +53,7 @@ func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
 // admitFromMany sends requests from many clients to all instances and returns how many were admitted.
 func admitFromMany(t *testing.T, bases []string, key string, limit int64) int64 {
 	t.Helper()
-	const clients, duration = 150, 3 * time.Second
+	const clients, duration = 24, 2 * time.Second
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = clients
 	defer transport.CloseIdleConnections()
