@@ -53,7 +53,7 @@ func TestThreeInstancesAdmitExactlyTheLimit(t *testing.T) {
 // admitFromMany sends requests from many clients to all instances and returns how many were admitted.
 func admitFromMany(t *testing.T, bases []string, key string, limit int64) int64 {
 	t.Helper()
-	const clients, duration = 24, 2 * time.Second
+	const clients, duration = 24, 3 * time.Second
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = clients
 	defer transport.CloseIdleConnections()
