@@ -417,8 +417,7 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 	}
 }
 
-// TestRealWorldRows posts real rows of public
-// data sets as they stand.
+// TestRealWorldRows posts unchanged rows of public data sets.
 func TestRealWorldRows(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

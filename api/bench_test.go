@@ -108,7 +108,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// discard is an answer that nobody reads.
+// discard is a ResponseWriter that drops the response.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header         { return d.header }

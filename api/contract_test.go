@@ -132,7 +132,7 @@ func (c *contract) operation(method, path string) (string, *v3.Operation) {
 	var fits string
 	for template, item := range c.model.Paths.PathItems.FromOldest() {
 		o := item.GetOperations().GetOrZero(strings.ToLower(method))
-		// A name goes before a parameter that stands in the same place.
+		// A literal segment takes precedence over a parameter.
 		if o != nil && matches(template, path) && (found == nil || strings.Count(template, "{") < strings.Count(fits, "{")) {
 			found, fits = o, template
 		}

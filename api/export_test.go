@@ -105,8 +105,8 @@ func TestInvalidExportParameters(t *testing.T) {
 	}
 }
 
-// mustHeavyProducts adds n products that are too much for what stands between a
-// server and a client that does not read.
+// mustHeavyProducts adds n products that exceed the socket buffers between the server and a
+// client that does not read.
 func (a *testAPI) mustHeavyProducts(t testing.TB, n int) {
 	t.Helper()
 	for begin := 0; begin < n; begin += 1000 {

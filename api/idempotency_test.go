@@ -333,7 +333,7 @@ func TestAnAnswerIsKeptForADay(t *testing.T) {
 	a.try(t, c)
 }
 
-// TestAClientThatHangsUpLeavesTheKeyFree: nobody knows the answer, nothing was done.
+// A request whose client disconnects is rolled back and leaves its key free.
 func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)

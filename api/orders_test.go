@@ -113,7 +113,7 @@ func TestConcurrentDuplicatesCountOnce(t *testing.T) {
 		})
 	}
 	senders.Wait()
-	// Numbers that stand twice in a bulk are unchanged the second time.
+	// A number that occurs twice in a bulk request is unchanged the second time.
 	if created.Load() != 41 || created.Load()+unchanged.Load() != 8*41 {
 		t.Errorf("%d created, %d unchanged", created.Load(), unchanged.Load())
 	}

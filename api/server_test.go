@@ -69,8 +69,8 @@ func TestHEADEqualsGETWithoutBody(t *testing.T) {
 	}
 }
 
-// TestObjectsOfOtherTenantsAreNotFound is generated from the table of routes: whatever is
-// asked of another tenant's object, the answer is that for an id nobody has.
+// TestObjectsOfOtherTenantsAreNotFound calls every route with an object of another tenant.
+// The response must be the same as for an id that does not exist.
 func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -136,7 +136,7 @@ type lockedProduct struct {
 	lookups lookups
 }
 
-// queue locks a product and reads it. The lock is a query of its own: queries after it
+// queue locks a product and reads it. The lock is a separate query: later queries
 // see the rows that other transactions committed while it waited. A product that another
 // transaction inserts between the two queries is not locked, and counts as missing.
 func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {

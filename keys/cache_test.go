@@ -16,7 +16,7 @@ func number(n int) (d digest) {
 
 func of(tenant tenancy.ID) *Principal { return &Principal{Tenant: tenancy.Tenant{ID: tenant}} }
 
-// confirmedCache is a cache whose listener is well for the time of the test.
+// confirmedCache returns a cache with a connected listener.
 func confirmedCache() *cache {
 	c := newCache()
 	c.confirm(time.Now().Add(time.Hour))

@@ -148,7 +148,7 @@ func TestListenerComesBackAfterACut(t *testing.T) {
 	}
 	mustResolve(t, r, keptSecret)
 
-	// What happened while nobody listened must not be in memory afterwards.
+	// Entries from before the disconnection must not stay in the cache.
 	flushes := r.cache.generation()
 	s.mustRevoke(t, kept.ID)
 	p.mend()

@@ -144,8 +144,8 @@ func until(tb testing.TB, holds func() bool) time.Duration {
 	return time.Since(began)
 }
 
-// proxy stands between the listener and PostgreSQL, like the network: it can go
-// silent without closing anything, or cut what there is and refuse what comes.
+// proxy forwards connections of the listener to PostgreSQL. It can stop forwarding without
+// closing connections, or close them and refuse new ones.
 type proxy struct {
 	listener net.Listener
 	network  string

@@ -274,7 +274,7 @@ func denied(_ int64, err error) bool {
 // refused is denied, or by a policy.
 func refused(_ int64, err error) bool { return tenancy.SQLState(err) == "42501" }
 
-// nothing accepts a missing privilege for rows that nobody may change.
+// nothing accepts no affected row, or a missing privilege.
 func nothing(touched int64, err error) bool {
 	return err == nil && touched == 0 || denied(touched, err)
 }
@@ -291,7 +291,7 @@ func (s *suite) attackTable(t testing.TB, x table) []breach {
 	if slices.Contains(withoutTenant, x.Name) {
 		return s.attackHidden(t, x)
 	}
-	// An attack on what nobody sees would prove nothing.
+	// The owner must see the object, or the attack proves nothing.
 	breaches := launch(t, s.ownerOfA, attempt{x.Name, "select", "select from " + x.Name, something})
 	for _, at := range s.attackers {
 		others := fmt.Sprintf(" where tenant_id is distinct from %d", at.own)
@@ -330,8 +330,8 @@ func (s *suite) attackHidden(t testing.TB, x table) (breaches []breach) {
 	return breaches
 }
 
-// attackKey stores a row of B that points at A's, which must be refused in the very
-// words that refuse an id nobody has.
+// attackKey stores a row of B that refers to a row of A. The error must be the same as for
+// an id that does not exist.
 func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 	from, target := s.tables[k.FromTable], s.tables[k.ToTable].a
 	stolen, absent := maps.Clone(from.b), maps.Clone(from.b)

@@ -12,7 +12,7 @@ import (
 // gives the role that the action needs.
 var ErrEnded = errors.New("has ended")
 
-// Actor is the person or program that the audit log names as the one who acted.
+// Actor is the person or program that made a change, as the audit log names it.
 type Actor struct {
 	UserID  *int64 // nil for a command
 	Name    string // an e-mail address, or operator

@@ -310,7 +310,7 @@ func TestAFullPoolIsBusyWithinASecond(t *testing.T) {
 	}
 }
 
-// A server that is slow to let somebody in is no reason to give up the start.
+// A server that is slow to accept connections does not end the start.
 func TestOpenWaitsLongerThanARequest(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// observed is what the package tells to whoever listens.
+// observed contains the exported spans and metrics of the package.
 type observed struct {
 	t      *testing.T
 	reader *metric.ManualReader
@@ -79,7 +79,7 @@ func (o observed) value(name string, with ...attribute.KeyValue) (sum float64) {
 	return sum
 }
 
-// during returns the spans that end while f runs below a span of its own.
+// during runs f in a new span and returns the spans that end meanwhile.
 func (o observed) during(f func(context.Context)) []sdktrace.ReadOnlySpan {
 	before := len(o.spans.Ended())
 	ctx, parent := otel.Tracer("test").Start(o.t.Context(), "request")

@@ -188,7 +188,7 @@ func TestAttackFromManyNetworksLocksNoUserOut(t *testing.T) {
 }
 
 // checkOtherWaysIn uses an invitation and a reset link, and changes the password in a
-// session: these have limits of their own.
+// session. These have separate limits.
 func (s *site) checkOtherWaysIn(t *testing.T, name string, id int64, network string) (failure string) {
 	t.Helper()
 	operator := people.New(s.Admin)

@@ -73,7 +73,7 @@ type buyer struct {
 var orderCount atomic.Int64
 
 // newOrder is an order to send. Its items have the product's cost, and the order has no
-// discount of its own, so its stored rows are known in advance.
+// discount, so its stored rows are known in advance.
 type newOrder struct {
 	number   string
 	placedAt time.Time

@@ -238,7 +238,7 @@ func TestADrainingInstanceClosesUsedConnections(t *testing.T) {
 	server.kill(t)
 }
 
-// The process lives shorter than the default export intervals.
+// The process runs for less than the default export intervals.
 func TestTelemetryIsFlushedAtShutdown(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)

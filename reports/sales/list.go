@@ -150,8 +150,8 @@ func (s *Store) Order(ctx context.Context, tenant tenancy.ID, number string) (St
 }
 
 // refundsAndShares reads the refunds of an order and their sums by line in one
-// statement: each statement has a snapshot of its own, and a refund may be stored
-// between two of them.
+// statement, because a refund can be stored between two statements, which have different
+// snapshots.
 const refundsAndShares = `
 		select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
 		  from orders o

@@ -198,8 +198,8 @@ func TestAReset(t *testing.T) {
 			t.Errorf("ResetAnywhere of no account = %v, want ErrNotFound", err)
 		}
 	})
-	// Somebody may have made the account of an e-mail that is not theirs, by an
-	// invitation that reached them.
+	// An invitation that reached the wrong person may have created the account of an e-mail
+	// address.
 	t.Run("by the operator gives an account that opens nothing to its person", func(t *testing.T) {
 		squatter := s.mustMember(t, s.b, "carl@example.com", Viewer)
 		if err := s.Remove(ctx, s.b.ID, s.as(t, s.bea), squatter.UserID); err != nil {

@@ -47,8 +47,7 @@ func TestMembersAreTheTenantsOwn(t *testing.T) {
 	}
 }
 
-// Whoever is no owner of the tenant, by a session that has not ended, changes nothing,
-// even past the pages.
+// Only an owner with an active session can change members, even without the pages.
 func TestOnlyAnOwnerActs(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
@@ -198,7 +197,7 @@ func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 	}
 }
 
-// What is done and that it was done stand or fall together.
+// A change and its audit log entry are one transaction.
 func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)

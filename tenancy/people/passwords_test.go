@@ -174,8 +174,8 @@ const (
 	aSum  = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 )
 
-// Whatever stands in the column, a sign-in answers no: argon2 itself panics without
-// passes, and gives an empty sum to whoever asks for one.
+// A malformed hash never matches. argon2 panics with zero passes and returns an empty hash
+// for a length of zero, so both must be refused before.
 func TestNoPasswordMatchesAMalformedHash(t *testing.T) {
 	t.Parallel()
 	valid := HashPassword("")
