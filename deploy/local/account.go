@@ -41,12 +41,8 @@ func (d *directory) chooseAccount(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf(
-		"user %d cannot enter %s: allow access to its parent directories, or use another directory: %w",
-		a.uid,
-		d.path,
-		err,
-	)
+	return fmt.Errorf("user %d cannot enter %s: allow access to its parent directories, or use another directory: %w",
+		a.uid, d.path, err)
 }
 
 // dataOwner returns the owner of the existing cluster, or an account for a new one.

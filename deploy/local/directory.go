@@ -64,7 +64,10 @@ func lockDirectory(ctx context.Context, path string) (*os.File, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return file, writeOwner(file)
+			err = os.WriteFile(file.Name(), []byte(strconv.Itoa(os.Getpid())), 0o600)
+		}
+		if err == nil {
+			return file, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
@@ -72,21 +75,10 @@ func lockDirectory(ctx context.Context, path string) (*os.File, error) {
 		content, _ := os.ReadFile(file.Name())
 		owner, _ := strconv.Atoi(string(content)) // 0 if the other process has not written it yet
 		if alive(owner) || !sleep(ctx, 50*time.Millisecond) {
-			return nil, errors.Join(
-				fmt.Errorf("%s is in use by the servers of process %d: stop it first", path, owner),
-				file.Close(),
-			)
+			err = fmt.Errorf("%s is in use by the servers of process %d: stop it first", path, owner)
+			return nil, errors.Join(err, file.Close())
 		}
 	}
-}
-
-// writeOwner writes the id of this process to the lock file, for the error message of
-// another start. It releases the lock if that fails.
-func writeOwner(file *os.File) error {
-	if err := os.WriteFile(file.Name(), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	return nil
 }
 
 // alive reports whether a process with that id exists, of any user.
@@ -127,19 +119,23 @@ func (d *directory) saveState() error {
 	return os.Rename(path+".new", path)
 }
 
-// freePort returns an unused port of 127.0.0.1. It is below the range of ephemeral ports,
-// so that it is most likely free at the next start too.
-func freePort() (int, error) {
-	const first, last, attempts = 20000, 32000, 100
-	for range attempts {
-		port := first + rand.IntN(last-first)
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue
+// choosePort saves an unused port of 127.0.0.1 in *port, a field of the state, unless it has
+// a port. The port is below the range of ephemeral ports, so that it is most likely free at
+// the next start too.
+func (d *directory) choosePort(port *int) error {
+	const first, last = 20000, 32000
+	for attempt := 0; *port == 0; attempt++ {
+		if attempt == 100 {
+			return fmt.Errorf("no free port on 127.0.0.1 between %d and %d", first, last)
 		}
-		return port, listener.Close()
+		candidate := first + rand.IntN(last-first)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(candidate)))
+		if err == nil {
+			*port = candidate
+			listener.Close()
+		}
 	}
-	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", first, last)
+	return d.saveState()
 }
 
 // sleep waits for d. It returns false if ctx ends first.

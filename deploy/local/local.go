@@ -84,48 +84,37 @@ func (s *Servers) Stop() error {
 	return errors.Join(errs...)
 }
 
-// serverSpec describes how to start a server on a port and how to check that it answers.
-type serverSpec struct {
+// server describes how to start a server and how to check that it answers. Both functions
+// use *port, which is a field of the state.
+type server struct {
 	name    string
-	command func(port int) command
-	ready   func(ctx context.Context, port int) error
+	port    *int
+	command func() command
+	ready   func(context.Context) error
 }
 
-// startServer runs spec on *port. If another program uses that port, it chooses a new one
-// and saves it.
-func (s *Servers) startServer(ctx context.Context, d *directory, spec serverSpec, port *int) error {
-	const attempts = 5
-	var err error
-	for range attempts {
-		if *port == 0 {
-			if *port, err = freePort(); err != nil {
-				return err
-			}
-		}
-		if err = d.saveState(); err != nil {
-			return err
-		}
-		if err = s.tryServer(ctx, d, spec, *port); !errors.Is(err, errPortTaken) {
-			return err
-		}
-		*port = 0
-	}
-	return err
-}
-
-// tryServer starts spec once. It returns errPortTaken if another program uses the port.
-func (s *Servers) tryServer(ctx context.Context, d *directory, spec serverSpec, port int) error {
+// startServer runs a server. If another program uses its port, it chooses and saves another
+// one.
+func (s *Servers) startServer(ctx context.Context, d *directory, v server) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	p, err := d.spawn(spec.name, spec.command(port))
-	if err != nil {
-		return err
+	for attempt := 1; ; attempt++ {
+		if err := d.choosePort(v.port); err != nil {
+			return err
+		}
+		p, err := d.spawn(v.name, v.command())
+		if err != nil {
+			return err
+		}
+		if err = p.waitReady(ctx, v.ready); err == nil {
+			s.processes = append(s.processes, p)
+			return nil
+		}
+		if err = errors.Join(err, p.stop()); attempt == 5 || !errors.Is(err, errPortTaken) {
+			return err
+		}
+		*v.port = 0
 	}
-	if err := p.waitReady(ctx, func(ctx context.Context) error { return spec.ready(ctx, port) }); err != nil {
-		return errors.Join(err, p.stop())
-	}
-	s.processes = append(s.processes, p)
-	return nil
 }
 
 // spawn starts c with the log file name.log and with the directory's lock.

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // superuser owns the cluster. The service uses it only to create roles and databases.
@@ -32,22 +31,19 @@ func (s *Servers) startPostgres(ctx context.Context, d *directory, durable bool)
 	if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	spec := serverSpec{
+	err = s.startServer(ctx, d, server{
 		name:    "postgres",
-		command: func(port int) command { return postgresCommand(bin, data, port, durable) },
-		ready: func(ctx context.Context, port int) error {
-			return pingPostgres(ctx, d.state.adminURL(port))
-		},
-	}
-	if err := s.startServer(ctx, d, spec, &d.state.PostgresPort); err != nil {
-		return err
-	}
-	s.AdminURL = d.state.adminURL(d.state.PostgresPort)
-	return nil
+		port:    &d.state.PostgresPort,
+		command: func() command { return postgresCommand(bin, data, d.state.PostgresPort, durable) },
+		ready:   func(ctx context.Context) error { return pingPostgres(ctx, d.state.adminURL()) },
+	})
+	s.AdminURL = d.state.adminURL()
+	return err
 }
 
-func (s state) adminURL(port int) string {
-	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, s.PostgresPassword, port)
+func (s state) adminURL() string {
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable",
+		superuser, s.PostgresPassword, s.PostgresPort)
 }
 
 // initPostgres creates the cluster unless it exists. It creates it under another name and
@@ -132,9 +128,6 @@ func postgresCommand(bin, data string, port int, durable bool) command {
 // pingPostgres opens a connection with the password.
 func pingPostgres(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
-	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code != "57P03" { // it is starting up
-		return fmt.Errorf("%w: %w", errFinal, err)
-	}
 	if err != nil {
 		return err
 	}

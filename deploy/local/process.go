@@ -15,9 +15,6 @@ import (
 // errPortTaken reports that a server ended because its port was in use.
 var errPortTaken = errors.New("the port is in use by another program")
 
-// errFinal marks errors that retrying does not change, such as a wrong password.
-var errFinal = errors.New("the server refused the connection")
-
 // command is a program to run and the signals that stop it: the first, then the next if it
 // does not end in time.
 type command struct {
@@ -75,30 +72,20 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		select {
-		case <-p.done:
-			cancel() // another program answers on the port
-		case <-attempt.Done():
-		}
+		<-p.done
+		cancel() // another program may answer on the port
 	}()
 	for {
 		err := ready(attempt)
 		if err == nil {
 			return nil
 		}
-		pause := 20 * time.Millisecond
-		if errors.Is(err, errFinal) {
-			pause = 2 * time.Second // if another program answered, the process ends within this time
-		}
 		select {
 		case <-p.done:
 			return p.failure()
 		case <-ctx.Done():
 			return fmt.Errorf("no answer: %w: %w\n%s", ctx.Err(), err, p.logTail())
-		case <-time.After(pause):
-		}
-		if errors.Is(err, errFinal) {
-			return err
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -43,16 +43,11 @@ func postgresBin(ctx context.Context, data string) (string, error) {
 	case found != "":
 		return found, nil
 	case wanted != 0:
-		return "", fmt.Errorf(
-			"the data in %s needs PostgreSQL %d, which is not installed: install it, or remove the data",
-			data,
-			wanted,
-		)
+		return "", fmt.Errorf("the data in %s needs PostgreSQL %d, which is not installed: install it, or remove the data",
+			data, wanted)
 	}
-	return "", fmt.Errorf(
-		"PostgreSQL %d or later is not installed: install the packages postgresql and postgresql-contrib (Debian, Ubuntu) or postgresql@17 (Homebrew)",
-		minPostgres,
-	)
+	return "", fmt.Errorf("PostgreSQL %d or later is not installed: install the packages postgresql and "+
+		"postgresql-contrib (Debian, Ubuntu) or postgresql@17 (Homebrew)", minPostgres)
 }
 
 // postgresBins lists the directories that may contain a server, PATH first.
@@ -75,10 +70,7 @@ var postgresVersionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
 // postgresVersion returns the major version of the server in bin, or 0 if there is none.
 func postgresVersion(ctx context.Context, bin string) int {
-	out, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
-	if err != nil {
-		return 0
-	}
+	out, _ := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output()
 	match := postgresVersionPattern.FindSubmatch(out)
 	if match == nil {
 		return 0

@@ -18,39 +18,27 @@ import (
 func (s *Servers) startRedis(ctx context.Context, d *directory) error {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return errors.New(
-			"redis-server is not installed: install the package redis-server (Debian, Ubuntu) or redis (Homebrew)",
-		)
+		return errors.New("redis-server is not installed: " +
+			"install the package redis-server (Debian, Ubuntu) or redis (Homebrew)")
 	}
 	if d.state.RedisPassword == "" {
 		d.state.RedisPassword = rand.Text()
 	}
-	spec := serverSpec{
+	err = s.startServer(ctx, d, server{
 		name:    "redis",
-		command: func(port int) command { return d.redisCommand(path, port) },
-		ready: func(ctx context.Context, port int) error {
-			return pingRedis(ctx, port, d.state.RedisPassword)
-		},
-	}
-	if err := s.startServer(ctx, d, spec, &d.state.RedisPort); err != nil {
-		return err
-	}
-	s.RedisURL = d.state.redisURL(d.state.RedisPort)
-	return nil
-}
-
-func (s state) redisURL(port int) string {
-	return fmt.Sprintf("redis://default:%s@127.0.0.1:%d/0", s.RedisPassword, port)
+		port:    &d.state.RedisPort,
+		command: func() command { return d.state.redisCommand(path) },
+		ready:   func(ctx context.Context) error { return pingRedis(ctx, d.state.RedisPort, d.state.RedisPassword) },
+	})
+	s.RedisURL = fmt.Sprintf("redis://default:%s@127.0.0.1:%d/0", d.state.RedisPassword, d.state.RedisPort)
+	return err
 }
 
 // redisCommand passes the configuration on standard input, so that other users of the
 // machine cannot read the password.
-func (d *directory) redisCommand(path string, port int) command {
-	config := fmt.Sprintf(
-		"bind 127.0.0.1\nport %d\nrequirepass %s\nsave \"\"\nappendonly no\ndaemonize no\n",
-		port,
-		d.state.RedisPassword,
-	)
+func (s state) redisCommand(path string) command {
+	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nrequirepass %s\nsave \"\"\nappendonly no\ndaemonize no\n",
+		s.RedisPort, s.RedisPassword)
 	return command{path: path, args: []string{"-"}, stdin: config, quit: []syscall.Signal{syscall.SIGTERM}}
 }
 
@@ -74,7 +62,7 @@ func pingRedis(ctx context.Context, port int, password string) error {
 		return err
 	}
 	if string(got) != want {
-		return fmt.Errorf("%w: %q", errFinal, got)
+		return fmt.Errorf("the server refused the connection: %q", got)
 	}
 	return nil
 }
