@@ -89,14 +89,7 @@ func (r *run) loadProducts(ctx context.Context) error {
 			return err
 		}
 		for i, result := range results {
-			switch result.Outcome {
-			case catalog.Created:
-				r.count().Created++
-			case catalog.Updated:
-				r.count().Updated++
-			case catalog.Unchanged:
-				r.count().Unchanged++
-			default:
+			if !r.count().add(string(result.Outcome), 1) {
 				r.refuse(rows[i].with(productErrors(result.Err)))
 			}
 		}
@@ -184,9 +177,8 @@ func productErrors(err error) tenancy.InvalidError {
 	}
 	byColumn := tenancy.InvalidError{}
 	for field, messages := range invalid {
-		for _, message := range messages {
-			byColumn.Add(strings.TrimSuffix(field, "_id"), "%s", message)
-		}
+		column := strings.TrimSuffix(field, "_id")
+		byColumn[column] = append(byColumn[column], messages...)
 	}
 	return byColumn
 }

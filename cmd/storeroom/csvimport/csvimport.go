@@ -74,6 +74,21 @@ type Count struct {
 	Refused   int
 }
 
+// add counts rows with an outcome of catalog or sales. It returns false for refused rows.
+func (c *Count) add(outcome string, rows int) bool {
+	switch outcome {
+	case string(catalog.Created):
+		c.Created += rows
+	case string(catalog.Updated):
+		c.Updated += rows
+	case string(catalog.Unchanged):
+		c.Unchanged += rows
+	default:
+		return false
+	}
+	return true
+}
+
 // Report is the result of an import, also of one that ended with an error.
 type Report struct {
 	Files      []Count
@@ -175,15 +190,14 @@ func (r *run) eachBatch(ctx context.Context, base string, c columns, load func(c
 		if err := checkStopped(ctx, t); err != nil {
 			return err
 		}
-		var rows []row
-		if rows, done, err = r.readBatch(t); err != nil {
+		rows, last, err := r.readBatch(t)
+		if err == nil && len(rows) > 0 {
+			err = withTimeout(ctx, t, func(ctx context.Context) error { return load(ctx, rows) })
+		}
+		if err != nil {
 			return err
 		}
-		if len(rows) > 0 {
-			if err := withTimeout(ctx, t, func(ctx context.Context) error { return load(ctx, rows) }); err != nil {
-				return err
-			}
-		}
+		done = last
 		r.showProgress(t)
 	}
 	return nil

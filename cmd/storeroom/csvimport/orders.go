@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,11 +80,9 @@ func (r *run) eachRow(ctx context.Context, base string, c columns, f func(row) e
 		return err
 	}
 	defer t.close()
-	for n := 0; ; n++ {
-		if n%batchSize == 0 {
-			if err := checkStopped(ctx, t); err != nil {
-				return err
-			}
+	for {
+		if err := checkStopped(ctx, t); err != nil {
+			return err
 		}
 		w, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -144,17 +143,14 @@ func (l *orderLoader) load(ctx context.Context) error {
 			return err
 		}
 		batch, last, err := l.readBatch()
+		if err == nil && len(batch) > 0 {
+			err = withTimeout(ctx, l.orders, func(ctx context.Context) error { return l.ingest(ctx, batch) })
+		}
 		if err != nil {
 			return err
 		}
 		done = last
-		if len(batch) > 0 {
-			err := withTimeout(ctx, l.orders, func(ctx context.Context) error { return l.ingest(ctx, batch) })
-			if err != nil {
-				return err
-			}
-		}
-		if isPowerOfTwo := batches > 0 && batches&(batches-1) == 0; isPowerOfTwo {
+		if isPowerOfTwo := bits.OnesCount(uint(batches)) == 1; isPowerOfTwo {
 			Analyze(ctx, l.db)
 		}
 		l.showProgress(l.items)
@@ -298,15 +294,11 @@ func (l *orderLoader) ingest(ctx context.Context, batch []*order) error {
 	}
 	results, err := l.sales.Ingest(ctx, l.tenant, rows)
 	for i, result := range results {
-		switch o := batch[i]; result.Outcome {
-		case sales.Created:
-			l.orderCount.Created++
-			l.itemCount.Created += o.itemCount
-		case sales.Unchanged:
-			l.orderCount.Unchanged++
-			l.itemCount.Unchanged += o.itemCount
-		default:
-			l.refuseOrder(o, result.Err)
+		outcome := string(result.Outcome)
+		if l.orderCount.add(outcome, 1) {
+			l.itemCount.add(outcome, batch[i].itemCount)
+		} else {
+			l.refuseOrder(batch[i], result.Err)
 		}
 	}
 	return err

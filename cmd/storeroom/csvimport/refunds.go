@@ -23,12 +23,7 @@ func (r *run) loadRefunds(ctx context.Context) error {
 		}
 		results, err := r.sales.Refund(ctx, r.tenant, refunds)
 		for i, result := range results {
-			switch result.Outcome {
-			case sales.Created:
-				r.count().Created++
-			case sales.Unchanged:
-				r.count().Unchanged++
-			default:
+			if !r.count().add(string(result.Outcome), 1) {
 				r.refuse(rows[i].with(refundErrors(rows[i].invalid, result.Err)))
 			}
 			if result.ExceedsPaid {

@@ -141,7 +141,7 @@ func (t *table) next() (row, error) {
 	w.cells = map[string]string{}
 	for i, name := range t.header {
 		if fields[i] != "" {
-			w.cells[name] = strings.ReplaceAll(fields[i], carriageMark, "\r")
+			w.cells[name] = strings.ReplaceAll(fields[i], "\xFF", "\r")
 		}
 	}
 	w.key = strings.ToValidUTF8(csvcell.Unguard(w.cells[t.key]), "\uFFFD")
@@ -187,46 +187,27 @@ func (c *countingReader) Read(p []byte) (int, error) {
 // carriageMark replaces a carriage return in quotes, because encoding/csv removes those
 // before line feeds and descriptions are stored byte for byte. Valid UTF-8 does not contain
 // this byte. In an invalid file it becomes another invalid byte, and the row is refused.
-const carriageMark = "\xff"
+const carriageMark = 0xFF
 
 // carriageReturns replaces carriage returns in quotes by carriageMark. As in encoding/csv, a
 // quoted field starts with its quote.
 type carriageReturns struct {
 	r      io.Reader
-	in     [4 << 10]byte
-	out    []byte // translated, but not read yet
-	quoted bool   // in a quoted field
-	bare   bool   // in a field without quotes, or after the closing quote
-	err    error
+	quoted bool // in a quoted field
+	bare   bool // in a field without quotes, or after the closing quote
 }
 
 func (c *carriageReturns) Read(p []byte) (int, error) {
-	for len(c.out) == 0 {
-		if c.err != nil {
-			return 0, c.err
-		}
-		var n int
-		n, c.err = c.r.Read(c.in[:])
-		c.out = c.translate(c.in[:n])
-	}
-	n := copy(p, c.out)
-	c.out = c.out[n:]
-	return n, nil
-}
-
-func (c *carriageReturns) translate(in []byte) []byte {
-	out := make([]byte, 0, len(in)+8)
-	for _, b := range in {
-		if b == carriageMark[0] {
-			b = 0xFE
-		}
+	n, err := c.r.Read(p)
+	for i, b := range p[:n] {
 		switch {
+		case b == carriageMark:
+			p[i] = 0xFE
+			c.bare = !c.quoted
 		case c.quoted && b == '\r':
-			out = append(out, carriageMark...)
-			continue
+			p[i] = carriageMark
 		case c.quoted:
-			// A doubled quote closes the field and opens it again.
-			c.quoted = b != '"'
+			c.quoted = b != '"' // a doubled quote closes the field and opens it again
 		case b == ',' || b == '\n':
 			c.bare = false
 		case b == '"' && !c.bare:
@@ -234,7 +215,6 @@ func (c *carriageReturns) translate(in []byte) []byte {
 		default:
 			c.bare = true
 		}
-		out = append(out, b)
 	}
-	return out
+	return n, err
 }
