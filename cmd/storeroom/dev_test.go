@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // dev creates the shop in an empty directory, and later starts keep its data, key and password.
@@ -62,6 +63,32 @@ func TestDevCreatesAShopAndKeepsIt(t *testing.T) {
 	third, _ := runDev(t, dir, environ, "This is a new key: the key of the last start is lost")
 	if third.key == first.key || third.password == first.password {
 		t.Error("the third start has the lost key or password")
+	}
+}
+
+func TestTheOwnerOfTheDemoShop(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	store := people.New(p.DB)
+	s := shop{Tenant: p.MustTenant(t, "demo")}
+	for n, change := range []func(){
+		func() {}, // a new account
+		func() {}, // nothing to do
+		func() { s.Password = "" },
+		func() { s.Tenant, s.Password = p.MustTenant(t, "other"), "another good password" },
+	} {
+		change()
+		if err := s.ensureOwner(t.Context(), store, p.Admin); err != nil {
+			t.Fatal(err)
+		}
+		token, err := store.SignIn(t.Context(), demoEmail, s.Password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := store.Session(t.Context(), token, s.Tenant.Slug)
+		if err != nil || got.Role != people.Owner {
+			t.Errorf("after change %d: the session is %+v, %v, want that of the owner", n, got, err)
+		}
 	}
 }
 

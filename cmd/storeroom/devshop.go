@@ -100,24 +100,32 @@ func (c console) ensureOrders(ctx context.Context, store *sales.Store, s *shop) 
 	return err
 }
 
-// ensureOwner makes sure that demoEmail can sign in with s.Password. It sets the password if it does not match.
+// ensureOwner makes sure that demoEmail can sign in to the shop with s.Password. It sets the password if it does not
+// match. An account of another tenant, or of a shop that was deleted, joins by an invitation.
 func (s *shop) ensureOwner(ctx context.Context, store *people.Store, admin *tenancy.DB) error {
 	if s.Password == "" {
 		s.Password = strings.ToLower(rand.Text()[:16])
 	}
-	_, err := people.New(admin).CreateMember(ctx, s.Tenant.ID, demoEmail, people.Owner, s.Password)
-	if err != nil && !errors.Is(err, tenancy.ErrConflict) {
+	operator := people.New(admin)
+	_, err := operator.CreateMember(ctx, s.Tenant.ID, demoEmail, people.Owner, s.Password)
+	if !errors.Is(err, tenancy.ErrConflict) {
 		return err
 	}
 	session, err := store.SignIn(ctx, demoEmail, s.Password)
 	if errors.Is(err, people.ErrWrong) {
 		var link people.Token
-		if link, err = people.New(admin).ResetAnywhere(ctx, demoEmail); err != nil {
-			return err
+		if link, err = operator.ResetAnywhere(ctx, demoEmail); err == nil {
+			session, err = store.Use(ctx, link, s.Password, "")
 		}
-		session, err = store.Use(ctx, link, s.Password, "")
 	}
 	if err != nil {
+		return err
+	}
+	link, err := operator.Invite(ctx, s.Tenant.ID, tenancy.Operator, "", demoEmail, people.Owner)
+	if err == nil {
+		_, err = store.Use(ctx, link, s.Password, "")
+	}
+	if err != nil && !errors.Is(err, tenancy.ErrConflict) { // a member
 		return err
 	}
 	return store.SignOut(ctx, session, false)

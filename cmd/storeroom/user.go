@@ -27,14 +27,14 @@ func (c console) userCommand() *cli.Command {
 		Name:  "user",
 		Usage: "manage the members of a tenant and their roles",
 		Commands: []*cli.Command{
-			c.operatorCommand("create", "add a member with a password", createUser,
+			c.operatorCommand("create", "create an account with a password and make it a member", createUser,
 				describe("storeroom user create --tenant acme --email ann@example.com --role owner --password-stdin < FILE",
-					"An existing account becomes a member and keeps its password."),
+					"For an e-mail address that already has an account, use `storeroom user invite`."),
 				tenantFlag(), email(), role(),
 				&cli.BoolFlag{Name: "password-stdin", Usage: "read the password from standard input (required)", Required: true}),
 			c.operatorCommand("invite", "print a link that makes a person a member", inviteUser,
 				describe("storeroom user invite --tenant acme --email ann@example.com --role owner",
-					"The link works once, for 24 hours, and cannot be shown again."),
+					"The link works once, for 24 hours, and cannot be shown again. An existing account needs its password."),
 				tenantFlag(), email(), role()),
 			c.operatorCommand("reset", "print a link with which a person sets a new password", resetUser,
 				describe("storeroom user reset --email ann@example.com",
@@ -82,21 +82,20 @@ func createUser(ctx context.Context, o operation) error {
 		return err
 	}
 	m, err := o.people().CreateMember(ctx, o.tenant.ID, o.cmd.String("email"), o.role(), password)
+	if errors.Is(err, tenancy.ErrConflict) {
+		return fmt.Errorf("--email: %s already has an account: use `storeroom user invite`", m.Email)
+	}
 	if err != nil {
-		return o.memberError(err)
+		return err
 	}
 	result := struct {
-		UserID     int64       `json:"user_id"`
-		Email      string      `json:"email"`
-		Tenant     string      `json:"tenant"`
-		Role       people.Role `json:"role"`
-		NewAccount bool        `json:"new_account"`
-	}{m.UserID, m.Email, o.tenant.Slug, m.Role, m.NewAccount}
+		UserID int64       `json:"user_id"`
+		Email  string      `json:"email"`
+		Tenant string      `json:"tenant"`
+		Role   people.Role `json:"role"`
+	}{m.UserID, m.Email, o.tenant.Slug, m.Role}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is now %s of tenant %s\n", m.Email, m.Role, o.tenant.Slug)
-		if !m.NewAccount {
-			fmt.Fprintln(w, "The account already existed and keeps its password.")
-		}
 	})
 }
 

@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -33,14 +32,12 @@ type Member struct {
 	Email     string
 	Role      Role
 	CreatedAt time.Time
-	// NewAccount is set by CreateMember when it created the account. An existing
-	// account keeps its password.
-	NewAccount bool `db:"-"`
 }
 
-// CreateMember adds a member to the tenant and creates the account unless the
-// e-mail address has one. It needs the migrator's connection. It returns
-// tenancy.ErrConflict if the person is already a member, or an InvalidError.
+// CreateMember creates an account and makes it a member of the tenant. It needs the
+// migrator's connection. It returns an InvalidError, or tenancy.ErrConflict if the
+// e-mail address has an account: an owner could have created it for an address of
+// another person. Such an account joins only with its password; see Invite.
 func (s *Store) CreateMember(
 	ctx context.Context, tenant tenancy.ID, email string, role Role, password string,
 ) (Member, error) {
@@ -53,12 +50,7 @@ func (s *Store) CreateMember(
 		err := tx.QueryRow(ctx, `
 			insert into users (email, password_hash)
 			values ($1, $2)
-			on conflict (email) do nothing
 			returning id`, m.Email, hash).Scan(&m.UserID)
-		m.NewAccount = err == nil
-		if errors.Is(err, pgx.ErrNoRows) {
-			err = tx.QueryRow(ctx, `select id from users where email = $1`, m.Email).Scan(&m.UserID)
-		}
 		if err != nil {
 			return err
 		}
@@ -73,7 +65,7 @@ func (s *Store) CreateMember(
 		return tenancy.Audit(ctx, tx, tenant, tenancy.Operator, entry)
 	})
 	if tenancy.SQLState(err) == "23505" {
-		return m, fmt.Errorf("member %q: %w", m.Email, tenancy.ErrConflict)
+		err = tenancy.ErrConflict
 	}
 	if err != nil {
 		return m, fmt.Errorf("create member: %w", err)
