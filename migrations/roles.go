@@ -1,8 +1,14 @@
 package migrations
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Roles returns the statements that create the roles and the database. A database
@@ -31,6 +37,37 @@ func Roles(database, migratorPassword, runtimePassword string) []string {
 		// By default PUBLIC may create temporary tables and functions.
 		"revoke temporary on database " + quoteIdentifier(database) + " from public",
 	}
+}
+
+// CreateDatabase creates the roles and the database if they do not exist. It connects with
+// a superuser's URL, and returns the URLs of the migrator and of the runtime role.
+func CreateDatabase(
+	ctx context.Context, superuserURL, database, migratorPassword, runtimePassword string,
+) (migratorURL, runtimeURL string, err error) {
+	u, err := url.Parse(superuserURL)
+	if err != nil {
+		return "", "", err
+	}
+	conn, err := pgx.Connect(ctx, superuserURL)
+	if err != nil {
+		return "", "", fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	const duplicateDatabase = "42P04"
+	for _, statement := range Roles(database, migratorPassword, runtimePassword) {
+		_, err := conn.Exec(ctx, statement)
+		if problem, ok := errors.AsType[*pgconn.PgError](err); ok && problem.Code == duplicateDatabase {
+			continue
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("create the roles and the database: %w", err)
+		}
+	}
+	u.Path = "/" + database
+	u.User = url.UserPassword("storeroom_migrator", migratorPassword)
+	migratorURL = u.String()
+	u.User = url.UserPassword("storeroom_runtime", runtimePassword)
+	return migratorURL, u.String(), nil
 }
 
 func role(name, login string) string {

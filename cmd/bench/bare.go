@@ -10,14 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // bare serves handlers that do only the necessary work of a request: look up the key,
@@ -36,8 +35,8 @@ func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
 	mux.Get("/constant", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"success":true}`) })
 	mux.Get("/api/products", b.guard(b.list))
-	mux.Get("/api/products/{id}", b.guard(b.product))
-	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.adjust))
+	mux.Get("/api/products/{id}", b.guard(b.product("")))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.product(bareAdjust)))
 	return mux
 }
 
@@ -61,12 +60,8 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		body, err := json.Marshal(response)
-		if err != nil {
+		body, jsonErr := json.Marshal(response)
+		if err := errors.Join(err, jsonErr); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -86,33 +81,10 @@ func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batc
 	})
 }
 
-type bareReference struct {
-	ID   *int64  `json:"id"`
-	Name *string `json:"name"`
-}
-
-// bareProduct has the fields of a product in responses.
+// bareProduct is a product whose images are not decoded.
 type bareProduct struct {
-	ID           int64           `json:"id"`
-	SKU          string          `json:"sku"`
-	Name         string          `json:"name"`
-	Description  *string         `json:"description"`
-	Price        money.Cents     `json:"price"`
-	MSRP         *money.Cents    `json:"msrp"`
-	Cost         *money.Cents    `json:"cost"`
-	Status       string          `json:"status"`
-	Condition    string          `json:"condition"`
-	Quantity     int32           `json:"quantity"`
-	ReorderPoint *int32          `json:"reorder_point"`
-	Category     bareReference   `json:"category"`
-	Seller       bareReference   `json:"seller"`
-	Warehouse    bareReference   `json:"warehouse"`
-	BinLocation  *string         `json:"bin_location"`
-	UPC          *string         `json:"upc"`
-	Tags         []string        `json:"tags"`
-	Images       json.RawMessage `json:"images"`
-	CreatedAt    time.Time       `json:"created_at"`
-	UpdatedAt    time.Time       `json:"updated_at"`
+	catalog.Product
+	Images json.RawMessage
 }
 
 const (
@@ -129,6 +101,7 @@ const (
 		       )) with ordinality page (id, place)
 		 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
 		 order by page.place`
+	// bareAdjust adds one piece and writes the ledger row.
 	bareAdjust = `
 		with p as (
 			update products set quantity = quantity + 1, updated_at = clock_timestamp()
@@ -147,8 +120,8 @@ const (
 func (p *bareProduct) scan(row pgx.Row) error {
 	return row.Scan(
 		&p.ID, &p.SKU, &p.Name, &p.Description, &p.Price, &p.MSRP, &p.Cost,
-		&p.Status, &p.Condition, &p.Quantity, &p.ReorderPoint,
-		&p.Category.ID, &p.Category.Name, &p.Seller.ID, &p.Seller.Name, &p.Warehouse.ID, &p.Warehouse.Name,
+		&p.Status, &p.Condition, &p.Quantity, &p.ReorderPoint, &p.CategoryID, &p.CategoryName,
+		&p.SellerID, &p.SellerName, &p.WarehouseID, &p.WarehouseName,
 		&p.BinLocation, &p.UPC, &p.Tags, &p.Images, &p.CreatedAt, &p.UpdatedAt)
 }
 
@@ -164,15 +137,21 @@ type bareMeta struct {
 	Total   int64 `json:"total"`
 }
 
-func (b *bare) product(r *http.Request, tenant tenancy.ID) (any, error) {
-	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-	if err != nil {
-		return nil, err
+// product executes SQL that changes a product, if it is set, and reads the product.
+func (b *bare) product(change string) func(*http.Request, tenancy.ID) (any, error) {
+	return func(r *http.Request, tenant tenancy.ID) (any, error) {
+		id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		p := new(bareProduct)
+		return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
+			if change != "" {
+				batch.Queue(change, tenant, id)
+			}
+			batch.Queue(bareByID, tenant, id).QueryRow(p.scan)
+		})
 	}
-	p := new(bareProduct)
-	return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-		batch.Queue(bareByID, tenant, id).QueryRow(p.scan)
-	})
 }
 
 // list returns the first page and the exact total from the counter.
@@ -192,19 +171,6 @@ func (b *bare) list(r *http.Request, tenant tenancy.ID) (any, error) {
 		})
 	})
 	return bareResponse{true, items, meta}, err
-}
-
-// adjust adds one piece, writes the ledger row and reads the product.
-func (b *bare) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
-	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-	if err != nil {
-		return nil, err
-	}
-	p := new(bareProduct)
-	return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-		batch.Queue(bareAdjust, tenant, id)
-		batch.Queue(bareByID, tenant, id).QueryRow(p.scan)
-	})
 }
 
 // query returns work that runs only the product's SQL: no HTTP, key, limit or JSON.

@@ -166,7 +166,7 @@ func TestAggregations(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []int64
-			for _, revenue := range amounts.FindAllSubmatch(c.body, -1) {
+			for _, revenue := range amounts.FindAllSubmatch(c.body.Bytes(), -1) {
 				cents, err := strconv.ParseInt(string(revenue[1])+string(revenue[2]), 10, 64)
 				if err != nil {
 					t.Fatal(err)
@@ -174,7 +174,7 @@ func TestAggregations(t *testing.T) {
 				got = append(got, cents)
 			}
 			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-				t.Errorf("revenue (-SQL +report):\n%s\n%s", diff, c.body)
+				t.Errorf("revenue (-SQL +report):\n%s\n%s", diff, &c.body)
 			}
 		})
 	}

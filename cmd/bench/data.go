@@ -81,21 +81,15 @@ func emptyShops(products, orders int) []shopSize {
 }
 
 // makeDatabase creates the roles and the database if they do not exist.
-func makeDatabase(ctx context.Context, server, name, password string) (database, error) {
-	d := database{
-		super:    withUser(server, name, "", ""),
-		migrator: withUser(server, name, "storeroom_migrator", password),
-		runtime:  withUser(server, name, "storeroom_runtime", password),
+func makeDatabase(ctx context.Context, server, name, password string) (d database, err error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return d, err
 	}
-	return d, withConn(ctx, server, func(conn *pgx.Conn) error {
-		for _, statement := range migrations.Roles(name, password, password) {
-			// 42P04: the database exists.
-			if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != "42P04" {
-				return fmt.Errorf("create the roles and the database: %w", err)
-			}
-		}
-		return nil
-	})
+	u.Path = "/" + name
+	d.super = u.String()
+	d.migrator, d.runtime, err = migrations.CreateDatabase(ctx, server, name, password, password)
+	return d, err
 }
 
 func dropDatabase(ctx context.Context, server, name string) error {
@@ -103,18 +97,6 @@ func dropDatabase(ctx context.Context, server, name string) error {
 		_, err := conn.Exec(ctx, "drop database if exists "+pgx.Identifier{name}.Sanitize()+" with (force)")
 		return err
 	})
-}
-
-func withUser(server, database, user, password string) string {
-	u, err := url.Parse(server)
-	if err != nil {
-		return server // connecting returns the error
-	}
-	u.Path = "/" + database
-	if user != "" {
-		u.User = url.UserPassword(user, password)
-	}
-	return u.String()
 }
 
 func withConn(ctx context.Context, url string, f func(*pgx.Conn) error) error {
@@ -196,7 +178,10 @@ func generate(
 	ctx context.Context, d database, conn *pgx.Conn, shops []shopSize, version string, progress io.Writer,
 ) error {
 	started := time.Now()
-	if err := migrate(ctx, d.migrator); err != nil {
+	if err := withConn(ctx, d.migrator, func(conn *pgx.Conn) error {
+		_, err := migrations.Apply(ctx, conn)
+		return err
+	}); err != nil {
 		return err
 	}
 	// An interrupted run leaves tenants but no version.
@@ -250,13 +235,6 @@ func (s shopSize) args(tenant tenancy.ID) pgx.NamedArgs {
 		args["sold"], args["begin"], args["days"] = s.orders*s.wide, wideFrom, 30
 	}
 	return args
-}
-
-func migrate(ctx context.Context, url string) error {
-	return withConn(ctx, url, func(conn *pgx.Conn) error {
-		_, err := migrations.Apply(ctx, conn)
-		return err
-	})
 }
 
 // createTenants creates the tenants with a limit that no run reaches.

@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/procfs"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
@@ -31,18 +31,17 @@ const exportTimeout = 2 * time.Minute
 // exports download the wide tenant's products, and a fifth of them as XLSX.
 func exports(s *service) []scenario {
 	csv, xlsx := s.files()
-	copySame, copyLean := copied{service: s, sql: sameProducts}, copied{service: s, sql: leanProducts}
 	one := []int{1}
 	return []scenario{
 		{
-			name: "export: CSV", work: repeat(csv.run), pieces: csv.rows, clients: one,
-			baseline: repeat(copySame.run), against: "COPY", target: target{ratio: ofCopy},
+			name: "export: CSV", work: repeat(csv.get), pieces: csv.rows, clients: one,
+			baseline: repeat(s.copyProducts(sameProducts)), against: "COPY", target: target{ratio: ofCopy},
 		},
 		{
-			name: "export: CSV, against lean SQL", work: repeat(csv.run), pieces: csv.rows, clients: one,
-			baseline: repeat(copyLean.run), against: "lean COPY",
+			name: "export: CSV, against lean SQL", work: repeat(csv.get), pieces: csv.rows, clients: one,
+			baseline: repeat(s.copyProducts(leanProducts)), against: "lean COPY",
 		},
-		{name: "export: XLSX of a fifth", work: repeat(xlsx.run), pieces: csv.rows / 5, clients: one},
+		{name: "export: XLSX of a fifth", work: repeat(xlsx.get), pieces: csv.rows / 5, clients: one},
 	}
 }
 
@@ -59,11 +58,6 @@ func (s *service) files() (csv, xlsx download) {
 type download struct {
 	address, key, path string
 	rows               int // expected rows of a CSV; 0 is not checked
-}
-
-func (d download) run(ctx context.Context) error {
-	_, err := d.get(ctx)
-	return err
 }
 
 // get downloads the file and returns its size and the time of its first byte.
@@ -110,31 +104,24 @@ func (c *lineCounter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// copied reads the rows of the CSV with COPY TO STDOUT, in the same order and with the
+// copyProducts reads the rows of the CSV with COPY TO STDOUT, in the same order and with the
 // settings of a report (see Snapshot of tenancy.DB).
-type copied struct {
-	*service
-	sql string
-}
-
-func (c copied) run(ctx context.Context) error {
-	_, err := c.get(ctx)
-	return err
-}
-
-func (c copied) get(ctx context.Context) (lines lineCounter, err error) {
-	shop := c.shops[wide]
-	sql := `copy (` + strings.ReplaceAll(c.sql, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
-	return lines, c.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
+func (s *service) copyProducts(sql string) func(context.Context) (lineCounter, error) {
+	shop := s.shops[wide]
+	sql = `copy (` + strings.ReplaceAll(sql, "$1", fmt.Sprint(shop.id)) + `) to stdout (format csv)`
+	return func(ctx context.Context) (lines lineCounter, err error) {
+		err = s.db.Tx(ctx, shop.id, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `set local work_mem = '32MB'; set local statement_timeout = 0`); err != nil {
+				return err
+			}
+			_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, sql)
+			if err == nil && lines.lines != shop.sold {
+				err = fmt.Errorf("COPY reads %d rows, want %d", lines.lines, shop.sold)
+			}
 			return err
-		}
-		_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, sql)
-		if err == nil && lines.lines != shop.sold {
-			err = fmt.Errorf("COPY reads %d rows, want %d", lines.lines, shop.sold)
-		}
-		return err
-	})
+		})
+		return lines, err
+	}
 }
 
 var (
@@ -174,8 +161,8 @@ var (
 type file struct {
 	File      string   `json:"file"`
 	Bytes     int      `json:"bytes"`
-	Before    int64    `json:"before"`                  // resident memory of this process
-	Peak      int64    `json:"peak"`                    // highest resident memory
+	Before    uint64   `json:"before"`                  // resident memory of this process
+	Peak      uint64   `json:"peak"`                    // highest resident memory
 	FirstByte *float64 `json:"first_byte_ms,omitempty"` // after the first byte of COPY, of a CSV
 }
 
@@ -199,63 +186,70 @@ func measureFiles(ctx context.Context, d database, o options) (files []file, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	csv, xlsx := s.files()
-	if name := "file: CSV"; o.run.MatchString(name) {
-		started := time.Now()
-		baseline, err := copied{service: s, sql: sameProducts}.get(ctx)
-		if err != nil {
-			return nil, err
+	for _, m := range []struct {
+		name     string
+		download download
+		baseline func(context.Context) (lineCounter, error)
+	}{
+		{"file: CSV", csv, s.copyProducts(sameProducts)},
+		{"file: XLSX of a fifth", xlsx, nil},
+	} {
+		if !o.run.MatchString(m.name) {
+			continue
 		}
-		f, first, err := measureFile(ctx, name, csv)
+		f, err := measureFile(ctx, m.download, m.baseline)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}
-		f.FirstByte = new(ms(first - baseline.first.Sub(started)))
-		files = append(files, f)
-	}
-	if name := "file: XLSX of a fifth"; o.run.MatchString(name) {
-		f, _, err := measureFile(ctx, name, xlsx)
-		if err != nil {
-			return nil, err
-		}
+		f.File = m.name
 		files = append(files, f)
 	}
 	return files, nil
 }
 
-// measureFile downloads a file after returning free memory to the system. It also returns
-// the time to the first byte.
-func measureFile(ctx context.Context, name string, d download) (f file, first time.Duration, err error) {
-	f.File = name
+// measureFile downloads a file after returning free memory to the system. If baseline is set,
+// it compares the time of the first byte.
+func measureFile(
+	ctx context.Context, d download, baseline func(context.Context) (lineCounter, error),
+) (f file, err error) {
+	var before time.Duration // first byte of the baseline
+	if baseline != nil {
+		started := time.Now()
+		lines, err := baseline(ctx)
+		if err != nil {
+			return f, err
+		}
+		before = lines.first.Sub(started)
+	}
 	debug.FreeOSMemory()
-	if err := errors.Join(resetPeak(), readPeak(&f.Before)); err != nil {
-		return f, 0, err
+	// This resets the peak of the resident memory.
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return f, err
+	}
+	if f.Before, err = peakMemory(); err != nil {
+		return f, err
 	}
 	started := time.Now()
 	lines, err := d.get(ctx)
 	if err != nil {
-		return f, 0, fmt.Errorf("%s: %w", name, err)
+		return f, err
+	}
+	if baseline != nil {
+		f.FirstByte = new(ms(lines.first.Sub(started) - before))
 	}
 	f.Bytes = lines.bytes
-	return f, lines.first.Sub(started), readPeak(&f.Peak)
+	f.Peak, err = peakMemory()
+	return f, err
 }
 
-// resetPeak resets the peak of this process's resident memory.
-func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
-
-// readPeak reads the peak of this process's resident memory in bytes.
-func readPeak(peak *int64) error {
-	status, err := os.ReadFile("/proc/self/status")
+// peakMemory returns the peak of this process's resident memory in bytes.
+func peakMemory() (uint64, error) {
+	self, err := procfs.Self()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return errors.New("/proc/self/status has no VmHWM")
-	}
-	kibibytes, err := strconv.ParseInt(fields[0], 10, 64)
-	*peak = kibibytes << 10
-	return err
+	status, err := self.NewStatus()
+	return status.VmHWM, err
 }
 
 // deadlocks returns the number of deadlocks since the database was created.

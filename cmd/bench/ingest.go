@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -58,67 +59,66 @@ var channels = strings.Fields("pos pos pos web web web app marketplace wholesale
 
 // good is a product that orders contain.
 type good struct {
-	SoldID      int64 // in sold_products
-	SKU         string
-	Price, Cost money.Cents
+	SoldID int64       `json:"-"` // in sold_products
+	SKU    string      `json:"sku"`
+	Price  money.Cents `json:"unit_price"`
+	Cost   money.Cents `json:"-"`
 }
 
 // buyer is a customer. Number is the customer id that the sender uses.
 type buyer struct {
-	ID                  int64
-	Number, Name, Email string
+	ID     int64  `json:"-"`
+	Number string `json:"id"`
+	Name   string `json:"name"`
+	Email  string `json:"email"`
 }
 
 // orderCount numbers the orders of a run, so that each is new.
 var orderCount atomic.Int64
 
-// newOrder is an order to send. Its items have the product's cost, and the order has no
-// discount, so its stored rows are known in advance.
+// newOrder is an order to send, in the form of the API. Its items have the product's cost,
+// and the order has no discount, so its stored rows are known in advance.
 type newOrder struct {
-	number   string
-	placedAt time.Time
-	channel  string
-	buyer    *buyer
-	items    [orderLines]newItem
+	Number   string              `json:"number"`
+	PlacedAt time.Time           `json:"placed_at"`
+	Channel  string              `json:"channel"`
+	TaxTotal money.Cents         `json:"tax_total"`
+	Buyer    *buyer              `json:"customer,omitempty"`
+	Items    [orderLines]newItem `json:"items"`
 }
 
 type newItem struct {
 	good
-	quantity, discount int64
+	Quantity int64       `json:"quantity"`
+	Discount money.Cents `json:"discount,omitempty"`
 }
 
-func (i newItem) revenue() int64 { return i.quantity*int64(i.Price) - i.discount }
+func (i newItem) revenue() money.Cents { return money.Cents(i.Quantity)*i.Price - i.Discount }
 
 // tax is 20 %.
-func (i newItem) tax() int64 { return i.revenue() / 5 }
-
-func (o newOrder) taxTotal() (sum int64) {
-	for _, item := range o.items {
-		sum += item.tax()
-	}
-	return sum
-}
+func (i newItem) tax() money.Cents { return i.revenue() / 5 }
 
 func (s shop) order(random *rand.Rand) newOrder {
 	n := orderCount.Add(1)
 	start, _ := time.Parse(time.DateOnly, runsFrom)
 	o := newOrder{
-		number:   fmt.Sprint("B-", n),
-		placedAt: start.Add(time.Duration(n) * 30 * time.Second % (200 * 24 * time.Hour)),
-		channel:  channels[random.IntN(len(channels))],
+		Number:   fmt.Sprint("B-", n),
+		PlacedAt: start.Add(time.Duration(n) * 30 * time.Second % (200 * 24 * time.Hour)),
+		Channel:  channels[random.IntN(len(channels))],
 	}
 	if random.IntN(10) >= 3 {
-		o.buyer = &s.buyers[random.IntN(len(s.buyers))]
+		o.Buyer = &s.buyers[random.IntN(len(s.buyers))]
 	}
 	discounted := random.IntN(10) == 0
-	for i := range o.items {
+	for i := range o.Items {
 		// Products are distributed by Zipf's law, as in the generated orders.
 		rank := int(math.Pow(float64(len(s.goods)), random.Float64()))
-		item := newItem{good: s.goods[rank-1], quantity: 1 + int64(random.IntN(3))}
+		item := newItem{good: s.goods[rank-1], Quantity: 1 + int64(random.IntN(3))}
 		if discounted {
-			item.discount = item.quantity * int64(item.Price) / 10
+			item.Discount = money.Cents(item.Quantity) * item.Price / 10
 		}
-		o.items[i] = item
+		o.Items[i] = item
+		o.TaxTotal += item.tax()
 	}
 	return o
 }
@@ -134,49 +134,24 @@ func (s shop) orders(n int, random *rand.Rand) []newOrder {
 // bulk returns requests of n orders.
 func (s shop) bulk(n int) func(*rand.Rand) request {
 	return func(random *rand.Rand) request {
-		body := []byte(`{"orders":[`)
-		for i, o := range s.orders(n, random) {
-			if i > 0 {
-				body = append(body, ',')
-			}
-			body = o.appendJSON(body)
+		body, err := json.Marshal(map[string]any{"orders": s.orders(n, random)})
+		if err != nil {
+			panic(err) // impossible: newOrder has only texts, numbers and times
 		}
-		return request{"POST", "/api/orders/bulk", append(body, "]}"...)}
+		return request{"POST", "/api/orders/bulk", body}
 	}
-}
-
-func (o newOrder) appendJSON(b []byte) []byte {
-	b = fmt.Appendf(b, `{"number":%q,"placed_at":%q,"channel":%q,"tax_total":%s,`,
-		o.number, o.placedAt.Format(time.RFC3339), o.channel, money.Cents(o.taxTotal()))
-	if o.buyer != nil {
-		b = fmt.Appendf(b, `"customer":{"id":%q,"name":%q,"email":%q},`, o.buyer.Number, o.buyer.Name, o.buyer.Email)
-	}
-	b = append(b, `"items":[`...)
-	for i, item := range o.items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, `{"sku":%q,"quantity":%d,"unit_price":%s`, item.SKU, item.quantity, item.Price)
-		if item.discount > 0 {
-			b = fmt.Appendf(b, `,"discount":%s`, money.Cents(item.discount))
-		}
-		b = append(b, '}')
-	}
-	return append(b, "]}"...)
 }
 
 // row returns the order as the import passes it to Ingest.
 func (o newOrder) row() sales.Row {
-	order := sales.Order{
-		Number: o.number, PlacedAt: o.placedAt, Channel: o.channel, TaxTotal: new(money.Cents(o.taxTotal())),
+	order := sales.Order{Number: o.Number, PlacedAt: o.PlacedAt, Channel: o.Channel, TaxTotal: &o.TaxTotal}
+	if o.Buyer != nil {
+		order.Customer = &sales.Customer{ID: o.Buyer.Number, Name: &o.Buyer.Name, Email: &o.Buyer.Email}
 	}
-	if o.buyer != nil {
-		order.Customer = &sales.Customer{ID: o.buyer.Number, Name: &o.buyer.Name, Email: &o.buyer.Email}
-	}
-	for _, i := range o.items {
-		item := sales.Item{SKU: i.SKU, Quantity: i.quantity, UnitPrice: i.Price}
-		if i.discount > 0 {
-			item.Discount = new(money.Cents(i.discount))
+	for _, i := range o.Items {
+		item := sales.Item{SKU: i.SKU, Quantity: i.Quantity, UnitPrice: i.Price}
+		if i.Discount > 0 {
+			item.Discount = &i.Discount
 		}
 		order.Items = append(order.Items, item)
 	}
@@ -218,9 +193,8 @@ func (s *service) bareInsert(shop shop, size int) work {
 			var orders []bareOrder
 			var items []bareItem
 			for _, o := range shop.orders(size, random) {
-				order := o.bare(firstBareID + bareIDs.Add(1))
-				orders = append(orders, order)
-				items = append(items, o.bareItems(order.ID)...)
+				row, lines := o.bare(firstBareID + bareIDs.Add(1))
+				orders, items = append(orders, row), append(items, lines...)
 			}
 			return http.StatusOK, s.bare.send(ctx, shop.id, func(b *pgx.Batch) {
 				b.Queue(insertBareOrders, append([]any{shop.id, orderLines}, columns(orders)...)...)
@@ -267,31 +241,26 @@ type bareItem struct {
 	Price, Cost, Discount, Tax int64
 }
 
-func (o newOrder) bare(id int64) bareOrder {
-	b := bareOrder{
-		ID: id, Number: o.number, PlacedAt: o.placedAt, Channel: o.channel, Tax: o.taxTotal(), Content: make([]byte, 32),
+// bare returns the rows that store the order under an id.
+func (o newOrder) bare(id int64) (bareOrder, []bareItem) {
+	row := bareOrder{
+		ID: id, Number: o.Number, PlacedAt: o.PlacedAt, Channel: o.Channel, Tax: int64(o.TaxTotal), Content: make([]byte, 32),
 	}
-	if o.buyer != nil {
-		b.Customer = &o.buyer.ID
+	if o.Buyer != nil {
+		row.Customer = &o.Buyer.ID
 	}
-	for _, item := range o.items {
-		b.Units += item.quantity
-		b.Revenue += item.revenue()
-		b.Discounts += item.discount
-		b.Cost += item.quantity * int64(item.Cost)
-	}
-	return b
-}
-
-func (o newOrder) bareItems(order int64) []bareItem {
-	items := make([]bareItem, len(o.items))
-	for i, item := range o.items {
+	items := make([]bareItem, len(o.Items))
+	for i, item := range o.Items {
+		row.Units += item.Quantity
+		row.Revenue += int64(item.revenue())
+		row.Discounts += int64(item.Discount)
+		row.Cost += item.Quantity * int64(item.Cost)
 		items[i] = bareItem{
-			order, int32(i + 1), o.placedAt, item.SoldID, int32(item.quantity),
-			int64(item.Price), int64(item.Cost), item.discount, item.tax(),
+			id, int32(i + 1), o.PlacedAt, item.SoldID, int32(item.Quantity),
+			int64(item.Price), int64(item.Cost), int64(item.Discount), int64(item.tax()),
 		}
 	}
-	return items
+	return row, items
 }
 
 // columns returns a slice for each field of the rows, as arguments of unnest.

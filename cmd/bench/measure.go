@@ -38,17 +38,20 @@ func send(address, key string, next func(*rand.Rand) request) work {
 			// 207 means that some rows of a bulk request failed.
 			succeeded := status/100 == 2 && status != http.StatusMultiStatus
 			if !succeeded && status != http.StatusServiceUnavailable {
-				return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, c.body)
+				return 0, fmt.Errorf("%s %s = %d %.500s", r.method, r.path, status, &c.body)
 			}
 			return status, nil
 		}, nil
 	}
 }
 
-// repeat returns work that calls f and needs no connection of its client.
-func repeat(f func(context.Context) error) work {
+// repeat returns work that calls f, ignores its result, and needs no connection of its client.
+func repeat[T any](f func(context.Context) (T, error)) work {
 	return func(context.Context, int) (step, error) {
-		return func(ctx context.Context) (int, error) { return http.StatusOK, f(ctx) }, nil
+		return func(ctx context.Context) (int, error) {
+			_, err := f(ctx)
+			return http.StatusOK, err
+		}, nil
 	}
 }
 

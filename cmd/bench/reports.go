@@ -104,10 +104,7 @@ func yearReports(s *service) []scenario {
 	shop := s.shops[large]
 	var all []scenario
 	for _, a := range aggregations(shop) {
-		query := func(ctx context.Context) error {
-			_, err := s.rawRevenue(ctx, shop.id, a.sql)
-			return err
-		}
+		query := func(ctx context.Context) ([]int64, error) { return s.rawRevenue(ctx, shop.id, a.sql) }
 		all = append(all, scenario{
 			name: "a year: " + a.name, work: s.at(large, a.next), clients: []int{1},
 			baseline: repeat(query), against: "raw SQL",

@@ -27,7 +27,9 @@ const (
 // traced runs the program in separate processes with and without telemetry, because a
 // process chooses its telemetry at start.
 type traced struct {
-	off, traces, logs *process
+	off, traces, logs string // addresses
+	processes         []*exec.Cmd
+	stop              context.CancelFunc
 	collector         *httptest.Server
 }
 
@@ -37,13 +39,17 @@ func openTraced(ctx context.Context, program string, s *service, d database, red
 	t := &traced{collector: httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}))}
+	ctx, t.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
 		}
 	}()
-	start := func(variables ...string) (*process, error) {
-		return startProcess(ctx, program, append([]string{
+	if program, err = filepath.Abs(program); err != nil {
+		return t, err
+	}
+	start := func(variables ...string) (address string, err error) {
+		return t.start(ctx, program, append([]string{
 			"DATABASE_URL=" + d.runtime,
 			"REDIS_URL=" + redisURL,
 			"STOREROOM_KEY_PEPPERS=" + s.peppers,
@@ -64,78 +70,56 @@ func openTraced(ctx context.Context, program string, s *service, d database, red
 	return t, err
 }
 
-func (t *traced) close() error {
-	defer t.collector.Close()
-	return errors.Join(t.off.stop(), t.traces.stop(), t.logs.stop())
-}
-
-// process is a running `storeroom serve`.
-type process struct {
-	command *exec.Cmd
-	address string
-	done    chan struct{} // closed at the end of its log
-}
-
-// startProcess starts the program and waits until its log contains the address.
-func startProcess(ctx context.Context, program string, variables []string) (*process, error) {
-	program, err := filepath.Abs(program)
+// start starts `storeroom serve`, which gets SIGTERM when ctx ends, and returns its address.
+func (t *traced) start(ctx context.Context, program string, variables []string) (address string, err error) {
+	cmd := exec.CommandContext(ctx, program, "serve")
+	cmd.Dir = os.TempDir() // a directory without .local/env
+	cmd.Env = variables
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
+	log, err := cmd.StderrPipe()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	p := &process{command: exec.Command(program, "serve"), done: make(chan struct{})}
-	p.command.Dir = os.TempDir() // a directory without .local/env
-	p.command.Env = variables
-	log, err := p.command.StderrPipe()
-	if err != nil {
-		return nil, err
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("start the program (run make build): %w", err)
 	}
-	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("start the program (run make build): %w", err)
-	}
-	// Without the process the log ends, and readAddress returns.
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	stopKill := context.AfterFunc(ctx, func() { _ = p.command.Process.Kill() })
-	err = p.readAddress(log)
-	stopKill()
-	go func() {
-		_, _ = io.Copy(io.Discard, log)
-		close(p.done)
-	}()
-	if err != nil {
-		return nil, errors.Join(err, ctx.Err(), p.stop())
-	}
-	return p, nil
+	t.processes = append(t.processes, cmd)
+	late := time.AfterFunc(startTimeout, t.stop)
+	defer late.Stop()
+	address, err = readAddress(log)
+	go io.Copy(io.Discard, log)
+	return address, err
 }
 
 // readAddress reads the log up to the line "serving". If the log ends before, the error
 // contains it.
-func (p *process) readAddress(log io.Reader) error {
+func readAddress(log io.Reader) (string, error) {
 	var all strings.Builder
 	for lines := bufio.NewReader(log); ; {
 		text, err := lines.ReadString('\n')
 		all.WriteString(text)
 		var line struct{ Msg, Address string }
 		if json.Unmarshal([]byte(text), &line) == nil && line.Msg == "serving" {
-			p.address = line.Address
-			return nil
+			return line.Address, nil
 		}
 		if err != nil {
-			return fmt.Errorf("the program ended:\n%s", &all)
+			return "", fmt.Errorf("the program ended:\n%s", &all)
 		}
 	}
 }
 
-// stop sends SIGTERM, and SIGKILL after a timeout.
-func (p *process) stop() error {
-	if p == nil {
-		return nil
+// close sends SIGTERM to the processes, and SIGKILL after a timeout.
+func (t *traced) close() error {
+	defer t.collector.Close()
+	t.stop()
+	var errs []error
+	for _, cmd := range t.processes {
+		if err := cmd.Wait(); !errors.Is(err, context.Canceled) {
+			errs = append(errs, err)
+		}
 	}
-	kill := time.AfterFunc(stopTimeout, func() { _ = p.command.Process.Kill() })
-	defer kill.Stop()
-	_ = p.command.Process.Signal(syscall.SIGTERM) // it may have ended
-	<-p.done
-	return p.command.Wait()
+	return errors.Join(errs...)
 }
 
 // telemetries measure the cost of metrics and 1 % of the traces, and of logs in addition.
@@ -149,14 +133,14 @@ func telemetries(s *service, t *traced) []scenario {
 		{"get by id", s.shops[large].byID},
 		{"page 1", always("/api/products")},
 	} {
-		off := send(t.off.address, key, l.next)
+		off := send(t.off, key, l.next)
 		all = append(all,
 			scenario{
-				name: "telemetry 1 %: " + l.name, work: send(t.traces.address, key, l.next),
+				name: "telemetry 1 %: " + l.name, work: send(t.traces, key, l.next),
 				baseline: off, against: "none", target: target{ratio: ofUntraced},
 			},
 			scenario{
-				name: "telemetry 1 % and logs: " + l.name, work: send(t.logs.address, key, l.next),
+				name: "telemetry 1 % and logs: " + l.name, work: send(t.logs, key, l.next),
 				baseline: off, against: "none",
 			})
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -21,8 +20,6 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
 )
-
-const devDatabase = "storeroom"
 
 func (c console) devCommand() *cli.Command {
 	return &cli.Command{
@@ -135,12 +132,11 @@ func (c console) startServers(ctx context.Context, variables, file map[string]st
 	if servers.AdminURL == "" {
 		return servers, nil
 	}
-	migrator, runtime := passwordOf(file["DATABASE_ADMIN_URL"]), passwordOf(file["DATABASE_URL"])
-	if err := createDatabase(ctx, servers.AdminURL, migrator, runtime); err != nil {
+	variables["DATABASE_ADMIN_URL"], variables["DATABASE_URL"], err = migrations.CreateDatabase(
+		ctx, servers.AdminURL, "storeroom", passwordOf(file["DATABASE_ADMIN_URL"]), passwordOf(file["DATABASE_URL"]))
+	if err != nil {
 		return nil, errors.Join(err, servers.Stop())
 	}
-	variables["DATABASE_ADMIN_URL"] = roleURL(servers.AdminURL, "storeroom_migrator", migrator)
-	variables["DATABASE_URL"] = roleURL(servers.AdminURL, "storeroom_runtime", runtime)
 	return servers, nil
 }
 
@@ -153,30 +149,4 @@ func passwordOf(address string) string {
 		}
 	}
 	return rand.Text()
-}
-
-func roleURL(server, role, password string) string {
-	u, err := url.Parse(server)
-	if err != nil {
-		return server // impossible: the URL is from local.Start
-	}
-	u.User = url.UserPassword(role, password)
-	u.Path = "/" + devDatabase
-	return u.String()
-}
-
-// createDatabase creates the roles and the database if they do not exist.
-func createDatabase(ctx context.Context, adminURL, migratorPassword, runtimePassword string) error {
-	conn, err := connect(ctx, "the private PostgreSQL", adminURL)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	const duplicateDatabase = "42P04"
-	for _, statement := range migrations.Roles(devDatabase, migratorPassword, runtimePassword) {
-		if _, err := conn.Exec(ctx, statement); err != nil && tenancy.SQLState(err) != duplicateDatabase {
-			return fmt.Errorf("create the roles and the database: %w", err)
-		}
-	}
-	return nil
 }
