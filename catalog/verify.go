@@ -12,20 +12,12 @@ import (
 // verifyTimeout is how long each query over a whole catalog may take.
 const verifyTimeout = 10 * time.Minute
 
-// Difference is a stored figure that differs from the rows that it is derived from.
-type Difference struct {
-	What   string // "stock of product 17", "ledger row 4711" or "count of active products"
-	Figure string // "sum of warehouses"
-	Stored string
-	Facts  string
-}
-
 // Verify compares the stock of every product with the sum of its warehouses and with the
 // last row of its ledger, each row of the ledger with the row before it, and the counts
 // that lists use with the products. It reads one snapshot of the database. It returns at
 // most limit differences of each kind.
-func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]Difference, error) {
-	var stock, ledger, counts []Difference
+func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
+	var stock, ledger, counts []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &stock, `
 			select 'stock of product ' || p.id as what, f.figure,

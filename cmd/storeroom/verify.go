@@ -12,6 +12,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -28,22 +29,15 @@ func (c console) verifyCommand() *cli.Command {
 
 // verification is the result of verify.
 type verification struct {
-	Tenant      string           `json:"tenant"`
-	Timezone    string           `json:"timezone"` // of the rollups
-	Products    int64            `json:"products"`
-	Orders      int64            `json:"orders"`
-	Differences []differenceJSON `json:"differences"`
-}
-
-type differenceJSON struct {
-	What   string `json:"what"`
-	Figure string `json:"figure"`
-	Stored string `json:"stored"`
-	Facts  string `json:"facts"`
+	Tenant      string               `json:"tenant"`
+	Timezone    string               `json:"timezone"` // of the rollups
+	Products    int64                `json:"products"`
+	Orders      int64                `json:"orders"`
+	Differences []tenancy.Difference `json:"differences"`
 }
 
 // rebuildCorrects reports whether `storeroom rebuild` corrects the difference.
-func (d differenceJSON) rebuildCorrects() bool {
+func rebuildCorrects(d tenancy.Difference) bool {
 	return d.Figure == "time zone" || strings.HasPrefix(d.What, "rollup ")
 }
 
@@ -59,7 +53,7 @@ func verify(ctx context.Context, o operation) error {
 		return nil
 	}
 	hint := ""
-	if slices.ContainsFunc(v.Differences, differenceJSON.rebuildCorrects) {
+	if slices.ContainsFunc(v.Differences, rebuildCorrects) {
 		hint = fmt.Sprintf("; `storeroom rebuild --tenant %s` corrects rollups", v.Tenant)
 	}
 	return fmt.Errorf("%s%s", counted(int64(len(v.Differences)), "difference", "differences"), hint)
@@ -79,7 +73,7 @@ func (v verification) write(w io.Writer) {
 
 func (o operation) findDifferences(ctx context.Context) (verification, error) {
 	tenant := o.tenant
-	v := verification{Tenant: tenant.Slug, Differences: []differenceJSON{}}
+	v := verification{Tenant: tenant.Slug, Differences: []tenancy.Difference{}}
 	products, orders := catalog.New(o.db), sales.New(o.db)
 	csvimport.Analyze(ctx, o.db)
 	var err error
@@ -87,22 +81,19 @@ func (o operation) findDifferences(ctx context.Context) (verification, error) {
 		return v, err
 	}
 	if v.Timezone != tenant.Timezone {
-		v.Differences = append(v.Differences, differenceJSON{"days of reports", "time zone", v.Timezone, tenant.Timezone})
+		v.Differences = append(v.Differences, tenancy.Difference{
+			What: "days of reports", Figure: "time zone", Stored: v.Timezone, Facts: tenant.Timezone,
+		})
 	}
 	inSales, err := orders.Verify(ctx, tenant.ID, maxDifferences)
 	if err != nil {
 		return v, err
 	}
-	for _, d := range inSales {
-		v.Differences = append(v.Differences, differenceJSON(d))
-	}
 	inCatalog, err := products.Verify(ctx, tenant.ID, maxDifferences)
 	if err != nil {
 		return v, err
 	}
-	for _, d := range inCatalog {
-		v.Differences = append(v.Differences, differenceJSON(d))
-	}
+	v.Differences = append(append(v.Differences, inSales...), inCatalog...)
 	first := paging.Page{Number: 1, PerPage: 1}
 	productPage, err := products.List(ctx, tenant.ID, catalog.Filter{Page: first})
 	if err != nil {

@@ -12,18 +12,10 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// Difference is a stored figure that differs from the facts.
-type Difference struct {
-	What   string // "rollup of day 2026-03-01, channel pos" or "order 1017"
-	Figure string // "revenue"
-	Stored string
-	Facts  string
-}
-
 // Verify computes every rollup, the sums of every order and the shares of every refund
 // from the facts. It returns at most limit differences.
-func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]Difference, error) {
-	var found []Difference
+func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
+	var found []tenancy.Difference
 	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
 		found, err = verify(ctx, tx, tenant, limit)
 		return err
@@ -34,7 +26,7 @@ func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]Dif
 	return found[:min(limit, len(found))], nil
 }
 
-func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found []Difference, err error) {
+func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found []tenancy.Difference, err error) {
 	zone, err := lockZone(ctx, tx, tenant, shared)
 	if err != nil {
 		return nil, err
@@ -65,18 +57,21 @@ type check struct {
 	sql     string
 }
 
-func (c check) run(ctx context.Context, tx pgx.Tx, m month) ([]Difference, error) {
+func (c check) run(ctx context.Context, tx pgx.Tx, m month) ([]tenancy.Difference, error) {
 	type row struct {
 		What          string
 		Stored, Facts []string
 	}
 	rows, _ := tx.Query(ctx, c.sql, c.args(m)...) // CollectRows returns its error
 	differing, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-	var found []Difference
+	var found []tenancy.Difference
 	for _, r := range differing {
 		for i, column := range c.columns {
 			if r.Stored[i] != r.Facts[i] {
-				found = append(found, Difference{r.What, column.Name, format(column, r.Stored[i]), format(column, r.Facts[i])})
+				found = append(found, tenancy.Difference{
+					What: r.What, Figure: column.Name,
+					Stored: format(column, r.Stored[i]), Facts: format(column, r.Facts[i]),
+				})
 			}
 		}
 	}
