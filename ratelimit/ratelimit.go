@@ -187,13 +187,14 @@ func (l *Limiter) bound(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(context.WithoutCancel(ctx), l.settings.timeout)
 }
 
+// count counts and measures one decision.
 func (l *Limiter) count(ctx context.Context, start time.Time, local bool) {
+	counter, source := &l.fromRedis, fromRedis
 	if local {
-		l.fromMemory.Add(1)
-	} else {
-		l.fromRedis.Add(1)
+		counter, source = &l.fromMemory, fromMemory
 	}
-	measureDecision(ctx, start, local)
+	counter.Add(1)
+	decisionTime.Record(ctx, time.Since(start).Seconds(), source...)
 }
 
 // Stats are the counters of a Limiter since Open, and its present state. A growing

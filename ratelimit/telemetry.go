@@ -59,15 +59,6 @@ func (l *Limiter) observe() (metric.Registration, error) {
 	}, awayGauge, instancesGauge, errorsCounter)
 }
 
-// measureDecision measures one decision.
-func measureDecision(ctx context.Context, start time.Time, local bool) {
-	source := fromRedis
-	if local {
-		source = fromMemory
-	}
-	decisionTime.Record(ctx, time.Since(start).Seconds(), source...)
-}
-
 // measureCommand measures one command to Redis, and records a span if the span of ctx
 // is recorded.
 func measureCommand(ctx context.Context, start time.Time, operation, script string, err error) {

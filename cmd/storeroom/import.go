@@ -62,18 +62,10 @@ func importDirectory(ctx context.Context, o operation) error {
 }
 
 type importJSON struct {
-	Files      []importFileJSON `json:"files"`
-	PassedOver []string         `json:"passed_over"` // files with unknown names
-	Refused    int              `json:"refused"`
-	Exceeding  int              `json:"exceeding"` // orders that are refunded above what was paid
-}
-
-type importFileJSON struct {
-	File      string `json:"file"`
-	Created   int    `json:"created"`
-	Updated   int    `json:"updated"`
-	Unchanged int    `json:"unchanged"`
-	Refused   int    `json:"refused"`
+	Files      []csvimport.Count `json:"files"`
+	PassedOver []string          `json:"passed_over"` // files with unknown names
+	Refused    int               `json:"refused"`
+	Exceeding  int               `json:"exceeding"` // orders that are refunded above what was paid
 }
 
 // printImport prints the number of loaded rows, also if the import failed.
@@ -86,13 +78,10 @@ func (o operation) printImport(report csvimport.Report) error {
 		fmt.Fprintf(o.stderr, "%s refunded above what was paid\n", counted(n, "order is", "orders are"))
 	}
 	result := importJSON{
-		Files:      []importFileJSON{},
+		Files:      append([]csvimport.Count{}, report.Files...),
 		PassedOver: append([]string{}, report.PassedOver...),
 		Refused:    report.Refused(),
 		Exceeding:  report.Exceeding,
-	}
-	for _, f := range report.Files {
-		result.Files = append(result.Files, importFileJSON(f))
 	}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintln(w, "FILE\tCREATED\tUPDATED\tUNCHANGED\tREFUSED")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 )
 
 // mustImportOrder creates a tenant and imports one order, placed late on 28 February in UTC, with two equal refunds
@@ -35,7 +37,7 @@ func (p program) mustImportOrder(t *testing.T, slug string) {
 	}
 	var again importJSON
 	p.mustRun(t, &again, "import", "--tenant", slug, dir)
-	if again.Exceeding != 1 || again.Files[4] != (importFileJSON{File: "refunds.csv", Unchanged: 2}) {
+	if again.Exceeding != 1 || again.Files[4] != (csvimport.Count{File: "refunds.csv", Unchanged: 2}) {
 		t.Errorf("second import = %+v", again)
 	}
 }

@@ -67,11 +67,11 @@ type Refusal struct {
 // Count is the number of rows of a file by outcome. The items of an order have the outcome
 // of the order.
 type Count struct {
-	File      string
-	Created   int
-	Updated   int
-	Unchanged int
-	Refused   int
+	File      string `json:"file"`
+	Created   int    `json:"created"`
+	Updated   int    `json:"updated"`
+	Unchanged int    `json:"unchanged"`
+	Refused   int    `json:"refused"`
 }
 
 // add counts rows with an outcome of catalog or sales. It returns false for refused rows.
