@@ -3,8 +3,8 @@
 // A request claims its key in the transaction of its work, and its response is stored
 // in that transaction too. If the work rolls back, nothing is stored and the request
 // may be sent again. If it commits, the stored response answers the same request for
-// 24 hours. A request whose duplicate still runs waits for the lock of the key's row,
-// until lock_timeout, and is then refused.
+// 24 hours. A request whose duplicate still runs polls for two seconds and is then
+// refused. It holds no connection between polls.
 package idempotency
 
 import (
@@ -12,6 +12,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,11 +48,38 @@ type Claim struct {
 	key    string
 }
 
+const (
+	maxWait  = 2 * time.Second // for a duplicate that is still running
+	minPause = 25 * time.Millisecond
+	maxPause = 200 * time.Millisecond
+)
+
 // Begin claims the key. Store methods that are called with the returned context take
 // part in the claim's transaction, which the caller ends with Commit or Rollback. If
 // the request is a duplicate, Begin returns the stored response and no claim. It
 // returns ErrInProgress or ErrReused.
 func Begin(
+	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
+) (context.Context, *Claim, *Response, error) {
+	deadline := time.Now().Add(maxWait)
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		txCtx, claim, stored, err := poll(ctx, db, tenant, key, fingerprint)
+		left := time.Until(deadline)
+		if !errors.Is(err, ErrInProgress) || left <= 0 {
+			return txCtx, claim, stored, err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx, nil, nil, fmt.Errorf("wait for a request with the same key: %w", ctx.Err())
+		case <-time.After(min(left, pause/2+rand.N(pause))):
+		}
+	}
+}
+
+// poll is Begin without waiting. The lock belongs to the transaction, so it is free
+// when the response is visible. Different keys of a tenant can have the same lock: then
+// one waits for the other.
+func poll(
 	ctx context.Context, db *tenancy.DB, tenant tenancy.ID, key string, fingerprint Fingerprint,
 ) (context.Context, *Claim, *Response, error) {
 	var claimed []struct{ Key string }
@@ -59,21 +88,24 @@ func Begin(
 		Response
 	}
 	txCtx, tx, err := db.Begin(ctx, tenant, func(batch *pgx.Batch) {
-		// An expired response is as good as none: its row is claimed again.
+		// An expired response is as good as none: its row is claimed again. Tenants cannot
+		// share a lock, because its first half is the tenant.
 		tenancy.QueueRows(batch, &claimed, `
 			insert into idempotency_keys as k (tenant_id, key, fingerprint)
-			values ($1, $2, $3)
+			select $1::bigint, $2::text, $3::bytea
+			 where pg_try_advisory_xact_lock($4, hashtext($2))
 			on conflict (tenant_id, key) do update
 			   set fingerprint = excluded.fingerprint, created_at = now(), status = null, header = null, body = null
 			 where k.created_at < now() - interval '24 hours'
-			returning k.key`, tenant, key, fingerprint[:])
+			returning k.key`, tenant, key, fingerprint[:], int32(tenant))
 		tenancy.QueueRows(batch, &stored, `
 			select fingerprint, status, header, body
 			  from idempotency_keys
-			 where tenant_id = $1 and key = $2 and status is not null`, tenant, key)
+			 where tenant_id = $1 and key = $2 and status is not null and created_at >= now() - interval '24 hours'`,
+			tenant, key)
 	})
 	if err != nil {
-		if tenancy.SQLState(err) == "55P03" { // lock_timeout: the duplicate holds the row
+		if tenancy.SQLState(err) == "55P03" { // an instance of an earlier release holds only the row
 			err = ErrInProgress
 		}
 		return ctx, nil, nil, fmt.Errorf("claim an idempotency key: %w", err)
@@ -83,7 +115,7 @@ func Begin(
 	}
 	tx.Rollback(ctx)
 	switch {
-	case len(stored) == 0: // deleted between the two statements
+	case len(stored) == 0:
 		return ctx, nil, nil, ErrInProgress
 	case Fingerprint(stored[0].Fingerprint) != fingerprint:
 		return ctx, nil, nil, ErrReused

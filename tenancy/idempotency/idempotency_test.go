@@ -97,6 +97,21 @@ func TestARollbackReleasesTheKey(t *testing.T) {
 	}
 }
 
+// begun is the result of Begin. A claim is rolled back at once.
+type begun struct {
+	claimed  bool
+	response *idempotency.Response
+	err      error
+}
+
+func begin(t *testing.T, db *tenancy.DB, tenant tenancy.ID) begun {
+	_, claim, response, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
+	if claim != nil {
+		claim.Rollback(t.Context())
+	}
+	return begun{claim != nil, response, err}
+}
+
 func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
@@ -106,9 +121,129 @@ func TestADuplicateWaitsAndIsThenRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer claim.Rollback(t.Context())
+	began := time.Now()
+	if got := begin(t, d.DB, tenant); !errors.Is(got.err, idempotency.ErrInProgress) {
+		t.Errorf("Begin of the duplicate = %+v, want ErrInProgress", got)
+	}
+	if waited := time.Since(began); waited < 2*time.Second || waited > 4*time.Second {
+		t.Errorf("the duplicate waited %v, want two seconds", waited)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began = time.Now()
+	_, _, _, err = idempotency.Begin(ctx, d.DB, tenant, "k", idempotency.Fingerprint{})
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Second {
+		t.Errorf("Begin with a short deadline = %v after %v, want it to end with its context", err, time.Since(began))
+	}
+}
+
+// An instance of a release before the advisory lock holds only the row of the key.
+func TestADuplicateOfAnEarlierReleaseIsRefused(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	tx, err := super.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), `
+		insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'k', $2)`, tenant, make([]byte, 32)); err != nil {
+		t.Fatal(err)
+	}
 	shortTimeout := tenancytest.MustOpen(t, d.URL+"&lock_timeout=100ms")
-	if _, _, _, err := idempotency.Begin(t.Context(), shortTimeout, tenant, "k", idempotency.Fingerprint{}); !errors.Is(err, idempotency.ErrInProgress) {
-		t.Errorf("Begin of the duplicate = %v, want ErrInProgress", err)
+	if got := begin(t, shortTimeout, tenant); !errors.Is(got.err, idempotency.ErrInProgress) {
+		t.Errorf("Begin of the duplicate = %+v, want ErrInProgress", got)
+	}
+}
+
+// A client that repeats a request a hundred times must not delay other clients: its
+// duplicates hold no connection while the request runs.
+func TestWaitingDuplicatesHoldNoConnection(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=4")
+	_, claim, _, err := idempotency.Begin(t.Context(), db, tenant, "k", idempotency.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Rollback(t.Context()) // after a failure
+	duplicates := make(chan begun, 100)
+	for range cap(duplicates) {
+		go func() { duplicates <- begin(t, db, tenant) }()
+	}
+	// The sum over many moments, because a poll uses a connection for a moment.
+	const moments = 200
+	var waits, inTransaction int
+	for range moments {
+		began := time.Now()
+		countCategories(t, db, tenant)
+		if took := time.Since(began); took > 500*time.Millisecond {
+			t.Fatalf("another call waited %v for a connection", took)
+		}
+		var locks, transactions int
+		if err := super.QueryRow(t.Context(), `
+			select count(*) filter (where wait_event_type = 'Lock'), count(*) filter (where state like 'idle in transaction%')
+			  from pg_stat_activity
+			 where datname = current_database() and usename = 'storeroom_runtime'`).Scan(&locks, &transactions); err != nil {
+			t.Fatal(err)
+		}
+		waits, inTransaction = waits+locks, inTransaction+transactions
+	}
+	if waits > 0 || inTransaction > 2*moments {
+		t.Errorf("in %d moments, duplicates waited for a lock in %d and %d transactions were open, want 0 and one each",
+			moments, waits, inTransaction)
+	}
+	if err := claim.Commit(t.Context(), idempotency.Response{Status: 201, Body: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(duplicates) {
+		if got := <-duplicates; got.err != nil || got.response == nil || got.response.Status != 201 {
+			t.Fatalf("Begin of a duplicate = %+v, want the stored response", got)
+		}
+	}
+}
+
+// Duplicates of a request that fails run one after another, until one succeeds.
+func TestOneDuplicateRunsAfterARollback(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "a").ID
+	ctx, first, _, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+		t.Fatal(err)
+	}
+	var worked, replayed atomic.Int64
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			ctx, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "k", idempotency.Fingerprint{})
+			switch {
+			case err != nil:
+				t.Error(err)
+			case response != nil:
+				replayed.Add(1)
+			default:
+				worked.Add(1)
+				if _, err := d.DB.Exec(ctx, tenant, addCategory, tenant, "x"); err != nil {
+					t.Error(err)
+				}
+				if err := claim.Commit(ctx, idempotency.Response{Status: 201, Body: []byte("{}")}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond) // most of them wait now
+	first.Rollback(t.Context())
+	wg.Wait()
+	if worked.Load() != 1 || replayed.Load() != 19 || countCategories(t, d.DB, tenant) != 1 {
+		t.Errorf("%d worked, %d replayed, want 1 and 19", worked.Load(), replayed.Load())
 	}
 }
 
@@ -195,11 +330,6 @@ func TestAnExpiredResponseIsNeverReplayed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type begun struct {
-		claimed  bool
-		response *idempotency.Response
-		err      error
-	}
 	second := make(chan begun, 1)
 	go func() {
 		_, claim, response, err := idempotency.Begin(t.Context(), d.DB, tenant, "old1", idempotency.Fingerprint{})
@@ -208,16 +338,10 @@ func TestAnExpiredResponseIsNeverReplayed(t *testing.T) {
 		}
 		second <- begun{claim != nil, response, err}
 	}()
-	for waiting, deadline := 0, time.Now().Add(10*time.Second); waiting == 0; {
-		if err := super.QueryRow(t.Context(), `
-			select count(*)
-			  from pg_stat_activity
-			 where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the second claim does not wait")
-		}
+	select {
+	case got := <-second:
+		t.Fatalf("the second Begin = %+v while the first request runs, want it to wait", got)
+	case <-time.After(200 * time.Millisecond):
 	}
 	claim.Rollback(t.Context())
 	if got := <-second; !got.claimed || got.response != nil || got.err != nil {
