@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -19,12 +20,28 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Object + ": " + p.Problem }
 
+// Problems are the results of a check.
+type Problems []Problem
+
+// Err returns an error that begins with a message and lists the problems, or nil if there
+// are none.
+func (p Problems) Err(message string) error {
+	if len(p) == 0 {
+		return nil
+	}
+	all := make([]string, len(p))
+	for i, problem := range p {
+		all[i] = problem.String()
+	}
+	return fmt.Errorf("%s: %s", message, strings.Join(all, "; "))
+}
+
 // Lint returns the problems of the database of conn. It accepts only the security definer
 // functions that it has in a list, unless the schema is newer than Latest: the previous
 // release must start again after a migration. It checks everything else in every schema.
 // The runtime role and the migrator may call it, because it reads only the version and
 // PostgreSQL's catalog.
-func Lint(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
+func Lint(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 	version, err := Version(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -38,7 +55,7 @@ func Lint(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
 
 // RuntimeRole returns the reasons why the role of conn must not serve requests: policies
 // do not restrict superusers, owners and roles with BYPASSRLS.
-func RuntimeRole(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
+func RuntimeRole(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 	problems, err := readProblems(ctx, conn, `
 		select rolname::text as object, problem
 		  from pg_roles r
@@ -57,7 +74,7 @@ func RuntimeRole(ctx context.Context, conn *pgx.Conn) ([]Problem, error) {
 	return problems, nil
 }
 
-func readProblems(ctx context.Context, conn *pgx.Conn, sql string, args ...any) ([]Problem, error) {
+func readProblems(ctx context.Context, conn *pgx.Conn, sql string, args ...any) (Problems, error) {
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err

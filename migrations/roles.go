@@ -12,24 +12,29 @@ import (
 )
 
 // Roles returns the statements that create the roles and the database. A database
-// administrator runs them once. The roles are:
+// administrator runs them for a new database, and again for a release that changes the
+// roles: they create what is missing and change no password. create database fails if the
+// database exists. The roles are:
 //
 //   - storeroom_owner, which owns the tables and cannot log in;
 //   - storeroom_migrator, which changes the schema and runs the operator's commands;
 //   - storeroom_runtime, which serves requests, owns nothing and is subject to policies;
-//   - storeroom_search, which owns the function search_products and cannot log in.
+//   - storeroom_search, which owns the function search_products and cannot log in;
+//   - storeroom_search_noinherit, through which the owner can become storeroom_search.
 //
-// If the roles exist, the statements change their passwords. create database fails if the
-// database exists.
+// The policy of storeroom_search shows it the products of all tenants. The last role has
+// noinherit, so that this policy does not apply to the owner and the migrator. With
+// noinherit, the owner itself could not create tables in the schema public of PostgreSQL 15.
 func Roles(database, migratorPassword, runtimePassword string) []string {
 	return []string{
 		role("storeroom_owner", "nologin"),
 		role("storeroom_search", "nologin"),
-		role("storeroom_migrator", "login"),
-		role("storeroom_runtime", "login"),
-		"alter role storeroom_migrator password " + quoteLiteral(migratorPassword),
-		"alter role storeroom_runtime password " + quoteLiteral(runtimePassword),
-		"grant storeroom_search to storeroom_owner",
+		role("storeroom_search_noinherit", "nologin noinherit"),
+		role("storeroom_migrator", "login password "+quoteLiteral(migratorPassword)),
+		role("storeroom_runtime", "login password "+quoteLiteral(runtimePassword)),
+		"grant storeroom_search to storeroom_search_noinherit",
+		"grant storeroom_search_noinherit to storeroom_owner",
+		"revoke storeroom_search from storeroom_owner", // an earlier release granted it
 		"grant storeroom_owner to storeroom_migrator",
 		// An administrator who is not a superuser needs it for create database.
 		"grant storeroom_owner to current_user",
@@ -39,8 +44,9 @@ func Roles(database, migratorPassword, runtimePassword string) []string {
 	}
 }
 
-// CreateDatabase creates the roles and the database if they do not exist. It connects with
-// a superuser's URL, and returns the URLs of the migrator and of the runtime role.
+// CreateDatabase creates the roles and the database if they do not exist, and sets the
+// passwords. It connects with a superuser's URL, and returns the URLs of the migrator and
+// of the runtime role.
 func CreateDatabase(
 	ctx context.Context, superuserURL, database, migratorPassword, runtimePassword string,
 ) (migratorURL, runtimeURL string, err error) {
@@ -54,7 +60,10 @@ func CreateDatabase(
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	const duplicateDatabase = "42P04"
-	for _, statement := range Roles(database, migratorPassword, runtimePassword) {
+	statements := append(Roles(database, migratorPassword, runtimePassword),
+		"alter role storeroom_migrator password "+quoteLiteral(migratorPassword),
+		"alter role storeroom_runtime password "+quoteLiteral(runtimePassword))
+	for _, statement := range statements {
 		_, err := conn.Exec(ctx, statement)
 		if problem, ok := errors.AsType[*pgconn.PgError](err); ok && problem.Code == duplicateDatabase {
 			continue
@@ -70,12 +79,12 @@ func CreateDatabase(
 	return migratorURL, u.String(), nil
 }
 
-func role(name, login string) string {
-	return fmt.Sprintf(`do $$ begin
+func role(name, options string) string {
+	return fmt.Sprintf(`do $role$ begin
     if not exists (select from pg_roles where rolname = '%[1]s') then
-        create role %[1]s %[2]s nosuperuser nocreatedb nocreaterole nobypassrls;
+        create role %[1]s nosuperuser nocreatedb nocreaterole nobypassrls %[2]s;
     end if;
-end $$`, name, login)
+end $role$`, name, options)
 }
 
 func quoteLiteral(s string) string    { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

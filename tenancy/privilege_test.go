@@ -50,6 +50,23 @@ func TestTheRuntimeRoleIsRefused(t *testing.T) {
 	}
 }
 
+// The policy of the search role shows the products of all tenants.
+func TestTheOwnerAndTheMigratorReadNothingWithoutATenant(t *testing.T) {
+	t.Parallel()
+	s := mustSuite(t)
+	migrator := session{conn: mustConnect(t, s.AdminURL)}
+	for name := range s.tables {
+		if slices.Contains(withoutTenant, name) {
+			continue
+		}
+		for _, role := range []string{"", "set local role storeroom_owner;"} {
+			if rows, err := migrator.try(t, role+"select from "+name); err != nil || rows != 0 {
+				t.Errorf("%sselect from %s: %d rows, %v, want none", role, name, rows, err)
+			}
+		}
+	}
+}
+
 func TestCopyStaysWithinTheTenant(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)

@@ -428,13 +428,25 @@ func TestMigrateTwiceAppliesNothingTwice(t *testing.T) {
 	}
 }
 
+func TestMigrateReportsAnUnsafeSchema(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	if _, err := p.MustSuper(t).Exec(t.Context(), `alter table stock no force row level security`); err != nil {
+		t.Fatal(err)
+	}
+	o := p.run(t, "migrate")
+	if want := "stock: row-level security is not forced on the owner"; o.code != 1 || !strings.Contains(o.stderr, want) {
+		t.Errorf("migrate = %d, %q, want 1 and %q", o.code, o.stderr, want)
+	}
+}
+
 func TestPrintRolesNeedsNoDatabase(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir()}
 	first, second := p.run(t, "migrate", "--print-roles", "--database", "shop"), p.run(
 		t, "migrate", "--print-roles", "--database", "shop")
 	for _, want := range []string{
-		"create role storeroom_runtime login", `create database "shop" owner storeroom_owner`,
+		"create role storeroom_runtime nosuperuser", `create database "shop" owner storeroom_owner`,
 		"-- DATABASE_URL=postgres://storeroom_runtime:", "-- DATABASE_ADMIN_URL=postgres://storeroom_migrator:",
 	} {
 		if first.code != 0 || !strings.Contains(first.stdout, want) {

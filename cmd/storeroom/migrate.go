@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,6 +20,7 @@ func (c console) migrateCommand() *cli.Command {
 		Usage: "apply the pending migrations of the database schema",
 		Description: describe("storeroom migrate --print-roles > roles.sql",
 			"With --print-roles it only prints the SQL that creates the roles and the database, for an administrator.",
+			"The SQL creates what is missing and changes no password, so it can run again after an upgrade.",
 		),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print-roles", Usage: "print the SQL that creates the roles and the database, and exit"},
@@ -58,14 +60,20 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 	})
 }
 
-// migrate uses its own connection, because migrations may exceed the statement timeout of the pool.
+// migrate applies the migrations and checks the result as serve does. It uses its own connection, because migrations may
+// exceed the statement timeout of the pool.
 func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 	conn, err := connect(ctx, "DATABASE_ADMIN_URL", url)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(ctx)
-	return migrations.Apply(ctx, conn)
+	applied, err := migrations.Apply(ctx, conn)
+	if err != nil {
+		return applied, err
+	}
+	problems, err := migrations.Lint(ctx, conn)
+	return applied, errors.Join(err, problems.Err("the schema does not keep tenants apart"))
 }
 
 // connect opens a connection. Its error names the variable that holds the URL.
@@ -82,11 +90,11 @@ func connect(ctx context.Context, variable, url string) (*pgx.Conn, error) {
 // printRoles writes a script for psql with new passwords.
 func printRoles(w io.Writer, database string) error {
 	migrator, runtime := rand.Text(), rand.Text()
-	_, err := fmt.Fprintf(w, `-- The roles and the database of Storeroom. Run this script once with psql, as a role
--- that may create roles and databases. Set the two URLs at the end, then run: storeroom migrate
+	_, err := fmt.Fprintf(w, `-- The roles and the database of Storeroom. Run this script with psql, as a role that may
+-- create roles and databases. Set the two URLs at the end, then run: storeroom migrate
 %s;
 
--- Replace HOST by the host name of the server:
+-- Existing roles keep their passwords. For new roles, replace HOST by the host name of the server:
 -- DATABASE_ADMIN_URL=postgres://storeroom_migrator:%[2]s@HOST:5432/%[4]s
 -- DATABASE_URL=postgres://storeroom_runtime:%[3]s@HOST:5432/%[4]s
 `, strings.Join(migrations.Roles(database, migrator, runtime), ";\n"), migrator, runtime, database)

@@ -62,12 +62,15 @@ started=$(date +%s)
 # row-level security is enabled last, after all keys exist.
 pg_restore --list "$dump" >"$work/all"
 grep ' ROW SECURITY ' "$work/all" >"$work/policed"
-grep -v ' ROW SECURITY ' "$work/all" >"$work/rest"
+# The owner has no privileges on the function of storeroom_search.
+grep ' ACL .* storeroom_search$' "$work/all" >"$work/search"
+grep -v -e ' ROW SECURITY ' -e ' ACL .* storeroom_search$' "$work/all" >"$work/rest"
 
 # A role must have create on the schema before it can own a function in it.
 sql 'set role storeroom_owner; grant create on schema public to storeroom_search'
 pg_restore --role=storeroom_owner --dbname="$PGDATABASE" --exit-on-error --jobs="$jobs" --use-list="$work/rest" "$dump"
 pg_restore --role=storeroom_owner --dbname="$PGDATABASE" --exit-on-error --use-list="$work/policed" "$dump"
+pg_restore --role=storeroom_search --dbname="$PGDATABASE" --exit-on-error --use-list="$work/search" "$dump"
 # In a dump made by the owner (README.md) the policies are not forced.
 psql --no-psqlrc --quiet --set=ON_ERROR_STOP=1 <<'END'
 set role storeroom_owner;

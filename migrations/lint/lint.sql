@@ -134,13 +134,18 @@ problems (object, problem) as (
       from pg_roles r
      cross join lateral (values
            (r.rolsuper or r.rolbypassrls or r.rolcreaterole, 'is a superuser, or has BYPASSRLS or CREATEROLE'),
-           (r.rolcanlogin and r.rolname = 'storeroom_search', 'can log in'),
+           (r.rolcanlogin and r.rolname in ('storeroom_search', 'storeroom_search_noinherit'), 'can log in'),
+           (r.rolname <> 'storeroom_search' and not r.rolsuper and pg_has_role(r.oid, 'storeroom_search', 'usage'),
+            'inherits the privileges of storeroom_search: an administrator must run the SQL that '
+            '`storeroom migrate --print-roles` prints'),
            (r.rolname = 'storeroom_runtime' and exists (select from pg_auth_members m where m.member = r.oid),
             'is a member of another role'),
            (r.rolname = 'storeroom_runtime' and exists (select from pg_class c where c.relowner = r.oid),
             'owns tables')
            ) v (bad, problem)
-     where r.rolname in ('storeroom_runtime', 'storeroom_search', 'storeroom_owner', 'storeroom_migrator') and v.bad
+     where v.bad
+       and r.rolname in ('storeroom_runtime', 'storeroom_search', 'storeroom_search_noinherit', 'storeroom_owner',
+                         'storeroom_migrator')
 )
 select object, problem
   from problems

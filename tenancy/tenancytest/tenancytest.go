@@ -117,19 +117,19 @@ func makeTemplate(t testing.TB, server string) string {
 			return err
 		}
 		var exists bool
-		err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1 and datistemplate)`, template).Scan(&exists)
+		err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1 and datistemplate)`,
+			template).Scan(&exists)
 		if err != nil || exists {
 			return err
 		}
 		if _, err := conn.Exec(ctx, "drop database if exists "+template); err != nil {
 			return err
 		}
-		for _, statement := range migrations.Roles(template, password, password) {
-			if _, err := conn.Exec(ctx, statement); err != nil {
-				return fmt.Errorf("%s: %w", statement, err)
-			}
+		migratorURL, _, err := migrations.CreateDatabase(ctx, server, template, password, password)
+		if err != nil {
+			return err
 		}
-		if err := withConn(withDatabase(t, server, template, "storeroom_migrator"), func(ctx context.Context, conn *pgx.Conn) error {
+		if err := withConn(migratorURL, func(ctx context.Context, conn *pgx.Conn) error {
 			_, err := migrations.Apply(ctx, conn)
 			return err
 		}); err != nil {

@@ -117,40 +117,27 @@ func newService(t *testing.T, variables ...string) *service {
 		redis:    startServer(t, local.Options{Redis: true}),
 		dir:      t.TempDir(),
 	}
-	conn, err := pgx.Connect(t.Context(), h.postgres.AdminURL)
+	migratorURL, runtimeURL, err := migrations.CreateDatabase(
+		t.Context(), h.postgres.AdminURL, "storeroom", password, password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
-	for _, statement := range migrations.Roles("storeroom", password, password) {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+	database, err := url.Parse(h.postgres.AdminURL)
+	if err != nil {
+		t.Fatal(err)
 	}
-	h.database = h.databaseURL(t, nil)
+	database.Path = "/storeroom"
+	h.database = database.String()
 	h.environ = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir,
-		"DATABASE_URL=" + h.databaseURL(t, url.UserPassword("storeroom_runtime", password)),
-		"DATABASE_ADMIN_URL=" + h.databaseURL(t, url.UserPassword("storeroom_migrator", password)),
+		"DATABASE_URL=" + runtimeURL,
+		"DATABASE_ADMIN_URL=" + migratorURL,
 		"REDIS_URL=" + h.redis.RedisURL,
 		"STOREROOM_KEY_PEPPERS=" + peppers,
 		"STOREROOM_DRAIN=0s",
 	}, variables...)
 	h.run(t, "", nil, "migrate")
 	return h
-}
-
-func (h *service) databaseURL(t *testing.T, user *url.Userinfo) string {
-	t.Helper()
-	u, err := url.Parse(h.postgres.AdminURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/storeroom"
-	if user != nil {
-		u.User = user
-	}
-	return u.String()
 }
 
 // run runs a command, requires success and decodes its result.

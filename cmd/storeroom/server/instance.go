@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -125,9 +124,9 @@ func openDatabase(ctx context.Context, url string) (*tenancy.DB, error) {
 }
 
 func checkDatabase(ctx context.Context, conn *pgx.Conn) error {
-	faults, err := migrations.RuntimeRole(ctx, conn)
+	problems, err := migrations.RuntimeRole(ctx, conn)
 	if err == nil {
-		err = faultsError("DATABASE_URL names a role that may not serve", faults)
+		err = problems.Err("DATABASE_URL names a role that may not serve")
 	}
 	if err != nil {
 		return err
@@ -139,22 +138,11 @@ func checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	if needed := migrations.Latest(); schema < needed {
 		return fmt.Errorf("the schema is at version %d and this program needs %d: run `storeroom migrate`", schema, needed)
 	}
-	faults, err = migrations.Lint(ctx, conn)
+	problems, err = migrations.Lint(ctx, conn)
 	if err == nil {
-		err = faultsError("the schema does not keep tenants apart", faults)
+		err = problems.Err("the schema does not keep tenants apart")
 	}
 	return err
-}
-
-func faultsError(message string, faults []migrations.Problem) error {
-	if len(faults) == 0 {
-		return nil
-	}
-	all := make([]string, len(faults))
-	for i, fault := range faults {
-		all[i] = fault.String()
-	}
-	return fmt.Errorf("%s: %s", message, strings.Join(all, "; "))
 }
 
 // trackRequests counts the running requests. During the drain time it sends "Connection: close", so that clients open
