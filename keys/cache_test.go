@@ -23,30 +23,30 @@ func confirmedCache() *cache {
 	return c
 }
 
-// add remembers a key for ever, as if PostgreSQL had just answered.
+// add caches the result of a lookup that has just ended. The key never expires.
 func (c *cache) add(d digest, p *Principal) { c.put(d, p, time.Now(), 0, c.generation()) }
 
-func TestCacheForgetsInTime(t *testing.T) {
+func TestCacheEntriesExpire(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		holder   *Principal
-		lives    time.Duration
+		lifetime time.Duration
 		min, max time.Duration
 	}{
-		{"a key after ten seconds", of(1), 0, 9 * time.Second, 11 * time.Second},
-		{"a key that lives longer after ten seconds too", of(1), time.Hour, 9 * time.Second, 11 * time.Second},
-		{"a key at the moment of its expiry", of(1), 3 * time.Second, 3 * time.Second, 3 * time.Second},
-		{"nobody's key after five seconds", nil, 0, 5 * time.Second, 5 * time.Second},
+		{"A key expires after ten seconds", of(1), 0, 9 * time.Second, 11 * time.Second},
+		{"A key with a longer lifetime expires after ten seconds", of(1), time.Hour, 9 * time.Second, 11 * time.Second},
+		{"A key expires at the end of its lifetime", of(1), 3 * time.Second, 3 * time.Second, 3 * time.Second},
+		{"An unknown key expires after five seconds", nil, 0, 5 * time.Second, 5 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := confirmedCache()
 				for n := range 200 {
-					c.put(number(n), tt.holder, time.Now(), tt.lives, c.generation())
+					c.put(number(n), tt.holder, time.Now(), tt.lifetime, c.generation())
 				}
-				remembered := func() (n int) {
+				cached := func() (n int) {
 					for i := range 200 {
 						if p, ok := c.get(number(i)); ok && p == tt.holder {
 							n++
@@ -55,23 +55,23 @@ func TestCacheForgetsInTime(t *testing.T) {
 					return n
 				}
 				time.Sleep(tt.min - 1)
-				if n := remembered(); n != 200 {
-					t.Errorf("%d of 200 remembered after %v, want all", n, tt.min-1)
+				if n := cached(); n != 200 {
+					t.Errorf("%d of 200 keys are cached after %v, want all", n, tt.min-1)
 				}
 				time.Sleep((tt.max - tt.min) / 2)
-				if n := remembered(); tt.min < tt.max && (n < 50 || n > 150) {
-					t.Errorf("%d of 200 remembered after half the spread, want about half", n)
+				if n := cached(); tt.min < tt.max && (n < 50 || n > 150) {
+					t.Errorf("%d of 200 keys are cached after half the spread, want about half", n)
 				}
 				time.Sleep((tt.max-tt.min)/2 + 1)
-				if n := remembered(); n != 0 {
-					t.Errorf("%d of 200 remembered after %v, want none", n, tt.max)
+				if n := cached(); n != 0 {
+					t.Errorf("%d of 200 keys are cached after %v, want none", n, tt.max)
 				}
 			})
 		})
 	}
 }
 
-func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
+func TestCacheEntriesNeedAConfirmation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCache()
@@ -90,21 +90,21 @@ func TestCacheTrustsNoAnswerWithoutConfirmation(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		check("after a second", false)
 		c.confirm(time.Now())
-		check("once confirmed", true)
+		check("after a confirmation", true)
 		time.Sleep(confirmedFor - 1)
-		check("as long as the confirmation holds", true)
+		check("while the confirmation is recent", true)
 		time.Sleep(time.Nanosecond)
-		check("when the next confirmation did not come", false)
+		check("when the next confirmation is late", false)
 		c.confirm(time.Now())
 		c.confirm(time.Time{})
 		check("when the connection is lost", false)
 	})
 	if late := max(confirmedFor, unconfirmedFor); late > 1800*time.Millisecond {
-		t.Errorf("a change shows after %v at worst, want well under two seconds", late)
+		t.Errorf("a change is applied after up to %v, want at most 1.8 s", late)
 	}
 }
 
-func TestCacheDropsWhatChanges(t *testing.T) {
+func TestAChangeRemovesTheEntriesOfItsTenant(t *testing.T) {
 	t.Parallel()
 	c := confirmedCache()
 	fill := func() {
@@ -117,7 +117,7 @@ func TestCacheDropsWhatChanges(t *testing.T) {
 		t.Helper()
 		for i, want := range want {
 			if _, got := c.get(number(i + 1)); got != want {
-				t.Errorf("after %s, key %d remembered: %v, want %v", what, i+1, got, want)
+				t.Errorf("after %s, key %d is cached: %v, want %v", what, i+1, got, want)
 			}
 		}
 	}
@@ -127,16 +127,16 @@ func TestCacheDropsWhatChanges(t *testing.T) {
 	check("a change of tenant 1", false, false, true, false)
 	fill()
 	c.change(3)
-	check("a change of a tenant without keys here", true, true, true, false)
+	check("a change of a tenant without cached keys", true, true, true, false)
 	fill()
 	c.flush()
 	check("a flush", false, false, false, false)
 	if !c.wasValid(number(1)) || c.wasValid(number(4)) {
-		t.Error("after a flush, keys in use are not distinguished from guesses")
+		t.Error("after a flush, wasValid does not distinguish keys in use from guesses")
 	}
 }
 
-func TestCacheRefusesAnswersThatAChangeHasOvertaken(t *testing.T) {
+func TestTheCacheRejectsResultsOfLookupsBeforeAChange(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cache){
 		"a change of the tenant": func(c *cache) { c.change(1) },
@@ -158,7 +158,7 @@ func TestCacheRefusesAnswersThatAChangeHasOvertaken(t *testing.T) {
 	}
 }
 
-func TestCacheKeepsTheLatestAnswer(t *testing.T) {
+func TestTheCacheKeepsTheLatestResult(t *testing.T) {
 	t.Parallel()
 	c := confirmedCache()
 	c.add(number(1), of(1))
@@ -172,7 +172,7 @@ func TestCacheKeepsTheLatestAnswer(t *testing.T) {
 	}
 }
 
-func TestCacheIsBounded(t *testing.T) {
+func TestTheCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := confirmedCache()
 	for n := range maxKnown + 10 {
@@ -185,6 +185,6 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("%d known, %d unknown; want %d, %d", c.known.Len(), c.unknown.Len(), maxKnown, maxUnknown)
 	}
 	if c.wasValid(number(9)) || !c.wasValid(number(10)) {
-		t.Error("another entry than the oldest was evicted first")
+		t.Error("the oldest entry was not evicted first")
 	}
 }

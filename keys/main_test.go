@@ -21,8 +21,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// TestMain proves that Close leaves nothing running: every Resolver of every test
-// is closed by then.
+// TestMain checks that no goroutine is left after all tests, which close their Resolvers.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
@@ -70,9 +69,15 @@ func (s *shop) mustActor(tb testing.TB, name string, role people.Role) tenancy.A
 // asRuntime returns the Store that the pages use.
 func (s *shop) asRuntime() *Store { return New(s.DB, s.peppers) }
 
+// create creates a key with every permission, as the operator.
+func (s *shop) create(tb testing.TB, tenant tenancy.ID, name string) (Key, Secret, error) {
+	return s.Create(tb.Context(), tenant, tenancy.Operator, NewKey{Name: name, Permissions: every})
+}
+
 func (s *shop) mustKey(tb testing.TB, name string) (Key, Secret) {
 	tb.Helper()
-	key, secret, err := s.Create(tb.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: name, Permissions: Permissions{ProductsRead}})
+	n := NewKey{Name: name, Permissions: Permissions{ProductsRead}}
+	key, secret, err := s.Create(tb.Context(), s.tenant.ID, tenancy.Operator, n)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -86,7 +91,7 @@ func (s *shop) mustRevoke(tb testing.TB, id int64) {
 	}
 }
 
-// mustAlter changes what no command changes.
+// mustAlter executes SQL that no command executes. It must change a row.
 func (s *shop) mustAlter(tb testing.TB, sql string, args ...any) {
 	tb.Helper()
 	tag, err := s.MustSuper(tb).Exec(tb.Context(), sql, args...)
@@ -95,7 +100,7 @@ func (s *shop) mustAlter(tb testing.TB, sql string, args ...any) {
 	}
 }
 
-// mustOpen starts an instance that listens at listenURL.
+// mustOpen opens a Resolver whose listener connects to listenURL.
 func (s *shop) mustOpen(tb testing.TB, listenURL string, peppers Peppers) *Resolver {
 	tb.Helper()
 	r, err := Open(tb.Context(), s.DB, listenURL, peppers, slog.New(slog.DiscardHandler))
@@ -111,7 +116,7 @@ func (s *shop) mustOpen(tb testing.TB, listenURL string, peppers Peppers) *Resol
 	return r
 }
 
-func (s *shop) mustOpenHere(tb testing.TB) *Resolver {
+func (s *shop) mustOpenDirect(tb testing.TB) *Resolver {
 	tb.Helper()
 	return s.mustOpen(tb, s.URL, s.peppers)
 }
@@ -152,7 +157,7 @@ type proxy struct {
 	address  string
 
 	mu     sync.Mutex
-	silent chan struct{} // closed while bytes pass
+	paused chan struct{} // closed while bytes are forwarded
 	down   bool
 	conns  []net.Conn
 }
@@ -168,8 +173,8 @@ func mustProxy(tb testing.TB, server string) (*proxy, string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &proxy{listener: listener, silent: make(chan struct{})}
-	close(p.silent)
+	p := &proxy{listener: listener, paused: make(chan struct{})}
+	close(p.paused)
 	p.network, p.address = pgconn.NetworkAddress(config.Host, config.Port)
 	done := make(chan struct{})
 	go func() {
@@ -179,8 +184,8 @@ func mustProxy(tb testing.TB, server string) (*proxy, string) {
 	tb.Cleanup(func() {
 		listener.Close()
 		<-done
-		p.speak()
-		p.cut()
+		p.resume()
+		p.disconnect()
 	})
 	through := url.URL{
 		Scheme: "postgres", User: url.UserPassword(config.User, config.Password),
@@ -209,12 +214,12 @@ func (p *proxy) serve() {
 			}
 			continue
 		}
-		go p.pass(client, server)
-		go p.pass(server, client)
+		go p.forward(client, server)
+		go p.forward(server, client)
 	}
 }
 
-func (p *proxy) pass(to, from net.Conn) {
+func (p *proxy) forward(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 4096)
@@ -224,35 +229,35 @@ func (p *proxy) pass(to, from net.Conn) {
 			return
 		}
 		p.mu.Lock()
-		silent := p.silent
+		paused := p.paused
 		p.mu.Unlock()
-		<-silent
+		<-paused
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}
 	}
 }
 
-// hush swallows every byte from now on, and closes nothing.
-func (p *proxy) hush() {
+// pause holds all bytes back and closes no connection.
+func (p *proxy) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent = make(chan struct{})
+	p.paused = make(chan struct{})
 }
 
-// speak lets through what was held up, and what comes.
-func (p *proxy) speak() {
+// resume forwards the bytes that were held back and all later ones.
+func (p *proxy) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.silent:
+	case <-p.paused:
 	default:
-		close(p.silent)
+		close(p.paused)
 	}
 }
 
-// cut closes every connection and refuses new ones until mend.
-func (p *proxy) cut() {
+// disconnect closes all connections and refuses new ones until reconnect.
+func (p *proxy) disconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = true
@@ -262,13 +267,13 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-func (p *proxy) mend() {
+func (p *proxy) reconnect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = false
 }
 
-// printed is v in every way that a careless line could print it.
+// printed returns v as printed by all verbs of fmt and all handlers of slog.
 func printed(tb testing.TB, v any) string {
 	tb.Helper()
 	var out strings.Builder

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestParsePeppers(t *testing.T) {
+func TestParsePeppersAcceptsOnlyValidPeppers(t *testing.T) {
 	t.Parallel()
 	p := mustPeppers(t, " "+pepperTwo+" , "+pepperOne)
 	if len(p.list) != 2 || p.current().version != 2 || p.list[1].version != 1 {
@@ -28,10 +28,10 @@ func TestParsePeppers(t *testing.T) {
 
 	secret := strings.Repeat("zz_-", 11) // 33 bytes, in the alphabet of URLs
 	if p := mustPeppers(t, "32767:"+secret); p.current().version != 32767 {
-		t.Errorf("ParsePeppers of a URL's base64 = %v", p)
+		t.Errorf("ParsePeppers of base64 for URLs = %v", p)
 	}
 	for name, text := range map[string]string{
-		"nothing":             "",
+		"an empty text":       "",
 		"no version":          strings.TrimPrefix(pepperOne, "1:"),
 		"version 0":           "0" + pepperOne[1:],
 		"a version too large": "32768" + pepperOne[1:],
@@ -41,7 +41,7 @@ func TestParsePeppers(t *testing.T) {
 		"another alphabet":    "1:" + strings.Repeat("*", 64),
 		"a trailing comma":    pepperOne + ",",
 	} {
-		t.Run("refuses "+name, func(t *testing.T) {
+		t.Run("ParsePeppers refuses "+name, func(t *testing.T) {
 			t.Parallel()
 			p, err := ParsePeppers(text)
 			if err == nil || p.list != nil {
@@ -54,7 +54,7 @@ func TestParsePeppers(t *testing.T) {
 	}
 }
 
-func TestHashesDoNotMixBetweenGoroutines(t *testing.T) {
+func TestHashIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	p := mustPeppers(t, pepperOne).current()
 	var tasks sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPermissionsAllow(t *testing.T) {
+func TestAPermissionAllowsWhatItIncludes(t *testing.T) {
 	t.Parallel()
 	granted := map[Permission]Permissions{
 		ProductsRead:   {ProductsRead},
@@ -26,28 +26,31 @@ func TestPermissionsAllow(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("what %s allows (-want +got):\n%s", has, diff)
+			t.Errorf("permissions that %s allows (-want +got):\n%s", has, diff)
 		}
 	}
 	if (Permissions{}).Allow(ProductsRead) || (Permissions{"products:*"}).Allow(ProductsRead) {
-		t.Error("nothing and a wildcard allow products:read, want neither to")
+		t.Error("an empty list or a wildcard allows products:read")
 	}
 }
 
-func TestParsePermissions(t *testing.T) {
+func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, in, want string
 	}{
-		{"puts a list in one order, once each", "orders:write, products:read,orders:write", "products:read,orders:write"},
-		{"keeps the reading that writing implies", "products:write,products:read", "products:read,products:write"},
-		{"knows full", "full", "products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read"},
-		{"knows read-only", "read-only", "products:read,reports:read,orders:read,customers:read"},
-		{"knows catalog", "catalog", "products:read,products:write,inventory:write"},
-		{"knows reporting", "reporting", "reports:read,orders:read"},
-		{"adds to a preset", "customers:read,reporting", "reports:read,orders:read,customers:read"},
+		{"sorts a list and removes duplicates", "orders:write, products:read,orders:write",
+			"products:read,orders:write"},
+		{"keeps read permissions that write permissions include", "products:write,products:read",
+			"products:read,products:write"},
+		{"accepts full", "full",
+			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read"},
+		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read"},
+		{"accepts catalog", "catalog", "products:read,products:write,inventory:write"},
+		{"accepts reporting", "reporting", "reports:read,orders:read"},
+		{"combines a preset with a name", "customers:read,reporting", "reports:read,orders:read,customers:read"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run("ParsePermissions "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := ParsePermissions(tt.in)
 			if err != nil || got.String() != tt.want {
@@ -59,11 +62,12 @@ func TestParsePermissions(t *testing.T) {
 		name, in string
 		want     []string
 	}{
-		{"refuses nothing", " ,", []string{"at least one"}},
-		{"names every unknown word", "products:read,inventory:read,everything", []string{`"inventory:read"`, `"everything"`}},
-		{"minds the case", "Full", []string{`"Full"`}},
+		{"refuses an empty list", " ,", []string{"at least one"}},
+		{"names every unknown permission", "products:read,inventory:read,everything",
+			[]string{`"inventory:read"`, `"everything"`}},
+		{"distinguishes case", "Full", []string{`"Full"`}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run("ParsePermissions "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := ParsePermissions(tt.in)
 			for _, want := range tt.want {

@@ -16,22 +16,25 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestEveryKeyResolvesToWhatItWasMadeFor(t *testing.T) {
+func TestEveryKeyResolvesToItsTenantAndPermissions(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
+	permissions := rapid.SliceOfNDistinct(rapid.SampledFrom(every), 1, len(every), rapid.ID[Permission])
 	rapid.Check(t, func(rt *rapid.T) {
 		n := NewKey{
 			Name:        rapid.StringMatching(`[a-zß][a-z %"'ß]{0,40}[a-z]`).Draw(rt, "name"),
-			Permissions: rapid.SliceOfNDistinct(rapid.SampledFrom(every), 1, 7, rapid.ID[Permission]).Draw(rt, "permissions"),
+			Permissions: permissions.Draw(rt, "permissions"),
 			Lifetime:    rapid.SampledFrom(Lifetimes).Draw(rt, "lifetime"),
 		}
 		key, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want := &Principal{Tenant: s.tenant, KeyID: key.ID, KeyName: n.Name, Permissions: key.Permissions, ExpiresAt: key.ExpiresAt}
-		for _, from := range []string{"PostgreSQL", "memory"} {
+		want := &Principal{
+			Tenant: s.tenant, KeyID: key.ID, KeyName: n.Name, Permissions: key.Permissions, ExpiresAt: key.ExpiresAt,
+		}
+		for _, from := range []string{"PostgreSQL", "the cache"} {
 			got, err := r.Resolve(t.Context(), secret.Reveal())
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				rt.Fatalf("Resolve from %s: %v (-want +got):\n%s", from, err, diff)
@@ -48,13 +51,13 @@ func TestEveryKeyResolvesToWhatItWasMadeFor(t *testing.T) {
 	})
 }
 
-func TestResolve(t *testing.T) {
+func TestResolveReturnsThePrincipalOfAKey(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 
-	t.Run("refuses malformed keys without a database", func(t *testing.T) {
+	t.Run("Resolve refuses malformed keys without a query", func(t *testing.T) {
 		t.Parallel()
-		var r Resolver // has none
+		var r Resolver // without a database
 		if _, err := r.Resolve(t.Context(), "sk_live_nonsense"); !errors.Is(err, ErrMalformed) {
 			t.Errorf("Resolve = %v, want ErrMalformed", err)
 		}
@@ -63,9 +66,9 @@ func TestResolve(t *testing.T) {
 		}
 	})
 
-	t.Run("has one answer for unknown, revoked and expired keys", func(t *testing.T) {
+	t.Run("Resolve returns the same error for unknown, revoked and expired keys", func(t *testing.T) {
 		t.Parallel()
-		r := s.mustOpenHere(t)
+		r := s.mustOpenDirect(t)
 		revoked, revokedSecret := s.mustKey(t, "revoked")
 		s.mustRevoke(t, revoked.ID)
 		expired, expiredSecret := s.mustKey(t, "expired")
@@ -76,52 +79,52 @@ func TestResolve(t *testing.T) {
 				t.Errorf("Resolve = %v, %v, want exactly ErrUnknown", p, err)
 			}
 			if p, ok := r.Known(secret.Reveal()); p != nil || ok {
-				t.Errorf("Known = %v, %v, want it not to be", p, ok)
+				t.Errorf("Known = %v, %v, want nil, false", p, ok)
 			}
 		}
 	})
 
-	t.Run("tells that a tenant is suspended, and its plan and limit", func(t *testing.T) {
+	t.Run("Resolve returns the plan, the limit and the suspension of the tenant", func(t *testing.T) {
 		t.Parallel()
 		limit := int32(777)
-		big := s.MustTenant(t, "big", func(t *tenancy.Tenant) { t.Plan, t.RateLimit, t.Timezone = tenancy.Enterprise, &limit, "Asia/Tokyo" })
-		_, secret, err := s.Create(t.Context(), big.ID, tenancy.Operator, NewKey{Name: "k", Permissions: every})
+		big := s.MustTenant(t, "big", func(t *tenancy.Tenant) {
+			t.Plan, t.RateLimit, t.Timezone = tenancy.Enterprise, &limit, "Asia/Tokyo"
+		})
+		_, secret, err := s.create(t, big.ID, "k")
 		if err != nil {
 			t.Fatal(err)
 		}
 		big.Suspended = true
-		if _, err := tenancy.ChangeTenant(t.Context(), s.Admin, "big", func(t *tenancy.Tenant) { t.Suspended = true }); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(big, mustResolve(t, s.mustOpenHere(t), secret).Tenant); diff != "" {
+		s.mustChange(t, "big", func(t *tenancy.Tenant) { t.Suspended = true })
+		if diff := cmp.Diff(big, mustResolve(t, s.mustOpenDirect(t), secret).Tenant); diff != "" {
 			t.Errorf("tenant (-want +got):\n%s", diff)
 		}
 	})
 
-	t.Run("counts what memory knew and what it did not", func(t *testing.T) {
+	t.Run("The Resolver counts hits and misses of its cache", func(t *testing.T) {
 		t.Parallel()
-		s := mustShop(t) // nobody else's changes may reach its memory
-		r := s.mustOpenHere(t)
+		s := mustShop(t) // other tests must not change the cache
+		r := s.mustOpenDirect(t)
 		_, secret := s.mustKey(t, "counted")
-		eventually(t, "the notification of the new key has come", func() bool { return r.cache.generation() >= 2 })
+		eventually(t, "the notification of the new key has arrived", func() bool { return r.cache.generation() >= 2 })
 		if _, ok := r.Known(secret.Reveal()); ok {
-			t.Error("Known before anybody asked")
+			t.Error("the key is cached before the first lookup")
 		}
-		p, nobody := mustResolve(t, r, secret), Generate().Reveal()
+		p, unknownKey := mustResolve(t, r, secret), Generate().Reveal()
 		for range 3 {
-			_, _ = r.Resolve(t.Context(), nobody)
+			_, _ = r.Resolve(t.Context(), unknownKey)
 			if known, ok := r.Known(secret.Reveal()); !ok || known != p || mustResolve(t, r, secret) != p {
 				t.Errorf("Known = %v, %v", known, ok)
 			}
 		}
 		hits, unknown, misses := r.hits.Load(), r.negativeHits.Load(), r.misses.Load()
 		if hits < 4 || unknown < 1 || misses < 2 || hits+unknown+misses != 10 || r.cache.len() != 1 {
-			t.Errorf("%d hits, %d negative hits, %d misses, %d entries; want 10 lookups, most of them hits, and 1 entry",
+			t.Errorf("%d hits, %d negative hits, %d misses and %d entries, want 10 lookups with mostly hits, and 1 entry",
 				hits, unknown, misses, r.cache.len())
 		}
 	})
 
-	t.Run("gives no old answer when the database is gone", func(t *testing.T) {
+	t.Run("Resolve returns an error while PostgreSQL is unavailable", func(t *testing.T) {
 		t.Parallel()
 		db, err := tenancy.Open(t.Context(), s.URL)
 		if err != nil {
@@ -141,7 +144,7 @@ func TestResolve(t *testing.T) {
 		}
 	})
 
-	t.Run("refuses a malformed URL to listen at", func(t *testing.T) {
+	t.Run("Open refuses a malformed URL of the listener", func(t *testing.T) {
 		t.Parallel()
 		if _, err := Open(t.Context(), s.DB, "postgres://%zz", s.peppers, slog.New(slog.DiscardHandler)); err == nil {
 			t.Error("Open = nil, want an error")
@@ -149,12 +152,13 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-func TestPeppersRotate(t *testing.T) {
+func TestPeppersCanBeRotated(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	_, old := s.mustKey(t, "under the first")
 	both := mustPeppers(t, pepperTwo+","+pepperOne)
-	_, fresh, err := New(s.Admin, both).Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "under the second", Permissions: every})
+	_, fresh, err := New(s.Admin, both).Create(t.Context(), s.tenant.ID, tenancy.Operator,
+		NewKey{Name: "under the second", Permissions: every})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,14 +167,14 @@ func TestPeppersRotate(t *testing.T) {
 		peppers            Peppers
 		wantOld, wantFresh bool
 	}{
-		{"before", s.peppers, true, false},
-		{"with both", both, true, true},
-		{"with the first dropped", mustPeppers(t, pepperTwo), false, true},
+		{"Keys under the first pepper resolve with the first", s.peppers, true, false},
+		{"All keys resolve with both", both, true, true},
+		{"Keys under the second pepper resolve with the second", mustPeppers(t, pepperTwo), false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := s.mustOpen(t, s.URL, tt.peppers)
-			for range 2 { // from PostgreSQL, from memory
+			for range 2 { // from PostgreSQL, then from the cache
 				for secret, want := range map[Secret]bool{old: tt.wantOld, fresh: tt.wantFresh} {
 					if _, err := r.Resolve(t.Context(), secret.Reveal()); (err == nil) != want {
 						t.Errorf("Resolve(%v) = %v, want it to resolve: %v", secret, err, want)
@@ -180,7 +184,8 @@ func TestPeppersRotate(t *testing.T) {
 		})
 	}
 	var versions []int16
-	err = s.MustSuper(t).QueryRow(t.Context(), `select array_agg(pepper_version order by key_id) from key_hashes`).Scan(&versions)
+	const stored = `select array_agg(pepper_version order by key_id) from key_hashes`
+	err = s.MustSuper(t).QueryRow(t.Context(), stored).Scan(&versions)
 	if diff := cmp.Diff([]int16{1, 2}, versions); diff != "" || err != nil {
 		t.Errorf("stored versions: %v (-want +got):\n%s", err, diff)
 	}
@@ -199,11 +204,12 @@ func (s *shop) hold(tb testing.TB) (release func()) {
 	return func() { _ = tx.Rollback(context.Background()) }
 }
 
-// waiting counts the lookups that hold is holding.
+// waiting returns the number of lookups that wait for the lock of hold.
 func waiting(tb testing.TB, conn *pgx.Conn) (n int) {
 	tb.Helper()
 	err := conn.QueryRow(tb.Context(), `
-		select count(*) from pg_stat_activity
+		select count(*)
+		  from pg_stat_activity
 		 where datname = current_database() and wait_event_type = 'Lock' and query like '%resolve_key%'`).Scan(&n)
 	if err != nil {
 		tb.Fatal(err)
@@ -211,21 +217,21 @@ func waiting(tb testing.TB, conn *pgx.Conn) (n int) {
 	return n
 }
 
-func TestLookupsOfOneKeyAreOne(t *testing.T) {
+func TestConcurrentLookupsOfAKeyShareOneQuery(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
 	conn := s.MustSuper(t)
 	_, secret := s.mustKey(t, "k")
-	eventually(t, "the notification of the new key has come", func() bool { return r.cache.generation() >= 2 })
+	eventually(t, "the notification of the new key has arrived", func() bool { return r.cache.generation() >= 2 })
 	release := s.hold(t)
 	defer release()
 
 	first, cancel := context.WithCancel(t.Context())
-	gone := make(chan error, 1)
+	cancelled := make(chan error, 1)
 	go func() {
 		_, err := r.Resolve(first, secret.Reveal())
-		gone <- err
+		cancelled <- err
 	}()
 	eventually(t, "the first lookup waits", func() bool { return waiting(t, conn) == 1 })
 	others := make(chan error, 20)
@@ -235,61 +241,59 @@ func TestLookupsOfOneKeyAreOne(t *testing.T) {
 			others <- err
 		}()
 	}
-	eventually(t, "everybody has missed", func() bool { return r.misses.Load() == int64(1+cap(others)) })
+	eventually(t, "all calls have missed the cache", func() bool { return r.misses.Load() == int64(1+cap(others)) })
 	cancel()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first caller, who left, got %v, want Canceled", err)
+	if err := <-cancelled; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled Resolve = %v, want Canceled", err)
 	}
 	if n := waiting(t, conn); n != 1 {
-		t.Errorf("%d lookups of one key under way, want 1", n)
+		t.Errorf("%d queries for one key, want 1", n)
 	}
 	release()
 	for range cap(others) {
 		if err := <-others; err != nil {
-			t.Errorf("Resolve beside a caller who left = %v", err)
+			t.Errorf("Resolve after the cancellation of another call = %v", err)
 		}
 	}
 }
 
-func TestWhoAsksAfterAChangeGetsNoAnswerOfBefore(t *testing.T) {
+func TestALookupAfterAChangeDoesNotShareAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
 	conn := s.MustSuper(t)
 	_, secret := s.mustKey(t, "k")
-	eventually(t, "the notification of the new key has come", func() bool { return r.cache.generation() >= 2 })
+	eventually(t, "the notification of the new key has arrived", func() bool { return r.cache.generation() >= 2 })
 	release := s.hold(t)
 	defer release()
-	answers := make(chan error, 2)
+	results := make(chan error, 2)
 	resolve := func() {
 		_, err := r.Resolve(t.Context(), secret.Reveal())
-		answers <- err
+		results <- err
 	}
 	go resolve()
 	eventually(t, "a lookup waits", func() bool { return waiting(t, conn) == 1 })
 	before := r.cache.generation()
-	if _, err := tenancy.ChangeTenant(t.Context(), s.Admin, "acme", func(t *tenancy.Tenant) { t.Suspended = true }); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the notification has come", func() bool { return r.cache.generation() > before })
+	s.mustChange(t, "acme", func(t *tenancy.Tenant) { t.Suspended = true })
+	eventually(t, "the notification has arrived", func() bool { return r.cache.generation() > before })
 	go resolve()
-	eventually(t, "a lookup of its own waits beside", func() bool { return waiting(t, conn) == 2 })
+	eventually(t, "the second call has its own lookup", func() bool { return waiting(t, conn) == 2 })
 	release()
 	for range 2 {
-		if err := <-answers; err != nil {
+		if err := <-results; err != nil {
 			t.Error(err)
 		}
 	}
 	if p := mustResolve(t, r, secret); !p.Tenant.Suspended {
-		t.Error("the answer of before is remembered")
+		t.Error("the result of the earlier lookup is cached")
 	}
 }
 
-func TestLookupsAreBounded(t *testing.T) {
+func TestConcurrentLookupsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	// More connections than lookups, or the pool would be the bound.
-	db := s.mustOpenWide(t)
+	// With fewer connections the pool would be the limit.
+	db := s.mustOpenLarge(t)
 	r, err := Open(t.Context(), db, s.URL, s.peppers, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -298,28 +302,28 @@ func TestLookupsAreBounded(t *testing.T) {
 	conn := s.MustSuper(t)
 	release := s.hold(t)
 	defer release()
-	answers := make(chan error, 3*maxLookups)
-	for range cap(answers) {
+	results := make(chan error, 3*maxLookups)
+	for range cap(results) {
 		go func() {
 			_, err := r.Resolve(t.Context(), Generate().Reveal())
-			answers <- err
+			results <- err
 		}()
 	}
-	eventually(t, "as many lookups wait as may", func() bool { return waiting(t, conn) == maxLookups })
-	eventually(t, "everybody has missed", func() bool { return r.misses.Load() == int64(cap(answers)) })
+	eventually(t, "the maximum number of lookups waits", func() bool { return waiting(t, conn) == maxLookups })
+	eventually(t, "all calls have missed the cache", func() bool { return r.misses.Load() == int64(cap(results)) })
 	if n := waiting(t, conn); n != maxLookups {
-		t.Errorf("%d lookups at once, want %d", n, maxLookups)
+		t.Errorf("%d concurrent lookups, want %d", n, maxLookups)
 	}
 	release()
-	for range cap(answers) {
-		if err := <-answers; !errors.Is(err, ErrUnknown) {
+	for range cap(results) {
+		if err := <-results; !errors.Is(err, ErrUnknown) {
 			t.Errorf("Resolve = %v, want ErrUnknown", err)
 		}
 	}
 }
 
-// mustOpenWide opens a pool with room for more than the lookups.
-func (s *shop) mustOpenWide(tb testing.TB) *tenancy.DB {
+// mustOpenLarge opens a pool with more connections than concurrent lookups.
+func (s *shop) mustOpenLarge(tb testing.TB) *tenancy.DB {
 	tb.Helper()
 	separator := "?"
 	if strings.Contains(s.URL, "?") {
@@ -346,7 +350,7 @@ func TestResolveAfterCloseDoesNotHang(t *testing.T) {
 	}
 	began := time.Now()
 	if _, err := r.Resolve(t.Context(), secret.Reveal()); err == nil || time.Since(began) > time.Second {
-		t.Errorf("Resolve = %v after %v, want an error at once", err, time.Since(began))
+		t.Errorf("Resolve = %v after %v, want an error immediately", err, time.Since(began))
 	}
 }
 
@@ -361,16 +365,16 @@ func BenchmarkKnown(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
 			if _, ok := r.Known(tokens[i%len(tokens)]); !ok {
-				b.Error("not known")
+				b.Error("the key is not cached")
 				return
 			}
 		}
 	})
 }
 
-// A key in use is told from a guess also after its answer has lapsed or was
-// dropped; once it is revoked and asked about it is a guess like any other.
-func TestSeenTellsAKeyInUseFromAGuess(t *testing.T) {
+// Seen is true for a valid key also after its cache entry has expired or was removed. It is
+// false after a lookup of a revoked key.
+func TestSeenDistinguishesAKeyInUseFromAGuess(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	key, secret := s.mustKey(t, "k")
@@ -381,14 +385,14 @@ func TestSeenTellsAKeyInUseFromAGuess(t *testing.T) {
 	t.Cleanup(func() { _ = r.Close() })
 	token := secret.Reveal()
 	if r.Seen(token) || r.Seen("nonsense") {
-		t.Error("Seen = true before anybody asked, want false")
+		t.Error("Seen = true before the first lookup, want false")
 	}
 	if _, err := r.Resolve(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
 	r.cache.flush()
 	if _, known := r.Known(token); known || !r.Seen(token) {
-		t.Errorf("after a flush Known = %v, Seen = %v, want only the second", known, r.Seen(token))
+		t.Errorf("after a flush Known = %v, Seen = %v, want false, true", known, r.Seen(token))
 	}
 	if err := s.Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
 		t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// knownKey was put together by another program: the format is a contract.
+// knownKey was created by another program, because the format is a contract.
 const knownKey = "sk_live_0123456789ABCDEFGHIJabcdefghij420Ayhzo"
 
 var keyPattern = regexp.MustCompile(`^sk_live_[0-9A-Za-z]{38}$`)
 
-func TestGenerate(t *testing.T) {
+func TestGeneratedKeysAreValidAndRandom(t *testing.T) {
 	t.Parallel()
 	seen := map[Secret]bool{}
 	count := map[rune]int{}
@@ -27,36 +27,37 @@ func TestGenerate(t *testing.T) {
 			count[c]++
 		}
 	}
-	// 64,000 characters over 62: 1032 each, 32 the standard deviation.
+	// Each of 62 characters is expected 1,032 times, with a standard deviation of 32.
 	for _, c := range base62 {
 		if n := count[c]; n < 840 || n > 1230 {
-			t.Errorf("%q came %d times in 64,000, want about 1032", c, n)
+			t.Errorf("%q is %d of 64,000 characters, want about 1032", c, n)
 		}
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckAcceptsOnlyWellFormedKeys(t *testing.T) {
 	t.Parallel()
 	if err := Check(knownKey); err != nil {
 		t.Errorf("Check(%q) = %v", knownKey, err)
 	}
-	testKey := "sk_test_" + knownKey[len(livePrefix):keyLength-checksumLength]
+	withoutSum, sum := knownKey[:keyLength-checksumLength], knownKey[keyLength-checksumLength:]
+	testKey := "sk_test_" + withoutSum[len(livePrefix):]
 	testSum := checksum(testKey)
-	dashed := knownKey[:20] + "-" + knownKey[21:keyLength-checksumLength]
+	dashed := knownKey[:20] + "-" + withoutSum[21:]
 	dashedSum := checksum(dashed)
 	for name, token := range map[string]string{
-		"nothing":                            "",
-		"a prefix alone":                     livePrefix,
+		"an empty text":                      "",
+		"only the prefix":                    livePrefix,
 		"another service's key":              "ghp_0123456789abcdefghijabcdefghij420Ayhzo",
 		"the reserved sk_test_":              testKey + string(testSum[:]),
-		"a foreign letter, well added up":    dashed + string(dashedSum[:]),
-		"a space before":                     " " + knownKey,
-		"a line end after":                   knownKey + "\n",
-		"a key and a half":                   knownKey + knownKey[:20],
+		"a dash with a correct checksum":     dashed + string(dashedSum[:]),
+		"a leading space":                    " " + knownKey,
+		"a trailing line feed":               knownKey + "\n",
+		"more than one key":                  knownKey + knownKey[:20],
 		"a prefix in capitals":               strings.ToUpper(livePrefix) + knownKey[len(livePrefix):],
-		"a checksum without its first digit": knownKey[:keyLength-checksumLength] + knownKey[keyLength-checksumLength+1:],
+		"a checksum without its first digit": withoutSum + sum[1:],
 	} {
-		t.Run("refuses "+name, func(t *testing.T) {
+		t.Run("Check refuses "+name, func(t *testing.T) {
 			t.Parallel()
 			if err := Check(token); !errors.Is(err, ErrMalformed) {
 				t.Errorf("Check(%q) = %v, want ErrMalformed", token, err)
@@ -70,7 +71,8 @@ func TestCheckRefusesEveryEditOfOneCharacter(t *testing.T) {
 	for _, key := range []string{knownKey, Generate().Reveal(), Generate().Reveal()} {
 		for i := range key {
 			for c := range 256 {
-				if replaced := key[:i] + string([]byte{byte(c)}) + key[i+1:]; replaced != key && Check(replaced) == nil {
+				replaced := key[:i] + string([]byte{byte(c)}) + key[i+1:]
+				if replaced != key && Check(replaced) == nil {
 					t.Errorf("Check(%q) = nil, an edit of %q", replaced, key)
 				}
 				if inserted := key[:i] + string([]byte{byte(c)}) + key[i:]; Check(inserted) == nil {
@@ -125,7 +127,9 @@ func TestSecretsRedactThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := string(encoded) + secret.String() + Secret(knownKey+"x").String()
-	for _, v := range []any{secret, &secret, h, &h, pepper, &pepper, New(nil, pepper), *New(nil, pepper), &Resolver{peppers: pepper}} {
+	for _, v := range []any{
+		secret, &secret, h, &h, pepper, &pepper, New(nil, pepper), *New(nil, pepper), &Resolver{peppers: pepper},
+	} {
 		shown += printed(t, v)
 	}
 	for _, secret := range []string{
@@ -133,12 +137,12 @@ func TestSecretsRedactThemselves(t *testing.T) {
 		"010101", "AgICAg", "1, 1, 1", "1 1 1 1", `\x01\x01`,
 	} {
 		if i := strings.Index(shown, secret); i >= 0 {
-			t.Errorf("%q stands in %q", secret, shown[max(0, i-80):i+40])
+			t.Errorf("%q is printed in %q", secret, shown[max(0, i-80):i+40])
 		}
 	}
 	for _, want := range []string{"sk_live_0123…yhzo", "[no key]", "[peppers 1,2]"} {
 		if !strings.Contains(shown, want) {
-			t.Errorf("%q stands nowhere in %s", want, shown)
+			t.Errorf("%q is not printed in %s", want, shown)
 		}
 	}
 }

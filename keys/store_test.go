@@ -15,14 +15,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-// about compares times as closely as two clocks on one machine allow.
+// about compares times, which two clocks of one machine measured.
 var about = cmpopts.EquateApproxTime(10 * time.Second)
 
-func TestCreate(t *testing.T) {
+func TestCreateStoresAKey(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 
-	t.Run("stores what people see and the hash, and nowhere the key", func(t *testing.T) {
+	t.Run("Create stores the metadata and the hash, but not the key", func(t *testing.T) {
 		t.Parallel()
 		by := s.mustActor(t, "ann", people.Admin)
 		key, secret, err := s.asRuntime().Create(t.Context(), s.tenant.ID, by, NewKey{
@@ -49,25 +49,32 @@ func TestCreate(t *testing.T) {
 		}
 	})
 
-	t.Run("works on the operator's connection", func(t *testing.T) {
+	t.Run("Create works on the operator's connection", func(t *testing.T) {
 		t.Parallel()
-		_, secret, err := New(s.Admin, s.peppers).Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "cli", Permissions: every})
+		_, secret, err := s.create(t, s.tenant.ID, "cli")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := mustResolve(t, s.mustOpenHere(t), secret); p.KeyName != "cli" || p.ExpiresAt != nil {
+		if p := mustResolve(t, s.mustOpenDirect(t), secret); p.KeyName != "cli" || p.ExpiresAt != nil {
 			t.Errorf("Resolve = %+v", p)
 		}
 	})
 
-	t.Run("names every fault", func(t *testing.T) {
+	t.Run("Create names every invalid field", func(t *testing.T) {
 		t.Parallel()
-		_, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: " \x00 ", Permissions: Permissions{"all"}, Lifetime: day})
+		invalid := NewKey{Name: " \x00 ", Permissions: Permissions{"all"}, Lifetime: day}
+		_, secret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, invalid)
 		faults, _ := errors.AsType[tenancy.InvalidError](err)
 		if len(faults["name"]) != 1 || len(faults["permissions"]) != 1 || len(faults["expires"]) != 1 || secret != "" {
-			t.Errorf("Create = %v, want faults of name, permissions and expires", err)
+			t.Errorf("Create = %v, want errors of name, permissions and expires", err)
 		}
-		for _, n := range []NewKey{{Permissions: every}, {Name: strings.Repeat("ß", 101), Permissions: every}, {Name: "a\xff", Permissions: every}, {Name: "a\u202eb", Permissions: every}, {Name: "a"}} {
+		for _, n := range []NewKey{
+			{Name: "without permissions"},
+			{Permissions: every},
+			{Name: strings.Repeat("ß", 101), Permissions: every},
+			{Name: "a\xff", Permissions: every},
+			{Name: "a\u202eb", Permissions: every},
+		} {
 			if _, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n); err == nil {
 				t.Errorf("Create(%+v) = nil, want an error", n)
 			}
@@ -81,28 +88,28 @@ func TestASuspendedTenantGetsNoNewKey(t *testing.T) {
 	key, _ := s.mustKey(t, "k")
 	suspend := func(suspended bool) {
 		t.Helper()
-		if _, err := tenancy.ChangeTenant(t.Context(), s.Admin, s.tenant.Slug, func(t *tenancy.Tenant) { t.Suspended = suspended }); err != nil {
-			t.Fatal(err)
-		}
+		s.mustChange(t, s.tenant.Slug, func(t *tenancy.Tenant) { t.Suspended = suspended })
 	}
 	suspend(true)
 	owner := s.mustActor(t, "ann", people.Owner)
 	for by, store := range map[*tenancy.Actor]*Store{&owner: s.asRuntime(), &tenancy.Operator: s.Store} {
-		if _, secret, err := store.Create(t.Context(), s.tenant.ID, *by, NewKey{Name: "new", Permissions: every}); !errors.Is(err, ErrSuspended) || secret != "" {
+		_, secret, err := store.Create(t.Context(), s.tenant.ID, *by, NewKey{Name: "new", Permissions: every})
+		if !errors.Is(err, ErrSuspended) || secret != "" {
 			t.Errorf("Create by %s = %v, want ErrSuspended", by.Name, err)
 		}
-		if _, secret, err := store.Roll(t.Context(), s.tenant.ID, *by, key.ID, day); !errors.Is(err, ErrSuspended) || secret != "" {
+		_, secret, err = store.Roll(t.Context(), s.tenant.ID, *by, key.ID, day)
+		if !errors.Is(err, ErrSuspended) || secret != "" {
 			t.Errorf("Roll by %s = %v, want ErrSuspended", by.Name, err)
 		}
 	}
 	if found, err := s.List(t.Context(), s.tenant.ID); err != nil || len(found) != 1 || found[0].ReplacedBy != nil {
-		t.Errorf("List = %+v, %v, want the one key as it was", found, err)
+		t.Errorf("List = %+v, %v, want the key unchanged", found, err)
 	}
 	if err := s.Revoke(t.Context(), s.tenant.ID, tenancy.Operator, key.ID); err != nil {
-		t.Errorf("Revoke = %v, want it done", err)
+		t.Errorf("Revoke = %v, want nil", err)
 	}
 	suspend(false)
-	if _, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "new", Permissions: every}); err != nil {
+	if _, _, err := s.create(t, s.tenant.ID, "new"); err != nil {
 		t.Errorf("Create after resuming = %v", err)
 	}
 }
@@ -113,14 +120,14 @@ func TestLiveKeysAreBounded(t *testing.T) {
 	for range 50 - 1 {
 		s.mustKey(t, "k")
 	}
-	// Of several that want the last place at the same moment one gets it.
+	// One of several concurrent calls creates the last key.
 	for range 10 {
 		var made atomic.Int64
 		var refused atomic.Int32
 		var tasks sync.WaitGroup
 		for range 4 {
 			tasks.Go(func() {
-				switch key, _, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, NewKey{Name: "last", Permissions: every}); {
+				switch key, _, err := s.create(t, s.tenant.ID, "last"); {
 				case err == nil:
 					made.Store(key.ID)
 				case errors.Is(err, ErrTooMany):
@@ -132,14 +139,15 @@ func TestLiveKeysAreBounded(t *testing.T) {
 		}
 		tasks.Wait()
 		if made.Load() == 0 || refused.Load() != 3 {
-			t.Fatalf("%d of 4 refused the one place left, want 3", refused.Load())
+			t.Fatalf("%d of 4 calls were refused, want 3", refused.Load())
 		}
 		s.mustRevoke(t, made.Load())
 	}
 	s.mustKey(t, "last")
 	var hashes int
-	if err := s.MustSuper(t).QueryRow(t.Context(), `select count(*) from key_hashes`).Scan(&hashes); err != nil || hashes != 50+10 {
-		t.Errorf("%d hashes of the 60 keys that were made, %v", hashes, err)
+	err := s.MustSuper(t).QueryRow(t.Context(), `select count(*) from key_hashes`).Scan(&hashes)
+	if err != nil || hashes != 50+10 {
+		t.Errorf("%d hashes are stored, %v, want one of each of 60 keys", hashes, err)
 	}
 	found, err := s.List(t.Context(), s.tenant.ID)
 	if err != nil || len(found) != 50+10 {
@@ -155,18 +163,18 @@ func TestLiveKeysAreBounded(t *testing.T) {
 	s.mustAlter(t, `update api_keys set expires_at = now() where id = $1`, found[59].ID)
 	s.mustKey(t, "in place of the revoked")
 	s.mustKey(t, "in place of the expired")
-	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, tenancy.Operator, NewKey{Name: "k", Permissions: every}); err != nil {
-		t.Errorf("another tenant's first key: %v", err)
+	if _, _, err := s.create(t, s.MustTenant(t, "other").ID, "k"); err != nil {
+		t.Errorf("Create for another tenant = %v", err)
 	}
 }
 
-func TestListIsNewestFirstAndTheTenantsOwn(t *testing.T) {
+func TestListReturnsTheKeysOfTheTenantNewestFirst(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	first, _ := s.mustKey(t, "first")
 	second, _ := s.mustKey(t, "second")
 	s.mustRevoke(t, second.ID)
-	if _, _, err := s.Create(t.Context(), s.MustTenant(t, "other").ID, tenancy.Operator, NewKey{Name: "theirs", Permissions: every}); err != nil {
+	if _, _, err := s.create(t, s.MustTenant(t, "other").ID, "foreign"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.List(t.Context(), s.tenant.ID)
@@ -180,7 +188,7 @@ func TestListIsNewestFirstAndTheTenantsOwn(t *testing.T) {
 	}
 }
 
-func TestRevoke(t *testing.T) {
+func TestRevokeDisablesAKeyOfItsTenant(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
 	other := s.MustTenant(t, "other")
@@ -203,20 +211,20 @@ func TestRevoke(t *testing.T) {
 		return found[0].RevokedAt
 	}
 	if at := revokedAt(); at != nil {
-		t.Fatalf("revoked at %v before it was", at)
+		t.Fatalf("RevokedAt is %v before the revocation", at)
 	}
 	s.mustRevoke(t, key.ID)
 	first := revokedAt()
 	s.mustRevoke(t, key.ID)
 	if second := revokedAt(); first == nil || !first.Equal(*second) {
-		t.Errorf("revoked at %v, then at %v; want the first to stay", first, second)
+		t.Errorf("RevokedAt is %v, after the second call %v, want no change", first, second)
 	}
 }
 
-func TestRoll(t *testing.T) {
+func TestRollReplacesAKey(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r, bob := s.mustOpenHere(t), s.mustActor(t, "bob", people.Admin)
+	r, bob := s.mustOpenDirect(t), s.mustActor(t, "bob", people.Admin)
 	for _, tt := range []struct {
 		name              string
 		lifetime, overlap time.Duration
@@ -224,14 +232,14 @@ func TestRoll(t *testing.T) {
 		wantLeft          time.Duration // of the old key; 0: as before
 	}{
 		{"at once", 0, 0, true, 0},
-		{"with an hour", 0, time.Hour, false, time.Hour},
-		{"with a day", 90 * day, day, false, day},
-		{"with a week", 365 * day, 7 * day, false, 7 * day},
-		{"at once, keeping the choice of lifetime", 30 * day, 0, true, 30 * day},
+		{"with an overlap of an hour", 0, time.Hour, false, time.Hour},
+		{"with an overlap of a day", 90 * day, day, false, day},
+		{"with an overlap of a week", 365 * day, 7 * day, false, 7 * day},
+		{"at once, with the same lifetime", 30 * day, 0, true, 30 * day},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run("Roll "+tt.name, func(t *testing.T) {
 			t.Parallel()
-			n := NewKey{Name: "rolled " + tt.name, Permissions: Permissions{ReportsRead, OrdersRead}, Lifetime: tt.lifetime}
+			n := NewKey{Name: tt.name, Permissions: Permissions{ReportsRead, OrdersRead}, Lifetime: tt.lifetime}
 			old, oldSecret, err := s.Create(t.Context(), s.tenant.ID, tenancy.Operator, n)
 			if err != nil {
 				t.Fatal(err)
@@ -265,18 +273,18 @@ func TestRoll(t *testing.T) {
 			}
 		})
 	}
-	t.Run("never lengthens the old key's life", func(t *testing.T) {
+	t.Run("Roll never extends the lifetime of the old key", func(t *testing.T) {
 		t.Parallel()
-		key, _ := s.mustKey(t, "soon over")
+		key, _ := s.mustKey(t, "expires soon")
 		s.mustAlter(t, `update api_keys set expires_at = now() + interval '1 minute' where id = $1`, key.ID)
 		if _, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, 7*day); err != nil {
 			t.Fatal(err)
 		}
 		if left := time.Until(*s.found(t, key.ID)[0].ExpiresAt); left > time.Minute {
-			t.Errorf("the old key lives for another %v, want a minute", left)
+			t.Errorf("the old key expires in %v, want a minute", left)
 		}
 	})
-	t.Run("refuses what has ended", func(t *testing.T) {
+	t.Run("Roll refuses revoked and expired keys", func(t *testing.T) {
 		t.Parallel()
 		revoked, _ := s.mustKey(t, "revoked")
 		s.mustRevoke(t, revoked.ID)
@@ -288,19 +296,19 @@ func TestRoll(t *testing.T) {
 			}
 		}
 	})
-	t.Run("refuses other overlaps", func(t *testing.T) {
+	t.Run("Roll refuses other overlaps", func(t *testing.T) {
 		t.Parallel()
 		key, _ := s.mustKey(t, "k")
 		for _, overlap := range []time.Duration{-time.Hour, time.Minute, 8 * day} {
 			_, _, err := s.Roll(t.Context(), s.tenant.ID, tenancy.Operator, key.ID, overlap)
 			if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["overlap"]) != 1 {
-				t.Errorf("Roll(%v) = %v, want a fault of overlap", overlap, err)
+				t.Errorf("Roll(%v) = %v, want an error of overlap", overlap, err)
 			}
 		}
 	})
 }
 
-// PostgreSQL checks the session and the role, whatever the caller did.
+// TestOnlyOwnersAndAdminsChangeKeys checks that PostgreSQL checks the session and the role.
 func TestOnlyOwnersAndAdminsChangeKeys(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
@@ -308,12 +316,16 @@ func TestOnlyOwnersAndAdminsChangeKeys(t *testing.T) {
 	idle, old := s.mustActor(t, "idle", people.Owner), s.mustActor(t, "old", people.Owner)
 	s.mustAlter(t, `update sessions set seen_at = now() - interval '31 minutes' where token_hash = $1`, idle.Session)
 	s.mustAlter(t, `update sessions set created_at = now() - interval '13 hours' where token_hash = $1`, old.Session)
-	elsewhere := &shop{s.Database, s.Store, s.MustTenant(t, "other")}
+	foreign := &shop{s.Database, s.Store, s.MustTenant(t, "other")}
 	unknown := s.mustActor(t, "ann", people.Owner)
 	unknown.Session = make([]byte, 32)
 	for name, by := range map[string]tenancy.Actor{
-		"a viewer": s.mustActor(t, "viewer", people.Viewer), "an owner of another tenant": elsewhere.mustActor(t, "bea", people.Owner),
-		"an idle session": idle, "an old session": old, "an unknown session": unknown, "the operator without privileges": tenancy.Operator,
+		"a viewer":                        s.mustActor(t, "viewer", people.Viewer),
+		"an owner of another tenant":      foreign.mustActor(t, "bea", people.Owner),
+		"an idle session":                 idle,
+		"an old session":                  old,
+		"an unknown session":              unknown,
+		"the operator without privileges": tenancy.Operator,
 	} {
 		_, _, created := s.asRuntime().Create(ctx, s.tenant.ID, by, NewKey{Name: "new", Permissions: every})
 		_, _, rolled := s.asRuntime().Roll(ctx, s.tenant.ID, by, key, 0)
@@ -324,12 +336,13 @@ func TestOnlyOwnersAndAdminsChangeKeys(t *testing.T) {
 			}
 		}
 	}
-	if found, err := s.List(ctx, s.tenant.ID); err != nil || len(found) != 1 || found[0].RevokedAt != nil || found[0].ReplacedBy != nil {
-		t.Errorf("List = %+v, %v, want the one key as it was", found, err)
+	found, err := s.List(ctx, s.tenant.ID)
+	if err != nil || len(found) != 1 || found[0].RevokedAt != nil || found[0].ReplacedBy != nil {
+		t.Errorf("List = %+v, %v, want the key unchanged", found, err)
 	}
 	for name, role := range map[string]people.Role{"owner": people.Owner, "admin": people.Admin} {
 		by := s.mustActor(t, name, role)
-		created, _, err := s.asRuntime().Create(ctx, s.tenant.ID, by, NewKey{Name: "of the " + name, Permissions: every})
+		created, _, err := s.asRuntime().Create(ctx, s.tenant.ID, by, NewKey{Name: name, Permissions: every})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +363,7 @@ func TestOnlyOwnersAndAdminsChangeKeys(t *testing.T) {
 			}
 		}
 		if *rolled.CreatedBy != *by.UserID {
-			t.Errorf("the successor was created by %d, want %d, who rolled the key", *rolled.CreatedBy, *by.UserID)
+			t.Errorf("the successor was created by %d, want %d", *rolled.CreatedBy, *by.UserID)
 		}
 	}
 }
@@ -361,7 +374,7 @@ func (s *shop) mustKeyID(tb testing.TB, name string) int64 {
 	return key.ID
 }
 
-// found lists the keys with these ids, in this order.
+// found returns the keys with these ids, in this order.
 func (s *shop) found(tb testing.TB, ids ...int64) []Key {
 	tb.Helper()
 	all, err := s.List(tb.Context(), s.tenant.ID)

@@ -12,9 +12,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// gathered are the metrics of the package by name and result; of a histogram how often
-// it was told and the largest value.
-func gathered(t *testing.T, reader metric.Reader) (values map[string]int64, told uint64, largest float64) {
+// gathered returns the metrics of the package by name and result, and the count and the
+// largest value of the histogram.
+func gathered(t *testing.T, reader metric.Reader) (values map[string]int64, count uint64, largest float64) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(context.Background(), &all); err != nil {
@@ -35,15 +35,15 @@ func gathered(t *testing.T, reader metric.Reader) (values map[string]int64, told
 			case metricdata.Gauge[int64]:
 				values[m.Name] = data.DataPoints[0].Value
 			case metricdata.Histogram[float64]:
-				told = data.DataPoints[0].Count
+				count = data.DataPoints[0].Count
 				largest, _ = data.DataPoints[0].Max.Value()
 			}
 		}
 	}
-	return values, told, largest
+	return values, count, largest
 }
 
-func TestTelemetryOfTheKeys(t *testing.T) {
+func TestTheResolverReportsItsMetrics(t *testing.T) {
 	t.Parallel()
 	if !tenancytest.Alone(t) {
 		return
@@ -56,42 +56,44 @@ func TestTelemetryOfTheKeys(t *testing.T) {
 	s.mustRevoke(t, key.ID+1)
 	network, through := mustProxy(t, s.URL)
 	r := s.mustOpen(t, through, s.peppers)
-	// What the listener confirms each second is how late a change may have arrived.
-	eventually(t, "it tells that it listens, and its lag", func() bool {
-		values, told, _ := gathered(t, reader)
-		return values["storeroom.auth.listening"] == 1 && told >= 2
+	// With each confirmation the listener records how late a change may have arrived.
+	eventually(t, "the metrics report the connection and its lag", func() bool {
+		values, count, _ := gathered(t, reader)
+		return values["storeroom.auth.listening"] == 1 && count >= 2
 	})
 	for range 3 {
 		for _, secret := range []Secret{secret, revoked} {
 			if _, known := r.Known(secret.Reveal()); !known {
-				_, _ = r.Resolve(t.Context(), secret.Reveal()) // what comes of it is for other tests
+				_, _ = r.Resolve(t.Context(), secret.Reveal()) // other tests check the result
 			}
 		}
 	}
 	values, _, lag := gathered(t, reader)
-	if hits, unknown, misses := values["storeroom.auth.cache hit"], values["storeroom.auth.cache negative_hit"], values["storeroom.auth.cache miss"]; hits+unknown+misses != 6 || misses < 2 || values["storeroom.auth.cache.entries"] != 1 {
-		t.Errorf("the cache tells %v, want 6 lookups of which 2 or more missed, and 1 entry", values)
+	hits, misses := values["storeroom.auth.cache hit"], values["storeroom.auth.cache miss"]
+	negative := values["storeroom.auth.cache negative_hit"]
+	if hits+negative+misses != 6 || misses < 2 || values["storeroom.auth.cache.entries"] != 1 {
+		t.Errorf("metrics = %v, want 6 lookups, at least 2 misses, and 1 entry", values)
 	}
 	if lag <= 0 || lag > 10 {
-		t.Errorf("a change may have been %v s late, want about one", lag)
+		t.Errorf("the largest lag is %v s, want about 1", lag)
 	}
 
-	network.hush()
-	eventually(t, "it tells that it does not listen", func() bool {
+	network.pause()
+	eventually(t, "the metrics report the outage", func() bool {
 		values, _, _ := gathered(t, reader)
 		return values["storeroom.auth.listening"] == 0
 	})
 	_, before, _ := gathered(t, reader)
-	network.speak()
-	eventually(t, "it tells for how long it did not know", func() bool {
-		values, told, lag := gathered(t, reader)
-		return values["storeroom.auth.listening"] == 1 && told > before && lag >= 1.5
+	network.resume()
+	eventually(t, "the metrics report the length of the outage", func() bool {
+		values, count, lag := gathered(t, reader)
+		return values["storeroom.auth.listening"] == 1 && count > before && lag >= 1.5
 	})
 
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if values, _, _ := gathered(t, reader); len(values) > 0 {
-		t.Errorf("a closed Resolver tells %v", values)
+		t.Errorf("a closed Resolver reports %v", values)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestLastUseIsWritten(t *testing.T) {
+func TestTheLastUseIsWritten(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
 	other := s.MustTenant(t, "other")
 	used, usedSecret := s.mustKey(t, "used")
 	idle, _ := s.mustKey(t, "idle")
-	theirs, theirsSecret, err := s.Create(t.Context(), other.ID, tenancy.Operator, NewKey{Name: "theirs", Permissions: every})
+	foreign, foreignSecret, err := s.create(t, other.ID, "foreign")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestLastUseIsWritten(t *testing.T) {
 	began := time.Now().Truncate(time.Minute)
 	for range 3 {
 		r.Used(mustResolve(t, r, usedSecret))
-		r.Used(mustResolve(t, r, theirsSecret))
+		r.Used(mustResolve(t, r, foreignSecret))
 	}
 	if err := r.flushUses(t.Context()); err != nil {
 		t.Fatal(err)
@@ -43,14 +43,14 @@ func TestLastUseIsWritten(t *testing.T) {
 		t.Errorf("the idle key was last used at %v", at)
 	}
 	found, err := s.List(t.Context(), other.ID)
-	if err != nil || len(found) != 1 || found[0].ID != theirs.ID || found[0].LastUsedAt == nil {
-		t.Errorf("the other tenant's keys = %+v, %v, want one that was used", found, err)
+	if err != nil || len(found) != 1 || found[0].ID != foreign.ID || found[0].LastUsedAt == nil {
+		t.Errorf("the other tenant's keys = %+v, %v, want one with a last use", found, err)
 	}
 	if left := r.uses.take(); len(left) != 0 {
-		t.Errorf("%v is left after it was written", left)
+		t.Errorf("%v is kept after it was written", left)
 	}
 
-	// The first notification is that of the change after it.
+	// Only this change sends a notification.
 	s.mustChange(t, "other", func(t *tenancy.Tenant) { t.Name = "Sentinel" })
 	n, err := conn.WaitForNotification(t.Context())
 	if want := strconv.FormatInt(int64(other.ID), 10); err != nil || n.Payload != want {
@@ -59,14 +59,14 @@ func TestLastUseIsWritten(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if n, err := conn.WaitForNotification(ctx); err == nil {
-		t.Errorf("notification %v came too: writing the last use must not notify", n)
+		t.Errorf("received another notification, %v: writing the last use must not notify", n)
 	}
 }
 
-func TestLastUseNeverGoesBack(t *testing.T) {
+func TestTheLastUseNeverMovesBack(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
 	key, _ := s.mustKey(t, "k")
 	now := time.Now().Truncate(time.Minute)
 	at := func() time.Time {
@@ -85,7 +85,7 @@ func TestLastUseNeverGoesBack(t *testing.T) {
 	r.uses.note(s.tenant.ID, key.ID, now)
 	r.uses.note(s.tenant.ID, key.ID, now.Add(-time.Minute))
 	if got := r.uses.take()[s.tenant.ID][key.ID]; !got.Equal(now) {
-		t.Errorf("noted %v, want the later of two uses, %v", got, now)
+		t.Errorf("the noted use is at %v, want the later of two, %v", got, now)
 	}
 }
 
@@ -102,14 +102,14 @@ func TestCloseWritesTheLastUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.found(t, key.ID)[0].LastUsedAt == nil {
-		t.Error("the last use is lost")
+		t.Error("the last use was not written")
 	}
 }
 
-func TestUsesThatCannotBeWrittenWait(t *testing.T) {
+func TestUsesThatCannotBeWrittenAreKept(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
 	key, secret := s.mustKey(t, "k")
 	r.Used(mustResolve(t, r, secret))
 	over, cancel := context.WithCancel(t.Context())
@@ -119,14 +119,14 @@ func TestUsesThatCannotBeWrittenWait(t *testing.T) {
 		t.Errorf("flushUses = %v, want an error that names the tenant", err)
 	}
 	if err := r.flushUses(t.Context()); err != nil || s.found(t, key.ID)[0].LastUsedAt == nil {
-		t.Errorf("the next flush = %v, want it to write what waited", err)
+		t.Errorf("the next flush = %v, want it to write the kept uses", err)
 	}
 }
 
-func TestInstancesFlushBesideEachOther(t *testing.T) {
+func TestInstancesWriteUsesConcurrently(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)
-	r := s.mustOpenHere(t)
+	r := s.mustOpenDirect(t)
 	var ids []int64
 	for range 20 {
 		key, _ := s.mustKey(t, "k")
