@@ -310,9 +310,6 @@ func TestKubernetesPods(t *testing.T) {
 				if secret := variable.ValueFrom.Secret.Name; secret != "" {
 					got[variable.Name] = secret
 				}
-				if variable.Name == "GOMEMLIMIT" {
-					checkMemory(t, variable.Value, container.Resources.Limits["memory"])
-				}
 			}
 			if !maps.Equal(got, secrets) {
 				t.Errorf("variables of secrets = %v, want %v", got, secrets)
@@ -345,16 +342,6 @@ func literal(t *testing.T, settings, name string) string {
 		t.Fatalf("%s is not set", name)
 	}
 	return found[1]
-}
-
-// checkMemory checks that GOMEMLIMIT is about 90 % of the container's limit.
-func checkMemory(t *testing.T, soft, hard string) {
-	t.Helper()
-	a, errSoft := strconv.Atoi(strings.TrimSuffix(soft, "MiB"))
-	b, errHard := strconv.Atoi(strings.TrimSuffix(hard, "Mi"))
-	if errSoft != nil || errHard != nil || a > b*95/100 || a < b*80/100 {
-		t.Errorf("GOMEMLIMIT %s with a limit of %s, want about 90 %%", soft, hard)
-	}
 }
 
 func TestManifestsContainNoSecrets(t *testing.T) {

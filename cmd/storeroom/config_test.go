@@ -24,6 +24,7 @@ func TestConfigPrintsTheSettings(t *testing.T) {
 		`REDIS_URL +redis://:hidden@cache:6379/1 +\.local/env`,
 		`STOREROOM_GRACE +1m +environment`,
 		`DATABASE_ADMIN_URL +- +not set`,
+		`GOMEMLIMIT +[0-9]+MiB +(cgroup|default)`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(o.stdout) {
 			t.Errorf("config has no line %q:\n%s", line, o.stdout)

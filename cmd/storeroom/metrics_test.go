@@ -34,7 +34,7 @@ func TestMetricsMatchTheTable(t *testing.T) {
 		known[row[1]] = &metric{kind: row[2], labels: labels}
 	}
 
-	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_OPS_ADDR=127.0.0.1:0", "GOMEMLIMIT=1GiB")
+	p := newProgram(t).with("REDIS_URL="+privateRedis(t), "STOREROOM_OPS_ADDR=127.0.0.1:0")
 	key := p.mustKey(t, "acme", "100")
 	server := start(t, p.dir, p.environ, "serve")
 	base := server.address(t)

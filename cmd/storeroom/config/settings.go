@@ -10,17 +10,19 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // Setting is a variable with its secrets hidden.
 type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
-	Source string `json:"source"` // environment, .local/env, default or not set
+	Source string `json:"source"` // environment, .local/env, cgroup, default or not set
 }
 
-// Settings returns the fields of Config in their order, and then the OTEL_* variables that are set. OpenTelemetry
-// reads the environment only, not the file.
+// Settings returns the fields of Config in their order, then GOMEMLIMIT and the OTEL_* variables that are set. The Go
+// runtime and OpenTelemetry read the environment only, not the file.
 func Settings(file, environment map[string]string) []Setting {
 	cfg, _ := parse(Merge(file, environment), nil)
 	defaults := map[string]string{"DATABASE_DIRECT_URL": cfg.DatabaseURL, "STOREROOM_LOG_FORMAT": "json"}
@@ -48,7 +50,8 @@ func Settings(file, environment map[string]string) []Setting {
 		s.Value = printable(s.Value)
 		all = append(all, s)
 	}
-	return append(all, telemetrySettings(environment)...)
+	_, memory := memoryLimit(environment, memlimit.FromCgroup)
+	return append(append(all, memory), telemetrySettings(environment)...)
 }
 
 func telemetrySettings(environment map[string]string) []Setting {

@@ -20,6 +20,7 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "https://collector:4318",
 		"OTEL_EXPORTER_OTLP_HEADERS":  "authorization=horse",
 		"OTEL_SERVICE_NAME":           "shop",
+		"GOMEMLIMIT":                  "900MiB",
 		"PATH":                        "/bin",
 	}
 	want := []Setting{
@@ -38,6 +39,7 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 		{"STOREROOM_GRACE", "1m", "environment"},
 		{"STOREROOM_DEMO_KEY", "", "not set"},
 		{"STOREROOM_DEMO_PASSWORD", "hidden", ".local/env"},
+		{"GOMEMLIMIT", "900MiB", "environment"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318", "environment"},
 		{"OTEL_EXPORTER_OTLP_HEADERS", "hidden", "environment"},
 		{"OTEL_SERVICE_NAME", "shop", "environment"},

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ type Options struct {
 
 // Run serves until ctx is done and then shuts down. It returns an error if requests had to be aborted.
 func Run(ctx context.Context, o Options) (err error) {
+	memory := config.SetMemoryLimit(config.Environment(os.Environ()))
 	stderr := newStderrHandler(o.Stderr, o.LogFormat, o.LogLevel)
 	onlyStderr := slog.New(logHandler{stderr, slog.DiscardHandler, o.LogLevel})
 	ops := &opsPort{version: o.Version}
@@ -73,7 +75,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		if o.Started != nil {
 			return o.Started()
 		}
-		logger.InfoContext(ctx, "serving", "address", o.Listener.Addr().String(), "version", o.Version)
+		logger.InfoContext(ctx, "serving", "address", o.Listener.Addr().String(), "version", o.Version,
+			"memory_limit", memory.Value, "memory_limit_source", memory.Source)
 		return nil
 	})
 }
