@@ -105,7 +105,7 @@ func LocalURL(addr net.Addr) string {
 // newHTTPServer returns a server that bounds the time and the memory that a client can hold.
 func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           closeChunked(handler),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second, // includes reading the body; routes with longer responses extend it
@@ -113,4 +113,16 @@ func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
+}
+
+// closeChunked closes the connection after a request with Transfer-Encoding, and after every HTTP/1.0 request. If such a
+// request also has Content-Length, a proxy can disagree about where it ends, and what follows may be a part of its body.
+// net/http removes the header that it does not use, so this cannot be limited to requests with both.
+func closeChunked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
