@@ -32,16 +32,23 @@ const (
 
 // aShop is small but has rows in most tables.
 var aShop = map[string]string{
-	"products.csv":    "sku,name,price,quantity,tags\nMUG-1,Enamel mug,12.50,30,kitchen\nPAN-1,Pan,40.00,4,\n",
-	"customers.csv":   "id,name,email\n7,Ada Marsh,ada@example.com\n",
-	"orders.csv":      "number,placed_at,channel,customer,discount_total,tax_total\n1001,2026-03-29T00:30:00Z,pos,,,2.40\n1002,2026-03-29T23:30:00Z,web,7,0.50,\n",
-	"order_items.csv": "order_number,sku,quantity,unit_price,unit_cost,discount\n1001,MUG-1,1,12.00,,\n1002,MUG-1,2,12.00,,\n1002,NO-SUCH,1,3.50,1.10,0.50\n",
-	"refunds.csv":     "order_number,refunded_at,amount\n1002,2026-03-30T10:00:00Z,5.00\n",
+	"products.csv": "sku,name,price,quantity,tags\n" +
+		"MUG-1,Enamel mug,12.50,30,kitchen\n" +
+		"PAN-1,Pan,40.00,4,\n",
+	"customers.csv": "id,name,email\n7,Ada Marsh,ada@example.com\n",
+	"orders.csv": "number,placed_at,channel,customer,discount_total,tax_total\n" +
+		"1001,2026-03-29T00:30:00Z,pos,,,2.40\n" +
+		"1002,2026-03-29T23:30:00Z,web,7,0.50,\n",
+	"order_items.csv": "order_number,sku,quantity,unit_price,unit_cost,discount\n" +
+		"1001,MUG-1,1,12.00,,\n" +
+		"1002,MUG-1,2,12.00,,\n" +
+		"1002,NO-SUCH,1,3.50,1.10,0.50\n",
+	"refunds.csv": "order_number,refunded_at,amount\n1002,2026-03-30T10:00:00Z,5.00\n",
 }
 
-// TestBackup runs the scripts as the roles that the handbook names, and compares every
+// The test runs the scripts as the roles that the handbook names, and compares every
 // restored row.
-func TestBackup(t *testing.T) {
+func TestARestoredBackupHasEveryRow(t *testing.T) {
 	t.Parallel()
 	program := buildProgram(t)
 	for name, dir := range map[string]func(t *testing.T) string{
@@ -65,7 +72,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-func TestBackupRefuses(t *testing.T) {
+func TestBackupAndRestoreRefuseUnsafeCalls(t *testing.T) {
 	t.Parallel()
 	program := buildProgram(t)
 	d := tenancytest.New(t)
@@ -73,7 +80,7 @@ func TestBackupRefuses(t *testing.T) {
 	b.fill(t, writeShop(t))
 	dump := b.dump(t)
 
-	t.Run("a role that the policies hold dumps nothing, and leaves nothing behind", func(t *testing.T) {
+	t.Run("backup.sh refuses a role that policies restrict, and writes no file", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		_, err := command(libpq(t, d.AdminURL), "sh", "backup/backup.sh", dir)
@@ -84,29 +91,31 @@ func TestBackupRefuses(t *testing.T) {
 			t.Errorf("backup.sh left %v", left)
 		}
 	})
-	t.Run("only BACKUP_KEEP dumps stay, the latest", func(t *testing.T) {
+	t.Run("backup.sh keeps the latest BACKUP_KEEP dumps", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		for _, name := range []string{"storeroom-20200101T000000Z.dump", "storeroom-20200101T000000Z.dump.sha256", "storeroom-20200102T000000Z.dump", "other.dump"} {
+		const first, second = "storeroom-20200101T000000Z.dump", "storeroom-20200102T000000Z.dump"
+		isKept := map[string]bool{first: false, first + ".sha256": false, second: true, "other.dump": true}
+		for name := range isKept {
 			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		mustCommand(t, append(libpq(t, b.role(t)), "BACKUP_KEEP=2"), "sh", "backup/backup.sh", dir)
-		for name, want := range map[string]bool{"storeroom-20200101T000000Z.dump": false, "storeroom-20200101T000000Z.dump.sha256": false, "storeroom-20200102T000000Z.dump": true, "other.dump": true} {
+		for name, want := range isKept {
 			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 				t.Errorf("%s exists: %v, want %v", name, err == nil, want)
 			}
 		}
 	})
-	t.Run("nothing is restored over what is there", func(t *testing.T) {
+	t.Run("restore.sh refuses a database that is not empty", func(t *testing.T) {
 		t.Parallel()
 		_, err := command(append(libpq(t, d.AdminURL), "STOREROOM="+program), "sh", "backup/restore.sh", dump)
 		if err == nil || !strings.Contains(err.Error(), "is not empty") {
 			t.Errorf("restore.sh into the original = %v, want an error that the database is not empty", err)
 		}
 	})
-	t.Run("a dump that changed since is not restored", func(t *testing.T) {
+	t.Run("restore.sh refuses a dump that has changed", func(t *testing.T) {
 		t.Parallel()
 		content, err := os.ReadFile(dump)
 		if err != nil {
@@ -160,23 +169,14 @@ func writeShop(t *testing.T) string {
 func (b backedUp) fill(t *testing.T, data string) string {
 	t.Helper()
 	environ := []string{"DATABASE_ADMIN_URL=" + b.AdminURL, "STOREROOM_KEY_PEPPERS=1:" + backupPepper}
-	mustCommand(
-		t,
-		environ,
-		b.program,
-		"tenant",
-		"create",
-		"--slug",
-		"shop",
-		"--name",
-		"Shop",
-		"--timezone",
-		"Europe/London",
-	)
+	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "shop", "--name", "Shop",
+		"--timezone", "Europe/London")
 	mustCommand(t, environ, b.program, "tenant", "create", "--slug", "empty", "--name", "Empty")
 	mustCommand(t, environ, b.program, "import", "--tenant", "shop", data)
 	var key struct{ Key string }
-	if err := json.Unmarshal([]byte(mustCommand(t, environ, b.program, "key", "create", "--tenant", "shop", "--name", "Till", "--scopes", "full", "--json")), &key); err != nil {
+	printed := mustCommand(t, environ, b.program, "key", "create", "--tenant", "shop", "--name", "Till",
+		"--scopes", "full", "--json")
+	if err := json.Unmarshal([]byte(printed), &key); err != nil {
 		t.Fatal(err)
 	}
 	return key.Key
@@ -200,11 +200,13 @@ func (b backedUp) role(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var exists bool
-	if err := conn.QueryRow(t.Context(), `select exists (select from pg_roles where rolname = 'storeroom_backup')`).Scan(&exists); err != nil {
+	const query = `select exists (select from pg_roles where rolname = 'storeroom_backup')`
+	if err := conn.QueryRow(t.Context(), query).Scan(&exists); err != nil {
 		t.Fatal(err)
 	}
 	if !exists {
-		if _, err := conn.PgConn().Exec(t.Context(), strings.ReplaceAll(sql, "PASSWORD", backupPassword)).ReadAll(); err != nil {
+		sql = strings.ReplaceAll(sql, "PASSWORD", backupPassword)
+		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -238,7 +240,8 @@ func (b backedUp) restore(t *testing.T, dump string) string {
 	t.Helper()
 	name := strings.TrimPrefix(mustURL(t, b.SuperURL).Path, "/") + "_restored"
 	super := b.MustSuper(t)
-	if _, err := super.Exec(t.Context(), "create database "+name+" owner storeroom_owner template template0"); err != nil {
+	create := "create database " + name + " owner storeroom_owner template template0"
+	if _, err := super.Exec(t.Context(), create); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -340,10 +343,8 @@ func fingerprints(t *testing.T, super string) map[string]string {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, _ := conn.Query(
-		t.Context(),
-		`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
-	)
+	rows, _ := conn.Query(t.Context(),
+		`select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(tables) < 20 {
 		t.Fatalf("tables = %v, %v; want the whole schema", tables, err)
@@ -351,9 +352,8 @@ func fingerprints(t *testing.T, super string) map[string]string {
 	all := map[string]string{}
 	for _, table := range tables {
 		var found string
-		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0) from " + pgx.Identifier{
-			table,
-		}.Sanitize() + " r"
+		query := "select count(*) || ' rows, ' || coalesce(sum(hashtextextended(r::text, 0)::numeric), 0)" +
+			" from " + pgx.Identifier{table}.Sanitize() + " r"
 		if err := conn.QueryRow(t.Context(), query).Scan(&found); err != nil {
 			t.Fatal(err)
 		}
@@ -406,14 +406,7 @@ func command(environ []string, name string, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), environ...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf(
-			"%s %s: %w: %s%s",
-			name,
-			strings.Join(args, " "),
-			err,
-			stdout.String(),
-			stderr.String(),
-		)
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s%s", name, strings.Join(args, " "), err, &stdout, &stderr)
 	}
 	return stdout.String(), nil
 }

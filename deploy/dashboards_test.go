@@ -42,7 +42,7 @@ func dashboards(t *testing.T) map[string]dashboard {
 	return all
 }
 
-func TestDashboards(t *testing.T) {
+func TestDashboardsUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	known := metrics(t, recordings(rules(t)))
 	uids := map[string]bool{}

@@ -43,7 +43,8 @@ func load(t *testing.T, name string, v any) {
 func variables(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{}
-	for _, found := range regexp.MustCompile("`env:\"([A-Z_]+)\"").FindAllStringSubmatch(read(t, "../cmd/storeroom/config/config.go"), -1) {
+	tag := regexp.MustCompile("`env:\"([A-Z_]+)\"")
+	for _, found := range tag.FindAllStringSubmatch(read(t, "../cmd/storeroom/config/config.go"), -1) {
 		known[found[1]] = true
 	}
 	if len(known) < 12 {
@@ -100,7 +101,7 @@ func TestHandbookLinksAreValid(t *testing.T) {
 	}
 }
 
-func TestImage(t *testing.T) {
+func TestTheImageIsMinimal(t *testing.T) {
 	t.Parallel()
 	dockerfile := read(t, "Dockerfile")
 	stages, last := map[string]bool{"scratch": true}, map[string]string{}
@@ -165,12 +166,14 @@ type composeFile struct {
 	}
 }
 
-func TestComposeFile(t *testing.T) {
+func TestTheComposeFileIsComplete(t *testing.T) {
 	t.Parallel()
 	var compose composeFile
 	load(t, "compose.yaml", &compose)
-	for _, name := range []string{"storeroom", "migrate", "postgres", "redis", "collector", "jaeger", "prometheus", "grafana"} {
-		if _, there := compose.Services[name]; !there {
+	for _, name := range []string{
+		"storeroom", "migrate", "postgres", "redis", "collector", "jaeger", "prometheus", "grafana",
+	} {
+		if _, exists := compose.Services[name]; !exists {
 			t.Errorf("compose.yaml has no service %s", name)
 		}
 	}
@@ -268,7 +271,7 @@ type probe struct {
 	Get struct{ Path, Port string } `yaml:"httpGet"`
 }
 
-func TestKubernetesPods(t *testing.T) {
+func TestKubernetesPodsAreRestricted(t *testing.T) {
 	t.Parallel()
 	for file, secrets := range map[string]map[string]string{
 		"kubernetes/base/migrate/job.yaml": {"DATABASE_ADMIN_URL": "storeroom-migrator"},
@@ -317,9 +320,16 @@ func TestKubernetesPods(t *testing.T) {
 			if object.Kind == "Job" {
 				return
 			}
-			for what, p := range map[string]probe{"/livez of start": container.StartupProbe, "/livez": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
-				if path, _, _ := strings.Cut(what, " "); p.Get.Path != path || p.Get.Port != "ops" {
-					t.Errorf("the probe %s requests %+v", what, p.Get)
+			for _, test := range []struct {
+				name, path string
+				probe      probe
+			}{
+				{"startup", "/livez", container.StartupProbe},
+				{"liveness", "/livez", container.LivenessProbe},
+				{"readiness", "/readyz", container.ReadinessProbe},
+			} {
+				if get := test.probe.Get; get.Path != test.path || get.Port != "ops" {
+					t.Errorf("the %s probe requests %+v, want %s", test.name, get, test.path)
 				}
 			}
 			settings := read(t, "kubernetes/base/serve/kustomization.yaml")
@@ -365,7 +375,7 @@ func TestManifestsContainNoSecrets(t *testing.T) {
 	}
 }
 
-func TestUnits(t *testing.T) {
+func TestUnitsRestrictTheService(t *testing.T) {
 	t.Parallel()
 	serve := read(t, "systemd/storeroom@.service")
 	patience := regexp.MustCompile(`(?m)^TimeoutStopSec=(\d+)$`).FindStringSubmatch(serve)
@@ -381,7 +391,10 @@ func TestUnits(t *testing.T) {
 		t.Fatalf("units = %v, %v", units, err)
 	}
 	for _, unit := range units {
-		for _, line := range []string{"NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet=", "SystemCallFilter=@system-service", "PrivateTmp=yes"} {
+		for _, line := range []string{
+			"NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet=",
+			"SystemCallFilter=@system-service", "PrivateTmp=yes",
+		} {
 			if !slices.Contains(strings.Split(read(t, unit), "\n"), line) {
 				t.Errorf("%s has no line %s", unit, line)
 			}
@@ -389,7 +402,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-func TestPrometheusAndGrafanaPaths(t *testing.T) {
+func TestPrometheusAndGrafanaPathsExist(t *testing.T) {
 	t.Parallel()
 	type job struct {
 		Name string `yaml:"job_name"`
@@ -447,9 +460,13 @@ func TestCollectorRemovesSecrets(t *testing.T) {
 		for _, part := range []struct {
 			defined map[string]any
 			used    []string
-		}{{collector.Receivers, pipeline.Receivers}, {collector.Processors, pipeline.Processors}, {collector.Exporters, pipeline.Exporters}} {
+		}{
+			{collector.Receivers, pipeline.Receivers},
+			{collector.Processors, pipeline.Processors},
+			{collector.Exporters, pipeline.Exporters},
+		} {
 			for _, name := range part.used {
-				if _, there := part.defined[name]; !there {
+				if _, defined := part.defined[name]; !defined {
 					t.Errorf("%s uses %s, which is not defined", signal, name)
 				}
 			}
@@ -488,31 +505,34 @@ func secretPatterns(t *testing.T) map[string]*regexp.Regexp {
 func TestSecretScannersFindKeys(t *testing.T) {
 	t.Parallel()
 	for name, pattern := range secretPatterns(t) {
-		t.Run(name+" finds every key, whatever stands around it", func(t *testing.T) {
+		t.Run(name+" finds every key in any context", func(t *testing.T) {
 			t.Parallel()
 			for range 1000 {
 				key := keys.Generate().Reveal()
-				for _, text := range []string{key, `"` + key + `"`, "Authorization: Bearer " + key + "\r\n", "key=" + key + "&a=b", "<" + key + ">", "https://a:" + key + "@b/"} {
+				for _, text := range []string{
+					key, `"` + key + `"`, "Authorization: Bearer " + key + "\r\n", "key=" + key + "&a=b",
+					"<" + key + ">", "https://a:" + key + "@b/",
+				} {
 					if found := pattern.FindStringSubmatch(text); len(found) != 2 || found[1] != key {
 						t.Fatalf("%s finds %q in %q", pattern, found, text)
 					}
 				}
 			}
 		})
-		t.Run(name+" passes over what is no key", func(t *testing.T) {
+		t.Run(name+" finds no key in other text", func(t *testing.T) {
 			t.Parallel()
 			const random = "0123456789ABCDEFGHIJabcdefghij42"
 			for what, text := range map[string]string{
-				"a shorter one":              "sk_live_" + random + "0Ayhz",
-				"a longer one":               "sk_live_" + random + "0Ayhzo0",
-				"a test key":                 "sk_test_" + random + "0Ayhzo",
-				"a foreign character":        "sk_live_" + random[1:] + "-0Ayhzo",
-				"a prefix of another word":   "risk_live_" + random + "0Ayhzo",
-				"capitals":                   "SK_LIVE_" + random + "0Ayhzo",
-				"a checksum beyond 32 bits":  "sk_live_" + random + "5Ayhzo",
-				"what the pages show of one": "sk_live_0123…yhzo",
-				"another service's key":      "sk_live_51H" + random + random + random,
-				"an underscore after it":     "sk_live_" + random + "0Ayhzo_",
+				"a shorter text":            "sk_live_" + random + "0Ayhz",
+				"a longer text":             "sk_live_" + random + "0Ayhzo0",
+				"a test key":                "sk_test_" + random + "0Ayhzo",
+				"a foreign character":       "sk_live_" + random[1:] + "-0Ayhzo",
+				"a prefix of another word":  "risk_live_" + random + "0Ayhzo",
+				"capitals":                  "SK_LIVE_" + random + "0Ayhzo",
+				"a checksum beyond 32 bits": "sk_live_" + random + "5Ayhzo",
+				"the form on the pages":     "sk_live_0123…yhzo",
+				"another service's key":     "sk_live_51H" + random + random + random,
+				"an underscore at the end":  "sk_live_" + random + "0Ayhzo_",
 			} {
 				if found := pattern.FindString(text); found != "" {
 					t.Errorf("%s: %s finds %q in %q", what, pattern, found, text)

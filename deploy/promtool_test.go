@@ -27,7 +27,7 @@ func TestPromtoolAcceptsTheConfiguration(t *testing.T) {
 	promtool(t, append([]string{"check", "rules"}, files(t, "prometheus/rules/*.yaml")...)...)
 }
 
-func TestAlerts(t *testing.T) {
+func TestAlertsFireAsTheRulesSay(t *testing.T) {
 	t.Parallel()
 	for _, name := range files(t, "prometheus/tests/*.yaml") {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".yaml"), func(t *testing.T) {

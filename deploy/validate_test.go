@@ -51,13 +51,9 @@ func TestKubernetesManifestsConform(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a field that is misspelt is found", func(t *testing.T) {
-		misspelt := strings.Replace(
-			manifests["kubernetes/base/serve"],
-			"terminationGracePeriodSeconds",
-			"terminationGracePeriod",
-			1,
-		)
+	t.Run("kubeconform finds a misspelt field", func(t *testing.T) {
+		misspelt := strings.Replace(manifests["kubernetes/base/serve"],
+			"terminationGracePeriodSeconds", "terminationGracePeriod", 1)
 		if printed, err := conform(t, schemas, misspelt); err == nil {
 			t.Errorf("kubeconform accepts an invalid manifest: %s", printed)
 		}
@@ -209,11 +205,12 @@ func downloaded(t *testing.T, module string) string {
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module download\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var answer struct{ Dir string }
-	if err := json.Unmarshal([]byte(mustCommand(t, nil, "go", "-C", dir, "mod", "download", "-json", module)), &answer); err != nil {
+	var downloaded struct{ Dir string }
+	printed := mustCommand(t, nil, "go", "-C", dir, "mod", "download", "-json", module)
+	if err := json.Unmarshal([]byte(printed), &downloaded); err != nil {
 		t.Fatal(err)
 	}
-	return answer.Dir
+	return downloaded.Dir
 }
 
 // TestComposeFileConforms loads compose.yaml as Docker Compose does.
@@ -250,13 +247,14 @@ func TestUnitsAreHardened(t *testing.T) {
 	var copies []string
 	for _, unit := range units {
 		copied := filepath.Join(dir, filepath.Base(unit))
-		if err := os.WriteFile(copied, []byte(program.ReplaceAllString(read(t, unit), "ExecStart=/bin/true")), 0o600); err != nil {
+		text := program.ReplaceAllString(read(t, unit), "ExecStart=/bin/true")
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		copies = append(copies, copied)
 	}
-	if printed, err := command(nil, "systemd-analyze", append([]string{"verify", "--man=no"}, copies...)...); err != nil ||
-		printed != "" {
+	printed, err := command(nil, "systemd-analyze", append([]string{"verify", "--man=no"}, copies...)...)
+	if err != nil || printed != "" {
 		t.Errorf("systemd-analyze verify = %s, %v", printed, err)
 	}
 	for _, unit := range copies {

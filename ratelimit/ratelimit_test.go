@@ -136,8 +136,8 @@ func TestAClockThatSteppedBack(t *testing.T) {
 		}
 		leaves := now.Add(ahead).UnixMicro()
 		key := windowKey(name)
-		err = l.nodes.client.RPush(t.Context(), key, "0:7", fmt.Sprintf("%d:9", leaves-1), fmt.Sprintf("%d:12", leaves)).Err()
-		if err != nil {
+		entries := []any{"0:7", fmt.Sprintf("%d:9", leaves-1), fmt.Sprintf("%d:12", leaves)}
+		if err := l.nodes.client.RPush(t.Context(), key, entries...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		l.nodes.client.Expire(t.Context(), key, time.Minute)

@@ -55,7 +55,7 @@ func TestRemainingTokensAreExactForEverySize(t *testing.T) {
 	}
 }
 
-func TestReturnToken(t *testing.T) {
+func TestReturnTokenGivesOneTokenBack(t *testing.T) {
 	t.Parallel()
 	refill := Refill{Burst: 3, Every: time.Hour}
 	for name, url := range map[string]string{"Redis": mustURL(t), "memory": "unix:///missing/redis.sock"} {

@@ -53,7 +53,7 @@ func mustBuild(t *testing.T) string {
 	return program
 }
 
-func TestMeasure(t *testing.T) {
+func TestARunMeasuresEveryScenario(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
 	o.program = mustBuild(t)
@@ -141,8 +141,8 @@ func verifySales(t *testing.T, d database, shops []shopSize) {
 	}
 }
 
-// TestAggregations compares the reports with the SQL of their baselines.
-func TestAggregations(t *testing.T) {
+// The test compares the reports with the SQL of their baselines.
+func TestReportsAndRawSQLAgree(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)
 	s, err := openService(t.Context(), mustFill(t, fullShops(o.products, o.orders)), o.redis, large)
@@ -182,7 +182,7 @@ func TestAggregations(t *testing.T) {
 
 var generatedShops = []shopSize{{slug: large, products: 5_000, orders: 5_000}, {slug: wide, orders: 50, wide: 10}}
 
-func TestGeneratedShop(t *testing.T) {
+func TestTheGeneratedShopIsConsistent(t *testing.T) {
 	t.Parallel()
 	super := tenancytest.New(t)
 	d := database{super: super.SuperURL, migrator: super.AdminURL, runtime: super.URL}
@@ -215,8 +215,8 @@ func TestGeneratedShop(t *testing.T) {
 			 where search like '%` + noWord + `%' or search like '% ` + noLetters + `%'`, 0},
 		{"all indexes exist", `
 			select count(*) from pg_indexes
-			 where indexname in ('products_created', 'products_search', 'product_tags_created', 'inventory_adjustments_created', 'orders_placed',
-			                     'order_items_sold', 'refund_items_order', 'sold_products_sku')`, 8},
+			 where indexname in ('products_created', 'products_search', 'product_tags_created',
+			                     'inventory_adjustments_created', 'orders_placed', 'order_items_sold', 'refund_items_order', 'sold_products_sku')`, 8},
 		{"1 % of the orders are cancelled", `
 			select count(*) from cancellations c join tenants t on t.id = tenant_id where slug = 'large'`, 50},
 		{"2 % of the orders are refunded", `
@@ -237,7 +237,7 @@ func TestGeneratedShop(t *testing.T) {
 	}
 }
 
-func TestStaleDatabase(t *testing.T) {
+func TestAPartlyFilledDatabaseIsStale(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	d.MustTenant(t, "left")

@@ -115,22 +115,22 @@ var (
 func runDev(t *testing.T, dir string, environ []string, news string) (devRun, []string) {
 	t.Helper()
 	p := start(t, dir, environ, "dev")
-	said := p.readUntil(t, "Press Ctrl-C to stop.")
-	if strings.Contains(said, "This is a new key") != (news != "") || !strings.Contains(said, news) {
-		t.Errorf("dev says %q, want news %q", said, news)
+	printed := p.readUntil(t, "Press Ctrl-C to stop.")
+	if strings.Contains(printed, "This is a new key") != (news != "") || !strings.Contains(printed, news) {
+		t.Errorf("dev prints %q, want %q", printed, news)
 	}
-	key, sale := printedKey.FindStringSubmatch(said), printedSale.FindStringSubmatch(said)
-	curls := printedCurl.FindAllStringSubmatch(said, -1)
+	key, sale := printedKey.FindStringSubmatch(printed), printedSale.FindStringSubmatch(printed)
+	curls := printedCurl.FindAllStringSubmatch(printed, -1)
 	if key == nil || sale == nil || len(curls) != 7 {
-		t.Fatalf("dev prints no key, no number of orders or not seven curl lines:\n%s", said)
+		t.Fatalf("dev prints no key, no number of orders or not seven curl lines:\n%s", printed)
 	}
-	person := printedPerson.FindStringSubmatch(said)
+	person := printedPerson.FindStringSubmatch(printed)
 	if person == nil {
-		t.Fatalf("dev prints no user and password:\n%s", said)
+		t.Fatalf("dev prints no user and password:\n%s", printed)
 	}
 	v := devRun{
 		key: key[1], password: person[2], orders: mustInt(t, sale[1]), createsHistory: strings.Contains(
-			said, "Creating two years of orders"),
+			printed, "Creating two years of orders"),
 	}
 	signIn(t, person[1], v.password)
 	for _, curl := range curls {
@@ -213,16 +213,16 @@ func TestDevUsesTheServersInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	server := start(t, p.dir, p.environ, "dev")
-	said := server.readUntil(t, "Press Ctrl-C to stop.")
-	if !strings.Contains(said, `orders of the demo shop "Larch & Loam"`) {
-		t.Errorf("dev says %s", said)
+	printed := server.readUntil(t, "Press Ctrl-C to stop.")
+	if !strings.Contains(printed, `orders of the demo shop "Larch & Loam"`) {
+		t.Errorf("dev prints %s", printed)
 	}
 	var settings []config.Setting
 	offline := program{dir: p.dir}
 	offline.mustRun(t, &settings, "config")
 	address := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Name == "STOREROOM_ADDR" })
-	if got := settings[address].Value; !strings.Contains(said, "address   http://"+got+"\n") {
-		t.Errorf("config shows the address %s, but dev says %s", got, said)
+	if got := settings[address].Value; !strings.Contains(printed, "address   http://"+got+"\n") {
+		t.Errorf("config shows the address %s, but dev prints %s", got, printed)
 	}
 	server.stop(t)
 	if _, err := os.Stat(filepath.Join(p.dir, ".local", "servers.json")); err == nil {

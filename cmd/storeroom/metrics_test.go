@@ -73,7 +73,7 @@ func TestMetricsMatchTheTable(t *testing.T) {
 	}
 	for name, m := range known {
 		if !m.seen && !slices.Contains(later, name) {
-			t.Errorf("%s is in the table, and nobody metricAttributes it", name)
+			t.Errorf("%s is in the table, but has no entry in metricAttributes", name)
 		}
 	}
 }

@@ -49,7 +49,9 @@ func start(t *testing.T, dir string, environ []string, args ...string) *process 
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), exited: make(chan error, 1)}
 	p.Dir = dir
-	p.Env = append([]string{"STOREROOM_TEST_RUN=1", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environ...)
+	p.Env = append([]string{
+		"STOREROOM_TEST_RUN=1", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
+	}, environ...)
 	r, w, err := os.Pipe() // not StdoutPipe: Wait would close it before everything is read
 	if err != nil {
 		t.Fatal(err)

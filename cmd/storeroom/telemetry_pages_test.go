@@ -135,7 +135,8 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, guest, member, nil, 403)
 	w.open(t, v, member+"/role", w.fillForm(t, v, member, url.Values{"role": {mark}}), 422)
 	w.open(t, v, member+"/role", w.fillForm(t, v, member, url.Values{"role": {"viewer"}}), 303)
-	reset := linkPattern.FindStringSubmatch(w.open(t, v, member+"/reset", w.fillForm(t, v, member, url.Values{}), 200))[1]
+	page := w.open(t, v, member+"/reset", w.fillForm(t, v, member, url.Values{}), 200)
+	reset := linkPattern.FindStringSubmatch(page)[1]
 	w.open(t, v, member+"/remove", w.fillForm(t, v, member, url.Values{}), 303)
 
 	w.open(t, v, "/settings/password", nil, 200)

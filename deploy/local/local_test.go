@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -47,7 +46,7 @@ func runStarter(dir string) int {
 	return 0
 }
 
-func TestStart(t *testing.T) {
+func TestStartRunsPrivateServers(t *testing.T) {
 	t.Parallel()
 
 	t.Run("A second start keeps the data and the addresses of the first", func(t *testing.T) {
@@ -62,8 +61,8 @@ func TestStart(t *testing.T) {
 		if got, want := mustQuery(t, second.AdminURL, `select mark from marks`), "found again"; got != want {
 			t.Errorf("mark = %q, want %q", got, want)
 		}
-		if diff := cmp.Diff([]string{first.AdminURL, first.RedisURL}, []string{second.AdminURL, second.RedisURL}); diff != "" {
-			t.Errorf("addresses changed (-first +second):\n%s", diff)
+		if first.AdminURL != second.AdminURL || first.RedisURL != second.RedisURL {
+			t.Errorf("second start = %v, want the addresses of the first, %v", second, first)
 		}
 	})
 
@@ -85,8 +84,8 @@ func TestStart(t *testing.T) {
 		dir := filepath.Join(closed, strings.Repeat("deep folder/", 12), ".local")
 		mustDo(t, os.Mkdir(closed, 0o700))
 		servers := mustStart(t, dir, both)
-		if got := mustQuery(t, servers.AdminURL, `select 'here'`); got != "here" {
-			t.Errorf("query = %q, want here", got)
+		if got := mustQuery(t, servers.AdminURL, `select 'up'`); got != "up" {
+			t.Errorf("query = %q, want up", got)
 		}
 		info, err := os.Stat(closed)
 		mustDo(t, err)
@@ -193,7 +192,7 @@ func TestStart(t *testing.T) {
 	})
 }
 
-func TestStop(t *testing.T) {
+func TestStopFreesThePorts(t *testing.T) {
 	t.Parallel()
 	servers := mustStart(t, t.TempDir(), both)
 	adminURL, redisURL := servers.AdminURL, servers.RedisURL
@@ -205,16 +204,16 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestKilled checks that kill -9 of the process that started the servers ends them, and
-// that the next start waits for their end.
-func TestKilled(t *testing.T) {
+// After kill -9 of the process that started the servers they end, and the next start waits
+// until they have.
+func TestServersEndWithTheirStarter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	starter, servers := mustStarter(t, dir)
 
 	_, err := Start(t.Context(), dir, both)
 	if err == nil || !strings.Contains(err.Error(), strconv.Itoa(starter.Process.Pid)) {
-		t.Errorf("Start beside a living process = %v, want an error that names process %d", err, starter.Process.Pid)
+		t.Errorf("Start while another process runs = %v, want an error that names process %d", err, starter.Process.Pid)
 	}
 	mustExec(t, servers.AdminURL, `create table survived ()`)
 	backend := mustBackend(t, servers.AdminURL)
@@ -225,7 +224,7 @@ func TestKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := Start(ctx, dir, both); err == nil || !strings.Contains(err.Error(), "in use by the servers") {
-		t.Errorf("Start beside a server that has not ended = %v, want an error that says so", err)
+		t.Errorf("Start before all servers have ended = %v, want an error that says so", err)
 	}
 	mustDo(t, backend.Signal(syscall.SIGCONT))
 	next := mustStart(t, dir, both) // fails if an old server still holds the lock
@@ -272,17 +271,17 @@ func leaveStalePidFile(t *testing.T, dir string) {
 	d, err := openDirectory(t.Context(), dir)
 	mustDo(t, err)
 	mustDo(t, d.lock.Close())
-	living := exec.Command("/bin/sh", "-c", "read line")
-	living.Dir = "/"
-	living.SysProcAttr = d.account.attributes(0)
-	_, err = living.StdinPipe()
+	running := exec.Command("/bin/sh", "-c", "read line")
+	running.Dir = "/"
+	running.SysProcAttr = d.account.attributes(0)
+	_, err = running.StdinPipe()
 	mustDo(t, err)
-	mustDo(t, living.Start())
-	t.Cleanup(func() { _ = living.Process.Kill(); _ = living.Wait() })
+	mustDo(t, running.Start())
+	t.Cleanup(func() { _ = running.Process.Kill(); _ = running.Wait() })
 	path := filepath.Join(dir, "postgres", "postmaster.pid")
 	content := fmt.Sprintf(
 		"%d\n%s\n1700000000\n%d\n\n127.0.0.1\n",
-		living.Process.Pid,
+		running.Process.Pid,
 		filepath.Dir(path),
 		d.state.PostgresPort,
 	)

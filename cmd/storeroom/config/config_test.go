@@ -157,7 +157,7 @@ func TestTheEnvironmentOverridesTheFile(t *testing.T) {
 	}
 }
 
-func TestReadFile(t *testing.T) {
+func TestReadFileReturnsTheVariables(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
 	for _, test := range []struct {
@@ -191,7 +191,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-func TestPublicURL(t *testing.T) {
+func TestPublicURLIsKnownOnlyForLocalAddresses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, baseURL, addr, want, err string }{
 		{"base URL", "https://shop.example.com", "127.0.0.1:8080", "https://shop.example.com", ""},

@@ -49,7 +49,7 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 	}
 }
 
-func TestWithoutPassword(t *testing.T) {
+func TestPasswordsInURLsAreHidden(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{
 		{"PostgreSQL URL", "postgres://ann:horse@db:5432/shop", "postgres://ann:hidden@db:5432/shop"},

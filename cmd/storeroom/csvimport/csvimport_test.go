@@ -355,7 +355,7 @@ func TestUnusualFilesAreReadRowByRow(t *testing.T) {
 	}
 }
 
-func TestErrorsOfFiles(t *testing.T) {
+func TestErrorsNameTheFileAndTheLine(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	whole := gzipped(t, "sku,name,price\n"+strings.Repeat("A,Axe,1\n", 5000))

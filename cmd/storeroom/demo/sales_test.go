@@ -129,7 +129,7 @@ func TestHistoryIsPlausible(t *testing.T) {
 	}
 }
 
-func TestLoadSales(t *testing.T) {
+func TestLoadSalesContinuesTheHistory(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant := d.MustTenant(t, Slug).ID

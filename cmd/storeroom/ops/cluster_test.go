@@ -105,7 +105,9 @@ func startNode(t *testing.T, dir string, port int) *node {
 		Client: redis.NewClient(&redis.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}),
 	}
 	t.Cleanup(func() { n.Client.Close() })
-	await(t, 10*time.Second, "the node to answer", func() bool { return n.mustRun(t) && n.Ping(t.Context()).Err() == nil })
+	await(t, 10*time.Second, "the node to answer", func() bool {
+		return n.mustRun(t) && n.Ping(t.Context()).Err() == nil
+	})
 	return n
 }
 
@@ -129,7 +131,8 @@ func awaitCluster(t *testing.T, nodes []*node) {
 	for _, n := range nodes {
 		await(t, 20*time.Second, "the cluster to be complete", func() bool {
 			info, err := n.ClusterInfo(t.Context()).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:16384") &&
+			return err == nil && strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, "cluster_slots_ok:16384") &&
 				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(nodes)))
 		})
 	}

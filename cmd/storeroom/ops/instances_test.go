@@ -31,7 +31,7 @@ func TestThreeInstancesAreOneService(t *testing.T) {
 	k := h.tenant(t, "acme", 1_000_000)
 	owner := h.signIn(t, instances[0], "acme")
 
-	t.Run("A key works on all instances immediately, and all refuse it within 2 s after its revocation", func(t *testing.T) {
+	t.Run("All instances accept a new key immediately, and refuse it within 2 s after its revocation", func(t *testing.T) {
 		id, secret := owner.createKey(t)
 		// First the instances that did not create the key.
 		for _, i := range []int{1, 2, 0} {
@@ -182,7 +182,8 @@ type browser struct {
 func (h *service) signIn(t *testing.T, at *instance, slug string) browser {
 	t.Helper()
 	const email, secret = "owner@example.com", "correct horse battery staple"
-	h.run(t, secret+"\n", nil, "user", "create", "--tenant", slug, "--email", email, "--role", "owner", "--password-stdin")
+	h.run(t, secret+"\n", nil, "user", "create", "--tenant", slug, "--email", email, "--role", "owner",
+		"--password-stdin")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

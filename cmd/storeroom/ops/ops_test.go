@@ -52,7 +52,8 @@ func buildAndRun(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "storeroom")
-	if out, err := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "..").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "..")
+	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program: %w\n%s", err, out)
 	}
 	return m.Run(), nil

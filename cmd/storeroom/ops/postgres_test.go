@@ -62,7 +62,8 @@ func TestPostgreSQLRestartsUnderLoad(t *testing.T) {
 			ended := l.lastRefused(returned).Sub(returned)
 			_, p99, most := l.takeLatencies()
 			t.Logf("ready %v and the last error %v after the restart; responses took %v (p99), at most %v",
-				ready.Round(time.Millisecond), ended.Round(time.Millisecond), p99.Round(time.Millisecond), most.Round(time.Millisecond))
+				ready.Round(time.Millisecond), ended.Round(time.Millisecond),
+				p99.Round(time.Millisecond), most.Round(time.Millisecond))
 			if ended > recoveryTimeout {
 				t.Errorf("the last error was %v after the restart, want at most %v", ended, recoveryTimeout)
 			}

@@ -229,7 +229,8 @@ func (p *haproxy) certificate(t *testing.T, dir string) string {
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public})
 	p.trusted.AppendCertsFromPEM(text)
 	path := filepath.Join(dir, "storeroom.pem")
-	if err := os.WriteFile(path, append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...), 0o600); err != nil {
+	text = append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -132,9 +132,10 @@ func mustProducts(t *testing.T, c client) []int64 {
 		var items, orders []map[string]any
 		for n := range 1000 {
 			id := fmt.Sprintf("%d-%d", part, n)
-			items = append(
-				items,
-				map[string]any{"sku": "STOCK-" + id, "name": "In stock", "price": n, "quantity": 5, "description": strings.Repeat("Long. ", 40)})
+			items = append(items, map[string]any{
+				"sku": "STOCK-" + id, "name": "In stock", "price": n, "quantity": 5,
+				"description": strings.Repeat("Long. ", 40),
+			})
 			orders = append(orders, map[string]any{
 				"number": id, "placed_at": time.Date(2026, 3, 1+n%28, 12, 0, 0, 0, time.UTC), "channel": "web",
 				"items": []map[string]any{{"sku": "STOCK-" + id, "quantity": 1, "unit_price": 2}},
@@ -185,11 +186,13 @@ func (l *load) act(c client, once, kind string, n int) {
 	product := "/api/products/" + strconv.FormatInt(l.shared[n%len(l.shared)], 10)
 	switch kind {
 	case "create":
-		if l.sendWithRetry(c, kind, "/api/products", once, map[string]any{"sku": "MADE-" + once, "name": "Made once", "price": n, "quantity": 1}) {
+		made := map[string]any{"sku": "MADE-" + once, "name": "Made once", "price": n, "quantity": 1}
+		if l.sendWithRetry(c, kind, "/api/products", once, made) {
 			l.acknowledge(&l.made, "MADE-"+once)
 		}
 	case "adjust":
-		if l.sendWithRetry(c, kind, product+"/inventory/adjust", once, map[string]any{"type": "add", "quantity": 1, "notes": once}) {
+		adjustment := map[string]any{"type": "add", "quantity": 1, "notes": once}
+		if l.sendWithRetry(c, kind, product+"/inventory/adjust", once, adjustment) {
 			l.acknowledge(&l.noted, once)
 		}
 	case "list":
@@ -201,8 +204,9 @@ func (l *load) act(c client, once, kind string, n int) {
 	case "report":
 		l.send(c, kind, "GET", "/api/reports/sales-summary?from=2026-03-01&to=2026-03-28&compare=true", "", nil)
 	case "export":
-		if a, ok := l.send(c, kind, "GET", "/api/products/export?search=stock", "", nil); ok && bytes.Count(a.body, []byte("STOCK-")) != 5000 {
-			l.fail("the export has %d rows, want 5000", bytes.Count(a.body, []byte("STOCK-")))
+		exported, ok := l.send(c, kind, "GET", "/api/products/export?search=stock", "", nil)
+		if rows := bytes.Count(exported.body, []byte("STOCK-")); ok && rows != 5000 {
+			l.fail("the export has %d rows, want 5000", rows)
 		}
 	}
 }

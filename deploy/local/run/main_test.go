@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestRun(t *testing.T) {
+func TestRunStartsServersForACommand(t *testing.T) {
 	t.Parallel()
 
 	t.Run("The command gets both addresses, and run returns its exit code", func(t *testing.T) {
