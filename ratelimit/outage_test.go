@@ -185,8 +185,8 @@ func TestAFlushedRedisGoesOn(t *testing.T) {
 	eventually(t, "the instance is recorded again", func() bool {
 		return client.ZCard(t.Context(), instancesKey).Val() == 1
 	})
-	if stats := l.Stats(); stats.Errors != 0 || stats.Redis != 12 || stats.Local != 0 {
-		t.Errorf("Stats = %+v, want 12 decisions by Redis and no errors", stats)
+	if stats := l.Stats(); stats.Errors != 0 || stats.Local != 0 {
+		t.Errorf("Stats = %+v, want all decisions by Redis and no errors", stats)
 	}
 }
 

@@ -27,7 +27,6 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -87,7 +86,7 @@ type Limiter struct {
 	instances     atomic.Int64 // as counted by the heartbeats
 	smallerCounts int          // of heartbeats since instances was stored
 
-	fromRedis, fromMemory atomic.Uint64
+	fromMemory atomic.Uint64 // decisions
 
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -145,17 +144,6 @@ func (l *Limiter) Take(ctx context.Context, name string, limit int) Decision {
 	return r.decision(limit, local)
 }
 
-// decide decides about one request in Redis, or in memory with this instance's share.
-func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (r result, local bool) {
-	r, err := l.redisWindow(ctx, name, limit, cost)
-	if err == nil {
-		return r, false
-	}
-	instances := int(l.instances.Load())
-	share := (limit + instances - 1) / instances
-	return l.memory.window(name, share, cost), true
-}
-
 var (
 	//go:embed window.lua
 	windowSource string
@@ -165,21 +153,23 @@ var (
 // windowKey returns the key of a name's log. The name is the hash tag of the key.
 func windowKey(name string) string { return "rl:{" + name + "}" }
 
-// redisWindow decides about one request in Redis.
-func (l *Limiter) redisWindow(ctx context.Context, name string, limit, cost int) (result, error) {
+// decide decides about one request in Redis, or in memory with this instance's share.
+func (l *Limiter) decide(ctx context.Context, name string, limit, cost int) (r result, local bool) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
 	reply, err := windowScript.Run(ctx, l.nodes.scripter("window"), []string{windowKey(name)},
 		limit, cost, l.settings.window.Microseconds(), l.settings.bucketOf(limit).Microseconds()).Int64Slice()
 	if err != nil {
-		return result{}, fmt.Errorf("decide in a window: %w", err)
+		instances := int(l.instances.Load())
+		share := (limit + instances - 1) / instances
+		return l.memory.window(name, share, cost), true
 	}
 	return result{
 		allowed:   reply[0] == 1,
 		remaining: int(reply[1]),
 		now:       time.UnixMicro(reply[2]),
 		wait:      time.Duration(reply[3]) * time.Microsecond,
-	}, nil
+	}, false
 }
 
 // bound limits the time that one decision waits for Redis.
@@ -189,18 +179,16 @@ func (l *Limiter) bound(ctx context.Context) (context.Context, context.CancelFun
 
 // count counts and measures one decision.
 func (l *Limiter) count(ctx context.Context, start time.Time, local bool) {
-	counter, source := &l.fromRedis, fromRedis
+	source := fromRedis
 	if local {
-		counter, source = &l.fromMemory, fromMemory
+		source = fromMemory
+		l.fromMemory.Add(1)
 	}
-	counter.Add(1)
 	decisionTime.Record(ctx, time.Since(start).Seconds(), source...)
 }
 
-// Stats are the counters of a Limiter since Open, and its present state. A growing
-// Local, or Away for minutes, needs an operator.
+// Stats are the counters of a Limiter since Open, and its present state.
 type Stats struct {
-	Redis     uint64 // decisions that Redis made
 	Local     uint64 // decisions made in memory
 	Errors    uint64 // calls that Redis refused or did not answer in time
 	Instances int    // instances seen in the last minute
@@ -210,7 +198,6 @@ type Stats struct {
 // Stats returns the present counters.
 func (l *Limiter) Stats() Stats {
 	return Stats{
-		Redis:     l.fromRedis.Load(),
 		Local:     l.fromMemory.Load(),
 		Errors:    l.nodes.failures.Load(),
 		Instances: int(l.instances.Load()),

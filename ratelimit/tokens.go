@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -29,29 +28,21 @@ func (l *Limiter) PeekToken(ctx context.Context, name string, r Refill) Decision
 	return l.token(ctx, name, r, 0)
 }
 
+// token decides by redis_rate, or in memory. The Remaining of redis_rate is too small by
+// one for many sizes, so all results are computed from ResetAfter, the time until the
+// bucket is full.
 func (l *Limiter) token(ctx context.Context, name string, refill Refill, cost int) Decision {
 	start := time.Now()
-	r, err := l.redisToken(ctx, name, refill, cost)
-	if err != nil {
-		r = l.memory.token(name, refill, cost)
-	}
-	l.count(ctx, start, err != nil)
-	return r.decision(refill.Burst, err != nil)
-}
-
-// redisToken decides by redis_rate. The Remaining of redis_rate is too small by one
-// for many sizes, so both results are computed from ResetAfter, the time until the
-// bucket is full.
-func (l *Limiter) redisToken(ctx context.Context, name string, refill Refill, cost int) (result, error) {
-	ctx, cancel := l.bound(ctx)
+	bounded, cancel := l.bound(ctx)
 	defer cancel()
 	limit := redis_rate.Limit{Rate: 1, Burst: refill.Burst, Period: refill.Every}
-	reply, err := l.tokens.AllowN(ctx, name, limit, cost)
+	reply, err := l.tokens.AllowN(bounded, name, limit, cost)
+	l.count(ctx, start, err != nil)
 	if err != nil {
-		return result{}, fmt.Errorf("take a token: %w", err)
+		return l.memory.token(name, refill, cost).decision(refill.Burst, true)
 	}
 	allowed := reply.Allowed == 1 || cost == 0 && refill.tokens(reply.ResetAfter) > 0
-	return refill.result(time.Now(), reply.ResetAfter, allowed), nil
+	return refill.result(time.Now(), reply.ResetAfter, allowed).decision(refill.Burst, false)
 }
 
 var (
