@@ -99,9 +99,9 @@ func (c *cache) generation() uint64 {
 }
 
 // put stores the result of a lookup that began at asked; p is nil for an unknown key.
-// The entry expires with the key, which has the remaining lifetime lives (0: it never
+// The entry expires with the key, which has the given remaining lifetime (0: it never
 // expires).
-func (c *cache) put(d digest, p *Principal, asked time.Time, lives time.Duration, generation uint64) {
+func (c *cache) put(d digest, p *Principal, asked time.Time, lifetime time.Duration, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known.Remove(d)
@@ -111,8 +111,8 @@ func (c *cache) put(d digest, p *Principal, asked time.Time, lives time.Duration
 		return
 	}
 	ttl := knownFor - knownFor/10 + rand.N(knownFor/5)
-	if lives > 0 {
-		ttl = min(ttl, lives)
+	if lifetime > 0 {
+		ttl = min(ttl, lifetime)
 	}
 	c.known.Add(d, entry{p, generation, asked, asked.Add(ttl)})
 }

@@ -22,8 +22,8 @@ import (
 // Errors that callers branch on, besides ErrMalformed, tenancy.ErrNotFound,
 // tenancy.ErrEnded and tenancy.InvalidError.
 var (
-	// ErrUnknown reports that a key does not exist, is revoked or has expired. The
-	// caller cannot tell which.
+	// ErrUnknown reports that a key does not exist, is revoked or has expired, without
+	// distinguishing these cases.
 	ErrUnknown = errors.New("unknown key")
 	// ErrEnded reports that a key cannot be rolled because it is revoked, expired or
 	// replaced.

@@ -159,11 +159,11 @@ func (r *Resolver) lookUp(ctx context.Context, d digest, token string, generatio
 		return nil, tenancy.ErrBusy
 	}
 	asked := time.Now()
-	p, lives, err := resolveKey(ctx, r.db, r.peppers.hashes(token))
+	p, lifetime, err := resolveKey(ctx, r.db, r.peppers.hashes(token))
 	if err != nil {
 		return nil, err
 	}
-	r.cache.put(d, p, asked, lives, generation)
+	r.cache.put(d, p, asked, lifetime, generation)
 	return p, nil
 }
 
@@ -184,12 +184,12 @@ func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principa
 		Timezone    string
 		Currency    string
 		Suspended   bool
-		Lives       time.Duration
+		Lifetime    time.Duration
 	}
 	found, err := tenancy.Call[row](ctx, db, `
 		select hash, tenant_id, key_id, key_name, permissions, expires_at,
 		       slug, tenant_name, plan, rate_limit, timezone, currency, suspended,
-		       coalesce(expires_at - now(), '0') as lives
+		       coalesce(expires_at - now(), '0') as lifetime
 		  from resolve_key($1)`, hashes)
 	if err != nil || len(found) == 0 || !oneOf(hashes, found[0].Hash) {
 		return nil, 0, err
@@ -201,7 +201,7 @@ func resolveKey(ctx context.Context, db *tenancy.DB, hashes [][]byte) (*Principa
 			Timezone: k.Timezone, Currency: k.Currency, Suspended: k.Suspended,
 		},
 		KeyID: k.KeyID, KeyName: k.KeyName, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt,
-	}, k.Lives, nil
+	}, k.Lifetime, nil
 }
 
 // oneOf checks, in constant time, that the database returned one of the hashes that it

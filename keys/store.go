@@ -28,7 +28,7 @@ type Key struct {
 	Permissions Permissions
 	Prefix      string // sk_live_ and four characters
 	Last4       string
-	CreatedBy   *int64 // a user, who created or rolled it; nil for an operator's command
+	CreatedBy   *int64 // the user that created or rolled it; nil for an operator's command
 	CreatedAt   time.Time
 	ExpiresAt   *time.Time // nil for never
 	RevokedAt   *time.Time

@@ -27,7 +27,7 @@ func TestTheMigratedSchemaHasNoProblem(t *testing.T) {
 	}
 }
 
-func TestApplyTwiceRunsNothingTwice(t *testing.T) {
+func TestASecondApplyRunsNothing(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	if err := d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {

@@ -16,7 +16,7 @@ import (
 
 // BenchmarkTake measures one script call per request, which Take makes.
 func BenchmarkTake(b *testing.B) {
-	l := mustOpen(b, mustURL(b), patient())
+	l := mustOpen(b, mustURL(b), longTimeout())
 	benchmarkCallers(b, func(name string, limit int) error {
 		if d := l.Take(b.Context(), name, limit); d.Local {
 			return fmt.Errorf("decided in memory: %+v", d)
@@ -38,7 +38,7 @@ func BenchmarkAutoPipeline(b *testing.B) {
 		b.Fatal(err)
 	}
 	benchmarkCallers(b, func(name string, limit int) error {
-		ctx, cancel := context.WithTimeout(b.Context(), patient().timeout)
+		ctx, cancel := context.WithTimeout(b.Context(), longTimeout().timeout)
 		defer cancel()
 		s := standard
 		cmd := redis.NewCmd(ctx, "EVALSHA", windowScript.Hash(), 1, windowKey(name),

@@ -172,7 +172,7 @@ func (c *cluster) holder(t *testing.T, key string) int {
 func TestInstancesOnAClusterAdmitExactlyTheLimit(t *testing.T) {
 	const limit, window = 20, time.Second
 	c := mustCluster(t, 3, false, nil)
-	instances := mustOpenMany(t, 3, c.url(), short(window))
+	instances := mustOpenMany(t, 3, c.url(), shortWindow(window))
 	var names sync.WaitGroup
 	for _, name := range slices.Concat(c.named(t, 4)...) {
 		names.Go(func() {
@@ -192,9 +192,9 @@ func TestInstancesOnAClusterAdmitExactlyTheLimit(t *testing.T) {
 	}
 }
 
-func TestAFlushedClusterGoesOn(t *testing.T) {
+func TestAFlushedClusterDecidesWithoutErrors(t *testing.T) {
 	c := mustCluster(t, 3, false, nil)
-	l, names := mustOpen(t, c.url(), short(time.Minute)), slices.Concat(c.named(t, 3)...)
+	l, names := mustOpen(t, c.url(), shortWindow(time.Minute)), slices.Concat(c.named(t, 3)...)
 	for range 3 {
 		for _, name := range names {
 			for want := 2; want >= 0; want-- {
@@ -412,9 +412,9 @@ func awaitRedis(t *testing.T, instances []*Limiter, load *load) {
 }
 
 // A slot moves to another node while its names are counted: each request counts once.
-func TestAMovingSlotIsCountedOn(t *testing.T) {
+func TestAMovingSlotKeepsItsCounts(t *testing.T) {
 	c := mustCluster(t, 3, false, nil)
-	l, name := mustOpen(t, c.url(), patient()), c.named(t, 1)[0][0]
+	l, name := mustOpen(t, c.url(), longTimeout()), c.named(t, 1)[0][0]
 	const limit = 1000
 	taken := 0
 	take := func(step string, times int) {
@@ -459,7 +459,7 @@ func TestARequestIsCountedOnceIfTheReplyOfANodeIsLost(t *testing.T) {
 		p = serveProxy(t, listener, socket)
 		return listener.Addr().(*net.TCPAddr).Port
 	})
-	s := short(time.Minute)
+	s := shortWindow(time.Minute)
 	s.beat = time.Minute
 	l, name := mustOpen(t, c.url(), s), c.named(t, 1)[0][0]
 	if d := l.Take(t.Context(), name, 10); d.Local {

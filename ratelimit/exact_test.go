@@ -83,7 +83,7 @@ func (r *record) checkExact(t *testing.T, limit int, window time.Duration) {
 func TestManyInstancesAdmitExactlyTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit, window = 50, 500 * time.Millisecond
-	instances := mustOpenMany(t, 4, mustServe(t).url(), short(window))
+	instances := mustOpenMany(t, 4, mustServe(t).url(), shortWindow(window))
 	var r record
 	r.take(t, instances, 8, unused(t), limit, 4*window)
 	r.checkExact(t, limit, window)
@@ -105,7 +105,7 @@ func checkTwice(t *testing.T, r *record, limit int, window time.Duration) {
 // alone.
 func TestAStarvedProcessAdmitsAtMostTwiceTheLimit(t *testing.T) {
 	const limit, window = 300, 2 * time.Second
-	instances := mustOpenMany(t, 4, mustServe(t).url(), impatient(window))
+	instances := mustOpenMany(t, 4, mustServe(t).url(), standardTimeout(window))
 	var stop atomic.Bool
 	var spinners sync.WaitGroup
 	for range 2 * runtime.GOMAXPROCS(0) {
@@ -136,7 +136,7 @@ func TestASlowRedisAdmitsAtMostTwiceTheLimit(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			proxy, url := mustProxy(t, mustServe(t).socket())
-			instances := mustOpenMany(t, 4, url, impatient(window))
+			instances := mustOpenMany(t, 4, url, standardTimeout(window))
 			proxy.delay(test.least, test.most)
 			var r record
 			r.take(t, instances, 100, unused(t), limit, 3*window)

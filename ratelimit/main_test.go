@@ -74,24 +74,24 @@ func mustOpenMany(tb testing.TB, count int, url string, s settings) (instances [
 	return instances
 }
 
-// patient settings wait long for Redis: on a busy machine a Redis that works can
-// answer later than after 50 ms.
-func patient() settings {
+// longTimeout returns settings with a long timeout, because Redis can answer later than
+// after 50 ms on a busy machine.
+func longTimeout() settings {
 	s := standard
 	s.timeout = 10 * time.Second
 	return s
 }
 
-// short returns patient settings with a window that a test can wait for.
-func short(window time.Duration) settings {
-	s := patient()
+// shortWindow returns settings with a long timeout and a short window.
+func shortWindow(window time.Duration) settings {
+	s := longTimeout()
 	s.window, s.bucket, s.beat = window, window/10, 50*time.Millisecond
 	return s
 }
 
-// impatient returns short settings with the standard timeout, for a Redis that hangs.
-func impatient(window time.Duration) settings {
-	s := short(window)
+// standardTimeout returns settings with the standard timeout and a short window.
+func standardTimeout(window time.Duration) settings {
+	s := shortWindow(window)
 	s.timeout = standard.timeout
 	return s
 }

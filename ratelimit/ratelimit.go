@@ -1,4 +1,4 @@
-// Package ratelimit decides whether a request may go on. It receives a name and
+// Package ratelimit decides whether a request is allowed. It receives a name and
 // a limit and has no concept of tenants or plans.
 //
 // [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers, it

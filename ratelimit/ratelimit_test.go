@@ -14,7 +14,7 @@ import (
 
 func TestTakeCountsDownAndRefuses(t *testing.T) {
 	t.Parallel()
-	l, name := mustOpen(t, mustURL(t), patient()), unused(t)
+	l, name := mustOpen(t, mustURL(t), longTimeout()), unused(t)
 	if d := peek(t, l, name, 3); !d.Allowed || d.Remaining != 3 || d.RetryAfter != 0 {
 		t.Errorf("Peek of an unused name = %+v, want 3 remaining", d)
 	}
@@ -45,7 +45,7 @@ func TestTakeCountsDownAndRefuses(t *testing.T) {
 
 func TestTakeFollowsALimitThatChanges(t *testing.T) {
 	t.Parallel()
-	s := patient()
+	s := longTimeout()
 	s.exact = 5
 	l, name := mustOpen(t, mustURL(t), s), unused(t)
 	for _, step := range []struct {
@@ -65,7 +65,7 @@ func TestTakeFollowsALimitThatChanges(t *testing.T) {
 	}
 }
 
-func TestWaitingUntilResetIsServed(t *testing.T) {
+func TestARequestAtResetIsAdmitted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -73,7 +73,7 @@ func TestWaitingUntilResetIsServed(t *testing.T) {
 	}{{"exact", 10_000}, {"in buckets", 1}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := short(100 * time.Millisecond)
+			s := shortWindow(100 * time.Millisecond)
 			s.exact = test.exact
 			l, name := mustOpen(t, mustURL(t), s), unused(t)
 			for range 20 {
@@ -97,7 +97,7 @@ func TestWaitingUntilResetIsServed(t *testing.T) {
 
 func TestBucketsBoundTheLogInRedis(t *testing.T) {
 	t.Parallel()
-	s := short(200 * time.Millisecond)
+	s := shortWindow(200 * time.Millisecond)
 	s.exact = 10
 	l, name := mustOpen(t, mustURL(t), s), unused(t)
 	client, admitted := mustDial(t, mustURL(t)), 0
@@ -115,9 +115,9 @@ func TestBucketsBoundTheLogInRedis(t *testing.T) {
 	}
 }
 
-func TestAnUnusedNameLeavesRedis(t *testing.T) {
+func TestAnUnusedNameExpiresInRedis(t *testing.T) {
 	t.Parallel()
-	l, name := mustOpen(t, mustURL(t), patient()), unused(t)
+	l, name := mustOpen(t, mustURL(t), longTimeout()), unused(t)
 	l.Take(t.Context(), name, 3)
 	ttl, err := mustDial(t, mustURL(t)).PTTL(t.Context(), windowKey(name)).Result()
 	if err != nil || ttl < 55*time.Second || ttl > 61*time.Second {
@@ -125,7 +125,7 @@ func TestAnUnusedNameLeavesRedis(t *testing.T) {
 	}
 }
 
-func TestAClockThatSteppedBack(t *testing.T) {
+func TestAClockThatStepsBackKeepsTheLimit(t *testing.T) {
 	t.Parallel()
 	// write writes a log of five requests that leave after a time, and returns the
 	// expected last entry after a sixth.
@@ -145,7 +145,7 @@ func TestAClockThatSteppedBack(t *testing.T) {
 	}
 	t.Run("a small step keeps the order", func(t *testing.T) {
 		t.Parallel()
-		l, name := mustOpen(t, mustURL(t), patient()), unused(t)
+		l, name := mustOpen(t, mustURL(t), longTimeout()), unused(t)
 		tail := write(t, l, name, 70*time.Second)
 		d := l.Take(t.Context(), name, 6)
 		if !d.Allowed || d.Remaining != 0 {
@@ -160,7 +160,7 @@ func TestAClockThatSteppedBack(t *testing.T) {
 	})
 	t.Run("a large step counts one window longer", func(t *testing.T) {
 		t.Parallel()
-		l, name := mustOpen(t, mustURL(t), patient()), unused(t)
+		l, name := mustOpen(t, mustURL(t), longTimeout()), unused(t)
 		write(t, l, name, time.Hour)
 		d := l.Take(t.Context(), name, 6)
 		if !d.Allowed || d.Remaining != 0 {
@@ -174,7 +174,7 @@ func TestAClockThatSteppedBack(t *testing.T) {
 
 func TestACancelledRequestIsCounted(t *testing.T) {
 	t.Parallel()
-	l, name := mustOpen(t, mustURL(t), patient()), unused(t)
+	l, name := mustOpen(t, mustURL(t), longTimeout()), unused(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if d := l.Take(ctx, name, 3); !d.Allowed || d.Local {

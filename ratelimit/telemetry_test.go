@@ -72,7 +72,7 @@ func since(before, now map[string]int64) map[string]int64 {
 
 func TestDecisionsAndCommandsAreMeasured(t *testing.T) { // alone: all Limiters share the instruments
 	redis, name := mustServe(t), unused(t)
-	s := short(time.Minute)
+	s := shortWindow(time.Minute)
 	s.beat = time.Minute
 	before := readings(t)
 	l := mustOpen(t, redis.url(), s)
@@ -163,7 +163,7 @@ func attributes(s tracetest.SpanStub) map[string]string {
 func TestACommandToRedisIsASpan(t *testing.T) {
 	t.Parallel()
 	redis := mustServe(t)
-	l, name, refill := mustOpen(t, redis.url(), patient()), unused(t), Refill{Burst: 1, Every: time.Second}
+	l, name, refill := mustOpen(t, redis.url(), longTimeout()), unused(t), Refill{Burst: 1, Every: time.Second}
 	l.Take(t.Context(), unused(t), 1) // Redis stores the scripts
 	l.TakeToken(t.Context(), unused(t), refill)
 	for _, test := range []struct {
@@ -202,7 +202,7 @@ func TestACommandToRedisIsASpan(t *testing.T) {
 func TestATimeoutIsASpanThatFailed(t *testing.T) {
 	t.Parallel()
 	redis := mustServe(t)
-	s := impatient(time.Minute)
+	s := standardTimeout(time.Minute)
 	s.beat = time.Minute
 	l := mustOpen(t, redis.url(), s)
 	redis.suspend(t)
@@ -220,7 +220,7 @@ func TestATimeoutIsASpanThatFailed(t *testing.T) {
 
 func TestNothingIsTracedBelowASpanThatIsNotRecorded(t *testing.T) {
 	t.Parallel()
-	l := mustOpen(t, mustURL(t), patient())
+	l := mustOpen(t, mustURL(t), longTimeout())
 	parent := trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID:    trace.TraceID{1},
 		SpanID:     trace.SpanID{2},

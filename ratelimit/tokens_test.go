@@ -8,7 +8,7 @@ import (
 
 func TestTokensBurstAndRefill(t *testing.T) {
 	t.Parallel()
-	l := mustOpen(t, mustURL(t), patient())
+	l := mustOpen(t, mustURL(t), longTimeout())
 	unavailable := mustOpen(t, "unix:///missing/redis.sock", standard)
 	for _, test := range []struct {
 		name    string
@@ -46,7 +46,7 @@ func TestTokensBurstAndRefill(t *testing.T) {
 
 func TestRemainingTokensAreExactForEverySize(t *testing.T) {
 	t.Parallel()
-	l, name := mustOpen(t, mustURL(t), patient()), unused(t)
+	l, name := mustOpen(t, mustURL(t), longTimeout()), unused(t)
 	for size := 1; size <= 200; size++ {
 		refill := Refill{Burst: size, Every: time.Minute / time.Duration(size)}
 		if d := l.TakeToken(t.Context(), fmt.Sprint(name, size), refill); d.Remaining != size-1 {
@@ -61,7 +61,7 @@ func TestReturnTokenGivesOneTokenBack(t *testing.T) {
 	for name, url := range map[string]string{"Redis": mustURL(t), "memory": "unix:///missing/redis.sock"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, bucket := mustOpen(t, url, patient()), unused(t)
+			l, bucket := mustOpen(t, url, longTimeout()), unused(t)
 			l.ReturnToken(t.Context(), bucket, refill) // a full bucket stays full
 			for range 2 * refill.Burst {
 				if d := l.TakeToken(t.Context(), bucket, refill); !d.Allowed || d.Remaining != refill.Burst-1 {

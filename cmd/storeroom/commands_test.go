@@ -20,7 +20,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
-func TestTenantCommands(t *testing.T) {
+func TestTenantCommandsManageTenants(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	var made, changed, suspended, resumed tenantJSON
@@ -56,7 +56,7 @@ func TestTenantCommands(t *testing.T) {
 	}
 }
 
-func TestKeyCommands(t *testing.T) {
+func TestKeyCommandsManageKeys(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
@@ -130,7 +130,7 @@ func TestUserCreateReadsThePasswordFromStdin(t *testing.T) {
 	}
 }
 
-func TestUserCommands(t *testing.T) {
+func TestUserCommandsManageMembers(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("STOREROOM_BASE_URL=https://shop.example.com/")
 	store := people.New(p.DB)
@@ -261,7 +261,7 @@ func TestALinkRequiresThePublicURL(t *testing.T) {
 }
 
 // Each wrong command line returns one sentence that names the problem.
-func TestWrongCommandLines(t *testing.T) {
+func TestWrongCommandLinesAreExplained(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
@@ -365,7 +365,7 @@ func TestWrongCommandLines(t *testing.T) {
 }
 
 // The help of every command has a usage line, a sentence, its flags, and an example with flags that exist.
-func TestHelpOfEveryCommand(t *testing.T) {
+func TestEveryCommandHasHelp(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir()}
 	var check func(cmd *cli.Command, line string)
@@ -415,7 +415,7 @@ func TestVersionNamesTheSchema(t *testing.T) {
 	}
 }
 
-func TestMigrateTwiceAppliesNothingTwice(t *testing.T) {
+func TestASecondMigrateAppliesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	var m struct {

@@ -66,7 +66,7 @@ func TestDevCreatesAShopAndKeepsIt(t *testing.T) {
 	}
 }
 
-func TestTheOwnerOfTheDemoShop(t *testing.T) {
+func TestTheOwnerOfTheDemoShopCanSignIn(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	store := people.New(p.DB)

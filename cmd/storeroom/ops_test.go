@@ -36,7 +36,7 @@ func wantBody(t *testing.T, url string, status int, parts ...string) {
 	}
 }
 
-func TestTheOperationsPort(t *testing.T) {
+func TestTheOperationsPortReportsTheState(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t).with("STOREROOM_OPS_ADDR=127.0.0.1:0", "STOREROOM_DRAIN=1m")
 	server := start(t, p.dir, p.environ, "serve")

@@ -44,7 +44,7 @@ func TestAnUnavailableCollectorDelaysNothing(t *testing.T) {
 			c.respond(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		},
 	} {
-		t.Run("that "+name, func(t *testing.T) {
+		t.Run("the collector "+name, func(t *testing.T) {
 			t.Parallel()
 			const rounds, requests = 4, 500
 			c := newCollector(t)

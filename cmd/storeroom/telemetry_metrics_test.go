@@ -18,7 +18,7 @@ type wantSeries struct {
 }
 
 // A sequence of requests must produce exactly these values.
-func TestMetricsCountWhatHappened(t *testing.T) {
+func TestMetricsCountEvents(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, newCollector(t))
 	w.createOtherKeys(t)

@@ -137,7 +137,7 @@ func (w *tracedServer) send(t *testing.T, s *testRequest, saved map[string]strin
 
 // Requests to every route, with every kind of response. Logs, metrics and traces must contain no value that was sent,
 // and each request must keep its budget of round trips.
-func TestTelemetryOfEveryRoute(t *testing.T) {
+func TestEveryRouteReportsTelemetry(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, newCollector(t))
 	w.createOtherKeys(t)
