@@ -11,6 +11,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // failedKeys limits requests without a valid key, by address: a burst of 60 and 60 a minute.
@@ -79,7 +80,8 @@ func (s *Server) resolveKey(w http.ResponseWriter, r *http.Request) (*keys.Princ
 		countDecision(r, "address", "", d)
 		return nil, limited
 	}
-	p, err := s.Keys.Resolve(r.Context(), token)
+	ticket := s.Admission.Enter("address "+s.clientNetwork(r), admission.Unauthenticated)
+	p, err := s.Keys.Resolve(admission.NewContext(r.Context(), ticket), token)
 	switch {
 	case errors.Is(err, keys.ErrUnknown):
 		return nil, s.rejectKey(w, r, &apiError{code: InvalidAPIKey, cause: err})

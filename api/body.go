@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"unicode/utf8"
@@ -12,20 +11,16 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// maxDiscarded is how much of an oversized body is read before the response: a client
-// that is still sending would not read a response that comes earlier.
-const maxDiscarded = 32 << 20
-
 // readBody reads a request body, which must be one JSON object with the content type
 // application/json. The path of such a request takes no parameters.
-func (s *Server) readBody(r *http.Request) (*object, error) {
+func readBody(r *http.Request) (*object, error) {
 	if err := readQuery(r).err(); err != nil {
 		return nil, err
 	}
 	if !hasJSONContent(r.Header) {
 		return nil, &apiError{code: UnsupportedMediaType}
 	}
-	raw, err := readAll(r, stateOf(r).route.bodyLimit(s.limits))
+	raw, err := body(r)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +28,8 @@ func (s *Server) readBody(r *http.Request) (*object, error) {
 }
 
 // readOptionalBody is readBody for routes where an empty body means an empty object.
-func (s *Server) readOptionalBody(r *http.Request) (*object, error) {
-	raw, err := readAll(r, stateOf(r).route.bodyLimit(s.limits))
+func readOptionalBody(r *http.Request) (*object, error) {
+	raw, err := body(r)
 	switch {
 	case err != nil:
 		return nil, err
@@ -55,21 +50,12 @@ func hasJSONContent(h http.Header) bool {
 		(encoding == "" || encoding == "identity")
 }
 
-// readAll reads a body of at most limit bytes.
-func readAll(r *http.Request, limit int64) ([]byte, error) {
-	tooLarge := &apiError{code: PayloadTooLarge, message: fmt.Sprintf("The body is larger than %d bytes.", limit)}
-	if r.ContentLength > limit && (r.Header.Get("Expect") != "" || r.ContentLength > maxDiscarded) {
-		return nil, tooLarge
+// body returns the whole body.
+func body(r *http.Request) ([]byte, error) {
+	if stateOf(r).body == nil {
+		return nil, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
-	switch {
-	case err != nil:
-		return nil, &apiError{code: InvalidJSON, message: "The body ended before it was complete.", cause: err}
-	case int64(len(raw)) > limit:
-		_, _ = io.CopyN(io.Discard, r.Body, maxDiscarded)
-		return nil, tooLarge
-	}
-	return raw, nil
+	return stateOf(r).body.Load(r.Context())
 }
 
 func parseBody(raw []byte) (*object, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -16,14 +17,8 @@ const (
 	// maxBulkItems is the number of items that the orders of a bulk request may contain
 	// together: what one transaction inserts in a few seconds.
 	maxBulkItems = 50_000
-	// bulksPerTenant limits concurrent bulk requests, because each body is held in memory.
-	bulksPerTenant = 4
+	bulkDeadline = 25 * time.Second
 )
-
-var errTooManyBulks = &apiError{
-	code:    ServiceUnavailable,
-	message: "Four bulk requests of this account are already running. Retry after one has finished.",
-}
 
 // bulkResult is the outcome of one row of a bulk request.
 type bulkResult struct {
@@ -54,7 +49,7 @@ type bulkMeta struct {
 // upsertProducts handles POST /api/products/bulk.
 func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	read := func(o *object) catalog.Row { return catalog.Row{Changes: o.product(), Invalid: o.errs} }
-	results, err := runBulk(s, r, "items", read, func(rows []catalog.Row) ([]bulkResult, error) {
+	results, err := runBulk(r, "items", read, func(rows []catalog.Row) ([]bulkResult, error) {
 		upserted, err := s.Catalog.Upsert(r.Context(), actor(r), rows)
 		results := make([]bulkResult, len(upserted))
 		for i, u := range upserted {
@@ -80,7 +75,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 // createOrders handles POST /api/orders/bulk.
 func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	createdItems := 0
-	results, err := runBulk(s, r, "orders", (*object).order, func(rows []sales.Row) ([]bulkResult, error) {
+	results, err := runBulk(r, "orders", (*object).order, func(rows []sales.Row) ([]bulkResult, error) {
 		if err := checkItemCount(rows); err != nil {
 			return nil, err
 		}
@@ -126,13 +121,9 @@ func checkItemCount(rows []sales.Row) error {
 // row that is not a JSON object is passed on as a zero Row, which fails; its result reports the
 // syntax instead of the missing fields.
 func runBulk[Row any](
-	s *Server, r *http.Request, field string, read func(*object) Row, store func([]Row) ([]bulkResult, error),
+	r *http.Request, field string, read func(*object) Row, store func([]Row) ([]bulkResult, error),
 ) ([]bulkResult, error) {
-	if !s.bulks.acquire(tenant(r)) {
-		return nil, errTooManyBulks
-	}
-	defer s.bulks.release(tenant(r))
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (s *Server) showChannel(w http.ResponseWriter, r *http.Request, identifier 
 
 // createChannel handles POST /api/channels.
 func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 // relabelChannel handles PATCH /api/channels/{identifier}. The body may contain the
 // identifier, but cannot change it, because orders refer to it.
 func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,13 @@ package api
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -38,6 +42,37 @@ func (d *download) stream(state *requestState, write func(io.Writer) error) erro
 	}
 	d.start() // an empty file has no Write
 	return nil
+}
+
+// readAhead sends what write writes, without making write wait for the client: what the client has
+// not read yet is in a spool.
+func (d *download) readAhead(r *http.Request, write func(context.Context, io.Writer) error) error {
+	spool := stateOf(r).ticket.NewSpool()
+	defer spool.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	defer cancel()
+	writer.Go(func() { spool.End(writeSpool(ctx, spool, write)) })
+	return d.stream(stateOf(r), func(to io.Writer) error {
+		_, err := io.Copy(to, spool.Reader())
+		return err
+	})
+}
+
+// writeSpool returns a panic as an error, because recoverPanic handles only the goroutine of the
+// request.
+func writeSpool(ctx context.Context, spool io.Writer, write func(context.Context, io.Writer) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	buffer := bufio.NewWriterSize(spool, 64<<10)
+	if err := write(ctx, buffer); err != nil {
+		return err
+	}
+	return buffer.Flush()
 }
 
 // start sends the headers once.

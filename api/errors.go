@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
@@ -133,6 +135,21 @@ func toAPIError(err error) *apiError {
 	}
 	if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
 		return &apiError{code: ResourceInUse, message: inUse.Error() + ".", cause: err}
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &apiError{
+			code:    PayloadTooLarge,
+			message: fmt.Sprintf("The body is larger than %d bytes.", tooLarge.Limit), cause: err,
+		}
+	}
+	if errors.Is(err, errIncomplete) {
+		return &apiError{code: InvalidJSON, message: "The body ended before it was complete.", cause: err}
+	}
+	if errors.Is(err, admission.ErrBusy) {
+		return &apiError{
+			code:    ServiceUnavailable,
+			message: "Too many requests are in progress. Retry after the time in Retry-After.", cause: err,
+		}
 	}
 	for _, d := range domainErrors {
 		if errors.Is(err, d.err) {

@@ -9,15 +9,7 @@ import (
 	"github.com/storeroom/storeroom/catalog/csvexport"
 )
 
-const (
-	exportDeadline   = 120 * time.Second
-	exportsPerTenant = 2
-)
-
-var errTooManyExports = &apiError{
-	code:    ServiceUnavailable,
-	message: "Two exports of this account are already running. Retry after one has finished.",
-}
+const exportDeadline = 120 * time.Second
 
 // exportProducts handles GET /api/products/export, which streams the whole list.
 func (s *Server) exportProducts(w http.ResponseWriter, r *http.Request) error {
@@ -45,10 +37,6 @@ func (s *Server) exportProducts(w http.ResponseWriter, r *http.Request) error {
 		file.start()
 		return nil
 	}
-	if !s.exports.acquire(tenant(r)) {
-		return errTooManyExports
-	}
-	defer s.exports.release(tenant(r))
 	return file.stream(stateOf(r), write)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -63,6 +64,7 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
 	a.server = New(Options{
 		DB: a.DB, Catalog: catalog.New(a.DB), Sales: sales.New(a.DB), Reports: reports.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
+		Admission:      admission.New(a.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
 	for _, f := range change {

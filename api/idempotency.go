@@ -31,12 +31,11 @@ func (s *Server) once(h handler) handler {
 		if key == "" {
 			return h(w, r)
 		}
-		body, err := readAll(r, stateOf(r).route.bodyLimit(s.limits))
+		content, err := body(r)
 		if err != nil {
 			return err
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, fingerprint(r, body))
+		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, fingerprint(r, content))
 		countIdempotency(r, stored != nil, err)
 		switch {
 		case err != nil:

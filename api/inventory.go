@@ -34,7 +34,7 @@ func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 
 // adjustInventory handles POST /api/products/{id}/inventory/adjust.
 func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request, id int64) error {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}

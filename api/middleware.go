@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // requestState is what middleware and handlers share about one request.
@@ -21,8 +23,10 @@ type requestState struct {
 	route     route           // the zero route if none matched
 	principal *keys.Principal // nil without a valid key
 	limit     rateLimit
-	err       error // the cause of an error response, for the log
-	aborted   bool  // the connection was closed in the middle of a response
+	ticket    *admission.Ticket // nil before admission
+	body      *admission.Spool  // nil without a body
+	err       error             // the cause of an error response, for the log
+	aborted   bool              // the connection was closed in the middle of a response
 }
 
 // loggableID returns the request id for the log. A client may send its key as the id by mistake.
@@ -100,19 +104,13 @@ func (s *Server) logLevel(r *http.Request, state *requestState, pattern string, 
 		return slog.LevelDebug // a load balancer asks every second
 	case !failed || r.Context().Err() != nil: // the client disconnected
 		return slog.LevelInfo
-	case isCapacityLimit(state.err):
+	case errors.Is(state.err, admission.ErrBusy):
 		return slog.LevelWarn
 	case status == http.StatusServiceUnavailable && (unreachable(state.err) || s.outage.active()):
 		s.outage.fail(r.Context(), s.Logger, state.err)
 		return slog.LevelInfo
 	}
 	return slog.LevelError
-}
-
-// isCapacityLimit reports whether a request was refused because too many run concurrently.
-func isCapacityLimit(err error) bool {
-	e, ok := errors.AsType[*apiError](err)
-	return ok && e.code == ServiceUnavailable && e.cause == nil
 }
 
 // requestID returns the client's own id if it is 1 to 128 visible ASCII characters.
@@ -129,26 +127,55 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder records the status of a response.
+// recorder records the status of a response, and ends the request for package admission when its
+// response begins: the response is complete in memory then, and waits only for the client.
 type recorder struct {
 	http.ResponseWriter
-	status int // 0 before the response starts
+	status int               // 0 before the response starts
+	ticket *admission.Ticket // nil before admission
+	finish func()            // nil if the response is not complete when it begins
 }
 
 // WriteHeader sends the status.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		if w.finish != nil {
+			w.finish()
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// largeWrite is the size from which a part of a response counts as memory of its user. The kernel
+// takes smaller ones without waiting for the client.
+const largeWrite = 256 << 10
+
 // Write sends a part of the body.
 func (w *recorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
-	return w.ResponseWriter.Write(b)
+	if w.ticket == nil || len(b) < largeWrite {
+		return w.ResponseWriter.Write(b)
+	}
+	if release, ok := w.ticket.TryMemory(int64(len(b))); ok {
+		defer release()
+		return w.ResponseWriter.Write(b)
+	}
+	return w.writeFromSpool(b)
+}
+
+// writeFromSpool frees the memory of b while the client reads: the callers do not use b afterwards.
+func (w *recorder) writeFromSpool(b []byte) (int, error) {
+	spool := w.ticket.NewSpool()
+	defer spool.Close()
+	if _, err := spool.Write(b); err != nil {
+		return 0, err
+	}
+	spool.End(nil)
+	n, err := io.Copy(w.ResponseWriter, spool.Reader())
+	return int(n), err
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -174,32 +201,6 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			}
 			s.writeError(w, r, err)
 		}()
-		next.ServeHTTP(w, r)
-	})
-}
-
-// formTimeout is how long the form of a page may take to arrive. Anyone may send one.
-const formTimeout = 5 * time.Second
-
-// limitInFlight limits the concurrent requests under /api and under /settings, separately: anyone
-// may open pages, and pages must not displace API requests. It runs after the rate limit, so that
-// its 503 has the rate limit headers.
-func (s *Server) limitInFlight(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inFlight, limit := &s.requests, s.limits.requests
-		switch {
-		case underSettings(r.URL.RawPath):
-			inFlight, limit = &s.pageRequests, s.limits.pageRequests
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.limits.formTimeout))
-		case !underAPI(r.URL.RawPath):
-			next.ServeHTTP(w, r)
-			return
-		}
-		defer inFlight.Add(-1)
-		if inFlight.Add(1) > limit {
-			s.writeError(w, r, &apiError{code: ServiceUnavailable, cause: errors.New("too many requests in flight")})
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -112,21 +112,6 @@ func TestLargeBulkOfOrders(t *testing.T) {
 	a.mustOrders(t, 1000, 20_000, 2_000_000)
 }
 
-func TestConcurrentBulksPerTenant(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	for range bulksPerTenant {
-		a.server.bulks.acquire(a.tenant.ID)
-	}
-	c := call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + order("1") + `]}`, wantStatus: 503, wantCode: ServiceUnavailable}
-	if got := a.try(t, c); got.Header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After = %q", got.Header.Get("Retry-After"))
-	}
-	a.server.bulks.release(a.tenant.ID)
-	c.wantStatus, c.wantCode = 200, ""
-	a.try(t, c)
-}
-
 // The cost of a body must be proportional to its size.
 func TestErrorResponsesStayProportionalToTheOrder(t *testing.T) {
 	t.Parallel()

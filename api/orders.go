@@ -159,7 +159,7 @@ func (s *Server) showOrder(w http.ResponseWriter, r *http.Request, number string
 
 // createOrder handles POST /api/orders. A resent order is a 200.
 func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (o *object) item(path string, raw json.RawMessage) sales.Item {
 
 // cancelOrder handles POST /api/orders/{number}/cancel, whose body may be empty.
 func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request, number string) error {
-	body, err := s.readOptionalBody(r)
+	body, err := readOptionalBody(r)
 	if err != nil {
 		return err
 	}

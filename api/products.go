@@ -168,7 +168,7 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request, sku st
 
 // readProduct reads the body of POST, PUT and PATCH.
 func (s *Server) readProduct(r *http.Request) (catalog.Changes, tenancy.InvalidError, error) {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return catalog.Changes{}, nil, err
 	}

@@ -55,7 +55,7 @@ func (s references) show(w http.ResponseWriter, r *http.Request, id int64) error
 
 // read reads the body of POST and PATCH.
 func (s references) read(r *http.Request) (name catalog.Field[string], invalid tenancy.InvalidError, err error) {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return name, nil, err
 	}

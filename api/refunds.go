@@ -15,7 +15,7 @@ type newRefundJSON struct {
 
 // refundOrder handles POST /api/orders/{number}/refunds. A resent refund is a 200.
 func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request, number string) error {
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}

@@ -14,14 +14,12 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-// workbooksPerTenant limits the concurrent XLSX exports of a tenant on one instance.
-// They count as exports too.
-const workbooksPerTenant = 1
-
-var errTooManyWorkbooks = &apiError{
-	code:    ServiceUnavailable,
-	message: "This account already runs an XLSX export. Wait until it has finished, or use csv.",
-}
+// A workbook of the maximum number of rows needs this much of memory, while it is written, and of
+// disk.
+const (
+	workbookMemory = 64 << 20
+	workbookDisk   = 256 << 20
+)
 
 const csvFormat, xlsxFormat = "csv", "xlsx"
 
@@ -112,29 +110,25 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 		file.start()
 		return nil
 	}
-	return s.sendReport(r, file, report, format)
+	return sendReport(r, file, report, format)
 }
 
-func (s *Server) sendReport(r *http.Request, file *download, report reportFile, format string) error {
-	id := tenant(r)
-	if !s.exports.acquire(id) {
-		return errTooManyExports
+func sendReport(r *http.Request, file *download, report reportFile, format string) error {
+	if format == csvFormat {
+		return file.readAhead(r, func(ctx context.Context, to io.Writer) error {
+			sheets, err := report.sheets(ctx, format)
+			if err != nil {
+				return err
+			}
+			return export.CSV(to, sheets[0])
+		})
 	}
-	defer s.exports.release(id)
-	if format == xlsxFormat {
-		if !s.workbooks.acquire(id) {
-			return errTooManyWorkbooks
-		}
-		defer s.workbooks.release(id)
-	}
-	sheets, err := report.sheets(r.Context(), format)
+	freeDisk, err := stateOf(r).ticket.Disk(workbookDisk)
 	if err != nil {
 		return err
 	}
-	if format == csvFormat {
-		return file.stream(stateOf(r), func(to io.Writer) error { return export.CSV(to, sheets[0]) })
-	}
-	workbook, err := export.XLSX(sheets...)
+	defer freeDisk()
+	workbook, err := writeWorkbook(r, report)
 	if err != nil {
 		return err
 	}
@@ -144,4 +138,17 @@ func (s *Server) sendReport(r *http.Request, file *download, report reportFile, 
 		_, err := io.Copy(to, workbook)
 		return err
 	})
+}
+
+func writeWorkbook(r *http.Request, report reportFile) (*export.File, error) {
+	freeMemory, err := stateOf(r).ticket.Memory(r.Context(), workbookMemory)
+	if err != nil {
+		return nil, err
+	}
+	defer freeMemory()
+	sheets, err := report.sheets(r.Context(), xlsxFormat)
+	if err != nil {
+		return nil, err
+	}
+	return export.XLSX(sheets...)
 }

@@ -184,37 +184,6 @@ func TestReportFilesTakeTheDocumentedParameters(t *testing.T) {
 	}
 }
 
-func TestATenantRunsAtMostTwoExportsAndOneWorkbook(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	csv, xlsx := call{path: "/api/reports/export/channels"}, call{path: "/api/reports/export/channels?format=xlsx"}
-	other := a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
-	try := func(c call, status int) {
-		t.Helper()
-		got := a.send(t, c)
-		unavailable := got.StatusCode == 503 && got.code(t) == ServiceUnavailable &&
-			got.Header.Get("Retry-After") == "1" && got.Header.Get("Content-Disposition") == ""
-		if got.StatusCode != status || status == 503 && !unavailable {
-			t.Errorf("GET %s = %d %v %.300s, want %d", c.path, got.StatusCode, got.Header, got.body, status)
-		}
-	}
-	for range 3 { // each export releases its slots
-		try(csv, 200)
-		try(xlsx, 200)
-	}
-	a.server.exports.acquire(a.tenant.ID)
-	a.server.workbooks.acquire(a.tenant.ID)
-	try(xlsx, 503) // another workbook is running
-	try(csv, 200)
-	a.server.exports.acquire(a.tenant.ID)
-	try(csv, 503)
-	try(call{path: "/api/products/export"}, 503) // shares the slots
-	xlsx.key, csv.key = other, other
-	try(xlsx, 200)
-	try(csv, 200)
-	try(call{path: "/api/reports/channels"}, 200)
-}
-
 // mustSell inserts n products with one sale each, outside whole months, so that the
 // report reads the facts. The names fill the buffers between server and client.
 func (a *testAPI) mustSell(t testing.TB, n int) {

@@ -12,15 +12,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-const (
-	reportDeadline = 25 * time.Second
-	// reportsPerTenant limits the concurrent reports of a tenant on one instance.
-	reportsPerTenant = 4
-)
-
-var errTooManyReports = &apiError{
-	code: ServiceUnavailable, message: "This account already runs four reports. Wait until one of them has finished.",
-}
+const reportDeadline = 25 * time.Second
 
 // reportJSON is the response of a report.
 type reportJSON struct {
@@ -30,17 +22,11 @@ type reportJSON struct {
 	Explain jsonObject `json:"explain,omitempty"`
 }
 
-// writeReport runs a query in one of the tenant's slots, and sends what shape makes of
-// the report.
+// writeReport runs a query and sends what shape makes of the report.
 func writeReport[Q, R any](
-	s *Server, w http.ResponseWriter, r *http.Request,
+	w http.ResponseWriter, r *http.Request,
 	q Q, run func(context.Context, tenancy.Tenant, Q) (R, error), shape func(R) reportJSON,
 ) error {
-	id := tenant(r)
-	if !s.reporting.acquire(id) {
-		return errTooManyReports
-	}
-	defer s.reporting.release(id)
 	report, err := run(r.Context(), principal(r).Tenant, q)
 	if err != nil {
 		return err
@@ -136,7 +122,7 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(s, w, r, q, s.Reports.Summary, func(summary reports.Summary) reportJSON {
+	return writeReport(w, r, q, s.Reports.Summary, func(summary reports.Summary) reportJSON {
 		return reportJSON{
 			Data: summaryShape(summary, q, principal(r).Tenant.Currency),
 			Explain: explainShape(summary.Explain, map[string]string{
@@ -159,7 +145,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(s, w, r, q, s.Reports.Products, func(products reports.Products) reportJSON {
+	return writeReport(w, r, q, s.Reports.Products, func(products reports.Products) reportJSON {
 		return reportJSON{
 			Data: mapSlice(products.Rows, func(p reports.ProductSums) jsonObject {
 				row := jsonObject{{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name}}
@@ -182,7 +168,7 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(s, w, r, q, s.Reports.Channels, func(channels reports.Channels) reportJSON {
+	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) reportJSON {
 		return reportJSON{
 			Data: mapSlice(channels.Rows, func(c reports.ChannelSums) jsonObject {
 				row := jsonObject{{"channel", c.Channel}, {"label", c.Label}}.with(reports.ChannelColumns, c.Sums)
@@ -230,7 +216,7 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(s, w, r, q, s.Reports.Customers, func(customers reports.Customers) reportJSON {
+	return writeReport(w, r, q, s.Reports.Customers, func(customers reports.Customers) reportJSON {
 		return reportJSON{
 			Data:    customersShape(customers, q.Range, canReadCustomers(r)),
 			Meta:    newPageMeta(page, customers.Customers),
@@ -259,7 +245,7 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
 	}
-	body, err := s.readBody(r)
+	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
@@ -267,7 +253,7 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	return writeReport(s, w, r, q, s.Reports.Custom, func(custom reports.Custom) reportJSON {
+	return writeReport(w, r, q, s.Reports.Custom, func(custom reports.Custom) reportJSON {
 		return reportJSON{
 			Data:    customShape(custom, q),
 			Explain: explainShape(custom.Explain, map[string]string{"rows": "data.rows", "totals": "data.totals"}),
@@ -300,7 +286,7 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(s, w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) reportJSON {
+	return writeReport(w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) reportJSON {
 		return reportJSON{Data: jsonObject{
 			{"period", periodShape(period)}, {"timezone", result.Zone}, {"currency", principal(r).Tenant.Currency},
 			{"balanced", result.Balanced}, {"figures", mapSlice(result.Ties, tieShape)},

@@ -297,41 +297,6 @@ func TestReportsUseTheTimeZoneOfTheTenant(t *testing.T) {
 	}
 }
 
-func TestATenantRunsAtMostFourReports(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	other := a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
-	calls := []call{
-		{path: "/api/reports/sales-summary?" + firstDays}, {path: "/api/reports/products"}, {path: "/api/reports/channels"},
-		{path: "/api/reports/customers"}, {path: "/api/reports/reconcile?" + firstDays},
-		{method: "POST", path: "/api/reports/custom", body: `{"from":"2026-03-01","to":"2026-03-03","metrics":["orders"]}`},
-	}
-	for range reportsPerTenant {
-		if !a.server.reporting.acquire(a.tenant.ID) {
-			t.Fatal("no free slot")
-		}
-	}
-	for _, c := range calls {
-		c.wantStatus, c.wantCode = 503, ServiceUnavailable
-		if got := a.try(t, c); got.Header.Get("Retry-After") != "1" {
-			t.Errorf("%s: Retry-After = %q", c.path, got.Header.Get("Retry-After"))
-		}
-		c.wantStatus, c.wantCode, c.key = 200, "", other
-		a.try(t, c)
-	}
-	a.try(t, call{
-		name: "an invalid parameter has priority", path: "/api/reports/products?sort=x",
-		wantStatus: 400, wantCode: InvalidParameter,
-	})
-	a.server.reporting.release(a.tenant.ID)
-	for range 2 { // each report releases its slot
-		for _, c := range calls {
-			c.wantStatus = 200
-			a.try(t, c)
-		}
-	}
-}
-
 // TestExplainReproducesEveryFigure computes each figure of a response from the
 // explanation in the same response.
 func TestExplainReproducesEveryFigure(t *testing.T) {

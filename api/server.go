@@ -3,19 +3,21 @@
 //
 // One table lists every route with the permission that it requires; a route without a permission
 // cannot be registered. A request passes these steps in order: request id and access log, panic
-// recovery, authentication and rate limit, limit on concurrent requests, routing, permission,
-// handler. Handlers return errors, and errors.go maps them to responses. The pages of package
-// settings pass the same steps, but need no key and write their own responses.
+// recovery, authentication and rate limit, routing, permission, body, admission, handler. Handlers
+// return errors, and errors.go maps them to responses. The pages of package settings pass the same
+// steps, but need no key and write their own responses.
 package api
 
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -27,6 +29,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // Options are the dependencies and settings of a Server. Settings, TrustedProxies and Version
@@ -38,6 +41,8 @@ type Options struct {
 	Reports *reports.Store
 	Keys    *keys.Resolver
 	Limiter *ratelimit.Limiter
+	// Admission divides the connections of DB and the other resources among tenants.
+	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
 	// the fields Address, Network, Failed and Decided.
@@ -60,47 +65,33 @@ type Server struct {
 	mux   *chi.Mux
 	pages *settings.Pages // nil if disabled
 
-	requests     atomic.Int64 // in flight under /api
-	pageRequests atomic.Int64 // in flight under /settings
-	exports      *slots
-	workbooks    *slots
-	reporting    *slots
-	bulks        *slots
-	limits       limits
-	outage       outage
+	limits limits
+	outage outage
 }
 
-// limits bound the resources that requests use; tests lower them.
+// limits bound the size and the time of requests; tests lower them.
 type limits struct {
-	requests      int64         // in flight under /api
-	pageRequests  int64         // in flight under /settings
 	body          int64         // bytes of a body
 	bulkBody      int64         // bytes of the body of a bulk request
+	bodyTimeout   time.Duration // see the constant
 	deadline      time.Duration // of a handler
 	readerTimeout time.Duration // see the constant
-	formTimeout   time.Duration // see the constant
 }
 
 // New returns a Server with all its routes.
 func New(o Options) *Server {
 	s := &Server{
-		Options:   o,
-		mux:       chi.NewMux(),
-		exports:   newSlots("export", exportsPerTenant),
-		workbooks: newSlots("workbook", workbooksPerTenant),
-		reporting: newSlots("report", reportsPerTenant),
-		bulks:     newSlots("bulk", bulksPerTenant),
+		Options: o,
+		mux:     chi.NewMux(),
 		limits: limits{
-			requests:      512,
-			pageRequests:  64,
 			body:          1 << 20,
 			bulkBody:      32 << 20,
+			bodyTimeout:   bodyTimeout,
 			deadline:      8 * time.Second,
 			readerTimeout: readerTimeout,
-			formTimeout:   formTimeout,
 		},
 	}
-	s.mux.Use(s.observe, s.recoverPanic, s.authenticate, s.limitInFlight)
+	s.mux.Use(s.observe, s.recoverPanic, s.authenticate)
 	for _, r := range s.routes() {
 		s.mux.Method(r.method, r.pattern, s.routeHandler(r))
 	}
@@ -143,12 +134,22 @@ type route struct {
 
 // options are the settings of a route that differ from the default.
 type options struct {
-	bulk     bool          // allows a large body
-	deadline time.Duration // of the handler; 0 means the default
+	class    admission.Class // the default is Read for GET, and Write
+	deadline time.Duration   // of the handler; 0 means the default
+}
+
+func (r route) class() admission.Class {
+	switch {
+	case r.options.class != "":
+		return r.options.class
+	case r.method == http.MethodGet:
+		return admission.Read
+	}
+	return admission.Write
 }
 
 func (r route) bodyLimit(l limits) int64 {
-	if r.options.bulk {
+	if r.class() == admission.Bulk {
 		return l.bulkBody
 	}
 	return l.body
@@ -156,8 +157,8 @@ func (r route) bodyLimit(l limits) int64 {
 
 // routes returns the table of routes. Every GET route also accepts HEAD.
 func (s *Server) routes() []route {
-	none, bulk, export := options{}, options{bulk: true, deadline: 25 * time.Second}, options{deadline: exportDeadline}
-	report := options{deadline: reportDeadline}
+	none, bulk := options{}, options{admission.Bulk, bulkDeadline}
+	report, export := options{admission.Report, reportDeadline}, options{admission.Export, exportDeadline}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
@@ -220,21 +221,27 @@ func (s *Server) routeHandler(r route) http.Handler {
 	if r.permission == "" || underAPI(r.pattern) == (r.permission == noKey) {
 		panic("api: invalid permission of " + r.method + " " + r.pattern + ": " + string(r.permission))
 	}
-	handle, deadline := r.handle, r.options.deadline
+	handle := r.handle
 	if r.idempotent() {
 		handle = s.once(handle)
+	}
+	withDeadline := func(w http.ResponseWriter, req *http.Request) error {
+		deadline := cmp.Or(r.options.deadline, s.limits.deadline)
+		setWriteDeadline(w, deadline+s.limits.readerTimeout)
+		ctx, cancel := context.WithTimeout(req.Context(), deadline)
+		defer cancel()
+		return handle(w, req.WithContext(ctx))
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
 		stateOf(req).route = r
 		if err := checkPermission(principal(req), r.permission); err != nil {
 			return err
 		}
-		if deadline > 0 {
-			setWriteDeadline(w, deadline+s.limits.readerTimeout)
+		if r.permission == noKey {
+			return withDeadline(w, req)
 		}
-		ctx, cancel := context.WithTimeout(req.Context(), cmp.Or(deadline, s.limits.deadline))
-		defer cancel()
-		return handle(w, req.WithContext(ctx))
+		ticket := s.Admission.Enter("tenant "+strconv.FormatInt(int64(tenant(req)), 10), r.class())
+		return s.admit(w, req, ticket, r.bodyLimit(s.limits), withDeadline)
 	})
 }
 
@@ -277,8 +284,22 @@ func (s *Server) mountSettings(o settings.Options) {
 	s.mux.HandleFunc("/settings/*", s.serveSettings)
 }
 
-// serveSettings routes a request among the pages.
+// serveSettings admits a request and routes it among the pages.
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
+	ticket := s.Admission.Enter("address "+s.clientNetwork(r), admission.Page)
+	err := s.admit(w, r, ticket, settings.MaxForm, func(w http.ResponseWriter, r *http.Request) error {
+		s.routeSettings(w, r)
+		return nil
+	})
+	if errors.Is(err, errIncomplete) {
+		err = fmt.Errorf("%w: %w", settings.ErrForm, err)
+	}
+	if err != nil {
+		s.writeError(w, r, err)
+	}
+}
+
+func (s *Server) routeSettings(w http.ResponseWriter, r *http.Request) {
 	route := chi.RouteContext(r.Context())
 	method := route.RouteMethod
 	route.Reset()

@@ -220,29 +220,6 @@ func TestRouteDeadlineReplacesTheServerDeadline(t *testing.T) {
 	a.try(t, call{path: "/api/long", wantStatus: 200})
 }
 
-func TestRequestsInFlightAreLimited(t *testing.T) {
-	t.Parallel()
-	inside, leave := make(chan struct{}), make(chan struct{})
-	a := newAPI(t, func(s *Server) { s.limits.requests = 1 }, withRoute("GET", "/api/wait", func(w http.ResponseWriter, _ *http.Request) error {
-		inside <- struct{}{}
-		<-leave
-		return writeData(w, http.StatusOK, nil)
-	}))
-	first := make(chan int)
-	go func() { first <- a.send(t, call{path: "/api/wait"}).StatusCode }()
-	<-inside
-	got := a.try(t, call{path: "/api/me", wantStatus: 503, wantCode: ServiceUnavailable})
-	if got.Header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After = %q", got.Header.Get("Retry-After"))
-	}
-	a.try(t, call{path: "/healthz", wantStatus: 200})
-	close(leave)
-	if status := <-first; status != 200 {
-		t.Errorf("the request in flight = %d", status)
-	}
-	a.try(t, call{path: "/api/me", wantStatus: 200})
-}
-
 func TestEveryCodeHasOneStatus(t *testing.T) {
 	t.Parallel()
 	want := map[int][]Code{

@@ -109,21 +109,6 @@ func TestPagesUseTheMiddleware(t *testing.T) {
 	}
 }
 
-func TestPagesInFlightAreLimited(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, withPages(), func(s *Server) { s.limits.pageRequests = 0 })
-	for _, path := range []string{"/settings/sign-in", "/settings/t/shop/keys", "/settings"} {
-		got, _ := a.page(t, "GET", path, "", nil)
-		if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
-			t.Errorf("%s = %d, want 503 with Retry-After", path, got.StatusCode)
-		}
-		checkErrorPage(t, got, "Temporarily unavailable")
-		if line := a.lastLine(t); !strings.Contains(line.Error, "in flight") {
-			t.Errorf("%s is logged as %+v, want the cause", path, line)
-		}
-	}
-}
-
 // checkErrorPage wants a whole page under the policy of the pages, and no envelope.
 func checkErrorPage(t *testing.T, got reply, title string) {
 	t.Helper()

@@ -42,11 +42,6 @@ var (
 		metric.WithUnit("{decision}"), metric.WithDescription("Rate limit decisions by kind, outcome and source."))
 	idempotencyResults, _ = meter.Int64Counter("storeroom.idempotency.requests",
 		metric.WithUnit("{request}"), metric.WithDescription("Requests with an Idempotency-Key by outcome."))
-	workActive, _ = meter.Int64UpDownCounter("storeroom.work.active",
-		metric.WithUnit("{request}"), metric.WithDescription("Running exports, workbooks, reports and bulk requests."))
-	workRefused, _ = meter.Int64Counter("storeroom.work.refused",
-		metric.WithUnit("{request}"),
-		metric.WithDescription("Exports, workbooks, reports and bulk requests above the limit of a tenant."))
 	rowsIngested, _ = meter.Int64Counter("storeroom.rows.ingested",
 		metric.WithUnit("{row}"), metric.WithDescription("Products, orders, items and refunds that requests created."))
 )

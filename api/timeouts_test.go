@@ -248,7 +248,7 @@ func TestSlowlyReadExportIsComplete(t *testing.T) {
 // Anyone may send a form, so its timeout is short.
 func TestFormTimeout(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), func(s *Server) { s.limits.formTimeout = 200 * time.Millisecond })
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.bodyTimeout = 200 * time.Millisecond })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -99,19 +99,29 @@ func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
 	return h.Sum(nil)[:digestSize]
 }
 
-// walkPage is how many products Walk reads in one round trip.
-const walkPage = 1000
+const (
+	// maxWalkPage is how many products Walk reads in one round trip.
+	maxWalkPage = 1000
+	// walkBytes is about how much text a page of Walk may have.
+	walkBytes = 1 << 20
+)
 
-// Walk calls f with every product of a list in its order.
+// Walk calls f with every product of a list in its order. It reads page by page and holds no
+// connection while f runs. The first page is short, because its size is not known.
 func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(Product) error) error {
 	list.Keyset, list.After, list.withoutTotal = true, nil, true
-	list.Page = paging.Page{Number: 1, PerPage: walkPage}
+	list.Page = paging.Page{Number: 1, PerPage: 10}
 	for {
 		page, err := s.List(ctx, tenant, list)
 		if err != nil {
 			return err
 		}
+		bytes := 0
 		for _, p := range page.Items {
+			bytes += len(p.Name)
+			if p.Description != nil {
+				bytes += len(*p.Description)
+			}
 			if err := f(p); err != nil {
 				return fmt.Errorf("product %d: %w", p.ID, err)
 			}
@@ -120,5 +130,6 @@ func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func
 			return nil
 		}
 		list.After = page.Next
+		list.Page.PerPage = min(maxWalkPage, 10*len(page.Items), max(10, len(page.Items)*walkBytes/(bytes+1)))
 	}
 }

@@ -14,14 +14,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 const (
 	acquireTimeout = time.Second
 	dialTimeout    = 5 * time.Second
-	// minMaxConns is the smallest default for the size of a pool; pool_max_conns in
-	// the URL overrides it.
-	minMaxConns = 10
+	// The default size of a pool; pool_max_conns in the URL overrides it. Package
+	// admission divides it.
+	minMaxConns = 24
+	connsPerCPU = 6
 )
 
 // runtimeParams are the defaults of settings that a connection string may override.
@@ -61,7 +64,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 		}
 	}
 	if !strings.Contains(url, "pool_max_conns") {
-		config.MaxConns = max(minMaxConns, int32(4*runtime.GOMAXPROCS(0)))
+		config.MaxConns = max(minMaxConns, int32(connsPerCPU*runtime.GOMAXPROCS(0)))
 	}
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
@@ -113,21 +116,50 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 	return f(conn.Conn())
 }
 
-// acquire returns a connection, or ErrBusy after a second: under load an early 503
-// is better for every client than a long queue.
-func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	acquireCtx, cancel := context.WithTimeout(ctx, acquireTimeout)
-	defer cancel()
+// conn is a connection of the pool, and its part of the budgets of package admission.
+type conn struct {
+	*pooledConn
+	free func() // leaves the budget; nil after Release
+}
+
+type pooledConn = pgxpool.Conn // the name of the embedded field must not hide the method Conn
+
+// Release returns the connection to the pool. Only the first call has an effect.
+func (c *conn) Release() {
+	if c.free != nil {
+		c.pooledConn.Release()
+		c.free()
+		c.free = nil
+	}
+}
+
+// acquire waits until the request in ctx may use a connection, and takes one from the pool. The pool
+// has more connections than the budgets allow, so that a second is enough for this step; then it
+// returns ErrBusy.
+func (db *DB) acquire(ctx context.Context) (*conn, error) {
 	began := time.Now()
 	db.waiting.Add(1)
-	conn, err := db.pool.Acquire(acquireCtx)
-	db.waiting.Add(-1)
+	defer db.waiting.Add(-1)
+	free, err := admission.FromContext(ctx).Connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	acquireCtx, cancel := context.WithTimeout(ctx, acquireTimeout)
+	defer cancel()
+	pooled, err := db.pool.Acquire(acquireCtx)
 	if waitTime.Enabled(ctx) {
 		waitTime.Record(ctx, time.Since(began).Seconds(), poolName)
 	}
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		waitTimeouts.Add(ctx, 1, poolName)
-		return nil, ErrBusy
+	if err != nil {
+		free()
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			waitTimeouts.Add(ctx, 1, poolName)
+			err = ErrBusy
+		}
+		return nil, err
 	}
-	return conn, err
+	return &conn{pooled, free}, nil
 }
+
+// MaxConns returns the size of the pool.
+func (db *DB) MaxConns() int { return int(db.pool.Stat().MaxConns()) }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -126,7 +125,7 @@ func (db *DB) txWithoutTenant(ctx context.Context, f func(pgx.Tx) error) error {
 // together.
 type SharedTx struct {
 	tenant ID
-	conn   *pgxpool.Conn
+	conn   *conn
 	tx     pgx.Tx
 }
 

@@ -15,9 +15,11 @@ import (
 var (
 	errForbidden   = errors.New("the role does not permit this")
 	errCrossOrigin = errors.New("the form was sent by another site")
-	errForm        = errors.New("the form is invalid")
 	errMethod      = errors.New("the method is not supported")
 	errLink        = errors.New("the link has ended")
+
+	// ErrForm means that a form is incomplete or malformed.
+	ErrForm = errors.New("the form is invalid")
 )
 
 type errorPage struct {
@@ -47,7 +49,7 @@ var errorPages = []struct {
 		"This page does not support the request. Nothing was changed."}},
 	{errCrossOrigin, errorPage{http.StatusForbidden, "Request blocked",
 		"This form was sent by another site. Nothing was changed. Open the settings and try again there."}},
-	{errForm, errorPage{http.StatusBadRequest, "Invalid form",
+	{ErrForm, errorPage{http.StatusBadRequest, "Invalid form",
 		"The form could not be read. Nothing was changed. Go back and try again."}},
 }
 

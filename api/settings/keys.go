@@ -70,7 +70,7 @@ const tooManyKeys = "This account already has 50 live keys. Revoke a key first"
 func (p *Pages) createKey(w http.ResponseWriter, r *http.Request, u user) error {
 	f := submitted(r)
 	if !f.hasRequest() {
-		return errForm
+		return ErrForm
 	}
 	wanted := f.newKey()
 	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {

@@ -53,7 +53,7 @@ type createdLink struct {
 func (p *Pages) inviteMember(w http.ResponseWriter, r *http.Request, u user) error {
 	f := submitted(r)
 	if !f.hasRequest() {
-		return errForm
+		return ErrForm
 	}
 	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (p *Pages) removeMember(w http.ResponseWriter, r *http.Request, u user, m p
 // resetMember creates a password reset link and shows it in the response to the form.
 func (p *Pages) resetMember(w http.ResponseWriter, r *http.Request, u user, m people.Member) error {
 	if !submitted(r).hasRequest() {
-		return errForm
+		return ErrForm
 	}
 	return p.changeMember(w, r, u, m, "reset", func(by tenancy.Actor) (people.Token, error) {
 		if err := p.throttleLinks(r, u); err != nil {

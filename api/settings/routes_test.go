@@ -266,7 +266,7 @@ func TestErrorPagesShowTheNavigationToMembers(t *testing.T) {
 		broken.Handler = New(o)
 		broken.get(t, admin, s.path("/audit"), status, navigation)
 		s.alter(t, `alter table lost rename to audit_log`)
-		New(o).Fail(w, httptest.NewRequest("GET", "/settings", nil), errForm)
+		New(o).Fail(w, httptest.NewRequest("GET", "/settings", nil), ErrForm)
 		broken.checkResponse(t, "Fail", reply{w.Result(), w.Body.String()})
 	}
 }

@@ -183,7 +183,8 @@ func (u user) Can(role people.Role) bool { return ranks[u.Role] >= ranks[role] }
 
 const (
 	deadline = 8 * time.Second // of a handler
-	maxForm  = 64 << 10        // bytes
+	// MaxForm is the maximum size of a form in bytes.
+	MaxForm = 64 << 10
 )
 
 // serve checks the session and the role before it calls the handler. It redirects
@@ -278,11 +279,11 @@ func (p *Pages) withErrorPage(h handler) http.HandlerFunc {
 	}
 }
 
-// readForm parses the query and a form of at most maxForm bytes.
+// readForm parses the query and a form of at most MaxForm bytes.
 func readForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, MaxForm)
 	if err := r.ParseForm(); err != nil {
-		return fmt.Errorf("%w: %w", errForm, err)
+		return fmt.Errorf("%w: %w", ErrForm, err)
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func TestInvalidForms(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	owner := s.mustVisitor(t, "owner", people.Owner)
 	const request = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" // valid
-	longest := strings.Repeat("a", maxForm-len("name=&request="+request))
+	longest := strings.Repeat("a", MaxForm-len("name=&request="+request))
 	fits := url.Values{"request": {request}, "name": {longest}}
 	s.post(t, owner, s.path("/keys"), fits, http.StatusUnprocessableEntity)
 	send := func(body string, status int, title string) {

@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // service is the service on one database, built as `storeroom serve` does, with the bare
@@ -98,6 +99,8 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		Ready:   s.db.Ping,
 		Logger:  logger,
 		Version: "bench",
+
+		Admission: admission.New(s.db.MaxConns()),
 	})
 	s.bare = &bare{db: s.db, limiter: s.limiter}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {

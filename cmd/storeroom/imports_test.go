@@ -18,19 +18,17 @@ const module = "github.com/storeroom/storeroom"
 var allowedImports = map[string][]string{
 	"cmd/bench": {
 		"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums",
-		"tenancy",
-		"tenancy/money",
+		"tenancy", "tenancy/admission", "tenancy/money",
 	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
 		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports",
-		"reports/sales",
-		"tenancy", "tenancy/idempotency", "tenancy/people",
+		"reports/sales", "tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
 		"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales",
-		"tenancy", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
 	"api/settings":         {"keys", "ratelimit", "tenancy", "tenancy/people"},
 	"api/settings/browser": {}, // tests
@@ -41,12 +39,13 @@ var allowedImports = map[string][]string{
 	"reports/export":       {"reports", "tenancy/csvcell", "tenancy/money"},
 	"reports/sales":        {"reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
 	"reports/sums":         {"tenancy/money"},
-	"tenancy":              {},
+	"tenancy":              {"tenancy/admission"},
+	"tenancy/admission":    {},
 	"tenancy/csvcell":      {},
 	"tenancy/idempotency":  {"tenancy"},
 	"tenancy/money":        {},
 	"tenancy/paging":       {},
-	"tenancy/people":       {"tenancy"},
+	"tenancy/people":       {"tenancy", "tenancy/admission"},
 	"tenancy/tenancytest":  {"migrations", "tenancy"},
 	"ratelimit":            {},
 	"migrations":           {},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,13 +84,13 @@ func mustVacuum(t testing.TB, super *pgx.Conn) {
 // Golden compares what call sends with the file testdata/sql/NAME.sql, or writes the
 // file if update is set. Each call has new connections, so that no plan of an earlier
 // call is used again. Plans are compared only on the major version of PostgreSQL that
-// wrote them. A query that is sent several times in succession is shown once.
+// wrote them. A query that is sent several times is shown once.
 func (s *SQL) Golden(t *testing.T, name string, call func(*tenancy.DB) error) {
 	t.Helper()
 	var sent []string
 	db, err := tenancy.Open(t.Context(), s.url, func(c *pgx.ConnConfig) {
 		c.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
-			if text := s.describe(t, notice.Message); text != "" && (len(sent) == 0 || sent[len(sent)-1] != text) {
+			if text := s.describe(t, notice.Message); text != "" && !slices.Contains(sent, text) {
 				sent = append(sent, text)
 			}
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -89,7 +90,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 	server := api.New(api.Options{
 		DB: s.DB, Catalog: catalog.New(s.DB), Keys: resolver, Limiter: limiter,
-		Ready: s.DB.Ping, Logger: logger, Version: "test",
+		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base},
 	})

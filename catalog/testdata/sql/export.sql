@@ -36,3 +36,39 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     Seq Scan on categories (SubPlan)
 --     Seq Scan on sellers (SubPlan)
 --     Seq Scan on warehouses (SubPlan)
+
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from unnest(array(
+       select p.product_id
+         from product_tags p
+        where p.tenant_id = $1
+          and p.tag = $2
+          and (p.created_at, p.product_id) > ($3, $4)
+        order by p.created_at asc, p.product_id asc
+        limit $5 offset $6
+       )) with ordinality page (id, place)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = page.id
+        limit 1
+       ) p
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Limit (InitPlan)
+--       Index Only Scan using product_tags_created on product_tags
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using products_pkey on products
+--     Seq Scan on categories (SubPlan)
+--     Seq Scan on sellers (SubPlan)
+--     Seq Scan on warehouses (SubPlan)

@@ -24,6 +24,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -90,6 +91,8 @@ func openInstance(
 		Keys:    i.keys,
 		Limiter: i.limiter,
 		Ready:   i.ready,
+
+		Admission: admission.New(i.db.MaxConns()),
 		Settings: &settings.Options{
 			DB:      i.db,
 			People:  people.New(i.db),

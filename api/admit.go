@@ -1,0 +1,96 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy/admission"
+)
+
+const (
+	// bodyTimeout is how long each bodyPart bytes of a body may take to arrive.
+	bodyTimeout = 5 * time.Second
+	bodyPart    = 64 << 10
+	// maxDiscarded is how much of an oversized body is read before the response: a client
+	// that is still sending would not read a response that comes earlier.
+	maxDiscarded = 32 << 20
+)
+
+var errIncomplete = errors.New("the body ended before it was complete")
+
+// admit reads the body, waits until the request may run, and calls next. A slow body costs no more
+// than its connection. next reads the body from r.Body or with body.
+func (s *Server) admit(
+	w http.ResponseWriter, r *http.Request, ticket *admission.Ticket, maxBody int64, next handler,
+) error {
+	state := stateOf(r)
+	state.ticket = ticket
+	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
+		spool := ticket.NewSpool()
+		defer spool.Close()
+		if err := s.receive(w, r, spool, maxBody); err != nil {
+			return err
+		}
+		state.body = spool
+		r.Body = io.NopCloser(spool.Reader())
+	}
+	finish, err := ticket.Start(r.Context())
+	if err != nil {
+		return err
+	}
+	defer finish()
+	recorded := w.(*recorder)
+	recorded.ticket = ticket
+	if state.route.class() != admission.Export {
+		recorded.finish = finish
+	}
+	return next(w, r.WithContext(admission.NewContext(r.Context(), ticket)))
+}
+
+// receive reads a body of at most limit bytes.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admission.Spool, limit int64) error {
+	tooLarge := &http.MaxBytesError{Limit: limit}
+	if r.ContentLength > limit && (r.Header.Get("Expect") != "" || r.ContentLength > maxDiscarded) {
+		return tooLarge
+	}
+	body := &timedBody{body: r.Body, controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout}
+	// Without a ReadFrom method, io.CopyBuffer would allocate nothing: 4 KiB are enough for most bodies.
+	_, err := io.CopyBuffer(spool, io.LimitReader(body, limit+1), make([]byte, 4<<10))
+	switch {
+	case err != nil && body.err == nil: // the spool is full
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %w", errIncomplete, err)
+	case spool.Size() > limit:
+		_, _ = io.CopyN(io.Discard, body, maxDiscarded)
+		return tooLarge
+	}
+	spool.End(nil)
+	return nil
+}
+
+// timedBody reads a body of which each part must arrive in time.
+type timedBody struct {
+	body       io.Reader
+	controller *http.ResponseController
+	timeout    time.Duration
+	read, part int64 // bytes that were read; that may be read before the deadline moves
+	err        error // the last error but io.EOF
+}
+
+// Read implements io.Reader.
+func (b *timedBody) Read(p []byte) (int, error) {
+	if b.read >= b.part {
+		_ = b.controller.SetReadDeadline(time.Now().Add(b.timeout))
+		b.part += bodyPart
+	}
+	n, err := b.body.Read(p)
+	b.read += int64(n)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,243 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
+)
+
+func userOf(t tenancy.Tenant) string { return fmt.Sprintf("tenant %d", t.ID) }
+
+// mustHold acquires n times as that user, until the test ends.
+func (a *testAPI) mustHold(
+	t *testing.T, n int, user string, class admission.Class,
+	acquire func(*admission.Ticket, context.Context) (func(), error),
+) {
+	t.Helper()
+	for range n {
+		release, err := acquire(a.server.Admission.Enter(user, class), t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(release)
+	}
+}
+
+// impatient shortens the wait for a share.
+func impatient(s *Server) { s.Admission.WaitTimeout = 100 * time.Millisecond }
+
+func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
+	t.Parallel()
+	reports := []call{
+		{path: "/api/reports/sales-summary?" + firstDays}, {path: "/api/reports/products"}, {path: "/api/reports/channels"},
+		{path: "/api/reports/customers"}, {path: "/api/reports/reconcile?" + firstDays},
+		{method: "POST", path: "/api/reports/custom", body: `{"from":"2026-03-01","to":"2026-03-03","metrics":["orders"]}`},
+		{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + order("1") + `]}`},
+		{path: "/api/reports/export/products"}, {path: "/api/products/export"},
+	}
+	workbook := call{path: "/api/reports/export/channels?format=xlsx"}
+	list, bulk := call{path: "/api/products"}, call{method: "POST", path: "/api/products/bulk", body: `{"items":[]}`}
+	all := func(calls []call, more ...call) []call { return slices.Concat(calls, more) }
+	for _, test := range []struct {
+		name    string
+		hold    func(*admission.Ticket, context.Context) (func(), error)
+		class   admission.Class
+		n       int
+		refused []call
+		served  []call
+	}{
+		{"requests", (*admission.Ticket).Start, admission.Read, 64, all(reports, list, workbook), nil},
+		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
+		{"long-running connections", (*admission.Ticket).Connection, admission.Report, 2, all(reports, workbook), []call{list}},
+		{"connections", (*admission.Ticket).Connection, admission.Read, 4, all(reports, list), nil},
+		{"memory", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 1<<40) },
+			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
+		{"disk", func(t *admission.Ticket, _ context.Context) (func(), error) { return t.Disk(512 << 20) },
+			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t, impatient)
+			other := a.MustTenant(t, "other", withLimit(1_000_000))
+			otherKey := a.mustKey(t, other, "full")
+			a.try(t, call{path: "/api/me", wantStatus: 200})
+			a.mustHold(t, test.n, userOf(a.tenant), test.class, test.hold)
+			for _, c := range test.refused {
+				c.wantStatus, c.wantCode, c.want = 503, ServiceUnavailable, []string{"Too many requests are in progress."}
+				if got := a.try(t, c); got.Header.Get("Retry-After") != "1" || got.Header.Get("Content-Disposition") != "" {
+					t.Errorf("%s %s: headers = %v", c.method, c.path, got.Header)
+				}
+				if line := a.lastLine(t); line.Level != "WARN" || !strings.Contains(line.Error, test.name) {
+					t.Errorf("%s %s is logged as %+v, want a warning that names %s", c.method, c.path, line, test.name)
+				}
+				c.wantStatus, c.wantCode, c.want, c.key = 200, "", nil, otherKey
+				a.try(t, c)
+			}
+			for _, c := range test.served {
+				c.wantStatus = 200
+				a.try(t, c)
+			}
+			a.try(t, call{name: "no database", path: "/healthz", key: "-", wantStatus: 200})
+		})
+	}
+}
+
+func TestAnAddressOverItsShareDelaysOnlyItself(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(), impatient)
+	network := a.address[:strings.LastIndex(a.address, "::")] + "::/64"
+	a.mustHold(t, 64, "address "+network, admission.Page, (*admission.Ticket).Start)
+	for _, path := range []string{"/settings/sign-in", "/settings/t/shop/keys", "/settings"} {
+		got, _ := a.page(t, "GET", path, "", nil)
+		if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
+			t.Errorf("%s = %d, want 503 with Retry-After", path, got.StatusCode)
+		}
+		checkErrorPage(t, got, "Temporarily unavailable")
+		if line := a.lastLine(t); !strings.Contains(line.Error, "requests") {
+			t.Errorf("%s is logged as %+v, want the cause", path, line)
+		}
+	}
+	a.try(t, call{path: "/api/products", wantStatus: 200})
+	a.address = "192.0.2.7"
+	if got, _ := a.page(t, "GET", "/settings/sign-in", "", nil); got.StatusCode != 200 {
+		t.Errorf("another address = %d, want 200", got.StatusCode)
+	}
+}
+
+// mustDial begins a request whose body does not end.
+func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: %s\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: %s\r\nContent-Length: 1000\r\n\r\n%s", path, a.address, key, contentType, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestABodyThatDoesNotEndCostsOnlyItsConnection(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.bodyTimeout = 3 * time.Second }, impatient)
+	var slow []net.Conn
+	for range 150 { // more than the share of requests
+		slow = append(slow,
+			a.mustDial(t, "/api/products", "application/json", a.key, "{"),
+			a.mustDial(t, "/settings/sign-in", "application/x-www-form-urlencoded", "", "e"))
+	}
+	poll(t, "the last body is awaited", func() bool { return strings.Count(a.log.String(), `"request"`) == 0 })
+	a.try(t, call{path: "/api/products", wantStatus: 200})
+	a.try(t, call{method: "POST", path: "/api/products", body: `{"sku":"A","name":"N","price":1}`, wantStatus: 201})
+	if got, _ := a.page(t, "GET", "/settings/sign-in", "", nil); got.StatusCode != 200 {
+		t.Errorf("sign-in page = %d, want 200", got.StatusCode)
+	}
+	for _, conn := range slow {
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
+			t.Fatalf("= %q, %v, want a refusal and the end of the connection", answer, err)
+		}
+	}
+}
+
+// Each part of a body has its own time, so a body that takes longer than the timeout is accepted.
+func TestASteadyBodyIsAccepted(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(s *Server) { s.limits.bodyTimeout = 700 * time.Millisecond })
+	read, write := io.Pipe()
+	go func() {
+		fmt.Fprint(write, `{"items":[]`)
+		for range 5 {
+			time.Sleep(300 * time.Millisecond) // this client's pace
+			fmt.Fprint(write, strings.Repeat(" ", bodyPart))
+		}
+		fmt.Fprint(write, `}`)
+		write.Close()
+	}()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", a.url+"/api/products/bulk", read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+a.key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := testClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 {
+		body, _ := io.ReadAll(resp.Body)
+		t.Errorf("= %d %s, want 200", resp.StatusCode, body)
+	}
+}
+
+// A response that the client does not read waits in a file if the share of memory is in use.
+func TestALargeResponseWaitsInAFile(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustHeavyProducts(t, 100)
+	want := a.try(t, call{path: "/api/products?per_page=100", wantStatus: 200}).body
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
+		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 1<<40) })
+	body := a.mustOpen(t, "/api/products?per_page=100")
+	a.try(t, call{path: "/api/products", wantStatus: 200})
+	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes, %v, want the %d bytes of the response from memory", len(got), err, len(want))
+	}
+}
+
+// An export holds no connection while its client does not read.
+func TestAnUnreadExportHoldsNoConnection(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, impatient)
+	a.mustSell(t, 20_000)
+	a.mustHeavyProducts(t, 900)
+	paths := []string{
+		"/api/reports/export/products?from=2026-03-01&to=2026-03-03", "/api/products/export",
+	}
+	for _, path := range paths {
+		a.mustOpen(t, path)
+	}
+	conn := a.MustSuper(t)
+	poll(t, "no connection is in use", func() bool {
+		var busy int
+		err := conn.QueryRow(t.Context(), `
+			select count(*)
+			  from pg_stat_activity
+			 where datname = current_database() and application_name = 'storeroom' and state <> 'idle'`).Scan(&busy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return busy == 0
+	})
+	a.mustHold(t, 2, userOf(a.tenant), admission.Report, (*admission.Ticket).Connection)
+}
+
+// A panic in the goroutine that writes an export must not end the program.
+func TestAPanicWhileAnExportIsWritten(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, with(route{"GET", "/api/broken/export", "products:read", func(w http.ResponseWriter, r *http.Request) error {
+		file := &download{w: w, timeout: time.Second, contentType: "text/csv", name: "x.csv"}
+		return file.readAhead(r, func(context.Context, io.Writer) error { panic("broken") })
+	}, options{class: admission.Export}}))
+	a.try(t, call{path: "/api/broken/export", wantStatus: 500, wantCode: InternalError})
+	if !strings.Contains(a.log.String(), "panic: broken") {
+		t.Errorf("the log lacks the panic: %s", a.log)
+	}
+}

@@ -1,0 +1,260 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// mustHold acquires until the test ends.
+func mustHold(t *testing.T, n int, acquire func(context.Context) (func(), error)) {
+	t.Helper()
+	for range n {
+		release, err := acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(release)
+	}
+}
+
+func TestAUserWaitsForItsShareOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		greedy, other := c.Enter("greedy", Read), c.Enter("other", Read)
+		mustHold(t, 4, greedy.Connection)
+		began := time.Now()
+		if _, err := greedy.Connection(t.Context()); !errors.Is(err, ErrBusy) || time.Since(began) != waitTimeout {
+			t.Errorf("one more = %v after %v, want ErrBusy after %v", err, time.Since(began), waitTimeout)
+		}
+		began = time.Now()
+		mustHold(t, 4, other.Connection)
+		if time.Since(began) != 0 {
+			t.Errorf("another user waited %v, want no wait", time.Since(began))
+		}
+	})
+}
+
+func TestAReleasedPartGoesToTheNextRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		user := c.Enter("user", Report)
+		release, err := user.Connection(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, 1, user.Connection)
+		time.AfterFunc(time.Second, release)
+		began := time.Now()
+		mustHold(t, 1, user.Connection)
+		if time.Since(began) != time.Second {
+			t.Errorf("waited %v, want 1 s", time.Since(began))
+		}
+	})
+}
+
+func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		var held int
+		for i := range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			if _, err := c.Enter(fmt.Sprint(i%10), []Class{Report, Export, Bulk}[i%3]).Connection(ctx); err == nil {
+				held++
+			}
+			cancel()
+		}
+		if held != 8 {
+			t.Errorf("%d long-running requests have a connection, want half of 16", held)
+		}
+		began := time.Now()
+		for i := range 8 {
+			mustHold(t, 1, c.Enter(fmt.Sprint(i), Write).Connection)
+		}
+		mustHold(t, 1, c.Enter("address", Page).Connection)
+		mustHold(t, 1, c.Enter("address", Unauthenticated).Connection)
+		if time.Since(began) != 0 {
+			t.Errorf("short requests waited %v, want no wait", time.Since(began))
+		}
+	})
+}
+
+func TestTheQueueOfAUserIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		user := c.Enter("user", Read)
+		mustHold(t, 4, user.Connection)
+		var refused atomic.Int64
+		for range queueLength {
+			go func() {
+				if _, err := user.Connection(t.Context()); errors.Is(err, ErrBusy) {
+					refused.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := user.Connection(t.Context()); !errors.Is(err, ErrBusy) || time.Since(began) != 0 {
+			t.Errorf("one more than may wait = %v after %v, want ErrBusy at once", err, time.Since(began))
+		}
+		time.Sleep(waitTimeout)
+		synctest.Wait()
+		if refused.Load() != queueLength {
+			t.Errorf("%d requests were refused after %v, want %d", refused.Load(), waitTimeout, queueLength)
+		}
+	})
+}
+
+func TestACancelledRequestStopsWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		user := New(24).Enter("user", Page)
+		mustHold(t, 2, user.Connection)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := user.Connection(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrBusy) {
+			t.Errorf("Connection = %v, want the error of the context", err)
+		}
+	})
+}
+
+// Requests of random users take random parts of one budget. At no time may all exceed the size, nor
+// one its share.
+func TestABudgetIsNeverExceeded(t *testing.T) {
+	t.Parallel()
+	const size, share, users = 20, 5, 8
+	b := newBudget("test", size, share)
+	var all atomic.Int64
+	var each [users]atomic.Int64
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			for range 200 {
+				user, n := rand.N(users), 1+rand.Int64N(share)
+				ctx, cancel := context.WithTimeout(t.Context(), rand.N(2*time.Millisecond))
+				release, ok := b.try(fmt.Sprint(user), n)
+				if !ok {
+					var err error
+					release, err = b.wait(ctx, fmt.Sprint(user), n)
+					ok = err == nil
+				}
+				if ok {
+					if held := each[user].Add(n); held > share {
+						t.Errorf("a user holds %d of its share of %d", held, share)
+					}
+					if held := all.Add(n); held > size {
+						t.Errorf("%d of %d are held", held, size)
+					}
+					time.Sleep(rand.N(100 * time.Microsecond))
+					all.Add(-n)
+					each[user].Add(-n)
+					release()
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if len(b.users) != 0 {
+		t.Errorf("%d accounts remain, want none", len(b.users))
+	}
+	if !b.whole.TryAcquire(size) {
+		t.Error("a part of the budget was not released")
+	}
+}
+
+func TestASpoolReturnsWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, uncounted, uncounted + 1, maxMemory - 1, maxMemory, maxMemory + 1, 3*maxMemory + 7} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			c := New(24)
+			spool := c.Enter("user", Bulk).NewSpool()
+			want := make([]byte, size)
+			for i := range want {
+				want[i] = byte(rand.Uint32())
+			}
+			go func() {
+				for rest := want; len(rest) > 0; {
+					n := min(len(rest), 1+rand.N(100<<10))
+					if _, err := spool.Write(rest[:n]); err != nil {
+						t.Error(err)
+					}
+					rest = rest[n:]
+				}
+				spool.End(nil)
+			}()
+			got, err := io.ReadAll(spool.Reader()) // concurrently
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("read %d bytes, %v, want the %d bytes that were written", len(got), err, size)
+			}
+			loaded, err := spool.Load(t.Context())
+			if err != nil || !bytes.Equal(loaded, want) {
+				t.Errorf("loaded %d bytes, %v, want the %d bytes that were written", len(loaded), err, size)
+			}
+			if err := spool.Close(); err != nil {
+				t.Error(err)
+			}
+			if len(c.memory.users) != 0 || len(c.disk.users) != 0 {
+				t.Error("a closed spool still holds memory or disk")
+			}
+		})
+	}
+}
+
+func TestASpoolUsesAFileIfTheShareOfMemoryIsInUse(t *testing.T) {
+	t.Parallel()
+	c := New(24)
+	user := c.Enter("user", Write)
+	mustHold(t, 1, func(ctx context.Context) (func(), error) { return user.Memory(ctx, 1<<40) })
+	spool := user.NewSpool()
+	defer spool.Close()
+	if _, err := spool.Write(make([]byte, uncounted)); err != nil || spool.file != nil {
+		t.Errorf("Write of %d bytes = %v, want them in memory", uncounted, err)
+	}
+	if _, err := spool.Write([]byte("x")); err != nil || spool.file == nil {
+		t.Errorf("Write of one byte more = %v, want it in a file", err)
+	}
+	if _, err := os.Stat(spool.file.Name()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the name of the file still exists: %v", err)
+	}
+}
+
+func TestASpoolIsRefusedIfTheShareOfDiskIsInUse(t *testing.T) {
+	t.Parallel()
+	c := New(24)
+	user := c.Enter("user", Export)
+	mustHold(t, 1, func(context.Context) (func(), error) { return user.Disk(512 * mib) })
+	spool := user.NewSpool()
+	defer spool.Close()
+	_, err := spool.Write(make([]byte, maxMemory+1))
+	spool.End(err)
+	if _, readErr := io.ReadAll(spool.Reader()); !errors.Is(err, ErrBusy) || !errors.Is(readErr, ErrBusy) {
+		t.Errorf("Write = %v, Read = %v, want ErrBusy", err, readErr)
+	}
+	other := c.Enter("other", Export).NewSpool()
+	defer other.Close()
+	if _, err := other.Write(make([]byte, maxMemory+1)); err != nil {
+		t.Errorf("another user's Write = %v", err)
+	}
+}
+
+func TestWithoutATicketNothingIsLimited(t *testing.T) {
+	t.Parallel()
+	ticket := FromContext(t.Context())
+	mustHold(t, 100, ticket.Connection)
+	mustHold(t, 100, ticket.Hashing)
+}

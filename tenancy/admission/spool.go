@@ -1,0 +1,217 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+const (
+	// uncounted is not counted: net/http uses about as much for each connection.
+	uncounted = 4 << 10
+	// maxMemory is the largest content that is kept in memory.
+	maxMemory = mib
+	// diskStep is the unit in which space on disk is reserved.
+	diskStep = mib
+)
+
+// Spool keeps bytes that arrive from a client or wait for it: in memory, or in a temporary file if
+// they are more than one MiB or if the share of memory is in use. One goroutine may write while
+// another reads.
+type Spool struct {
+	ticket *Ticket
+
+	mu       sync.Mutex
+	changed  *sync.Cond // the spool has grown or ended
+	memory   []byte
+	file     *os.File // has no name any more, so that the system deletes it with the process
+	size     int64
+	end      error // io.EOF or the error of the writer; nil until the writer has ended
+	reserved int64 // bytes on disk
+
+	freeMemory, freeDisk []func()
+}
+
+// NewSpool returns an empty spool. The caller must close it.
+func (t *Ticket) NewSpool() *Spool {
+	s := &Spool{ticket: t}
+	s.changed = sync.NewCond(&s.mu)
+	return s
+}
+
+// Write appends p. It returns ErrBusy if the user's share of disk is in use.
+func (s *Spool) Write(p []byte) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != nil {
+		return 0, os.ErrClosed
+	}
+	if s.file == nil && s.fits(len(p)) {
+		s.memory = append(s.memory, p...)
+		n = len(p)
+	} else {
+		n, err = s.writeFile(p)
+	}
+	s.size += int64(n)
+	s.changed.Broadcast()
+	return n, err
+}
+
+// fits makes room for n bytes in memory, if possible.
+func (s *Spool) fits(n int) bool {
+	need := len(s.memory) + n
+	if need <= cap(s.memory) {
+		return true
+	}
+	if need > maxMemory {
+		return false
+	}
+	size := min(max(need, 2*cap(s.memory), uncounted), maxMemory)
+	if size > uncounted {
+		release, ok := s.ticket.TryMemory(int64(size - cap(s.memory)))
+		if !ok {
+			return false
+		}
+		s.freeMemory = append(s.freeMemory, release)
+	}
+	s.memory = append(make([]byte, 0, size), s.memory...)
+	return true
+}
+
+func (s *Spool) writeFile(p []byte) (int, error) {
+	for s.size+int64(len(p)) > s.reserved {
+		release, err := s.ticket.Disk(diskStep)
+		if err != nil {
+			return 0, err
+		}
+		s.freeDisk = append(s.freeDisk, release)
+		s.reserved += diskStep
+	}
+	if s.file == nil {
+		if err := s.moveToFile(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := s.file.WriteAt(p, s.size)
+	if err != nil {
+		return n, fmt.Errorf("write a temporary file: %w", err)
+	}
+	return n, nil
+}
+
+// moveToFile frees the memory, because a request that waits for memory must not hold any.
+func (s *Spool) moveToFile() error {
+	file, err := os.CreateTemp("", "storeroom-")
+	if err != nil {
+		return fmt.Errorf("create a temporary file: %w", err)
+	}
+	s.file = file
+	if err := os.Remove(file.Name()); err != nil {
+		return fmt.Errorf("delete the name of a temporary file: %w", err)
+	}
+	if _, err := file.WriteAt(s.memory, 0); err != nil {
+		return fmt.Errorf("write a temporary file: %w", err)
+	}
+	s.memory = nil
+	callAll(&s.freeMemory)
+	return nil
+}
+
+func callAll(functions *[]func()) {
+	for _, f := range *functions {
+		f()
+	}
+	*functions = nil
+}
+
+// End tells readers that nothing follows, or that the writer failed.
+func (s *Spool) End(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		err = io.EOF
+	}
+	if s.end == nil {
+		s.end = err
+	}
+	s.changed.Broadcast()
+}
+
+// Size returns the number of bytes written so far.
+func (s *Spool) Size() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size
+}
+
+// Reader returns a reader from the first byte. It waits for bytes that are not written yet.
+func (s *Spool) Reader() io.Reader { return &spoolReader{spool: s} }
+
+type spoolReader struct {
+	spool *Spool
+	at    int64
+}
+
+// Read implements io.Reader.
+func (r *spoolReader) Read(p []byte) (int, error) {
+	s := r.spool
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r.at == s.size && s.end == nil {
+		s.changed.Wait()
+	}
+	switch {
+	case r.at == s.size:
+		return 0, s.end
+	case s.file == nil:
+		n := copy(p, s.memory[r.at:])
+		r.at += int64(n)
+		return n, nil
+	}
+	n, err := s.file.ReadAt(p[:min(int64(len(p)), s.size-r.at)], r.at)
+	r.at += int64(n)
+	return n, err
+}
+
+// loadFactor is how much memory the work on a body takes for each of its bytes: the body, its
+// values, and the message to PostgreSQL.
+const loadFactor = 3
+
+// Load returns the whole content, which must have ended. If it is in a file, Load waits for memory
+// and moves it there.
+func (s *Spool) Load(ctx context.Context) ([]byte, error) {
+	if s.file == nil {
+		return s.memory, nil
+	}
+	release, err := s.ticket.Memory(ctx, loadFactor*s.size)
+	if err != nil {
+		return nil, err
+	}
+	s.freeMemory = append(s.freeMemory, release)
+	content := make([]byte, s.size)
+	if _, err := s.file.ReadAt(content, 0); err != nil {
+		return nil, fmt.Errorf("read a temporary file: %w", err)
+	}
+	s.memory = content
+	return content, s.closeFile()
+}
+
+func (s *Spool) closeFile() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	callAll(&s.freeDisk)
+	return err
+}
+
+// Close frees the memory and the file. It must not run concurrently with other methods.
+func (s *Spool) Close() error {
+	s.End(os.ErrClosed)
+	s.memory = nil
+	callAll(&s.freeMemory)
+	return s.closeFile()
+}
