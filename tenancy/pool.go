@@ -137,16 +137,16 @@ func (c *conn) Release() {
 // has more connections than the budgets allow, so that a second is enough for this step; then it
 // returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
-	began := time.Now()
-	db.waiting.Add(1)
-	defer db.waiting.Add(-1)
 	free, err := admission.FromContext(ctx).Connection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	acquireCtx, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
+	began := time.Now()
+	db.waiting.Add(1)
 	pooled, err := db.pool.Acquire(acquireCtx)
+	db.waiting.Add(-1)
 	if waitTime.Enabled(ctx) {
 		waitTime.Record(ctx, time.Since(began).Seconds(), poolName)
 	}

@@ -73,7 +73,8 @@ func TestMetricsCountEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A request whose duplicate is still running, and as many reports as a tenant may run concurrently.
+	// A request whose duplicate is still running. Of seven reports, two at a time have a connection and wait two
+	// seconds for the lock; the seventh has waited for five seconds by then.
 	must(`begin`)
 	must(
 		`insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'running', decode(repeat('00', 32), 'hex'))`,
@@ -87,15 +88,14 @@ func TestMetricsCountEvents(t *testing.T) {
 				want: 409,
 			})
 	})
-	for range 4 {
+	for range 7 {
 		all.Go(func() { send(testRequest{path: "/api/reports/sales-summary?" + march, want: 503}) })
 	}
 	for range poll(t, 5*time.Second) {
-		if sample(t, w.scrape(t), "storeroom_work_active", `kind="report"`) == 4 {
+		if sample(t, w.scrape(t), "storeroom_work_waiting", `kind="report"`) == 5 {
 			break
 		}
 	}
-	send(testRequest{path: "/api/reports/sales-summary?" + march, want: 503})
 	all.Wait()
 	must(`rollback`)
 
@@ -105,17 +105,17 @@ func TestMetricsCountEvents(t *testing.T) {
 	}
 
 	want := []wantSeries{
-		{"storeroom.auth.results", "storeroom.auth.result=ok", 19, "storeroom_auth_results_total"},
+		{"storeroom.auth.results", "storeroom.auth.result=ok", 21, "storeroom_auth_results_total"},
 		{"storeroom.auth.results", "storeroom.auth.result=missing", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=malformed", 2, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=unknown", 2, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=limited", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=suspended", 1, ""},
 		{"storeroom.auth.results", "storeroom.auth.result=unavailable", 0, ""},
-		{"storeroom.auth.cache", "", 23, "storeroom_auth_cache_total"}, // all except missing and malformed keys
+		{"storeroom.auth.cache", "", 25, "storeroom_auth_cache_total"}, // all except missing and malformed keys
 		{
 			"storeroom.ratelimit.decisions",
-			"storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 20,
+			"storeroom.ratelimit.kind=plan storeroom.plan=enterprise storeroom.ratelimit.outcome=admitted", 22,
 			"storeroom_ratelimit_decisions_total",
 		},
 		{
@@ -130,6 +130,7 @@ func TestMetricsCountEvents(t *testing.T) {
 		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=mismatch", 1, ""},
 		{"storeroom.idempotency.requests", "storeroom.idempotency.outcome=in_progress", 1, ""},
 		{"storeroom.work.active", "", 0, "storeroom_work_active"},
+		{"storeroom.work.waiting", "", 0, "storeroom_work_waiting"},
 		{"storeroom.work.refused", "storeroom.work.kind=report", 1, "storeroom_work_refused_total"},
 		{"storeroom.work.refused", "", 1, ""},
 		{"storeroom.rows.ingested", "storeroom.row.kind=product", 3, "storeroom_rows_ingested_total"},
@@ -146,7 +147,7 @@ func TestMetricsCountEvents(t *testing.T) {
 		{"http.server.request.duration", "http.response.status_code=401", 5, ""},
 		{
 			"http.server.request.duration",
-			"http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 5, "",
+			"http.route=/api/reports/sales-summary http.response.status_code=503 error.type=503", 7, "",
 		},
 		{"http.server.active_requests", "", 0, "http_server_active_requests"},
 	}

@@ -134,8 +134,8 @@ var budgets = []struct {
 		testRequest{path: "/api/products/{product}", body: `{"name":"` + mark + ` other"}`, want: 200}, 2, 9,
 	},
 	{"DELETE /api/products/{id}", testRequest{path: "/api/products/{other product}", want: 204}, 2, 8},
-	{"GET /api/products/export", testRequest{path: "/api/products/export?search=" + mark, want: 200}, 2, 5},
-	{"GET /api/products/export", testRequest{path: "/api/products/export?format=ndjson", want: 200}, 1, 3},
+	{"GET /api/products/export", testRequest{path: "/api/products/export?search=" + mark, want: 200}, 4, 10},
+	{"GET /api/products/export", testRequest{path: "/api/products/export?format=ndjson", want: 200}, 2, 6},
 	{"GET /api/products/{id}/inventory", testRequest{path: "/api/products/{product}/inventory", want: 200}, 1, 2},
 	{
 		"POST /api/products/{id}/inventory/adjust",

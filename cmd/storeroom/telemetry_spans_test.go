@@ -242,6 +242,7 @@ var metricAttributes = map[string]string{
 	"storeroom.ratelimit.errors":     "",
 	"storeroom.idempotency.requests": "storeroom.idempotency.outcome",
 	"storeroom.work.active":          "storeroom.work.kind",
+	"storeroom.work.waiting":         "storeroom.work.kind",
 	"storeroom.work.refused":         "storeroom.work.kind",
 	"storeroom.rows.ingested":        "storeroom.row.kind",
 	"storeroom.tenancy.violations":   "storeroom.violation",

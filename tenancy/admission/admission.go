@@ -167,6 +167,8 @@ func (t *Ticket) acquire(ctx context.Context, n int64, budgets ...*budget) (rele
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, t.controller.WaitTimeout, errWaitTimeout)
 	defer cancel()
+	waiting.Add(ctx, 1, t.class.attribute())
+	defer waiting.Add(ctx, -1, t.class.attribute())
 	releases := make([]func(), 0, len(budgets))
 	releaseAll := func() {
 		for _, release := range releases {

@@ -12,6 +12,9 @@ var (
 	// Creating these instruments cannot fail: the names are valid.
 	active, _ = meter.Int64UpDownCounter("storeroom.work.active",
 		metric.WithUnit("{request}"), metric.WithDescription("Requests in progress, by class."))
+	waiting, _ = meter.Int64UpDownCounter("storeroom.work.waiting",
+		metric.WithUnit("{request}"), metric.WithDescription(
+			"Requests that wait because their user's share of a resource is in use, by class."))
 	refusals, _ = meter.Int64Counter("storeroom.work.refused",
 		metric.WithUnit("{request}"), metric.WithDescription(
 			"Requests that were refused because their user's share of a resource was in use, by class."))
