@@ -276,7 +276,7 @@ func TestATwinGetsTheAnswerItWaitedFor(t *testing.T) {
 	go func() { answers <- a.send(t, c) }()
 	<-inside
 	go func() { answers <- a.send(t, c) }()
-	waiting := `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	waiting := `select count(*) from pg_stat_activity where datname = current_database() and query = 'rollback'` // of a poll
 	conn := a.MustSuper(t)
 	for n := 0; n == 0 && len(answers) == 0; {
 		if err := conn.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
