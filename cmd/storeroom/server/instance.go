@@ -105,6 +105,7 @@ func openInstance(
 		Version:        version,
 	})
 	i.http = newHTTPServer(i.trackRequests(handler), logger)
+	limitConnections(i.http, maxConnections)
 	i.http.BaseContext = func(net.Listener) context.Context { return requests }
 	go idempotency.Run(requests, i.db, logger)
 	return i, nil

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	otelmetric "go.opentelemetry.io/otel/metric"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -31,6 +32,11 @@ import (
 
 // flushTimeout bounds how long the shutdown waits for a collector.
 const flushTimeout = 3 * time.Second
+
+// The error is ignored: the SDK only rejects invalid names.
+var connectionsClosed, _ = otel.Meter("github.com/storeroom/storeroom/cmd/storeroom/server").Int64Counter(
+	"storeroom.connections.closed", otelmetric.WithUnit("{connection}"),
+	otelmetric.WithDescription("Connections that were closed because too many were open."))
 
 // telemetry holds the OpenTelemetry providers. Each signal is exported over OTLP if an endpoint is set for it. The
 // operations port also serves the metrics. A signal without a destination uses OpenTelemetry's no-op implementation.

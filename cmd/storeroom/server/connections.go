@@ -1,0 +1,100 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+)
+
+// maxConnections bounds the memory of connections. A connection needs 26 KB between requests and up to 54 KB while its
+// client sends a header: all of them at most 130 MiB.
+const maxConnections = 2500
+
+// connections closes a connection for each new one beyond most. It chooses the IP address with most waiting
+// connections, and of these the one that has waited longest. A connection waits until the header of a request is
+// complete.
+type connections struct {
+	most int
+
+	mu      sync.Mutex
+	open    map[net.Conn]*connection
+	waiting map[netip.Prefix]*list.List // of net.Conn by their addresses; the first has waited longest
+}
+
+type connection struct {
+	address netip.Prefix  // for IPv6 the /64 prefix
+	waiting *list.Element // nil while a request runs
+}
+
+// limitConnections limits the connections of a server that serves HTTP/1.1 only.
+func limitConnections(server *http.Server, most int) *connections {
+	c := &connections{most: most, open: map[net.Conn]*connection{}, waiting: map[netip.Prefix]*list.List{}}
+	server.ConnState = c.track
+	return c
+}
+
+// track implements http.Server.ConnState.
+func (c *connections) track(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state == http.StateNew {
+		if len(c.open) >= c.most {
+			c.closeOne()
+		}
+		c.open[conn] = &connection{address: addressOf(conn)}
+	}
+	tracked := c.open[conn]
+	if tracked == nil { // after closeOne
+		return
+	}
+	c.stopWaiting(tracked)
+	switch state {
+	case http.StateNew, http.StateIdle:
+		if c.waiting[tracked.address] == nil {
+			c.waiting[tracked.address] = list.New()
+		}
+		tracked.waiting = c.waiting[tracked.address].PushBack(conn)
+	case http.StateClosed, http.StateHijacked:
+		delete(c.open, conn)
+	}
+}
+
+func (c *connections) stopWaiting(tracked *connection) {
+	if tracked.waiting == nil {
+		return
+	}
+	all := c.waiting[tracked.address]
+	all.Remove(tracked.waiting)
+	tracked.waiting = nil
+	if all.Len() == 0 {
+		delete(c.waiting, tracked.address)
+	}
+}
+
+func (c *connections) closeOne() {
+	most := list.New()
+	for _, all := range c.waiting {
+		if all.Len() > most.Len() {
+			most = all
+		}
+	}
+	if most.Len() == 0 {
+		return
+	}
+	conn := most.Front().Value.(net.Conn)
+	c.stopWaiting(c.open[conn])
+	delete(c.open, conn)
+	_ = conn.Close() // fails if the server closes it at the same time
+	connectionsClosed.Add(context.Background(), 1)
+}
+
+// addressOf returns the zero prefix if the connection does not use TCP.
+func addressOf(conn net.Conn) netip.Prefix {
+	peer, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
+	address := peer.Addr().Unmap()
+	prefix, _ := address.Prefix(min(64, address.BitLen()))
+	return prefix
+}
