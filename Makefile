@@ -51,6 +51,7 @@ bench: build ## run benchmarks on 1,000,000 products and 2,000,000 orders (10 mi
 check: go ## gofmt, vet, staticcheck and the import rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	go vet -tags ops ./...
+	go vet -tags fuzz ./api
 	go tool staticcheck -tags ops ./...
 	go test -run '^TestImportArrows$$' ./cmd/storeroom
 

@@ -425,3 +425,28 @@ func (e *examples) fits(example any, schema string) {
 		e.t.Errorf("%s: %s: %v", schema, shown, err)
 	}
 }
+
+// TestReportFilesTakeTheDocumentedParameters compares the parameters of all types with
+// openapi.yaml.
+func TestReportFilesTakeTheDocumentedParameters(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	documented := map[string]bool{}
+	_, operation := mustContract(t).operation("GET", "/api/reports/export/products")
+	for _, p := range operation.Parameters {
+		documented[p.Name] = p.In == "query"
+	}
+	known := map[string]bool{}
+	for kind := range reportFiles {
+		for name := range documented {
+			path := "/api/reports/export/" + kind + "?" + name + "="
+			got := a.try(t, call{path: path, wantStatus: 400, wantCode: InvalidParameter})
+			if !slices.Contains(mustDecode[errorResponse](t, got.body).Error.Details[name], "is not a known parameter") {
+				known[name] = true
+			}
+		}
+	}
+	if len(known) != len(documented) || len(known) < 8 {
+		t.Errorf("taken: %v, documented: %v", known, documented)
+	}
+}

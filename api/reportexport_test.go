@@ -159,31 +159,6 @@ func TestHeadOfAReportFile(t *testing.T) {
 	}
 }
 
-// TestReportFilesTakeTheDocumentedParameters compares the parameters of all types with
-// openapi.yaml.
-func TestReportFilesTakeTheDocumentedParameters(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	documented := map[string]bool{}
-	_, operation := mustContract(t).operation("GET", "/api/reports/export/products")
-	for _, p := range operation.Parameters {
-		documented[p.Name] = p.In == "query"
-	}
-	known := map[string]bool{}
-	for kind := range reportFiles {
-		for name := range documented {
-			path := "/api/reports/export/" + kind + "?" + name + "="
-			got := a.try(t, call{path: path, wantStatus: 400, wantCode: InvalidParameter})
-			if !slices.Contains(mustDecode[errorResponse](t, got.body).Error.Details[name], "is not a known parameter") {
-				known[name] = true
-			}
-		}
-	}
-	if len(known) != len(documented) || len(known) < 8 {
-		t.Errorf("taken: %v, documented: %v", known, documented)
-	}
-}
-
 // mustSell inserts n products with one sale each, outside whole months, so that the
 // report reads the facts. The names fill the buffers between server and client.
 func (a *testAPI) mustSell(t testing.TB, n int) {
