@@ -2,12 +2,18 @@ package api
 
 import (
 	"fmt"
+	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // listedProducts is what the tests look at of a list, by page or by cursor.
@@ -130,6 +136,55 @@ func TestCursorsOfAnotherList(t *testing.T) {
 		{name: "begun with page", path: "/api/products?page=1&cursor=", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"page":["must not be given together with cursor"]}`}},
 		{name: "given twice", path: "/api/products?cursor=&cursor=", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"cursor":["must be given once"]}`}},
 		{name: "too many a step", path: "/api/products?cursor=&per_page=101", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"per_page":["must be`}},
+	})
+}
+
+// FuzzCursor sends cursors with a valid digest and any position, because the digest is not
+// secret. The response must be 200 or 400.
+func FuzzCursor(f *testing.F) {
+	a := newAPI(f)
+	a.mustManyProducts(f)
+	texts := []string{
+		"", "Mug 1", "b", "'", `\`, `\'; select 1`, "%s", "$1", "a\x00b", "\xff", "\u2028", "\U0010FFFF",
+		strings.Repeat("é", 255), strings.Repeat("a", 256),
+	}
+	numbers := []string{"", "1", "-1", "+1", "01", "1e3", "1.0", "NaN", "9223372036854775807", "9223372036854775808"}
+	times := []string{
+		"2026-03-01T09:30:00.123456Z", "2026-03-01T09:30:00.123456789Z", "2026-03-01T09:30:00+01:00",
+		"0000-01-01T00:00:00Z", "0000-01-01T00:00:00+23:59", "0001-01-01T00:00:00+23:59", "0001-01-01T00:00:00Z",
+		"9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59-23:59", "2026-03-01T23:59:60Z", "infinity", "now", "",
+	}
+	var kinds []catalog.Filter
+	for _, sorted := range []struct {
+		by     string
+		values []string
+	}{{"", times}, {"name", texts}, {"sku", texts}, {"price", numbers}} {
+		for _, search := range []string{"", "mug"} {
+			for _, value := range sorted.values {
+				f.Add(len(kinds), value, int64(7), "")
+			}
+			f.Add(len(kinds), sorted.values[0], int64(math.MinInt64), "2026-03-01T00:00:00+23:59")
+			order := paging.Order{By: sorted.by, Descending: search == ""}
+			kinds = append(kinds, catalog.Filter{Order: order, Search: search})
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind int, value string, id int64, since string) {
+		list := kinds[uint(kind)%uint(len(kinds))]
+		path := "/api/products?search=" + list.Search + "&direction=asc"
+		if list.Order.Descending {
+			path = "/api/products?search=" + list.Search + "&direction=desc"
+		}
+		if list.Order.By != "" {
+			path += "&sort=" + list.Order.By
+		}
+		if since != "" {
+			path += "&updated_since=" + url.QueryEscape(since)
+			list.UpdatedSince, _ = time.Parse(time.RFC3339, since)
+		}
+		got := a.send(t, call{path: path + "&cursor=" + list.Cursor(a.tenant.ID, catalog.Position{Value: value, ID: id})})
+		if got.StatusCode != http.StatusOK && (got.StatusCode != http.StatusBadRequest || got.code(t) != InvalidParameter) {
+			t.Errorf("%s after %q, %d = %d %s", path, value, id, got.StatusCode, got.body)
+		}
 	})
 }
 

@@ -41,19 +41,30 @@ func (f Filter) positionOf(p Product) Position {
 	}
 }
 
-// argument returns the value of a position in the type of the sort column.
+// argument returns the value of a position in the type of the sort column. It accepts
+// only the text that positionOf writes: search_products gives the text to PostgreSQL,
+// which does not read every time and number that Go reads. It returns ErrCursor.
 func (f Filter) argument(at Position) (any, error) {
+	var argument any
+	var canonical string
 	switch f.Order.By {
 	case "name", "sku":
-		if tenancy.CheckText(at.Value, 255) != "" {
-			return nil, ErrCursor
+		if tenancy.CheckText(at.Value, 255) == "" {
+			argument, canonical = at.Value, at.Value
 		}
-		return at.Value, nil
 	case "price":
-		return strconv.ParseInt(at.Value, 10, 64)
+		if cents, err := strconv.ParseInt(at.Value, 10, 64); err == nil {
+			argument, canonical = cents, strconv.FormatInt(cents, 10)
+		}
 	default:
-		return time.Parse(time.RFC3339Nano, at.Value)
+		if created, err := time.Parse(time.RFC3339Nano, at.Value); err == nil && created.Year() > 0 {
+			argument, canonical = created, created.UTC().Format(time.RFC3339Nano)
+		}
 	}
+	if argument == nil || canonical != at.Value {
+		return nil, ErrCursor
+	}
+	return argument, nil
 }
 
 // Cursor returns a position as text that is valid for this tenant and filter only.
@@ -76,10 +87,8 @@ func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (Position, error) 
 	if subtle.ConstantTimeCompare(sum, f.digest(tenant, text)) != 1 || json.Unmarshal(text, &at) != nil {
 		return at, ErrCursor
 	}
-	if _, err := f.argument(at); err != nil {
-		return at, ErrCursor
-	}
-	return at, nil
+	_, err = f.argument(at)
+	return at, err
 }
 
 const digestSize = 12

@@ -236,9 +236,10 @@ func (s *Store) search(
 	filter("category_id", f.CategoryID, f.CategoryID != nil)
 	filter("seller_id", f.SellerID, f.SellerID != nil)
 	filter("warehouse_id", f.WarehouseID, f.WarehouseID != nil)
-	filter("from", f.CreatedFrom, !f.CreatedFrom.IsZero())
-	filter("before", f.CreatedBefore, !f.CreatedBefore.IsZero())
-	filter("since", f.UpdatedSince, !f.UpdatedSince.IsZero())
+	// JSON rounds time zones to minutes, and PostgreSQL does not read all of them.
+	filter("from", f.CreatedFrom.UTC(), !f.CreatedFrom.IsZero())
+	filter("before", f.CreatedBefore.UTC(), !f.CreatedBefore.IsZero())
+	filter("since", f.UpdatedSince.UTC(), !f.UpdatedSince.IsZero())
 	if f.After != nil {
 		filters["after_key"], filters["after_id"] = f.After.Value, f.After.ID
 	}
