@@ -192,10 +192,10 @@ func TestALargeResponseWaitsInAFile(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
-	want := a.try(t, call{path: "/api/products?per_page=100", wantStatus: 200}).body
+	want := a.try(t, call{path: "/api/products?per_page=30", wantStatus: 200}).body
 	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
 		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 1<<40) })
-	body := a.mustOpen(t, "/api/products?per_page=100")
+	body := a.mustOpen(t, "/api/products?per_page=30")
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("read %d bytes, %v, want the %d bytes of the response from memory", len(got), err, len(want))
@@ -239,5 +239,24 @@ func TestAPanicWhileAnExportIsWritten(t *testing.T) {
 	a.try(t, call{path: "/api/broken/export", wantStatus: 500, wantCode: InternalError})
 	if !strings.Contains(a.log.String(), "panic: broken") {
 		t.Errorf("the log lacks the panic: %s", a.log)
+	}
+}
+
+// A page of large rows counts as memory until its response begins.
+func TestLargeRowsCountAsMemory(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustHeavyProducts(t, 100)
+	list := call{path: "/api/products?per_page=100", wantStatus: 200}
+	for range 10 { // 3 MB each, counted three times; the share is 64 MiB
+		a.try(t, list)
+	}
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
+		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 60<<20) })
+	a.try(t, call{path: "/api/products", wantStatus: 200})
+	list.wantStatus, list.wantCode = 503, ServiceUnavailable
+	a.try(t, list)
+	if line := a.lastLine(t); !strings.Contains(line.Error, "memory") {
+		t.Errorf("logged as %+v, want a warning that names memory", line)
 	}
 }

@@ -128,10 +128,27 @@ func (db *DB) Exec(ctx context.Context, tenant ID, sql string, args ...any) (aff
 	return affected, err
 }
 
-// QueueRows adds a query to a batch; its rows replace *dst.
+// rowBytes is the size of rows that counts as memory of the tenant.
+const rowBytes = 1 << 20
+
+// QueueRows adds a query to a batch; its rows replace *dst. It returns admission.ErrBusy if the rows
+// exceed the tenant's share of memory.
 func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		*dst, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		ticket := ticketOf(rows.Conn())
+		size := int64(0)
+		*dst, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) {
+			for _, value := range row.RawValues() {
+				size += int64(len(value))
+			}
+			if size >= rowBytes {
+				if err := ticket.Rows(size); err != nil {
+					return *new(T), err
+				}
+				size = 0
+			}
+			return pgx.RowToStructByName[T](row)
+		})
 		return err
 	})
 }

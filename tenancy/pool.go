@@ -127,6 +127,7 @@ type pooledConn = pgxpool.Conn // the name of the embedded field must not hide t
 // Release returns the connection to the pool. Only the first call has an effect.
 func (c *conn) Release() {
 	if c.free != nil {
+		delete(c.Conn().PgConn().CustomData(), ticketKey)
 		c.pooledConn.Release()
 		c.free()
 		c.free = nil
@@ -137,7 +138,8 @@ func (c *conn) Release() {
 // has more connections than the budgets allow, so that a second is enough for this step; then it
 // returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
-	free, err := admission.FromContext(ctx).Connection(ctx)
+	ticket := admission.FromContext(ctx)
+	free, err := ticket.Connection(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,16 @@ func (db *DB) acquire(ctx context.Context) (*conn, error) {
 		}
 		return nil, err
 	}
+	pooled.Conn().PgConn().CustomData()[ticketKey] = ticket
 	return &conn{pooled, free}, nil
+}
+
+// ticketKey is the key of the request's ticket in the data of its connection.
+const ticketKey = "ticket"
+
+func ticketOf(conn *pgx.Conn) *admission.Ticket {
+	ticket, _ := conn.PgConn().CustomData()[ticketKey].(*admission.Ticket)
+	return ticket
 }
 
 // MaxConns returns the size of the pool.

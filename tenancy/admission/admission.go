@@ -81,6 +81,10 @@ type Ticket struct {
 	controller *Controller
 	user       string
 	class      Class
+
+	mu   sync.Mutex
+	rows int64    // bytes of memory for rows
+	free []func() // releases them
 }
 
 type ticketKey struct{}
@@ -110,8 +114,36 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 	active.Add(ctx, 1, t.class.attribute())
 	return sync.OnceFunc(func() {
 		active.Add(context.WithoutCancel(ctx), -1, t.class.attribute())
+		t.freeRows()
 		release()
 	}), nil
+}
+
+// Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
+// if they, their values and the response exceed the user's share of memory while other requests of
+// the user hold a part of it.
+func (t *Ticket) Rows(bytes int64) error {
+	if t == nil {
+		return nil
+	}
+	memory := t.controller.memory
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	bytes = min(loadFactor*bytes, memory.share-t.rows)
+	release, ok := memory.try(t.user, bytes)
+	if !ok {
+		return t.refused(memory)
+	}
+	t.rows += bytes
+	t.free = append(t.free, release)
+	return nil
+}
+
+func (t *Ticket) freeRows() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	callAll(&t.free)
+	t.rows = 0
 }
 
 // Connection waits until the request may use a database connection.
