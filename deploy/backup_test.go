@@ -259,6 +259,14 @@ func (b backedUp) restore(t *testing.T, dump string) string {
 	if _, err := super.Exec(t.Context(), "revoke temporary on database "+name+" from public"); err != nil {
 		t.Fatal(err)
 	}
+	conn, err := pgx.Connect(t.Context(), inDatabase(t, b.SuperURL, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), migrations.RevokeLargeObjects); err != nil {
+		t.Fatal(err)
+	}
 	began := time.Now()
 	// A URL in the environment must not take precedence over the restored database.
 	environ := append(libpq(t, inDatabase(t, b.AdminURL, name)),

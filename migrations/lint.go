@@ -16,6 +16,9 @@ var lintSQL string
 type Problem struct {
 	Object  string // the table, index, function or role
 	Problem string // as a predicate, such as "can log in"
+	// Warning means that only a superuser can correct it. Managed databases have no superuser
+	// for their customers, so the program works nevertheless.
+	Warning bool
 }
 
 func (p Problem) String() string { return p.Object + ": " + p.Problem }
@@ -23,15 +26,17 @@ func (p Problem) String() string { return p.Object + ": " + p.Problem }
 // Problems are the results of a check.
 type Problems []Problem
 
-// Err returns an error that begins with a message and lists the problems, or nil if there
-// are none.
+// Err returns an error that begins with a message and lists the problems without the
+// warnings, or nil if there are none.
 func (p Problems) Err(message string) error {
-	if len(p) == 0 {
-		return nil
+	var all []string
+	for _, problem := range p {
+		if !problem.Warning {
+			all = append(all, problem.String())
+		}
 	}
-	all := make([]string, len(p))
-	for i, problem := range p {
-		all[i] = problem.String()
+	if len(all) == 0 {
+		return nil
 	}
 	return fmt.Errorf("%s: %s", message, strings.Join(all, "; "))
 }
@@ -57,7 +62,7 @@ func Lint(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 // do not restrict superusers, owners and roles with BYPASSRLS.
 func RuntimeRole(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 	problems, err := readProblems(ctx, conn, `
-		select rolname::text as object, problem
+		select rolname::text as object, problem, false as warning
 		  from pg_roles r
 		 cross join lateral (values
 		       (r.rolsuper, 'is a superuser, and policies do not restrict superusers'),

@@ -96,6 +96,12 @@ func TestLintFindsEveryProblem(t *testing.T) {
 		{"the search role reads more",
 			`grant select on categories to storeroom_search`,
 			"categories", "storeroom_search"},
+		{"the runtime role creates large objects",
+			`grant execute on function lo_create(oid) to storeroom_runtime`,
+			"storeroom_runtime", "can write large objects"},
+		{"public writes large objects",
+			`grant execute on function lowrite(integer, bytea) to public`,
+			"storeroom_runtime", "can write large objects"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -44,8 +44,22 @@ func Roles(database, migratorPassword, runtimePassword string) []string {
 	}
 }
 
-// CreateDatabase creates the roles and the database if they do not exist, and sets the
-// passwords. It connects with a superuser's URL, and returns the URLs of the migrator and
+// RevokeLargeObjects is a statement in the new database. A large object belongs to no
+// tenant and is in no table. PUBLIC can create and write large objects by default, and only
+// a superuser can revoke that: for another administrator the statement only prints warnings.
+const RevokeLargeObjects = `revoke execute on function
+    lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea), lo_put(oid, bigint, bytea),
+    lo_truncate(integer, integer), lo_truncate64(integer, bigint), lowrite(integer, bytea)
+    from public`
+
+// Script returns the statements of Roles and RevokeLargeObjects as a script for psql.
+func Script(database, migratorPassword, runtimePassword string) string {
+	return strings.Join(Roles(database, migratorPassword, runtimePassword), ";\n") + ";\n" +
+		"\\connect " + quoteIdentifier(database) + "\n" + RevokeLargeObjects + ";\n"
+}
+
+// CreateDatabase creates the roles and the database if they do not exist, revokes the
+// privileges on large objects and sets the passwords. It connects with a superuser's URL, and returns the URLs of the migrator and
 // of the runtime role.
 func CreateDatabase(
 	ctx context.Context, superuserURL, database, migratorPassword, runtimePassword string,
@@ -73,10 +87,25 @@ func CreateDatabase(
 		}
 	}
 	u.Path = "/" + database
+	if err := revokeLargeObjects(ctx, u.String()); err != nil {
+		return "", "", err
+	}
 	u.User = url.UserPassword("storeroom_migrator", migratorPassword)
 	migratorURL = u.String()
 	u.User = url.UserPassword("storeroom_runtime", runtimePassword)
 	return migratorURL, u.String(), nil
+}
+
+func revokeLargeObjects(ctx context.Context, databaseURL string) error {
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return fmt.Errorf("connect to the new database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, RevokeLargeObjects); err != nil {
+		return fmt.Errorf("revoke the privileges on large objects: %w", err)
+	}
+	return nil
 }
 
 func role(name, options string) string {

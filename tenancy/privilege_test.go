@@ -40,6 +40,11 @@ func TestTheRuntimeRoleIsRefused(t *testing.T) {
 		{"to copy from a file", `copy products from '/etc/passwd'`},
 		{"to copy into a program", `copy products to program 'cat'`},
 		{"to read a file", `select pg_read_file('/etc/passwd')`},
+		{"to create a large object", `select lo_creat(-1)`},
+		{"to create a large object with an id", `select lo_create(4711)`},
+		{"to create a large object from bytes", `select lo_from_bytea(0, 'loot')`},
+		{"to create a large object from a file", `select lo_import('/etc/passwd')`},
+		{"to write to a large object", `select lo_put(4711, 0, 'loot')`},
 		{"to read the statistics", `select from pg_statistic`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

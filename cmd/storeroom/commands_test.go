@@ -440,6 +440,25 @@ func TestMigrateReportsAnUnsafeSchema(t *testing.T) {
 	}
 }
 
+// Managed databases have no superuser who could revoke the privilege.
+func TestLargeObjectsAreAWarning(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	if _, err := p.MustSuper(t).Exec(t.Context(), `grant execute on function lo_create(oid) to public`); err != nil {
+		t.Fatal(err)
+	}
+	o := p.run(t, "migrate")
+	if want := "warning: storeroom_runtime: can write large objects"; o.code != 0 || !strings.HasPrefix(o.stderr, want) {
+		t.Errorf("migrate = %d, %q, want 0 and %q", o.code, o.stderr, want)
+	}
+	s := start(t, p.dir, p.environ, "serve")
+	s.address(t)
+	if want := `"problem":"can write large objects`; !strings.Contains(s.stderr.String(), want) {
+		t.Errorf("serve logged %q, want %s", s.stderr.String(), want)
+	}
+	s.stop(t)
+}
+
 func TestPrintRolesNeedsNoDatabase(t *testing.T) {
 	t.Parallel()
 	p := program{dir: t.TempDir()}
@@ -447,6 +466,7 @@ func TestPrintRolesNeedsNoDatabase(t *testing.T) {
 		t, "migrate", "--print-roles", "--database", "shop")
 	for _, want := range []string{
 		"create role storeroom_runtime nosuperuser", `create database "shop" owner storeroom_owner`,
+		"\n\\connect \"shop\"\nrevoke execute on function\n",
 		"-- DATABASE_URL=postgres://storeroom_runtime:", "-- DATABASE_ADMIN_URL=postgres://storeroom_migrator:",
 	} {
 		if first.code != 0 || !strings.Contains(first.stdout, want) {

@@ -65,7 +65,7 @@ func (c console) dev(ctx context.Context) (err error) {
 	if cfg, err = config.Parse(variables); err != nil {
 		return err
 	}
-	if _, err := migrate(ctx, cfg.DatabaseAdminURL); err != nil {
+	if _, err := c.applyMigrations(ctx, cfg.DatabaseAdminURL); err != nil {
 		return err
 	}
 	return c.serveShop(ctx, cfg, variables, listener)

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/urfave/cli/v3"
@@ -41,7 +39,7 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	applied, err := migrate(ctx, cfg.DatabaseAdminURL)
+	applied, err := c.applyMigrations(ctx, cfg.DatabaseAdminURL)
 	if err != nil {
 		return err
 	}
@@ -60,9 +58,9 @@ func (c console) migrate(ctx context.Context, cmd *cli.Command) error {
 	})
 }
 
-// migrate applies the migrations and checks the result as serve does. It uses its own connection, because migrations may
-// exceed the statement timeout of the pool.
-func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
+// applyMigrations applies the migrations and checks the result as serve does. It uses its own connection, because
+// migrations may exceed the statement timeout of the pool.
+func (c console) applyMigrations(ctx context.Context, url string) ([]migrations.Migration, error) {
 	conn, err := connect(ctx, "DATABASE_ADMIN_URL", url)
 	if err != nil {
 		return nil, err
@@ -73,7 +71,15 @@ func migrate(ctx context.Context, url string) ([]migrations.Migration, error) {
 		return applied, err
 	}
 	problems, err := migrations.Lint(ctx, conn)
-	return applied, errors.Join(err, problems.Err("the schema does not keep tenants apart"))
+	if err != nil {
+		return applied, err
+	}
+	for _, p := range problems {
+		if p.Warning {
+			fmt.Fprintln(c.stderr, "warning:", p)
+		}
+	}
+	return applied, problems.Err("the schema does not keep tenants apart")
 }
 
 // connect opens a connection. Its error names the variable that holds the URL.
@@ -92,11 +98,10 @@ func printRoles(w io.Writer, database string) error {
 	migrator, runtime := rand.Text(), rand.Text()
 	_, err := fmt.Fprintf(w, `-- The roles and the database of Storeroom. Run this script with psql, as a role that may
 -- create roles and databases. Set the two URLs at the end, then run: storeroom migrate
-%s;
-
+%s
 -- Existing roles keep their passwords. For new roles, replace HOST by the host name of the server:
 -- DATABASE_ADMIN_URL=postgres://storeroom_migrator:%[2]s@HOST:5432/%[4]s
 -- DATABASE_URL=postgres://storeroom_runtime:%[3]s@HOST:5432/%[4]s
-`, strings.Join(migrations.Roles(database, migrator, runtime), ";\n"), migrator, runtime, database)
+`, migrations.Script(database, migrator, runtime), migrator, runtime, database)
 	return err
 }

@@ -32,3 +32,8 @@ grant storeroom_owner to storeroom_migrator;
 grant storeroom_owner to current_user;
 create database "storeroom" owner storeroom_owner encoding 'UTF8' template template0;
 revoke temporary on database "storeroom" from public;
+\connect "storeroom"
+revoke execute on function
+    lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea), lo_put(oid, bigint, bytea),
+    lo_truncate(integer, integer), lo_truncate64(integer, bigint), lowrite(integer, bytea)
+    from public;

@@ -147,6 +147,19 @@ problems (object, problem) as (
        and r.rolname in ('storeroom_runtime', 'storeroom_search', 'storeroom_search_noinherit', 'storeroom_owner',
                          'storeroom_migrator')
 )
-select object, problem
+select object, problem, false as warning
   from problems
+union all
+-- Only a superuser can revoke these privileges, so they are not a reason to refuse.
+select 'storeroom_runtime',
+       'can write large objects, which belong to no tenant: a superuser must run the SQL that '
+       '`storeroom migrate --print-roles` prints',
+       true
+ where exists (
+       select from pg_proc
+        where pronamespace = 'pg_catalog'::regnamespace
+          and proname in ('lo_creat', 'lo_create', 'lo_from_bytea', 'lo_import', 'lo_put', 'lo_truncate', 'lo_truncate64',
+                          'lowrite')
+          and has_function_privilege('storeroom_runtime', oid, 'execute')
+       )
  order by object, problem

@@ -104,10 +104,11 @@ func serverURL(t testing.TB) string {
 	return server
 }
 
-// makeTemplate makes the template unless there is one of these very migrations.
+// makeTemplate makes the template unless there is one of these very roles and migrations.
 func makeTemplate(t testing.TB, server string) string {
 	t.Helper()
 	hash := sha256.New()
+	hash.Write([]byte(migrations.Script("", "", "")))
 	for _, m := range migrations.All() {
 		hash.Write([]byte(m.SQL))
 	}

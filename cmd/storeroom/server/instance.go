@@ -73,7 +73,7 @@ func openInstance(
 			err = errors.Join(err, i.close())
 		}
 	}()
-	if i.db, err = openDatabase(ctx, cfg.DatabaseURL); err != nil {
+	if i.db, err = openDatabase(ctx, cfg.DatabaseURL, logger); err != nil {
 		return nil, err
 	}
 	listenURL := cmp.Or(cfg.DatabaseDirectURL, cfg.DatabaseURL)
@@ -113,21 +113,21 @@ func openInstance(
 
 // openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old
 // schema, and a schema that does not isolate tenants.
-func openDatabase(ctx context.Context, url string) (*tenancy.DB, error) {
+func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*tenancy.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	db, err := tenancy.Open(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
-	if err := db.Conn(ctx, func(conn *pgx.Conn) error { return checkDatabase(ctx, conn) }); err != nil {
+	if err := db.Conn(ctx, func(conn *pgx.Conn) error { return checkDatabase(ctx, conn, logger) }); err != nil {
 		db.Close()
 		return nil, err
 	}
 	return db, nil
 }
 
-func checkDatabase(ctx context.Context, conn *pgx.Conn) error {
+func checkDatabase(ctx context.Context, conn *pgx.Conn, logger *slog.Logger) error {
 	problems, err := migrations.RuntimeRole(ctx, conn)
 	if err == nil {
 		err = problems.Err("DATABASE_URL names a role that may not serve")
@@ -142,11 +142,15 @@ func checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	if needed := migrations.Latest(); schema < needed {
 		return fmt.Errorf("the schema is at version %d and this program needs %d: run `storeroom migrate`", schema, needed)
 	}
-	problems, err = migrations.Lint(ctx, conn)
-	if err == nil {
-		err = problems.Err("the schema does not keep tenants apart")
+	if problems, err = migrations.Lint(ctx, conn); err != nil {
+		return err
 	}
-	return err
+	for _, p := range problems {
+		if p.Warning {
+			logger.WarnContext(ctx, "the schema check has a warning", "object", p.Object, "problem", p.Problem)
+		}
+	}
+	return problems.Err("the schema does not keep tenants apart")
 }
 
 // trackRequests counts the running requests. During the drain time it sends "Connection: close", so that clients open
