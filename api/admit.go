@@ -45,7 +45,10 @@ func (s *Server) admit(
 	recorded := w.(*recorder)
 	recorded.ticket = ticket
 	if state.route.class() != admission.Export {
-		recorded.finish = finish
+		recorded.finish = func() {
+			finish()
+			s.WaitsForClient(r.Context(), true)
+		}
 	}
 	return next(w, r.WithContext(admission.NewContext(r.Context(), ticket)))
 }
@@ -56,6 +59,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	if r.ContentLength > limit && (r.Header.Get("Expect") != "" || r.ContentLength > maxDiscarded) {
 		return tooLarge
 	}
+	s.WaitsForClient(r.Context(), true)
+	defer s.WaitsForClient(r.Context(), false)
 	body := &timedBody{body: r.Body, controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout}
 	// Without a ReadFrom method, io.CopyBuffer would allocate nothing: 4 KiB are enough for most bodies.
 	_, err := io.CopyBuffer(spool, io.LimitReader(body, limit+1), make([]byte, 4<<10))

@@ -32,8 +32,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// Options are the dependencies and settings of a Server. Settings, TrustedProxies and Version
-// are optional.
+// Options are the dependencies and settings of a Server. Settings, WaitsForClient,
+// TrustedProxies and Version are optional.
 type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
@@ -50,6 +50,10 @@ type Options struct {
 
 	// Ready returns an error while this instance should not receive requests.
 	Ready func(context.Context) error
+
+	// WaitsForClient is called when the wait for a body begins and ends, and when a response begins,
+	// with the context of the request.
+	WaitsForClient func(request context.Context, begins bool)
 
 	// TrustedProxies are the peers whose X-Forwarded-For header is used.
 	TrustedProxies []netip.Prefix
@@ -80,6 +84,9 @@ type limits struct {
 
 // New returns a Server with all its routes.
 func New(o Options) *Server {
+	if o.WaitsForClient == nil {
+		o.WaitsForClient = func(context.Context, bool) {}
+	}
 	s := &Server{
 		Options: o,
 		mux:     chi.NewMux(),

@@ -14,8 +14,8 @@ import (
 const maxConnections = 2500
 
 // connections closes a connection for each new one beyond most. It chooses the IP address with most waiting
-// connections, and of these the one that has waited longest. A connection waits until the header of a request is
-// complete.
+// connections, and of these the one that has waited longest. A connection waits for its client until a request is
+// complete, with its body, and while the client reads a response.
 type connections struct {
 	most int
 
@@ -26,14 +26,34 @@ type connections struct {
 
 type connection struct {
 	address netip.Prefix  // for IPv6 the /64 prefix
-	waiting *list.Element // nil while a request runs
+	waiting *list.Element // nil while the server works on a request
 }
 
 // limitConnections limits the connections of a server that serves HTTP/1.1 only.
 func limitConnections(server *http.Server, most int) *connections {
 	c := &connections{most: most, open: map[net.Conn]*connection{}, waiting: map[netip.Prefix]*list.List{}}
 	server.ConnState = c.track
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
 	return c
+}
+
+type connKey struct{}
+
+// wait begins or ends a wait for the client of the request with that context.
+func (c *connections) wait(request context.Context, begins bool) {
+	conn, _ := request.Value(connKey{}).(net.Conn)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tracked := c.open[conn]
+	switch {
+	case tracked == nil: // after closeOne
+	case !begins:
+		c.stopWaiting(tracked)
+	case tracked.waiting == nil:
+		c.startWaiting(conn, tracked)
+	}
 }
 
 // track implements http.Server.ConnState.
@@ -53,13 +73,17 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.stopWaiting(tracked)
 	switch state {
 	case http.StateNew, http.StateIdle:
-		if c.waiting[tracked.address] == nil {
-			c.waiting[tracked.address] = list.New()
-		}
-		tracked.waiting = c.waiting[tracked.address].PushBack(conn)
+		c.startWaiting(conn, tracked)
 	case http.StateClosed, http.StateHijacked:
 		delete(c.open, conn)
 	}
+}
+
+func (c *connections) startWaiting(conn net.Conn, tracked *connection) {
+	if c.waiting[tracked.address] == nil {
+		c.waiting[tracked.address] = list.New()
+	}
+	tracked.waiting = c.waiting[tracked.address].PushBack(conn)
 }
 
 func (c *connections) stopWaiting(tracked *connection) {

@@ -41,6 +41,15 @@ func (c *connections) count() int {
 	return len(c.open)
 }
 
+func (c *connections) countWaiting() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, all := range c.waiting {
+		n += all.Len()
+	}
+	return n
+}
+
 // has reports whether the server has accepted a connection of a client.
 func (c *connections) has(client net.Conn) bool {
 	c.mu.Lock()
@@ -137,20 +146,12 @@ func TestAFloodOfSocketsClosesOnlyItsOwn(t *testing.T) {
 func TestAFloodOfSocketsInterruptsNoRequest(t *testing.T) {
 	t.Parallel()
 	c, address, release := mustServeFew(t)
-	waiting := func() (n int) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, all := range c.waiting {
-			n += all.Len()
-		}
-		return n
-	}
 	running := make(chan error, fewConnections)
 	for range cap(running) {
 		conn := mustDial(t, address)
 		go func() { running <- request(conn, "/wait") }()
 	}
-	waitUntil(t, "every request runs", func() bool { return c.count() == fewConnections && waiting() == 0 })
+	waitUntil(t, "every request runs", func() bool { return c.count() == fewConnections && c.countWaiting() == 0 })
 	for range 3 * fewConnections {
 		mustDial(t, address)
 	}
@@ -162,6 +163,42 @@ func TestAFloodOfSocketsInterruptsNoRequest(t *testing.T) {
 		if err := <-running; err != nil {
 			t.Errorf("a running request: %v", err)
 		}
+	}
+}
+
+// A client that does not send its body, or does not read its response, does not protect its connection.
+func TestAFloodOfSlowClientsClosesOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	var c *connections
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.wait(r.Context(), true)
+		_, err := io.Copy(io.Discard, r.Body)
+		c.wait(r.Context(), false)
+		if err == nil {
+			c.wait(r.Context(), true)
+			w.Write(make([]byte, 64<<20))
+		}
+	})}
+	c = limitConnections(server, fewConnections)
+	listener := mustListen(t)
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	address := listener.Addr().String()
+	idle := mustDialFrom(t, "127.0.0.2", address)
+	waitUntil(t, "the server accepts the idle connection", func() bool { return c.has(idle) })
+	for i := range 3 * fewConnections {
+		body := []string{"x", ""}[i%2] // half of them send one byte of two, half of them read nothing
+		conn := mustDial(t, address)
+		if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: %d\r\n\r\n%s", 2*len(body), body); err != nil {
+			t.Fatal(err)
+		}
+		waitUntil(t, "every connection waits for its client", func() bool { return c.has(conn) && c.countWaiting() == c.count() })
+	}
+	if n := c.count(); n > fewConnections {
+		t.Errorf("%d connections are open, want at most %d", n, fewConnections)
+	}
+	if !c.has(idle) {
+		t.Error("the idle connection of another address was closed")
 	}
 }
 

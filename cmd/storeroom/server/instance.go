@@ -83,6 +83,7 @@ func openInstance(
 	if i.limiter, err = ratelimit.Open(ctx, cfg.RedisURL, logger); err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
+	var open *connections
 	handler := api.New(api.Options{
 		DB:      i.db,
 		Catalog: catalog.New(i.db),
@@ -100,12 +101,13 @@ func openInstance(
 			Limiter: i.limiter,
 			BaseURL: cfg.BaseURL,
 		},
+		WaitsForClient: func(request context.Context, begins bool) { open.wait(request, begins) },
 		TrustedProxies: cfg.TrustedProxies,
 		Logger:         logger,
 		Version:        version,
 	})
 	i.http = newHTTPServer(i.trackRequests(handler), logger)
-	limitConnections(i.http, maxConnections)
+	open = limitConnections(i.http, maxConnections)
 	i.http.BaseContext = func(net.Listener) context.Context { return requests }
 	go idempotency.Run(requests, i.db, logger)
 	return i, nil
