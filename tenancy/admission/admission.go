@@ -82,9 +82,9 @@ type Ticket struct {
 	user       string
 	class      Class
 
-	mu   sync.Mutex
-	rows int64    // bytes of memory for rows
-	free []func() // releases them
+	mu       sync.Mutex
+	memory   int64    // bytes that Memory and Rows reserve
+	freeRows []func() // releases those of Rows
 }
 
 type ticketKey struct{}
@@ -114,14 +114,16 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 	active.Add(ctx, 1, t.class.attribute())
 	return sync.OnceFunc(func() {
 		active.Add(context.WithoutCancel(ctx), -1, t.class.attribute())
-		t.freeRows()
+		t.mu.Lock()
+		callAll(&t.freeRows)
+		t.mu.Unlock()
 		release()
 	}), nil
 }
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
-// if they, their values and the response exceed the user's share of memory while other requests of
-// the user hold a part of it.
+// if other requests of the user hold too much of the share of memory. A single request may use the
+// whole share, and exceed it.
 func (t *Ticket) Rows(bytes int64) error {
 	if t == nil {
 		return nil
@@ -129,21 +131,17 @@ func (t *Ticket) Rows(bytes int64) error {
 	memory := t.controller.memory
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	bytes = min(loadFactor*bytes, memory.share-t.rows)
+	bytes = min(loadFactor*bytes, memory.share-t.memory)
 	release, ok := memory.try(t.user, bytes)
 	if !ok {
 		return t.refused(memory)
 	}
-	t.rows += bytes
-	t.free = append(t.free, release)
+	t.memory += bytes
+	t.freeRows = append(t.freeRows, func() {
+		t.memory -= bytes
+		release()
+	})
 	return nil
-}
-
-func (t *Ticket) freeRows() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	callAll(&t.free)
-	t.rows = 0
 }
 
 // Connection waits until the request may use a database connection.
@@ -173,7 +171,22 @@ func (t *Ticket) Hashing(ctx context.Context) (release func(), err error) {
 // if that is less.
 func (t *Ticket) Memory(ctx context.Context, bytes int64) (release func(), err error) {
 	memory := t.controller.memory
-	return t.acquire(ctx, min(bytes, memory.share), memory)
+	bytes = min(bytes, memory.share)
+	release, err = t.acquire(ctx, bytes, memory)
+	if err != nil {
+		return nil, err
+	}
+	t.reserve(bytes)
+	return func() {
+		t.reserve(-bytes)
+		release()
+	}, nil
+}
+
+func (t *Ticket) reserve(bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.memory += bytes
 }
 
 // TryMemory is Memory for callers that can do without: it does not wait.
