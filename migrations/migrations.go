@@ -8,7 +8,8 @@
 //
 // A file never changes after it is released, and migrations cannot be reverted. Old and
 // new programs run at the same time during a rollout, so a file only adds what the new
-// program needs; a later release removes what no program uses.
+// program needs; a later release removes what no program uses. The CHANGELOG's upgrade
+// notes name the exceptions.
 package migrations
 
 import (

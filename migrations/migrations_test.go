@@ -89,6 +89,18 @@ func TestLintFindsEveryProblem(t *testing.T) {
 		{"the runtime role reads a column of users",
 			`grant select (email) on users to storeroom_runtime`,
 			"users", "grants SELECT"},
+		{"the runtime role creates keys",
+			`grant insert on api_keys to storeroom_runtime`,
+			"api_keys", "grants INSERT"},
+		{"the runtime role restores keys",
+			`grant update (revoked_at) on api_keys to storeroom_runtime`,
+			"api_keys", "grants UPDATE"},
+		{"a function returns hashes of passwords",
+			`create function person_by_email(text) returns bytea language sql security definer
+			  set search_path = pg_catalog, public, pg_temp
+			  as 'select password_verifier from users where email = $1';
+			 revoke execute on function person_by_email from public`,
+			"person_by_email", "not in the list"},
 		{"the runtime role may truncate",
 			`grant truncate on products to storeroom_runtime`,
 			"products", "grants TRUNCATE"},

@@ -29,15 +29,19 @@ comment on table tenants is 'Businesses that use the service. The runtime role h
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
 
 create table users (
-    id            bigint not null generated always as identity,
-    email         text collate "C" not null,
-    password_hash text not null,
-    created_at    timestamptz not null default now(),
+    id                  bigint not null generated always as identity,
+    email               text collate "C" not null,
+    created_at          timestamptz not null default now(),
+    password_parameters text,
+    password_verifier   bytea,
     PRIMARY KEY (id),
     UNIQUE (email),
-    CHECK (email = lower(email))
+    CHECK (email = lower(email)),
+    CHECK (octet_length(password_verifier) = 32)
 );
 comment on table users is 'People. An e-mail address has one account in the whole service. The runtime role has no privilege.';
+comment on column users.password_parameters is 'Parameters and salt of Argon2id, as a PHC string without the hash.';
+comment on column users.password_verifier is 'SHA-256 of the Argon2id output. An account without it has no password.';
 
 create table memberships (
     tenant_id  bigint not null,
@@ -81,7 +85,7 @@ alter table api_keys enable row level security, force row level security;
 create policy tenant on api_keys for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
-grant insert, select, update on api_keys to storeroom_runtime;
+grant select, update (last_used_at) on api_keys to storeroom_runtime;
 
 create table key_hashes (
     hash           bytea not null,
@@ -605,12 +609,15 @@ create policy tenant on audit_log for all to public
 grant insert (tenant_id, user_id, actor, address, action, target, details), select on audit_log to storeroom_runtime;
 
 create table schema_migrations (
-    version    integer not null,
-    name       text not null,
-    applied_at timestamptz not null default now(),
-    PRIMARY KEY (version)
+    version     integer not null,
+    name        text not null,
+    applied_at  timestamptz not null default now(),
+    salt_secret bytea,
+    PRIMARY KEY (version),
+    CHECK (octet_length(salt_secret) = 32)
 );
 comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
+comment on column schema_migrations.salt_secret is 'Random, in the first row only. password_parameters derives salts from it.';
 
 CREATE OR REPLACE FUNCTION public.schema_version()
  RETURNS integer
@@ -652,7 +659,6 @@ grant execute on function resolve_key(bytea[]) to storeroom_runtime;
 CREATE OR REPLACE FUNCTION public.add_key_hash(key_id bigint, hash bytea, pepper_version smallint)
  RETURNS void
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 declare
@@ -664,7 +670,6 @@ begin
     insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (hash, pepper_version, tenant, key_id);
 end $function$;
 revoke execute on function add_key_hash(bigint,bytea,smallint) from public;
-grant execute on function add_key_hash(bigint,bytea,smallint) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.notify_keys()
  RETURNS trigger
@@ -816,35 +821,6 @@ begin
 end $function$;
 revoke execute on function log_person(bigint,text,text,boolean) from public;
 
-CREATE OR REPLACE FUNCTION public.person_by_email(address text)
- RETURNS TABLE(user_id bigint, password_hash text)
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-    select u.id, u.password_hash from users u where u.email = lower(address)
-$function$;
-revoke execute on function person_by_email(text) from public;
-grant execute on function person_by_email(text) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.begin_session(token bytea, person bigint, password text)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    begun boolean;
-begin
-    insert into sessions (token_hash, user_id)
-    select token, u.id from users u where u.id = person and u.password_hash = password for share;
-    begun := found;
-    delete from sessions s where s.created_at < now() - interval '12 hours';
-    return begun;
-end $function$;
-revoke execute on function begin_session(bytea,bigint,text) from public;
-grant execute on function begin_session(bytea,bigint,text) to storeroom_runtime;
-
 CREATE OR REPLACE FUNCTION public.use_session(token bytea, tenant text)
  RETURNS TABLE(user_id bigint, email text, confirmed_at timestamptz, role text, tenant_id bigint, slug text, tenant_name text, plan text, rate_limit integer, timezone text, currency text, suspended boolean)
  LANGUAGE plpgsql
@@ -880,21 +856,6 @@ $function$;
 revoke execute on function session_tenants(bytea) from public;
 grant execute on function session_tenants(bytea) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.confirm_session(token bytea, successor bytea, password text)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-begin
-    update sessions s set token_hash = successor, confirmed_at = now()
-      from users u
-     where s.token_hash = token and live(s) and u.id = s.user_id and u.password_hash = password;
-    return found;
-end $function$;
-revoke execute on function confirm_session(bytea,bytea,text) from public;
-grant execute on function confirm_session(bytea,bytea,text) to storeroom_runtime;
-
 CREATE OR REPLACE FUNCTION public.end_session(token bytea, everywhere boolean)
  RETURNS void
  LANGUAGE sql
@@ -907,33 +868,6 @@ AS $function$
 $function$;
 revoke execute on function end_session(bytea,boolean) from public;
 grant execute on function end_session(bytea,boolean) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.change_password(token bytea, successor bytea, before text, after text, address text)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    person bigint;
-begin
-    update users u set password_hash = after
-      from sessions s
-     where s.token_hash = token and live(s) and u.id = s.user_id and u.password_hash = before
-    returning u.id into person;
-    if person is null then
-        return false;
-    end if;
-    -- Links are locked before sessions, as everywhere, to avoid deadlocks.
-    update one_time_links l set expires_at = 'epoch' from users u where u.id = person and l.email = u.email and l.purpose = 'reset';
-    update one_time_links l set expires_at = 'epoch' where l.made_by = person and l.expires_at > now();
-    delete from sessions s where s.user_id = person and s.token_hash <> token;
-    update sessions s set token_hash = successor, confirmed_at = now() where s.token_hash = token;
-    perform log_person(person, 'password.change', address, false);
-    return true;
-end $function$;
-revoke execute on function change_password(bytea,bytea,text,text,text) from public;
-grant execute on function change_password(bytea,bytea,text,text,text) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.tenant_members(token bytea)
  RETURNS TABLE(user_id bigint, email text, role text, created_at timestamptz)
@@ -1133,59 +1067,6 @@ $function$;
 revoke execute on function open_link(bytea) from public;
 grant execute on function open_link(bytea) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.accept_invitation(token bytea, password text, session bytea)
- RETURNS bigint
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    link   one_time_links;
-    person bigint;
-begin
-    select * into link from one_time_links l
-     where l.token_hash = token and l.purpose = 'invitation' and l.expires_at > now() for update;
-    if not found then
-        return null;
-    end if;
-    insert into users (email, password_hash) values (link.email, password) on conflict (email) do nothing;
-    select u.id into person from users u where u.email = link.email and u.password_hash = password for update;
-    if person is null then
-        return null;
-    end if;
-    insert into memberships (tenant_id, user_id, role) values (link.tenant_id, person, link.role) on conflict do nothing;
-    update one_time_links l set expires_at = 'epoch' where l.token_hash = token;
-    insert into sessions (token_hash, user_id) values (session, person);
-    return person;
-end $function$;
-revoke execute on function accept_invitation(bytea,text,bytea) from public;
-grant execute on function accept_invitation(bytea,text,bytea) to storeroom_runtime;
-
-CREATE OR REPLACE FUNCTION public.use_reset(token bytea, password text, session bytea, address text)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    person users;
-begin
-    select u.* into person from users u join one_time_links l on l.email = u.email where l.token_hash = token for update of u;
-    update one_time_links l set expires_at = 'epoch' where l.token_hash = token and l.purpose = 'reset' and usable(l);
-    if not found then
-        return false;
-    end if;
-    update one_time_links l set expires_at = 'epoch' where l.email = person.email and l.purpose = 'reset';
-    update one_time_links l set expires_at = 'epoch' where l.made_by = person.id and l.expires_at > now();
-    update users u set password_hash = password where u.id = person.id;
-    delete from sessions s where s.user_id = person.id;
-    insert into sessions (token_hash, user_id) values (session, person.id);
-    perform log_person(person.id, 'password.reset', address, false);
-    return true;
-end $function$;
-revoke execute on function use_reset(bytea,text,bytea,text) from public;
-grant execute on function use_reset(bytea,text,bytea,text) to storeroom_runtime;
-
 CREATE OR REPLACE FUNCTION public.delete_expired_responses(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, deleted integer)
  LANGUAGE plpgsql
@@ -1318,3 +1199,154 @@ begin
 end $function$;
 revoke execute on function revoke_key(bytea,bigint) from public;
 grant execute on function revoke_key(bytea,bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.password_parameters(address text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select coalesce(
+               (select u.password_parameters from users u where u.email = lower(address)),
+               '$argon2id$v=19$m=19456,t=2,p=1$' || rtrim(encode(substr(sha256(
+                   m.salt_secret || convert_to(lower(address), 'UTF8')), 1, 16), 'base64'), '='))
+      from schema_migrations m
+     where m.version = 1
+$function$;
+revoke execute on function password_parameters(text) from public;
+grant execute on function password_parameters(text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.begin_session(token bytea, address text, proof bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    insert into sessions (token_hash, user_id)
+    select token, u.id
+      from users u
+     where u.email = lower(address) and u.password_verifier = sha256(proof)
+       for share;
+    if not found then
+        return false;
+    end if;
+    delete from sessions s where s.created_at < now() - interval '12 hours';
+    return true;
+end $function$;
+revoke execute on function begin_session(bytea,text,bytea) from public;
+grant execute on function begin_session(bytea,text,bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.confirm_session(token bytea, successor bytea, proof bytea)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    update sessions s set token_hash = successor, confirmed_at = now()
+      from users u
+     where s.token_hash = token and live(s) and u.id = s.user_id and u.password_verifier = sha256(proof);
+    return found;
+end $function$;
+revoke execute on function confirm_session(bytea,bytea,bytea) from public;
+grant execute on function confirm_session(bytea,bytea,bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.change_password(token bytea, successor bytea, before bytea, after bytea, address text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    person bigint;
+begin
+    update users u set password_verifier = sha256(after)
+      from sessions s
+     where s.token_hash = token and live(s) and u.id = s.user_id and u.password_verifier = sha256(before)
+    returning u.id into person;
+    if person is null then
+        return false;
+    end if;
+    -- Links are locked before sessions, as everywhere, to avoid deadlocks.
+    update one_time_links l set expires_at = 'epoch'
+      from users u
+     where u.id = person and l.email = u.email and l.purpose = 'reset';
+    update one_time_links l set expires_at = 'epoch' where l.made_by = person and l.expires_at > now();
+    delete from sessions s where s.user_id = person and s.token_hash <> token;
+    update sessions s set token_hash = successor, confirmed_at = now() where s.token_hash = token;
+    perform log_person(person, 'password.change', address, false);
+    return true;
+end $function$;
+revoke execute on function change_password(bytea,bytea,bytea,bytea,text) from public;
+grant execute on function change_password(bytea,bytea,bytea,bytea,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.accept_invitation(token bytea, proof bytea, may_create boolean, session bytea)
+ RETURNS TABLE(outcome text, user_id bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    link one_time_links;
+begin
+    select * into link from one_time_links l
+     where l.token_hash = token and l.purpose = 'invitation' and l.expires_at > now() for update;
+    if not found then
+        outcome := 'ended';
+        return next;
+        return;
+    end if;
+    if may_create then
+        insert into users (email, password_parameters, password_verifier)
+        values (link.email, password_parameters(link.email), sha256(proof))
+        on conflict (email) do nothing;
+    end if;
+    select u.id into user_id
+      from users u
+     where u.email = link.email and u.password_verifier = sha256(proof)
+       for update;
+    if not found then
+        outcome := 'refused';
+        return next;
+        return;
+    end if;
+    insert into memberships (tenant_id, user_id, role)
+    values (link.tenant_id, accept_invitation.user_id, link.role)
+    on conflict do nothing;
+    update one_time_links l set expires_at = 'epoch' where l.token_hash = token;
+    insert into sessions (token_hash, user_id) values (session, accept_invitation.user_id);
+    outcome := 'joined';
+    return next;
+end $function$;
+revoke execute on function accept_invitation(bytea,bytea,boolean,bytea) from public;
+grant execute on function accept_invitation(bytea,bytea,boolean,bytea) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.use_reset(token bytea, proof bytea, session bytea, address text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    person users;
+begin
+    select u.* into person
+      from users u
+      join one_time_links l on l.email = u.email
+     where l.token_hash = token
+       for update of u;
+    update one_time_links l set expires_at = 'epoch' where l.token_hash = token and l.purpose = 'reset' and usable(l);
+    if not found then
+        return false;
+    end if;
+    update one_time_links l set expires_at = 'epoch' where l.email = person.email and l.purpose = 'reset';
+    update one_time_links l set expires_at = 'epoch' where l.made_by = person.id and l.expires_at > now();
+    update users u set password_verifier = sha256(proof) where u.id = person.id;
+    delete from sessions s where s.user_id = person.id;
+    insert into sessions (token_hash, user_id) values (session, person.id);
+    perform log_person(person.id, 'password.reset', address, false);
+    return true;
+end $function$;
+revoke execute on function use_reset(bytea,bytea,bytea,text) from public;
+grant execute on function use_reset(bytea,bytea,bytea,text) to storeroom_runtime;

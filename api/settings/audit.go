@@ -54,6 +54,7 @@ func actionPhrase(action string) string {
 		"member.invite":              "Invited a member",
 		"member.invite_revoke":       "Revoked an invitation",
 		"member.join":                "Accepted an invitation",
+		"member.join_refused":        "Entered a wrong password for an invitation",
 		"member.role":                "Changed a role",
 		"member.remove":              "Removed a member",
 		"password.change":            "Changed the password",

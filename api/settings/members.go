@@ -17,8 +17,12 @@ import (
 // inviteFields are the names of the fields of an invitation in error messages.
 var inviteFields = map[string]string{"email": "The e-mail address", "role": "The role"}
 
-// linkCreation limits how fast a user creates links.
-var linkCreation = ratelimit.Refill{Burst: 10, Every: time.Minute}
+// Limits of links that a user creates, and all owners of a tenant. Owners can use their
+// own invitations, and so find out about one e-mail address with each.
+var (
+	linksOfUser   = ratelimit.Refill{Burst: 10, Every: time.Minute}
+	linksOfTenant = ratelimit.Refill{Burst: 100, Every: 10 * time.Minute}
+)
 
 type membersPage struct {
 	form    // the invitation
@@ -85,7 +89,7 @@ func (p *Pages) inviteMember(w http.ResponseWriter, r *http.Request, u user) err
 }
 
 func (p *Pages) throttleLinks(r *http.Request, u user) error {
-	return p.throttle(r, bucket{"l:" + u.Email, linkCreation})
+	return p.throttle(r, bucket{"l:" + u.Email, linksOfUser}, bucket{"lt:" + u.Tenant.Slug, linksOfTenant})
 }
 
 // revokeLink revokes a link that was not used yet.

@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -135,12 +138,52 @@ func TestInvitationLinkWorksOnce(t *testing.T) {
 	path := "/settings/link/" + rest[:43]
 	s.get(t, "", path, http.StatusOK, "viewer", s.email("new"))
 	s.post(t, "", path, url.Values{"password": {"short"}}, http.StatusUnprocessableEntity,
-		"The password must have 12 to 128 characters.", `aria-describedby="password-hint password-error"`)
+		passwordRefused, `aria-describedby="password-hint password-error"`)
 	chosen := url.Values{"password": {"brand new horse"}}
 	got := s.post(t, "", path, chosen, http.StatusSeeOther)
 	s.get(t, got.session(), s.path("/keys"), http.StatusOK, s.email("new"))
 	s.post(t, "", path, chosen, http.StatusNotFound, "This link is no longer valid")
 	if strings.Contains(s.stored(t), rest[:43]) {
 		t.Error("the database contains the token of the link")
+	}
+}
+
+// The owner who creates an invitation also has its link. Its pages must not show which
+// e-mail addresses have accounts: neither the page nor the reason of a refusal.
+func TestInvitationDoesNotRevealAccounts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner := s.mustVisitor(t, "owner", people.Owner)
+	s.mustPerson(t, "known", s.b, people.Owner)
+	varying := regexp.MustCompile(`(known|other)@|It expires on .*|__Host-storeroom=[\w-]*`)
+	responses := map[string]string{}
+	for _, name := range []string{"known", "other"} {
+		created := s.post(t, owner, s.path("/members"), s.invitation(name), http.StatusOK)
+		_, rest, _ := strings.Cut(created.body, "/settings/link/")
+		link := "/settings/link/" + rest[:43]
+		compare := func(step string, got reply) {
+			t.Helper()
+			response := varying.ReplaceAllString(fmt.Sprint(got.StatusCode, got.Header, got.body), "")
+			if first, found := responses[step]; found && response != first {
+				t.Errorf("%s of %s: the response differs:\n%s", step, name, cmp.Diff(first, response))
+			}
+			responses[step] = response
+		}
+		refuse := func(password string) {
+			t.Helper()
+			compare("a refusal", s.post(t, "", link, url.Values{"password": {password}}, http.StatusUnprocessableEntity))
+			logged, _, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "", 1, 1)
+			if err != nil || logged[0].Action != "member.join_refused" || logged[0].Target != s.email(name) {
+				t.Errorf("logged %+v, %v, want member.join_refused", logged, err)
+			}
+		}
+		compare("the page", s.get(t, "", link, http.StatusOK))
+		for _, password := range []string{"", "short", "qwerty123456", strings.Repeat("x", 129), strings.Repeat("x", 9999)} {
+			refuse(password)
+		}
+		if name == "known" {
+			refuse("another good password")
+		}
+		compare("success", s.post(t, "", link, url.Values{"password": {password}}, http.StatusSeeOther))
 	}
 }

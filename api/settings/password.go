@@ -102,8 +102,10 @@ func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	return p.show(w, http.StatusOK, "link", user{}, linkPage{Link: link})
 }
 
-const accountExists = "An account with this e-mail address already exists. Enter its password. " +
-	"If you do not know it, ask the operator of this service for a password reset, then open this link again."
+// passwordRefused is the error for every password that an invitation refuses. It must not
+// show whether the e-mail address has an account: the owner who created the link has it too.
+const passwordRefused = "This password was not accepted. If you already have an account with this e-mail address, " +
+	"enter its password. Otherwise choose 12 to 128 characters that are not a common password."
 
 func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	token := people.Token(chi.URLParam(r, "token"))
@@ -123,7 +125,7 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	case isInvalid:
 		page.Errors["password"] = "The password " + invalid["password"][0] + "."
 	case errors.Is(err, people.ErrWrong):
-		page.Errors["password"] = accountExists
+		page.Errors["password"] = passwordRefused
 	case err != nil:
 		return err
 	default:

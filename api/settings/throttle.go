@@ -21,7 +21,7 @@ var (
 	failures       = ratelimit.Refill{Burst: 30, Every: 2 * time.Minute}  // failures of an account from any network
 	underAttack    = ratelimit.Refill{Burst: 3, Every: 15 * time.Minute}
 	perOwnPassword = ratelimit.Refill{Burst: 10, Every: time.Minute}
-	perLinkHere    = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
+	perLink        = ratelimit.Refill{Burst: 10, Every: 3 * time.Minute}
 	// The token is missing for 12 hours after a sign-in to an account from a network.
 	signedInLately = ratelimit.Refill{Burst: 1, Every: 12 * time.Hour}
 )
@@ -88,8 +88,8 @@ func (p *Pages) throttleOwnPassword(r *http.Request, u user) error {
 }
 
 // throttleLink limits attempts through a link: an invitation asks for the password of
-// an existing account. All links of an account into a tenant share a bucket.
+// an existing account. All links of an account into a tenant share a bucket, from any
+// network: only those who have the link can empty it.
 func (p *Pages) throttleLink(r *http.Request, link people.Link) error {
-	name := fmt.Sprint("pl:", p.Network(r), " ", link.TenantID, " ", link.Email)
-	return p.throttle(r, bucket{name, perLinkHere})
+	return p.throttle(r, bucket{fmt.Sprint("pl:", link.TenantID, " ", link.Email), perLink})
 }

@@ -180,7 +180,7 @@ func TestAttackFromManyNetworksLocksNoUserOut(t *testing.T) {
 				return fmt.Sprintf("attempt %d at home = %d, want %d", n, got, want)
 			}
 		}
-		for n := range 2 * perLinkHere.Burst { // the attacker may share the network
+		for n := range 2 * perLink.Burst { // the attacker may share the network
 			attempt("home", fmt.Sprint("wrong ", n))
 		}
 		return s.checkOtherWaysIn(t, name, ann, home)
@@ -223,17 +223,18 @@ func TestGuessesThroughInvitationsAreLimited(t *testing.T) {
 	s.throttled(t, func(name string) string {
 		s.mustPerson(t, name, s.a, people.Owner)
 		refused := 0
-		for range perLinkHere.Burst + 3 {
-			// All invitations into the tenant share the limit.
+		for n := range perLink.Burst + 3 {
+			// All invitations into the tenant share the limit, from any network.
 			token, err := people.New(s.Admin).Invite(t.Context(), s.b.ID, tenancy.Operator, "", s.email(name), people.Viewer)
 			if err != nil {
 				t.Fatal(err)
 			}
 			form := url.Values{"password": {"wrong horse battery"}}
-			switch got := s.do(t, call{path: "/settings/link/" + token.Reveal(), form: form}); {
+			guess := call{path: "/settings/link/" + token.Reveal(), form: form, from: fmt.Sprint("network ", n)}
+			switch got := s.do(t, guess); {
 			case got.StatusCode == http.StatusTooManyRequests:
 				refused++
-			case got.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got.body, "already exists"):
+			case got.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(got.body, passwordRefused):
 				t.Fatalf("a wrong password = %d: %s", got.StatusCode, got.body)
 			}
 		}
@@ -250,7 +251,7 @@ func TestInvitationsAreLimited(t *testing.T) {
 	s.throttled(t, func(name string) string {
 		owner := s.mustVisitor(t, name, people.Owner)
 		refused := 0
-		for n := range linkCreation.Burst + 3 {
+		for n := range linksOfUser.Burst + 3 {
 			form := s.invitation(fmt.Sprintf("%s.new%d", name, n))
 			got := s.do(t, call{path: s.path("/members"), cookie: owner, form: form})
 			if got.StatusCode == http.StatusTooManyRequests && got.Header.Get("Retry-After") != "" {
@@ -259,6 +260,29 @@ func TestInvitationsAreLimited(t *testing.T) {
 		}
 		if refused < 2 || refused > 3 {
 			return fmt.Sprintf("%d were refused, want 3, or 2 if it took a minute", refused)
+		}
+		return ""
+	})
+}
+
+// An owner can accept an invitation and so learn whether an address has an account.
+func TestInvitationsOfATenantAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	s.throttled(t, func(name string) string {
+		s.a = s.MustTenant(t, name+s.mark)
+		invite := func(n int) int {
+			owner := s.mustVisitor(t, fmt.Sprint(name, ".", n), people.Owner)
+			form := s.invitation(fmt.Sprint(name, ".new", n))
+			return s.do(t, call{path: s.path("/members"), cookie: owner, form: form}).StatusCode
+		}
+		for n := range linksOfTenant.Burst {
+			if got := invite(n); got != http.StatusOK {
+				return fmt.Sprintf("invitation %d = %d, want 200", n, got)
+			}
+		}
+		if got := invite(linksOfTenant.Burst); got != http.StatusTooManyRequests {
+			return fmt.Sprintf("another invitation = %d, want 429", got)
 		}
 		return ""
 	})

@@ -3,7 +3,8 @@
 --
 -- A table without a tenant is read before the tenant is known, so the runtime role must
 -- have no privilege on it. In every other table, tenant_id is the first column of all
--- keys, row-level security is forced, and the only policy is the canonical one.
+-- keys, row-level security is forced, and the only policy is the canonical one. The
+-- runtime role changes keys only with functions that check a session.
 --
 -- $1 is true if the schema is newer than the program. Then the list of security definer
 -- functions is not complete.
@@ -19,13 +20,13 @@ canonical (expr) as (
     values ('(tenant_id = ( SELECT (NULLIF(current_setting(''app.tenant_id''::text, true), ''''::text))::bigint AS "nullif"))')
 ),
 granted as (
-    select t.oid, t.name, a.privilege_type, a.grantee
+    select t.oid, t.name, a.privilege_type, a.grantee, null as column_name
       from tables t
       join pg_class c on c.oid = t.oid
      cross join lateral aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
      where a.grantee <> c.relowner
     union all
-    select t.oid, t.name, a.privilege_type, a.grantee
+    select t.oid, t.name, a.privilege_type, a.grantee, att.attname
       from tables t
       join pg_attribute att on att.attrelid = t.oid and att.attacl is not null
      cross join lateral aclexplode(att.attacl) a
@@ -98,9 +99,9 @@ problems (object, problem) as (
       from pg_proc p
      cross join lateral (values
            (not $1::boolean and p.proname not in (
-                'resolve_key', 'add_key_hash', 'create_key', 'roll_key', 'revoke_key',
+                'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'search_products',
-                'schema_version', 'person_by_email', 'begin_session', 'use_session',
+                'schema_version', 'password_parameters', 'begin_session', 'use_session',
                 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset'),
@@ -125,6 +126,13 @@ problems (object, problem) as (
     select g.name, 'grants ' || g.privilege_type || ' to ' || g.grantee::regrole || ', which is not subject to policies'
       from granted g
      where g.grantee <> 0 and g.privilege_type in ('TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN')
+    union all
+    select g.name,
+           'grants ' || g.privilege_type || ' to ' || g.grantee::regrole || ', which must change keys with functions'
+      from granted g
+     where g.name = 'api_keys' and g.grantee <> 0
+       and (g.privilege_type in ('INSERT', 'DELETE')
+            or g.privilege_type = 'UPDATE' and g.column_name is distinct from 'last_used_at')
     union all
     select g.name, 'grants ' || g.privilege_type || ' to storeroom_search'
       from granted g

@@ -205,22 +205,30 @@ func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
 // Use uses a link up and begins a session. An invitation creates the membership, and
 // the account if the e-mail address has none; otherwise password must be that of the
 // account. A reset replaces the password and ends every other session. Use returns
-// tenancy.ErrEnded, ErrWrong, an InvalidError (password) or tenancy.ErrBusy.
+// tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or tenancy.ErrBusy.
+//
+// The owner who created an invitation also has the link. So ErrWrong is the error for
+// every password that an invitation refuses, after the same work, whether or not the
+// address has an account. The audit log records it.
 func (s *Store) Use(ctx context.Context, token Token, password, address string) (Token, error) {
 	link, err := s.Open(ctx, token)
 	if err != nil {
 		return "", err
 	}
-	hash, err := s.linkHash(ctx, link, password)
+	problem := CheckPassword(password)
+	if link.Purpose == reset && problem != "" {
+		return "", tenancy.InvalidError{"password": {problem}}
+	}
+	proofs, err := s.proofs(ctx, link.Email, password)
 	if err != nil {
 		return "", err
 	}
 	session := newToken()
-	if link.Purpose == invitation {
-		err = s.join(ctx, link, token, hash, session, address)
-	} else {
+	if link.Purpose == reset {
 		err = s.call(ctx, tenancy.ErrEnded, `select use_reset($1, $2, $3, $4) as done`,
-			token.hash(), hash, session.hash(), address)
+			token.hash(), proofs[0], session.hash(), address)
+	} else {
+		err = s.join(ctx, link, address, token.hash(), proofs[0], problem == "", session.hash())
 	}
 	if err != nil {
 		return "", fmt.Errorf("use a link: %w", err)
@@ -228,38 +236,27 @@ func (s *Store) Use(ctx context.Context, token Token, password, address string) 
 	return session, nil
 }
 
-func (s *Store) join(ctx context.Context, link Link, token Token, hash string, session Token, address string) error {
-	var joined []struct{ UserID *int64 }
-	return s.db.Update(ctx, link.TenantID, func(batch *pgx.Batch) {
-		tenancy.QueueRows(batch, &joined, `select accept_invitation($1, $2, $3) as user_id`,
-			token.hash(), hash, session.hash())
+func (s *Store) join(ctx context.Context, link Link, address string, args ...any) error {
+	var joined []struct {
+		Outcome string
+		UserID  *int64
+	}
+	err := s.db.Update(ctx, link.TenantID, func(batch *pgx.Batch) {
+		tenancy.QueueRows(batch, &joined, `select * from accept_invitation($1, $2, $3, $4)`, args...)
 	}, func(batch *pgx.Batch) error {
-		if joined[0].UserID == nil {
+		entry := tenancy.Entry{Action: "member.join", Target: link.Email, Details: map[string]any{"role": *link.Role}}
+		switch joined[0].Outcome {
+		case "ended":
 			return tenancy.ErrEnded
+		case "refused":
+			entry.Action = "member.join_refused"
 		}
 		person := tenancy.Actor{UserID: joined[0].UserID, Name: link.Email, Address: address}
-		details := map[string]any{"role": *link.Role}
-		tenancy.QueueAudit(batch, link.TenantID, person,
-			tenancy.Entry{Action: "member.join", Target: link.Email, Details: details})
+		tenancy.QueueAudit(batch, link.TenantID, person, entry)
 		return nil
 	})
-}
-
-// linkHash returns the hash of an existing account that the link invites, after it
-// has checked the password, or a new hash of the password.
-func (s *Store) linkHash(ctx context.Context, link Link, password string) (string, error) {
-	if link.Purpose == invitation {
-		found, err := s.findPerson(ctx, link.Email)
-		if err != nil {
-			return "", err
-		}
-		if len(found) > 0 {
-			p, err := s.authenticate(ctx, link.Email, password)
-			return p.PasswordHash, err
-		}
+	if err == nil && joined[0].Outcome == "refused" {
+		err = ErrWrong
 	}
-	if problem := CheckPassword(password); problem != "" {
-		return "", tenancy.InvalidError{"password": {problem}}
-	}
-	return s.hash(ctx, password)
+	return err
 }

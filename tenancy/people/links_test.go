@@ -34,9 +34,13 @@ func TestAnInvitation(t *testing.T) {
 		if again, err := s.Open(ctx, token); err != nil || again.Email != got.Email {
 			t.Errorf("Open again = %+v, %v: opening must not use it up", again, err)
 		}
-		err = join(t, token, "short")
-		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults["password"]) != 1 {
-			t.Errorf("Use with a short password = %v, want a fault of it", err)
+		for _, bad := range []string{"", "short", "qwerty123456", strings.Repeat("x", 129)} {
+			if err := join(t, token, bad); !errors.Is(err, ErrWrong) {
+				t.Errorf("Use with %.20q = %v, want ErrWrong", bad, err)
+			}
+			if got := s.logged(t, s.a); got.Action != "member.join_refused" || got.Target != "new@example.com" || *got.Address != "192.0.2.7" {
+				t.Errorf("logged = %+v, want member.join_refused", got)
+			}
 		}
 		session := must(t)(s.Use(ctx, token, "brand new horse", "192.0.2.7"))
 		if got, err := s.Session(ctx, session, "a"); err != nil || got.Email != "new@example.com" || got.Role != Admin {
@@ -284,7 +288,7 @@ func TestAReset(t *testing.T) {
 		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", Viewer))
 		before := s.state(t)
 		for sql, token := range map[string]Token{
-			`select accept_invitation($1, 'x', sha256('x')) is not null as done`: reset, `select use_reset($1, 'x', sha256('x'), '') as done`: invitation,
+			`select outcome <> 'ended' as done from accept_invitation($1, 'x', true, sha256('x'))`: reset, `select use_reset($1, 'x', sha256('x'), '') as done`: invitation,
 		} {
 			if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, sql, token.hash()); err != nil || found[0].Done {
 				t.Errorf("%s = %v, %v, want nothing done", sql, found, err)

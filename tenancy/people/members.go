@@ -45,12 +45,15 @@ func (s *Store) CreateMember(
 	if err := validateMember(m, password); err != nil {
 		return m, err
 	}
-	hash := HashPassword(password)
-	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+	proofs, err := s.proofs(ctx, m.Email, password)
+	if err != nil {
+		return m, err
+	}
+	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `
-			insert into users (email, password_hash)
-			values ($1, $2)
-			returning id`, m.Email, hash).Scan(&m.UserID)
+			insert into users (email, password_parameters, password_verifier)
+			values ($1, password_parameters($1), sha256($2))
+			returning id`, m.Email, proofs[0]).Scan(&m.UserID)
 		if err != nil {
 			return err
 		}

@@ -1,15 +1,17 @@
 package people
 
 import (
-	"crypto/rand"
-	"crypto/subtle"
+	"context"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 //go:embed common_passwords.txt
@@ -36,58 +38,44 @@ func CheckPassword(password string) (problem string) {
 	return ""
 }
 
-// Cost of Argon2id: OWASP's minimum, 19 MiB and two passes, takes about 40 ms.
-const (
-	argonTime    = 2
-	argonMemory  = 19 * 1024
-	argonThreads = 1
-)
+// proofs derives the proof of each password: its Argon2id hash with the parameters and the
+// salt of the e-mail address. The database stores the SHA-256 of the proof of an account's
+// password. An address without an account takes as long. proofs returns tenancy.ErrBusy.
+func (s *Store) proofs(ctx context.Context, email string, passwords ...string) ([][]byte, error) {
+	found, err := tenancy.Call[struct{ Parameters string }](
+		ctx, s.db, `select password_parameters($1) as parameters`, email)
+	if err != nil {
+		return nil, fmt.Errorf("read password parameters: %w", err)
+	}
+	all := make([][]byte, len(passwords))
+	for i, password := range passwords {
+		if len(password) > 512 {
+			password = "" // too long to be anyone's; hashed all the same, so that it takes as long
+		}
+		busy := s.limitHashing(ctx, func() { all[i], err = derive(found[0].Parameters, password) })
+		if err := errors.Join(busy, err); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
 
 const phcParameters = "$argon2id$v=%d$m=%d,t=%d,p=%d"
 
-// HashPassword returns the Argon2id hash of a password with a random salt, in PHC format.
-func HashPassword(password string) string {
-	salt := make([]byte, 16)
-	rand.Read(salt)
-	sum := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, 32)
-	encode := base64.RawStdEncoding.EncodeToString
-	parameters := fmt.Sprintf(phcParameters, argon2.Version, argonMemory, argonTime, argonThreads)
-	return parameters + "$" + encode(salt) + "$" + encode(sum)
-}
-
-// PasswordMatches reports whether phc is the Argon2id hash of the password. It
-// rejects parameters outside a sane range: argon2 panics on some values and
-// allocates gigabytes for others, and an empty sum would match every password.
-func PasswordMatches(phc, password string) bool {
+// derive returns the Argon2id hash of a password. The parameters and the salt have the PHC
+// format. They must be in a sane range: argon2 panics on some values and allocates gigabytes
+// for others.
+func derive(parameters, password string) ([]byte, error) {
 	var version, memory, time, threads int
-	parameters, sum, _ := cutLast(phc, "$")
-	parameters, salt, _ := cutLast(parameters, "$")
-	if _, err := fmt.Sscanf(parameters, phcParameters, &version, &memory, &time, &threads); err != nil {
-		return false
-	}
+	end := max(0, strings.LastIndex(parameters, "$"))
+	cost := parameters[:end]
+	_, err := fmt.Sscanf(cost, phcParameters, &version, &memory, &time, &threads)
+	salt, saltErr := base64.RawStdEncoding.Strict().DecodeString(strings.TrimPrefix(parameters[end:], "$"))
 	// Sscanf accepts signs, leading zeros and trailing text; the comparison does not.
-	if parameters != fmt.Sprintf(phcParameters, version, memory, time, threads) {
-		return false
+	if err != nil || saltErr != nil || cost != fmt.Sprintf(phcParameters, version, memory, time, threads) ||
+		version != argon2.Version || time < 1 || time > 16 || threads < 1 || threads > 16 ||
+		memory < 8*threads || memory > 256*1024 || len(salt) < 8 || len(salt) > 64 {
+		return nil, errors.New("the database has invalid password parameters")
 	}
-	if version != argon2.Version || time < 1 || time > 16 || threads < 1 || threads > 16 ||
-		memory < 8*threads || memory > 256*1024 {
-		return false
-	}
-	saltBytes, err := base64.RawStdEncoding.Strict().DecodeString(salt)
-	if err != nil || len(saltBytes) < 8 || len(saltBytes) > 64 {
-		return false
-	}
-	want, err := base64.RawStdEncoding.Strict().DecodeString(sum)
-	if err != nil || len(want) < 16 || len(want) > 64 {
-		return false
-	}
-	got := argon2.IDKey([]byte(password), saltBytes, uint32(time), uint32(memory), uint8(threads), uint32(len(want)))
-	return subtle.ConstantTimeCompare(got, want) == 1
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
+	return argon2.IDKey([]byte(password), salt, uint32(time), uint32(memory), uint8(threads), 32), nil
 }

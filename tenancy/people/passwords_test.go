@@ -1,9 +1,12 @@
 package people
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,11 +17,6 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
-
-// account is what is stored of a person.
-type account struct{ Email, PasswordHash string }
-
-const accounts = `select email, password_hash from users order by email`
 
 // An owner could have created the account for an e-mail address of another person, with an
 // invitation that the owner accepted. It must get no role elsewhere without its password.
@@ -64,13 +62,15 @@ func TestConcurrentCreateMemberCreatesOneAccount(t *testing.T) {
 	}
 }
 
+type account struct{ Email string }
+
 func TestCreateMemberOfAnAbsentTenantLeavesNoAccount(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	if _, err := New(d.Admin).CreateMember(t.Context(), 404, "ann@example.com", Owner, password); err == nil {
 		t.Error("CreateMember in no tenant = nil, want an error")
 	}
-	if stored := mustRows[account](t, d.MustSuper(t), accounts); len(stored) > 0 {
+	if stored := mustRows[account](t, d.MustSuper(t), `select email from users`); len(stored) > 0 {
 		t.Errorf("users = %v, want none", stored)
 	}
 }
@@ -106,83 +106,117 @@ func TestCreateMemberNamesEveryFaultAtOnce(t *testing.T) {
 			}
 		})
 	}
-	if stored := mustRows[account](t, d.MustSuper(t), accounts); len(stored) > 0 {
+	if stored := mustRows[account](t, d.MustSuper(t), `select email from users`); len(stored) > 0 {
 		t.Errorf("users = %v, want none", stored)
 	}
 }
 
-func TestAPasswordMatchesItsOwnHashOnly(t *testing.T) {
+// A proof is the Argon2id hash, and the database stores only the proof's SHA-256.
+func TestTheDatabaseStoresNoProof(t *testing.T) {
 	t.Parallel()
-	hash := HashPassword(password)
-	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || strings.Contains(hash, password) {
-		t.Errorf("HashPassword = %q, want a PHC string of argon2id", hash)
+	s := mustStreet(t)
+	proofs, err := s.proofs(t.Context(), "ann@example.com", password, password+" ", "", strings.Repeat("x", 1<<20))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if hash == HashPassword(password) {
-		t.Error("two hashes of a password are equal: the salt is not fresh")
-	}
-	if !PasswordMatches(hash, password) {
-		t.Error("PasswordMatches(own) = false")
-	}
-	for _, wrong := range []string{"", password + " ", strings.ToUpper(password), "correct horse"} {
-		if PasswordMatches(hash, wrong) {
-			t.Errorf("PasswordMatches(%q) = true", wrong)
+	state := s.state(t)
+	for i, proof := range proofs {
+		verifier := sha256.Sum256(proof)
+		if got := strings.Contains(state, hex.EncodeToString(verifier[:])); got != (i == 0) {
+			t.Errorf("the verifier of password %d is stored: %t", i, got)
+		}
+		if len(proof) != 32 || strings.Contains(state, hex.EncodeToString(proof)) {
+			t.Errorf("proof %d has %d bytes or is stored", i, len(proof))
 		}
 	}
 }
 
-func TestAPasswordMatchesAHashOfAnotherCost(t *testing.T) {
+// The parameters of an e-mail address show neither whether it has an account nor when it
+// gets one.
+func TestEveryEmailHasASalt(t *testing.T) {
+	t.Parallel()
+	s := mustStreet(t)
+	parameters := func(email string) string {
+		t.Helper()
+		found, err := tenancy.Call[struct{ P string }](t.Context(), s.DB, `select password_parameters($1) as p`, email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found[0].P
+	}
+	form := regexp.MustCompile(`^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}$`)
+	before := parameters("New@Example.com")
+	seen := map[string]string{}
+	for _, email := range []string{"ann@example.com", "amy@example.com", "new@example.com", "nobody@example.com", ""} {
+		got := parameters(email)
+		isNew := !slices.Contains(slices.Collect(maps.Values(seen)), got)
+		if !form.MatchString(got) || !isNew || got != parameters(email) {
+			t.Errorf("the parameters of %q are %s, want a salt of its own that stays", email, got)
+		}
+		seen[email] = got
+	}
+	s.mustMember(t, s.a, "new@example.com", Viewer)
+	s.alter(t, `update schema_migrations set salt_secret = sha256('another') where version = 1`)
+	s.mustSignIn(t, "new@example.com", password)
+	if parameters("nobody@example.com") == seen["nobody@example.com"] {
+		t.Error("the salt of an unknown address does not depend on the secret")
+	}
+	if got := parameters("new@example.com"); got != before {
+		t.Errorf("a new account changes the parameters from %s to %s", before, got)
+	}
+}
+
+func TestDeriveIsArgon2id(t *testing.T) {
 	t.Parallel()
 	// A vector of argon2's reference implementation.
-	const cheap = "$argon2id$v=19$m=64,t=2,p=2$c29tZXNhbHQ$NQrDciL0Nsy1wJcvHr079rlYvyBxhBNi"
-	if !PasswordMatches(cheap, "password") || PasswordMatches(cheap, "Password") {
-		t.Errorf("PasswordMatches(%q) does not tell password from Password", cheap)
+	const parameters = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ"
+	const want = "9dfeb910e80bad0311fee20f9c0e2b12c17987b4cac90c2ef54d5b3021c68bfe"
+	got, err := derive(parameters, "password")
+	if err != nil || hex.EncodeToString(got) != want {
+		t.Errorf("derive = %x, %v, want %s", got, err, want)
 	}
 }
 
-const (
-	aSalt = "c29tZXNhbHRzb21lc2FsdA"
-	aSum  = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-)
+const aSalt = "c29tZXNhbHRzb21lc2FsdA"
 
-// A malformed hash never matches. argon2 panics with zero passes and returns an empty hash
-// for a length of zero, so both must be refused before.
-func TestNoPasswordMatchesAMalformedHash(t *testing.T) {
+// argon2 panics with zero passes and allocates gigabytes for some costs.
+func TestDeriveRefusesInvalidParameters(t *testing.T) {
 	t.Parallel()
-	valid := HashPassword("")
-	for _, phc := range []string{
-		"", "$", "$$$$$", "x", "plain text",
-		strings.TrimPrefix(valid, "$"), valid + "$", valid + "=", "$" + valid, valid[:len(valid)-1] + "!",
+	const valid = "$argon2id$v=19$m=64,t=1,p=1$" + aSalt
+	if _, err := derive(valid, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, parameters := range []string{
+		"", "$", "$$$$$", "x", "plain text", valid + "$", valid + "=", "$" + valid, valid[1:], valid[:len(valid)-1] + "!",
 		strings.Replace(valid, "argon2id", "argon2i", 1), strings.Replace(valid, "argon2id", "argon2d", 1),
 		strings.Replace(valid, "v=19", "v=16", 1), strings.Replace(valid, "v=19", "v=0", 1),
-		strings.Replace(valid, "t=2", "t=+2", 1), strings.Replace(valid, "t=2", "t=02", 1), strings.Replace(valid, "p=1", "p=1,x=1", 1),
-		"$argon2id$v=19$m=19456,t=0,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=19456,t=-1,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=19456,t=4294967297,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=19456,t=1000000,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=19456,t=2,p=0$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=19456,t=2,p=256$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=0,t=2,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=4294967295,t=2,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=99999999999999999999,t=2,p=1$" + aSalt + "$" + aSum,
-		"$argon2id$v=19$m=19456,t=2,p=1$$" + aSum,
-		"$argon2id$v=19$m=19456,t=2,p=1$" + aSalt + "$",
-		"$argon2id$v=19$m=19456,t=2,p=1$$",
-		"$argon2id$v=19$m=19456,t=2,p=1$" + aSalt + "$AAAA",
-		"$argon2id$v=19$m=19456,t=2,p=1$" + aSalt + "$" + strings.Repeat("A", 1<<20),
-		"$argon2id$v=19$m=19456,t=2,p=1$?$" + aSum,
+		strings.Replace(valid, "t=1", "t=+1", 1), strings.Replace(valid, "t=1", "t=01", 1), strings.Replace(valid, "p=1", "p=1,x=1", 1),
+		"$argon2id$v=19$m=19456,t=0,p=1$" + aSalt,
+		"$argon2id$v=19$m=19456,t=-1,p=1$" + aSalt,
+		"$argon2id$v=19$m=19456,t=4294967297,p=1$" + aSalt,
+		"$argon2id$v=19$m=19456,t=1000000,p=1$" + aSalt,
+		"$argon2id$v=19$m=19456,t=2,p=0$" + aSalt,
+		"$argon2id$v=19$m=19456,t=2,p=256$" + aSalt,
+		"$argon2id$v=19$m=0,t=2,p=1$" + aSalt,
+		"$argon2id$v=19$m=4294967295,t=2,p=1$" + aSalt,
+		"$argon2id$v=19$m=99999999999999999999,t=2,p=1$" + aSalt,
+		"$argon2id$v=19$m=19456,t=2,p=1$",
+		"$argon2id$v=19$m=19456,t=2,p=1$AAAA",
+		"$argon2id$v=19$m=19456,t=2,p=1$" + strings.Repeat("A", 1<<20),
+		"$argon2id$v=19$m=19456,t=2,p=1$?",
 	} {
-		if PasswordMatches(phc, "") {
-			t.Errorf("PasswordMatches(%.80q) = true", phc)
+		if got, err := derive(parameters, ""); err == nil {
+			t.Errorf("derive(%.80q) = %x", parameters, got)
 		}
 	}
 }
 
-func FuzzPasswordMatches(f *testing.F) {
-	f.Add("$argon2id$v=19$m=8,t=1,p=1$" + aSalt + "$" + aSum)
+func FuzzDerive(f *testing.F) {
+	f.Add("$argon2id$v=19$m=8,t=1,p=1$" + aSalt)
 	f.Add("$argon2id$v=19$m=8,t=0,p=0$$")
-	f.Fuzz(func(t *testing.T, phc string) {
-		if PasswordMatches(phc, password) {
-			t.Errorf("PasswordMatches(%q) = true", phc)
+	f.Fuzz(func(t *testing.T, parameters string) {
+		if got, err := derive(parameters, password); err == nil && len(got) != 32 {
+			t.Errorf("derive(%q) = %x", parameters, got)
 		}
 	})
 }

@@ -4,9 +4,9 @@
 // A person has one account in the whole service and a membership with a role in
 // each of their tenants. The tables of people have no tenant_id, and the runtime
 // role has no privilege on them. It calls database functions that each do one thing
-// and require a proof: the hash of a session token, a link token or a password. A
-// function about the members of a tenant also checks the role of the session's
-// person in that tenant. The operator's commands have no session; they use the
+// and require a proof: the hash of a session token or of a link token, or a hash of the
+// password that no function returns. A function about the members of a tenant also
+// checks the role of the session's person in that tenant. The operator's commands have no session; they use the
 // migrator's connection.
 //
 // A token, of a session or of a link, is 256 random bits. The database stores its
@@ -19,7 +19,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/mail"
 	"strings"
 	"time"
@@ -107,52 +106,6 @@ func Account(email string) string {
 		return ""
 	}
 	return email
-}
-
-type person struct {
-	UserID       int64
-	PasswordHash string
-}
-
-// unknownHash is the hash of a random password. Checking it for an unknown address
-// takes as long as for a known one.
-var unknownHash = HashPassword(rand.Text())
-
-// authenticate returns the person with that e-mail address and password, or ErrWrong.
-func (s *Store) authenticate(ctx context.Context, email, password string) (person, error) {
-	if len(password) > 512 {
-		password = "" // too long to be anyone's; hashed all the same, so that it takes as long
-	}
-	found, err := s.findPerson(ctx, Account(email))
-	if err != nil {
-		return person{}, err
-	}
-	p := person{PasswordHash: unknownHash}
-	if len(found) > 0 {
-		p = found[0]
-	}
-	matches := false
-	err = s.limitHashing(ctx, func() { matches = PasswordMatches(p.PasswordHash, password) })
-	if err != nil {
-		return person{}, err
-	}
-	if !matches || len(found) == 0 {
-		return person{}, ErrWrong
-	}
-	return p, nil
-}
-
-func (s *Store) findPerson(ctx context.Context, email string) ([]person, error) {
-	found, err := tenancy.Call[person](ctx, s.db, `select user_id, password_hash from person_by_email($1)`, email)
-	if err != nil {
-		return nil, fmt.Errorf("find a person: %w", err)
-	}
-	return found, nil
-}
-
-func (s *Store) hash(ctx context.Context, password string) (hash string, err error) {
-	err = s.limitHashing(ctx, func() { hash = HashPassword(password) })
-	return hash, err
 }
 
 // limitHashing runs f unless too many others run or wait; then it returns

@@ -21,9 +21,13 @@ func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
 		t.Parallel()
 		s := mustStreet(t)
 		mine, late := s.mustSignIn(t, "amy@example.com", password), newToken()
+		proofs, err := s.proofs(t.Context(), "amy@example.com", password)
+		if err != nil {
+			t.Fatal(err)
+		}
 		tx := s.mustBegin(t)
 		var begun bool
-		if err := tx.QueryRow(t.Context(), `select begin_session($1, $2, (select password_hash from users where id = $2))`, late.hash(), s.amy.UserID).Scan(&begun); err != nil || !begun {
+		if err := tx.QueryRow(t.Context(), `select begin_session($1, 'amy@example.com', $2)`, late.hash(), proofs[0]).Scan(&begun); err != nil || !begun {
 			t.Fatalf("begin_session = %t, %v", begun, err)
 		}
 		changed := s.meanwhile(t, func(ctx context.Context) error {
@@ -44,10 +48,14 @@ func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
 		t.Parallel()
 		s := mustStreet(t)
 		mine := s.mustSignIn(t, "amy@example.com", password)
+		proofs, err := s.proofs(t.Context(), "amy@example.com", password, after)
+		if err != nil {
+			t.Fatal(err)
+		}
 		tx := s.mustBegin(t)
 		var changed bool
-		if err := tx.QueryRow(t.Context(), `select change_password($1, $2, (select password_hash from users where id = $3), $4, '')`,
-			mine.hash(), newToken().hash(), s.amy.UserID, HashPassword(after)).Scan(&changed); err != nil || !changed {
+		if err := tx.QueryRow(t.Context(), `select change_password($1, $2, $3, $4, '')`,
+			mine.hash(), newToken().hash(), proofs[0], proofs[1]).Scan(&changed); err != nil || !changed {
 			t.Fatalf("change_password = %t, %v", changed, err)
 		}
 		signedIn := s.meanwhile(t, func(ctx context.Context) error {

@@ -27,13 +27,13 @@ func (s Session) Actor(token Token, address string) tenancy.Actor {
 // SignIn checks a password and begins a session. It returns ErrWrong, after the same
 // time for an unknown address as for a known one, or tenancy.ErrBusy.
 func (s *Store) SignIn(ctx context.Context, email, password string) (Token, error) {
-	p, err := s.authenticate(ctx, email, password)
+	email = Account(email)
+	proofs, err := s.proofs(ctx, email, password)
 	if err != nil {
 		return "", err
 	}
 	token := newToken()
-	// The password may have changed since it was checked.
-	err = s.call(ctx, ErrWrong, `select begin_session($1, $2, $3) as done`, token.hash(), p.UserID, p.PasswordHash)
+	err = s.call(ctx, ErrWrong, `select begin_session($1, $2, $3) as done`, token.hash(), email, proofs[0])
 	if err != nil {
 		return "", fmt.Errorf("sign in: %w", err)
 	}
@@ -93,13 +93,13 @@ func (s *Store) Tenants(ctx context.Context, token Token) ([]Membership, error) 
 // Confirm checks the password of a session's person again and returns a new token,
 // which replaces the old one. It returns ErrWrong or tenancy.ErrBusy.
 func (s *Store) Confirm(ctx context.Context, token Token, email, password string) (Token, error) {
-	p, err := s.authenticate(ctx, email, password)
+	proofs, err := s.proofs(ctx, Account(email), password)
 	if err != nil {
 		return "", err
 	}
 	successor := newToken()
 	err = s.call(ctx, ErrWrong, `select confirm_session($1, $2, $3) as done`,
-		token.hash(), successor.hash(), p.PasswordHash)
+		token.hash(), successor.hash(), proofs[0])
 	if err != nil {
 		return "", fmt.Errorf("confirm a session: %w", err)
 	}
@@ -116,17 +116,13 @@ func (s *Store) ChangePassword(
 	if problem := CheckPassword(after); problem != "" {
 		return "", tenancy.InvalidError{"password": {problem}}
 	}
-	p, err := s.authenticate(ctx, email, before)
-	if err != nil {
-		return "", err
-	}
-	hash, err := s.hash(ctx, after)
+	proofs, err := s.proofs(ctx, Account(email), before, after)
 	if err != nil {
 		return "", err
 	}
 	successor := newToken()
 	err = s.call(ctx, ErrWrong, `select change_password($1, $2, $3, $4, $5) as done`,
-		token.hash(), successor.hash(), p.PasswordHash, hash, address)
+		token.hash(), successor.hash(), proofs[0], proofs[1], address)
 	if err != nil {
 		return "", fmt.Errorf("change a password: %w", err)
 	}

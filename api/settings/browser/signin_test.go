@@ -153,7 +153,7 @@ func TestInvitation(t *testing.T) {
 	if status := guest.press("Join"); status != 422 {
 		t.Errorf("a short password: %d, want 422", status)
 	}
-	guest.wantText("must have 12 to 128 characters")
+	guest.wantText("This password was not accepted.")
 	guest.fill("Password", password)
 	guest.press("Join")
 	if guest.path() != s.page("keys") {

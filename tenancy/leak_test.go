@@ -1,0 +1,190 @@
+package tenancy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// thief is somebody who has the credential of the runtime role and nothing else. It can
+// read the rows of every tenant, since it may claim any, but no session, link or password.
+type thief struct {
+	*suite
+	session session
+	values  map[string][]string // SQL expressions by type, as arguments
+}
+
+// newThief returns a thief who knows what A's audit log shows, and who claims A.
+func (s *suite) newThief(t testing.TB) *thief {
+	t.Helper()
+	mustExec(t, s.ownerOfA.conn, fmt.Sprintf("set app.tenant_id = '%d'", s.a))
+	return &thief{s, s.ownerOfA, map[string][]string{
+		"text":     {"'ann@example.com'", "'amy@example.com'", "'owner'", "'invitation'", "'reset'", "'a'"},
+		"text[]":   {"'{products:write}'"},
+		"bytea":    {"sha256('mine')"},
+		"bytea[]":  {"array[sha256('mine')]"},
+		"bigint":   {fmt.Sprint(s.a), "1", "2", fmt.Sprint(s.tables["api_keys"].a["id"])},
+		"integer":  {"1"},
+		"smallint": {"1"},
+		"boolean":  {"true", "false"},
+		"interval": {"'1 hour'", "null"},
+		"jsonb":    {"'{}'"},
+	}}
+}
+
+// callable is a function that the runtime role may execute.
+type callable struct {
+	Name string
+	Args []string // types
+}
+
+func (th *thief) callables(t testing.TB) []callable {
+	t.Helper()
+	return mustRows[callable](t, th.super, `
+		select p.proname::text as name,
+		       array(select format_type(a, null) from unnest(p.proargtypes) with ordinality u (a, n) order by n) as args
+		  from pg_proc p
+		 where p.pronamespace = 'public'::regnamespace and p.prokind = 'f' and p.prorettype <> 'trigger'::regtype
+		   and has_function_privilege('storeroom_runtime', p.oid, 'execute')
+		   and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+		 order by 1`)
+}
+
+// maxCalls is how often the thief calls a function: with all combinations of arguments, or
+// with random ones if there are more.
+const maxCalls = 400
+
+// calls returns expressions that call a function.
+func (th *thief) calls(t testing.TB, f callable, random *rand.Rand) (calls []string) {
+	t.Helper()
+	combinations := 1
+	for _, kind := range f.Args {
+		if th.values[kind] == nil {
+			t.Fatalf("%s has an argument of type %s, for which the test has no value", f.Name, kind)
+		}
+		combinations *= len(th.values[kind])
+	}
+	for n := range min(combinations, maxCalls) {
+		if combinations > maxCalls {
+			n = random.IntN(combinations)
+		}
+		args := make([]string, len(f.Args))
+		for i, kind := range f.Args {
+			values := th.values[kind]
+			args[i], n = values[n%len(values)]+"::"+kind, n/len(values)
+		}
+		calls = append(calls, quote(f.Name+"("+strings.Join(args, ", ")+")"))
+	}
+	return calls
+}
+
+// tryCalls makes calls, most of which raise errors, and keeps what they return.
+const tryCalls = `do $thief$ declare
+    call text;
+    said text;
+    told text := '';
+begin
+    foreach call in array array[%s] loop
+        begin
+            execute 'select string_agg(r::text, chr(10)) from ' || call || ' r' into said;
+            told := concat_ws(chr(10), told, said);
+        exception when others then
+        end;
+    end loop;
+    perform set_config('thief.told', told, false);
+end $thief$; select current_setting('thief.told')`
+
+// callEverything calls all functions, and then again with what they returned.
+func (th *thief) callEverything(t testing.TB) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2 {
+		for _, f := range th.callables(t) {
+			script := fmt.Sprintf(tryCalls, strings.Join(th.calls(t, f, random), ", "))
+			results, err := th.session.conn.PgConn().Exec(t.Context(), script).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			th.learn(string(results[1].Rows[0][0]))
+		}
+	}
+}
+
+// learn adds texts that functions returned to the values.
+func (th *thief) learn(told string) {
+	texts := strings.FieldsFunc(told, func(r rune) bool { return strings.ContainsRune("\n(),\"", r) })
+	slices.Sort(texts)
+	for _, text := range slices.Compact(texts) {
+		value, known := quote(text), th.values["text"]
+		if len(text) > 8 && len(known) < 20 && !slices.Contains(known, value) {
+			th.values["text"] = append(th.values["text"], value)
+			th.values["bytea"] = append(th.values["bytea"], value, "sha256("+value+")")
+		}
+	}
+}
+
+// rights are all accounts, members, sessions, links and keys.
+func (s *suite) rights(t testing.TB) (all string) {
+	t.Helper()
+	err := s.super.QueryRow(t.Context(), `
+		select concat_ws(e'\n', (select jsonb_agg(u order by u.id) from users u),
+		       (select jsonb_agg(m order by m.tenant_id, m.user_id) from memberships m),
+		       (select jsonb_agg(x order by x.token_hash) from sessions x),
+		       (select jsonb_agg(l order by l.token_hash) from one_time_links l),
+		       (select jsonb_agg(k order by k.id) from api_keys k),
+		       (select jsonb_agg(h order by h.hash) from key_hashes h))`).Scan(&all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestALeakedCredentialRaisesNoRights(t *testing.T) {
+	t.Parallel()
+	s := mustSuite(t)
+	th := s.newThief(t)
+	if n := len(th.callables(t)); n < 20 {
+		t.Fatalf("the role may execute %d functions: the test does not see them", n)
+	}
+	before := s.rights(t)
+	th.callEverything(t)
+	if after := s.rights(t); after != before {
+		t.Errorf("the rights were\n%s\nand are\n%s", before, after)
+	}
+}
+
+// A test that cannot fail proves nothing: each change opens a way in.
+func TestTheThiefFindsEveryWayIn(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, *suite){
+		"a function returns what another accepts as the proof of a password": func(t *testing.T, s *suite) {
+			s.mustBreak(t, "password_parameters", "select u.password_parameters", "select u.password_verifier::text")
+			s.mustBreak(t, "begin_session", "= sha256(proof)", "= proof")
+		},
+		"a session needs no password": func(t *testing.T, s *suite) {
+			s.mustBreak(t, "begin_session", "and u.password_verifier = sha256(proof)", "")
+		},
+		"a key needs no session": func(t *testing.T, s *suite) {
+			s.mustBreak(t, "create_key", "acting_key_manager(token)", "null")
+		},
+		"a link needs no session": func(t *testing.T, s *suite) {
+			s.mustBreak(t, "make_link", "maker is null", "false")
+		},
+		"a role needs no session": func(t *testing.T, s *suite) {
+			s.mustBreak(t, "change_member", "acting_owner(token) is null", "false")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := mustSuite(t)
+			open(t, s)
+			before := s.rights(t)
+			s.newThief(t).callEverything(t)
+			if s.rights(t) == before {
+				t.Error("the thief raised no right")
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package people
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// The upgrade to the schema with verifiers keeps every password.
+func TestMigrationKeepsPasswords(t *testing.T) {
+	t.Parallel()
+	const verifiers = 12 // the migration
+	// What the previous version stored for the usual password.
+	const stored = "$argon2id$v=19$m=19456,t=2,p=1$p437pCzbbltz8b5Dsovuww$Vhby2IboPsX8dtzssu98NtA6zWeJ1o5FCGRX1o3LveA"
+	d := tenancytest.New(t)
+	super := d.MustSuper(t)
+	var script strings.Builder
+	script.WriteString(`
+		drop schema public cascade; create schema public authorization pg_database_owner;
+		set role storeroom_owner; set row_security = off;
+		create table schema_migrations (version integer primary key, name text not null);`)
+	for _, m := range migrations.All()[:verifiers-1] {
+		fmt.Fprintf(&script, "%s\n; insert into schema_migrations values (%d, '%s');", m.SQL, m.Version, m.Name)
+	}
+	script.WriteString(`
+		insert into users (email, password_hash)
+		values ('ann@example.com', '` + stored + `'), ('old@example.com', 'x')`)
+	if _, err := super.PgConn().Exec(t.Context(), script.String()).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
+		ran, err := migrations.Apply(t.Context(), conn)
+		if len(ran) != migrations.Latest()-verifiers+1 {
+			t.Errorf("ran %d migrations", len(ran))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	store := New(d.DB)
+	if _, err := store.SignIn(t.Context(), "ann@example.com", password); err != nil {
+		t.Errorf("SignIn with the old password = %v", err)
+	}
+	for email, wrong := range map[string]string{"ann@example.com": password + "x", "old@example.com": "x"} {
+		if _, err := store.SignIn(t.Context(), email, wrong); !errors.Is(err, ErrWrong) {
+			t.Errorf("SignIn(%s, %s) = %v, want ErrWrong", email, wrong, err)
+		}
+	}
+	reset, err := New(d.Admin).ResetAnywhere(t.Context(), "old@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Use(t.Context(), reset, password, ""); err != nil {
+		t.Errorf("Use of a reset for an account without a password = %v", err)
+	}
+	if _, err := store.SignIn(t.Context(), "old@example.com", password); err != nil {
+		t.Errorf("SignIn after the reset = %v", err)
+	}
+}
