@@ -13,25 +13,31 @@ import (
 // client sends a header: all of them at most 130 MiB.
 const maxConnections = 2500
 
-// connections closes a connection for each new one beyond most. It chooses the IP address with most waiting
-// connections, and of these the one that has waited longest. A connection waits for its client until a request is
+// connections closes a connection for each new one beyond most. It chooses the group with most waiting connections, and
+// of these the one that has waited longest. A connection waits for its client until a request is
 // complete, with its body, and while the client reads a response.
 type connections struct {
 	most int
 
 	mu      sync.Mutex
 	open    map[net.Conn]*connection
-	waiting map[netip.Prefix]*list.List // of net.Conn by their addresses; the first has waited longest
+	waiting map[group]*list.List // of net.Conn; the first has waited longest
+}
+
+// group separates clients from a flood of another address, and from connections that never completed a request.
+type group struct {
+	address netip.Prefix // for IPv6 the /64 prefix
+	used    bool
 }
 
 type connection struct {
-	address netip.Prefix  // for IPv6 the /64 prefix
+	group
 	waiting *list.Element // nil while the server works on a request
 }
 
 // limitConnections limits the connections of a server that serves HTTP/1.1 only.
 func limitConnections(server *http.Server, most int) *connections {
-	c := &connections{most: most, open: map[net.Conn]*connection{}, waiting: map[netip.Prefix]*list.List{}}
+	c := &connections{most: most, open: map[net.Conn]*connection{}, waiting: map[group]*list.List{}}
 	server.ConnState = c.track
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, conn)
@@ -64,7 +70,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		if len(c.open) >= c.most {
 			c.closeOne()
 		}
-		c.open[conn] = &connection{address: addressOf(conn)}
+		c.open[conn] = &connection{group: group{address: addressOf(conn)}}
 	}
 	tracked := c.open[conn]
 	if tracked == nil { // after closeOne
@@ -73,6 +79,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.stopWaiting(tracked)
 	switch state {
 	case http.StateNew, http.StateIdle:
+		tracked.used = state == http.StateIdle
 		c.startWaiting(conn, tracked)
 	case http.StateClosed, http.StateHijacked:
 		delete(c.open, conn)
@@ -80,21 +87,21 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 }
 
 func (c *connections) startWaiting(conn net.Conn, tracked *connection) {
-	if c.waiting[tracked.address] == nil {
-		c.waiting[tracked.address] = list.New()
+	if c.waiting[tracked.group] == nil {
+		c.waiting[tracked.group] = list.New()
 	}
-	tracked.waiting = c.waiting[tracked.address].PushBack(conn)
+	tracked.waiting = c.waiting[tracked.group].PushBack(conn)
 }
 
 func (c *connections) stopWaiting(tracked *connection) {
 	if tracked.waiting == nil {
 		return
 	}
-	all := c.waiting[tracked.address]
+	all := c.waiting[tracked.group]
 	all.Remove(tracked.waiting)
 	tracked.waiting = nil
 	if all.Len() == 0 {
-		delete(c.waiting, tracked.address)
+		delete(c.waiting, tracked.group)
 	}
 }
 
