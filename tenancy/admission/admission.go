@@ -172,14 +172,14 @@ func (t *Ticket) Hashing(ctx context.Context) (release func(), err error) {
 func (t *Ticket) Memory(ctx context.Context, bytes int64) (release func(), err error) {
 	memory := t.controller.memory
 	bytes = min(bytes, memory.share)
-	release, err = t.acquire(ctx, bytes, memory)
+	free, err := t.acquire(ctx, bytes, memory)
 	if err != nil {
 		return nil, err
 	}
 	t.reserve(bytes)
 	return func() {
 		t.reserve(-bytes)
-		release()
+		free()
 	}, nil
 }
 
