@@ -2,11 +2,10 @@
 // from the file.
 //
 // The file follows RFC 4180: UTF-8, a header row, CRLF between rows. Field contents are
-// written byte for byte, line breaks included. A text that a spreadsheet would read as a
-// formula gets an apostrophe in front, and so does a text that already starts with such an
-// apostrophe; the import removes one. The columns for category, seller and warehouse have
-// names. An empty text and a missing text are both an empty cell, which the import reads as
-// missing.
+// written byte for byte, line breaks included, except that package csvcell adds apostrophes
+// where a spreadsheet would read a formula; the import removes them. The columns for
+// category, seller and warehouse have names. An empty text and a missing text are both an
+// empty cell, which the import reads as missing.
 package csvexport
 
 import (

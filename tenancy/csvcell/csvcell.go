@@ -1,11 +1,25 @@
 // Package csvcell writes the cells of CSV files.
 //
-// Cells follow RFC 4180, and line breaks in them are kept. Guard adds an apostrophe to
-// texts that a spreadsheet would read as a formula, and to texts that start with such an
-// apostrophe, so that Unguard can always remove it. Numbers must not be guarded.
+// Cells follow RFC 4180, and line breaks in them are kept. Guard adds an apostrophe where a
+// spreadsheet would read a formula: at the start of a text and after each character at which
+// some spreadsheets split it. In many countries they split rows at semicolons instead of
+// commas, and then quotes inside a row do not protect line breaks either. Guard adds an
+// apostrophe also where the text has one already, so that Unguard can always remove it.
+// Numbers must not be guarded.
 package csvcell
 
-import "strings"
+import (
+	"iter"
+	"strings"
+	"unicode"
+)
+
+const (
+	separators = ";\t\n\r"
+	// signs begin a formula. Full-width signs do in some languages. Some spreadsheets ignore
+	// a tab or a carriage return at the start of a cell.
+	signs = "=+-@＝＋－＠\t\r"
+)
 
 // Append appends a cell to a row, and quotes it if necessary. The writer of encoding/csv
 // would change line breaks in a cell to those between rows.
@@ -18,18 +32,71 @@ func Append(row []byte, cell string) []byte {
 	return append(row, '"')
 }
 
-// Guard prevents a spreadsheet from reading a text as a formula.
+// Guard prevents a spreadsheet from reading a text or a part of it as a formula.
 func Guard(text string) string {
-	if bare := strings.TrimLeft(text, "'"); bare != "" && strings.IndexByte("=+-@\t\r", bare[0]) >= 0 {
-		return "'" + text
+	var guarded strings.Builder
+	copied := 0
+	for at := range formulas(text) {
+		guarded.WriteString(text[copied:at])
+		guarded.WriteByte('\'')
+		copied = at
 	}
-	return text
+	return joined(&guarded, text, copied)
 }
 
-// Unguard removes the apostrophe that Guard added.
+// Unguard removes the apostrophes that Guard added.
 func Unguard(cell string) string {
-	if text, ok := strings.CutPrefix(cell, "'"); ok && Guard(text) == cell {
-		return text
+	var text strings.Builder
+	copied := 0
+	for at := range formulas(cell) {
+		if cell[at] == '\'' {
+			text.WriteString(cell[copied:at])
+			copied = at + 1
+		}
 	}
-	return cell
+	return joined(&text, cell, copied)
+}
+
+// joined returns start and the rest of the text after the copied bytes.
+func joined(start *strings.Builder, text string, copied int) string {
+	if start.Len() == 0 {
+		return text[copied:]
+	}
+	start.WriteString(text[copied:])
+	return start.String()
+}
+
+// formulas returns where the parts of a text begin that a spreadsheet may read as formulas.
+// An apostrophe at the start of a part does not change the result.
+func formulas(text string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at := 0; ; {
+			length := strings.IndexAny(text[at:], separators)
+			end := at + length
+			if length < 0 {
+				end = len(text)
+			}
+			part := text[at:end]
+			if at == 0 && length >= 0 {
+				part = text[:end+1] // a tab or a carriage return is also a sign
+			}
+			if isFormula(part) && !yield(at) || length < 0 {
+				return
+			}
+			at = end + 1
+		}
+	}
+}
+
+// isFormula reports whether a part has a sign after any number of quotes and blanks.
+func isFormula(part string) bool {
+	for _, r := range part {
+		switch {
+		case strings.ContainsRune(signs, r):
+			return true
+		case r != '\'' && r != '"' && !unicode.IsSpace(r) && !unicode.IsControl(r):
+			return false
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package csvcell_test
 
 import (
 	"encoding/csv"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,16 +15,26 @@ func TestCells(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "", "plain": "plain", "a=b": "a=b", "1-2": "1-2", "it's": "it's", "'quoted'": "'quoted'", "'": "'",
+		"a;b": "a;b", "a; 'b'": "a; 'b'", "3;4-5": "3;4-5", "<p>\n\ta</p>": "\"<p>\n\ta</p>\"", "a＝b": "a＝b", "＃": "＃",
 		// guarded
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@a": "'@a", "\ta": "'\ta",
-		"\ra": "\"'\ra\"", "'=1": "''=1", "''-": "'''-",
+		"\ra": "\"'\ra\"", "'=1": "''=1", "''-": "'''-", "'\t": "\"''\t\"",
+		"＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠a": "'＠a", "'＝1": "''＝1",
+		" =1": "' =1", "\u00a0=1": "'\u00a0=1", `"=1"`: `"'""=1"""`, "\x01=": "'\x01=",
+		// guarded after a separator
+		"a;=1": "a;'=1", "a;=1;b;@c": "a;'=1;b;'@c", "a\t+1": "a\t'+1", "a;'-1": "a;''-1", "a;\t－1": "a;\t'－1",
+		"a\n=1": "\"a\n'=1\"", "a\r\n=1": "\"a\r\n'=1\"", `a;"=1&";`: `"a;'""=1&"";"`, "a; =1": "a;' =1",
+		"=1;=2": "'=1;'=2", "\t=1": "'\t'=1", ";=": ";'=",
 		// quoted
 		"a,b": `"a,b"`, `12"`: `"12"""`, "=a,b": `"'=a,b"`, "a\r\nb": "\"a\r\nb\"",
 		" a": `" a"`, "a\u00a0": "\"a\u00a0\"", "\na": "\"\na\"",
 	} {
-		got := string(csvcell.Append(nil, csvcell.Guard(text)))
-		if got != want {
+		guarded := csvcell.Guard(text)
+		if got := string(csvcell.Append(nil, guarded)); got != want {
 			t.Errorf("cell of %q = %q, want %q", text, got, want)
+		}
+		if got := csvcell.Unguard(guarded); got != text {
+			t.Errorf("Unguard(%q) = %q, want %q", guarded, got, text)
 		}
 	}
 	if got := string(csvcell.Append([]byte("a,"), "-5.00")); got != "a,-5.00" {
@@ -31,22 +42,33 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// Where a spreadsheet splits the row at other characters, no part is a formula.
 func TestAnEncodedTextIsReadBack(t *testing.T) {
 	t.Parallel()
-	texts := rapid.StringOfN(rapid.SampledFrom([]rune("ab '\",=+-@\t\n界")), 0, 12, -1)
+	texts := rapid.StringOfN(rapid.SampledFrom([]rune("ab '\",;=+-@＝＋－＠\t\r\n\u00a0界")), 0, 12, -1)
+	formula := regexp.MustCompile(`^["\s\x{a0}]*[=+\-@＝＋－＠]`)
 	rapid.Check(t, func(r *rapid.T) {
 		text := texts.Draw(r, "text")
-		row := append(csvcell.Append([]byte("x,"), csvcell.Guard(text)), "\r\n"...)
-		records, err := csv.NewReader(strings.NewReader(string(row))).ReadAll()
-		if err != nil || len(records) != 1 || len(records[0]) != 2 {
-			r.Fatalf("reading %q returns %q, %v", row, records, err)
+		guarded := csvcell.Guard(text)
+		if got := csvcell.Unguard(guarded); got != text {
+			r.Fatalf("Unguard(%q) = %q, want %q", guarded, got, text)
 		}
-		cell := records[0][1]
-		if strings.ContainsAny(cell[:min(1, len(cell))], "=+-@\t\r") {
-			r.Fatalf("%q starts like a formula", cell)
+		row := string(csvcell.Append([]byte("x,"), guarded)) + ",y\r\n"
+		records, err := csv.NewReader(strings.NewReader(row)).ReadAll()
+		read := strings.ReplaceAll(guarded, "\r\n", "\n") // as encoding/csv does
+		if err != nil || len(records) != 1 || len(records[0]) != 3 || records[0][1] != read {
+			r.Fatalf("reading %q returns %q, %v, want %q", row, records, err, read)
 		}
-		if got := csvcell.Unguard(cell); got != text {
-			r.Fatalf("Unguard(%q) = %q, want %q", cell, got, text)
+		if strings.ContainsAny(guarded[:min(1, len(guarded))], "\t\r") || formula.MatchString(guarded) {
+			r.Fatalf("%q starts like a formula", guarded)
+		}
+		for _, separators := range []string{";\r\n", "\t\r\n", ";\t\r\n"} {
+			split := func(c rune) bool { return strings.ContainsRune(separators, c) }
+			for part := range strings.FieldsFuncSeq(row, split) {
+				if formula.MatchString(part) {
+					r.Fatalf("%q, split at %q, contains the formula %q", row, separators, part)
+				}
+			}
 		}
 	})
 }
