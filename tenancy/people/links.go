@@ -205,7 +205,7 @@ func (s *Store) Open(ctx context.Context, token Token) (Link, error) {
 // Use uses a link up and begins a session. An invitation creates the membership, and
 // the account if the e-mail address has none; otherwise password must be that of the
 // account. A reset replaces the password and ends every other session. Use returns
-// tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or tenancy.ErrBusy.
+// tenancy.ErrEnded, ErrWrong, an InvalidError (password, of a reset) or admission.ErrBusy.
 //
 // The owner who created an invitation also has the link. So ErrWrong is the error for
 // every password that an invitation refuses, after the same work, whether or not the

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 //go:embed common_passwords.txt
@@ -40,7 +41,7 @@ func CheckPassword(password string) (problem string) {
 
 // proofs derives the proof of each password: its Argon2id hash with the parameters and the
 // salt of the e-mail address. The database stores the SHA-256 of the proof of an account's
-// password. An address without an account takes as long. proofs returns tenancy.ErrBusy.
+// password. An address without an account takes as long. proofs returns admission.ErrBusy.
 func (s *Store) proofs(ctx context.Context, email string, passwords ...string) ([][]byte, error) {
 	found, err := tenancy.Call[struct{ Parameters string }](
 		ctx, s.db, `select password_parameters($1) as parameters`, email)
@@ -52,12 +53,20 @@ func (s *Store) proofs(ctx context.Context, email string, passwords ...string) (
 		if len(password) > 512 {
 			password = "" // too long to be anyone's; hashed all the same, so that it takes as long
 		}
-		busy := s.limitHashing(ctx, func() { all[i], err = derive(found[0].Parameters, password) })
-		if err := errors.Join(busy, err); err != nil {
+		if all[i], err = hash(ctx, found[0].Parameters, password); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+func hash(ctx context.Context, parameters, password string) ([]byte, error) {
+	release, err := admission.FromContext(ctx).Hashing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return derive(parameters, password)
 }
 
 const phcParameters = "$argon2id$v=%d$m=%d,t=%d,p=%d"

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"net/mail"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -67,24 +66,13 @@ func (t Token) GoString() string { return t.String() }
 // Reveal returns the token itself, for a cookie or a URL.
 func (t Token) Reveal() string { return string(t) }
 
-// Limits on password hashing, which takes 19 MiB of memory each time.
-const (
-	maxHashing    = 4  // at the same time
-	maxHashQueue  = 32 // running or waiting; more would time out
-	hashQueueTime = 2 * time.Second
-)
-
 // Store reads and changes the people of a database. It is safe for concurrent use.
-type Store struct {
-	db      *tenancy.DB
-	hashing chan struct{} // holds one value for each hash that is being computed
-	queue   chan struct{} // holds one value for each hash that runs or waits
-}
+type Store struct{ db *tenancy.DB }
 
 // New returns a Store. Methods for the operator need a database that is opened as
 // the migrator.
 func New(db *tenancy.DB) *Store {
-	return &Store{db, make(chan struct{}, maxHashing), make(chan struct{}, maxHashQueue)}
+	return &Store{db}
 }
 
 // CheckEmail returns why a lower-case text is not an e-mail address, or "".
@@ -106,27 +94,6 @@ func Account(email string) string {
 		return ""
 	}
 	return email
-}
-
-// limitHashing runs f unless too many others run or wait; then it returns
-// tenancy.ErrBusy, after two seconds at the latest.
-func (s *Store) limitHashing(ctx context.Context, f func()) error {
-	select {
-	case s.queue <- struct{}{}:
-		defer func() { <-s.queue }()
-	default:
-		return tenancy.ErrBusy
-	}
-	ctx, cancel := context.WithTimeout(ctx, hashQueueTime)
-	defer cancel()
-	select {
-	case s.hashing <- struct{}{}:
-		defer func() { <-s.hashing }()
-		f()
-		return nil
-	case <-ctx.Done():
-		return tenancy.ErrBusy
-	}
 }
 
 // call calls a database function that returns whether it did its work, named done. If

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+
 	"testing"
-	"testing/synctest"
+
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 func isEnded(err error) bool { return errors.Is(err, tenancy.ErrEnded) }
@@ -69,67 +70,25 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 	for _, email := range []string{"bea@example.com", "nobody@example.com"} {
 		links = append(links, must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", email, Viewer)))
 	}
-	for range maxHashing {
-		s.hashing <- struct{}{}
+	c := admission.New(24)
+	c.WaitTimeout = time.Millisecond
+	ticket := c.Enter("address", admission.Page)
+	if _, err := ticket.Hashing(t.Context()); err != nil {
+		t.Fatal(err)
 	}
+	ctx := admission.NewContext(t.Context(), ticket)
 	for _, email := range []string{"ann@example.com", "nobody@example.com", "no e-mail", ""} {
-		if _, err := s.SignIn(t.Context(), email, password); !errors.Is(err, tenancy.ErrBusy) {
-			t.Errorf("SignIn(%q) while every place is taken = %v, want ErrBusy: it has to hash", email, err)
+		if _, err := s.SignIn(ctx, email, password); !errors.Is(err, admission.ErrBusy) {
+			t.Errorf("SignIn(%q) while another request hashes = %v, want ErrBusy: it has to hash", email, err)
 		}
 	}
 	for _, link := range links {
 		for _, password := range []string{password, "", "short"} {
-			if _, err := s.Use(t.Context(), link, password, ""); !errors.Is(err, tenancy.ErrBusy) {
-				t.Errorf("Use with %q while every place is taken = %v, want ErrBusy: it has to hash", password, err)
+			if _, err := s.Use(ctx, link, password, ""); !errors.Is(err, admission.ErrBusy) {
+				t.Errorf("Use with %q while another request hashes = %v, want ErrBusy: it has to hash", password, err)
 			}
 		}
 	}
-}
-
-func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &Store{hashing: make(chan struct{}, maxHashing), queue: make(chan struct{}, maxHashing+1)}
-		release := make(chan struct{})
-		running, most := 0, 0
-		var mu sync.Mutex
-		hash := func() error {
-			return s.limitHashing(t.Context(), func() {
-				mu.Lock()
-				running++
-				most = max(most, running)
-				mu.Unlock()
-				<-release
-				mu.Lock()
-				running--
-				mu.Unlock()
-			})
-		}
-		results := make(chan error, maxHashing+1)
-		for range maxHashing {
-			go func() { results <- hash() }()
-		}
-		synctest.Wait()
-		begun := time.Now()
-		if err := hash(); !errors.Is(err, tenancy.ErrBusy) || time.Since(begun) != 2*time.Second {
-			t.Errorf("one too many = %v after %v, want ErrBusy after 2 s", err, time.Since(begun))
-		}
-		go func() { results <- hash() }()
-		synctest.Wait()
-		begun = time.Now()
-		if err := hash(); !errors.Is(err, tenancy.ErrBusy) || time.Since(begun) != 0 {
-			t.Errorf("one more than may wait = %v after %v, want ErrBusy at once", err, time.Since(begun))
-		}
-		close(release)
-		for range maxHashing + 1 {
-			if err := <-results; err != nil {
-				t.Errorf("hashing = %v, want a place once there is one", err)
-			}
-		}
-		if most != maxHashing {
-			t.Errorf("%d were hashed at once, want %d", most, maxHashing)
-		}
-	})
 }
 
 func TestAccountIsOneSpellingOfAnEmail(t *testing.T) {

@@ -25,7 +25,7 @@ func (s Session) Actor(token Token, address string) tenancy.Actor {
 }
 
 // SignIn checks a password and begins a session. It returns ErrWrong, after the same
-// time for an unknown address as for a known one, or tenancy.ErrBusy.
+// time for an unknown address as for a known one, or admission.ErrBusy.
 func (s *Store) SignIn(ctx context.Context, email, password string) (Token, error) {
 	email = Account(email)
 	proofs, err := s.proofs(ctx, email, password)
@@ -91,7 +91,7 @@ func (s *Store) Tenants(ctx context.Context, token Token) ([]Membership, error) 
 }
 
 // Confirm checks the password of a session's person again and returns a new token,
-// which replaces the old one. It returns ErrWrong or tenancy.ErrBusy.
+// which replaces the old one. It returns ErrWrong or admission.ErrBusy.
 func (s *Store) Confirm(ctx context.Context, token Token, email, password string) (Token, error) {
 	proofs, err := s.proofs(ctx, Account(email), password)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Store) Confirm(ctx context.Context, token Token, email, password string
 // ChangePassword replaces the password of a session's person and returns a new token,
 // which replaces the old one. It ends the person's other sessions and the pending
 // links that the person created, and writes to the audit log of each of their
-// tenants. It returns ErrWrong, an InvalidError (password) or tenancy.ErrBusy.
+// tenants. It returns ErrWrong, an InvalidError (password) or admission.ErrBusy.
 func (s *Store) ChangePassword(
 	ctx context.Context, token Token, email, before, after, address string,
 ) (Token, error) {
