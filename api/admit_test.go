@@ -60,7 +60,7 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
 		{"long-running connections", (*admission.Ticket).Connection, admission.Report, 2, all(reports, workbook), []call{list}},
 		{"connections", (*admission.Ticket).Connection, admission.Read, 4, all(reports, list), nil},
-		{"memory", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 1<<40) },
+		{"memory", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 48<<20) },
 			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
 		{"disk", func(t *admission.Ticket, _ context.Context) (func(), error) { return t.Disk(512 << 20) },
 			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
@@ -194,7 +194,7 @@ func TestALargeResponseWaitsInAFile(t *testing.T) {
 	a.mustHeavyProducts(t, 100)
 	want := a.try(t, call{path: "/api/products?per_page=30", wantStatus: 200}).body
 	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
-		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 1<<40) })
+		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 48<<20) })
 	body := a.mustOpen(t, "/api/products?per_page=30")
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
@@ -248,11 +248,11 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	list := call{path: "/api/products?per_page=100", wantStatus: 200}
-	for range 10 { // 3 MB each, counted three times; the share is 64 MiB
+	for range 10 { // 3 MB each, counted three times; the share is 48 MiB
 		a.try(t, list)
 	}
 	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
-		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 60<<20) })
+		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 44<<20) })
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	list.wantStatus, list.wantCode = 503, ServiceUnavailable
 	a.try(t, list)

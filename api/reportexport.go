@@ -17,7 +17,7 @@ import (
 // A workbook of the maximum number of rows needs this much of memory, while it is written, and of
 // disk.
 const (
-	workbookMemory = 64 << 20
+	workbookMemory = 48 << 20
 	workbookDisk   = 256 << 20
 )
 

@@ -234,7 +234,9 @@ func (s *Server) routeHandler(r route) http.Handler {
 	}
 	withDeadline := func(w http.ResponseWriter, req *http.Request) error {
 		deadline := cmp.Or(r.options.deadline, s.limits.deadline)
-		setWriteDeadline(w, deadline+s.limits.readerTimeout)
+		if r.options.deadline > 0 || stateOf(req).body != nil { // the server's deadline is too early
+			setWriteDeadline(w, deadline+s.limits.readerTimeout)
+		}
 		ctx, cancel := context.WithTimeout(req.Context(), deadline)
 		defer cancel()
 		return handle(w, req.WithContext(ctx))

@@ -14,7 +14,7 @@
 //	long         1/3 P   1/4    the same, for reports, exports and bulk requests
 //	public       1/4 P   1/4    the same, for pages and for keys that are not cached
 //	hashing      2       1      while a password is hashed, which takes a CPU and 19 MiB
-//	memory       256 MiB 64 MiB for bodies, large responses and workbooks
+//	memory       192 MiB 48 MiB for bodies, large responses and workbooks
 //	disk         2 GiB   512 MiB for the same in temporary files, if the share of memory is in use
 //
 // A request that waits for its client holds memory or disk only. The rest of the pool serves health
@@ -63,7 +63,7 @@ func New(pool int) *Controller {
 		long:        newBudget("long-running connections", max(1, tenants/2), quarter(tenants/2)),
 		public:      newBudget("connections for pages", max(1, pool/4), quarter(pool/4)),
 		hashing:     newBudget("password hashing", 2, 1),
-		memory:      newBudget("memory", 256*mib, 64*mib),
+		memory:      newBudget("memory", 192*mib, 48*mib),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
 	}
 }
@@ -83,7 +83,7 @@ type Ticket struct {
 	class      Class
 
 	mu       sync.Mutex
-	memory   int64    // bytes that Memory and Rows reserve
+	memory   int64    // bytes of the share that Memory and Rows hold
 	freeRows []func() // releases those of Rows
 }
 
@@ -167,18 +167,19 @@ func (t *Ticket) Hashing(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, t.controller.hashing)
 }
 
-// Memory waits until the request may use that many bytes of memory, or the whole share of its user
-// if that is less.
+// Memory waits until the request may use that many bytes of memory. A request that needs more than
+// the share of its user waits until the user holds nothing else.
 func (t *Ticket) Memory(ctx context.Context, bytes int64) (release func(), err error) {
 	memory := t.controller.memory
-	bytes = min(bytes, memory.share)
+	bytes = min(bytes, memory.size)
 	free, err := t.acquire(ctx, bytes, memory)
 	if err != nil {
 		return nil, err
 	}
-	t.reserve(bytes)
+	part := min(bytes, memory.share)
+	t.reserve(part)
 	return func() {
-		t.reserve(-bytes)
+		t.reserve(-part)
 		free()
 	}, nil
 }

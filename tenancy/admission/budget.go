@@ -27,9 +27,9 @@ var (
 // budget is a resource that users share. A request first takes from the share of its user and then
 // from the whole, so that the queue of the whole has at most one share of each user.
 type budget struct {
-	resource string
-	share    int64
-	whole    *semaphore.Weighted
+	resource    string
+	size, share int64
+	whole       *semaphore.Weighted
 
 	mu    sync.Mutex
 	users map[string]*account
@@ -45,39 +45,43 @@ type account struct {
 func newBudget(resource string, size, share int) *budget {
 	return &budget{
 		resource: resource,
+		size:     int64(size),
 		share:    int64(share),
 		whole:    semaphore.NewWeighted(int64(size)),
 		users:    map[string]*account{},
 	}
 }
 
-// try takes n at once, or reports false.
+// try takes n at once, or reports false. A request may take more than a share, if its user holds
+// nothing else.
 func (b *budget) try(user string, n int64) (release func(), ok bool) {
+	part := min(n, b.share)
 	a := b.open(user)
-	if a.share.TryAcquire(n) {
+	if a.share.TryAcquire(part) {
 		if b.whole.TryAcquire(n) {
 			return func() { b.release(user, a, n) }, true
 		}
-		a.share.Release(n)
+		a.share.Release(part)
 	}
 	b.close(user, a)
 	return nil, false
 }
 
-// wait takes n, which must not exceed the share. It waits until ctx ends.
+// wait is try for callers that wait until ctx ends.
 func (b *budget) wait(ctx context.Context, user string, n int64) (release func(), err error) {
+	part := min(n, b.share)
 	a := b.open(user)
 	if !b.enqueue(a) {
 		b.close(user, a)
 		return nil, errQueueFull
 	}
 	defer b.dequeue(a)
-	if err := a.share.Acquire(ctx, n); err != nil {
+	if err := a.share.Acquire(ctx, part); err != nil {
 		b.close(user, a)
 		return nil, err
 	}
 	if err := b.whole.Acquire(ctx, n); err != nil {
-		a.share.Release(n)
+		a.share.Release(part)
 		b.close(user, a)
 		return nil, err
 	}
@@ -86,7 +90,7 @@ func (b *budget) wait(ctx context.Context, user string, n int64) (release func()
 
 func (b *budget) release(user string, a *account, n int64) {
 	b.whole.Release(n)
-	a.share.Release(n)
+	a.share.Release(min(n, b.share))
 	b.close(user, a)
 }
 
