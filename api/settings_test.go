@@ -43,6 +43,9 @@ func (a *testAPI) page(t *testing.T, method, path, cookie string, form url.Value
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(form.Encode()))
 	r.RemoteAddr = "127.0.0.1:1" // a trusted proxy
 	r.Header.Set("X-Forwarded-For", a.address)
+	if method == "POST" {
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}

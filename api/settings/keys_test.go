@@ -307,6 +307,7 @@ func (s *site) clickTwice(t *testing.T, admin, name string) (first, second *http
 	responses := make(chan *httptest.ResponseRecorder, 2)
 	for range 2 {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader("overlap=0"))
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.AddCookie(&http.Cookie{Name: "__Host-storeroom", Value: admin})
 		go func() {

@@ -181,7 +181,9 @@ type reply struct {
 // session returns the token of the new session, or "".
 func (r reply) session() string {
 	for _, c := range r.Cookies() {
-		return c.Value
+		if !strings.HasSuffix(c.Name, formCookie) {
+			return c.Value
+		}
 	}
 	return ""
 }
@@ -202,6 +204,9 @@ func (s *site) do(t testing.TB, c call) reply {
 	r := httptest.NewRequestWithContext(t.Context(), method, s.BaseURL.String()+c.path, strings.NewReader(body))
 	if method == "POST" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if c.header == nil {
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+		}
 	}
 	r.RemoteAddr = c.from
 	if c.cookie != "" {

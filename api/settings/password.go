@@ -99,7 +99,7 @@ func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "link", user{}, linkPage{Link: link})
+	return p.show(w, http.StatusOK, "link", p.visitor(w, r), linkPage{Link: link})
 }
 
 // passwordRefused is the error for every password that an invitation refuses. It must not
@@ -131,5 +131,5 @@ func (p *Pages) useLink(w http.ResponseWriter, r *http.Request, _ user) error {
 	default:
 		return p.startSession(w, r, session, "/settings")
 	}
-	return p.show(w, http.StatusUnprocessableEntity, "link", user{}, page)
+	return p.show(w, http.StatusUnprocessableEntity, "link", p.visitor(w, r), page)
 }

@@ -1,6 +1,10 @@
 package settings
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -41,14 +45,56 @@ func (p *Pages) startSession(w http.ResponseWriter, r *http.Request, token peopl
 // setSession stores a session in the browser until the browser closes; "" deletes it.
 // The database may end the session earlier.
 func (p *Pages) setSession(w http.ResponseWriter, token people.Token) {
+	p.setCookie(w, p.cookie, token)
+}
+
+func (p *Pages) setCookie(w http.ResponseWriter, name string, token people.Token) {
 	cookie := http.Cookie{
-		Name: p.cookie, Value: token.Reveal(), Path: "/",
+		Name: name, Value: token.Reveal(), Path: "/",
 		Secure: p.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	}
 	if token == "" {
 		cookie.MaxAge = -1
 	}
 	http.SetCookie(w, &cookie)
+}
+
+// formCookie is the suffix of the cookie that replaces the session in the tokens of forms
+// before sign-in.
+const formCookie = "-form"
+
+// visitor returns a user who is not signed in and sets the cookie for the token of a form.
+func (p *Pages) visitor(w http.ResponseWriter, r *http.Request) user {
+	if c, err := r.Cookie(p.cookie + formCookie); err == nil && c.Value != "" {
+		return user{token: people.Token(c.Value)}
+	}
+	token := people.Token(rand.Text())
+	p.setCookie(w, p.cookie+formCookie, token)
+	return user{token: token}
+}
+
+// FormToken returns a text that only a page for this browser contains.
+func (u user) FormToken() string { return formToken(u.token.Reveal()) }
+
+func formToken(cookie string) string {
+	sum := sha256.Sum256([]byte("form " + cookie))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// hasOrigin reports whether a request shows which site sent it, or has the token of a form.
+// CrossOriginProtection has checked the headers, and lets a request without them pass.
+func (p *Pages) hasOrigin(r *http.Request) bool {
+	if r.Method != http.MethodPost || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return true
+	}
+	sent := []byte(r.PostFormValue("form-token"))
+	for _, name := range []string{p.cookie, p.cookie + formCookie} {
+		c, err := r.Cookie(name)
+		if err == nil && c.Value != "" && subtle.ConstantTimeCompare(sent, []byte(formToken(c.Value))) == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // redirectToSignIn leads to the sign-in page and back to the requested page. The

@@ -187,10 +187,13 @@ const (
 	MaxForm = 64 << 10
 )
 
-// serve checks the session and the role before it calls the handler. It redirects
+// serve checks the origin, the session and the role before it calls the handler. It redirects
 // to the sign-in page if there is no session.
 func (p *Pages) serve(route route) http.HandlerFunc {
 	return p.withErrorPage(func(w http.ResponseWriter, r *http.Request, u user) error {
+		if !p.hasOrigin(r) {
+			return errCrossOrigin
+		}
 		if route.role == public {
 			return route.handle(w, r, u)
 		}

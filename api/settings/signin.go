@@ -29,7 +29,7 @@ func (p *Pages) showTenant(w http.ResponseWriter, r *http.Request, u user) error
 
 func (p *Pages) showSignIn(w http.ResponseWriter, r *http.Request, _ user) error {
 	fields := url.Values{"next": {next(r)}, "lost": {r.FormValue("lost")}}
-	return p.show(w, http.StatusOK, "sign-in", user{}, form{Values: fields})
+	return p.show(w, http.StatusOK, "sign-in", p.visitor(w, r), form{Values: fields})
 }
 
 func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
@@ -43,7 +43,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
 	if errors.Is(err, people.ErrWrong) {
 		f := submitted(r)
 		f.Errors["password"] = "Incorrect e-mail address or password."
-		return p.show(w, http.StatusUnprocessableEntity, "sign-in", user{}, f)
+		return p.show(w, http.StatusUnprocessableEntity, "sign-in", p.visitor(w, r), f)
 	}
 	p.returnTokens(r, onFailure)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -130,7 +131,7 @@ func TestSignInDoesNotRevealAccounts(t *testing.T) {
 		if got.session() != "" {
 			t.Errorf("%s got a session", name)
 		}
-		return strings.ReplaceAll(got.body, s.email(name), "E")
+		return formTokenPattern.ReplaceAllString(strings.ReplaceAll(got.body, s.email(name), "E"), "")
 	}
 	if page("ann") != page("bob") {
 		t.Error("the page of a wrong password differs from the page of an unknown account")
@@ -175,6 +176,65 @@ func TestCrossSiteFormsAreBlocked(t *testing.T) {
 	revoke.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {"https://shop.example.com"}}
 	s.try(t, revoke, http.StatusSeeOther, s.path("/keys"))
 }
+
+// Old browsers and programs send forms without a header that shows the site.
+func TestFormsWithoutOriginNeedAToken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	owner, other := s.mustVisitor(t, "owner", people.Owner), s.mustVisitor(t, "other", people.Owner)
+	key := s.mustKey(t, "Till")
+	revoke := s.path(fmt.Sprintf("/keys/%d/revoke", key.ID))
+	post := func(path, session, formCookie, token string, status int, parts ...string) reply {
+		t.Helper()
+		header := http.Header{}
+		if formCookie != "" {
+			header.Set("Cookie", "__Host-storeroom-form="+formCookie)
+		}
+		form := url.Values{"form-token": {token}, "email": {s.email("owner")}, "password": {password}}
+		return s.try(t, call{path: path, cookie: session, form: form, header: header}, status, parts...)
+	}
+	before := s.stored(t)
+	tokenOf := func(path, session string) string {
+		t.Helper()
+		found := formTokenPattern.FindStringSubmatch(s.get(t, session, path, http.StatusOK).body)
+		if found == nil {
+			t.Fatalf("%s has no token", path)
+		}
+		return found[1]
+	}
+	for name, token := range map[string]string{
+		"none": "", "another session": tokenOf(revoke, other), "the session": owner, "invalid": tokenOf(revoke, owner)[1:],
+	} {
+		for _, path := range []string{revoke, s.path("/keys"), "/settings/password", "/settings/sign-in", "/settings/sign-out"} {
+			if got := post(path, owner, "", token, http.StatusForbidden, "Request blocked"); len(got.Cookies()) > 0 {
+				t.Errorf("POST %s with the token %s sets a cookie", path, name)
+			}
+		}
+	}
+	post("/settings/sign-in", "", "", formToken(""), http.StatusForbidden, "Request blocked")
+	post("/settings/sign-in", "", "x", formToken("y"), http.StatusForbidden, "Request blocked")
+	if s.stored(t) != before {
+		t.Error("a form without a token changed the database")
+	}
+	post(revoke, owner, "", tokenOf(revoke, owner), http.StatusSeeOther, s.path("/keys"))
+
+	page := s.get(t, "", "/settings/sign-in", http.StatusOK)
+	cookies := page.Cookies()
+	if len(cookies) != 1 || cookies[0].Name != "__Host-storeroom-form" || !cookies[0].HttpOnly || !cookies[0].Secure ||
+		cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Path != "/" {
+		t.Fatalf("the sign-in page sets %v, want the cookie of the form", cookies)
+	}
+	token := formTokenPattern.FindStringSubmatch(page.body)[1]
+	if got := post("/settings/sign-in", "", cookies[0].Value, token, http.StatusSeeOther); got.session() == "" {
+		t.Error("the form with its token did not sign in")
+	}
+	again := call{path: "/settings/sign-in", header: http.Header{"Cookie": {"__Host-storeroom-form=" + cookies[0].Value}}}
+	if got := s.try(t, again, http.StatusOK, token); len(got.Cookies()) > 0 {
+		t.Error("the sign-in page replaces the cookie of another tab's form")
+	}
+}
+
+var formTokenPattern = regexp.MustCompile(`name="form-token" value="([\w-]{43})"`)
 
 func TestInvalidForms(t *testing.T) {
 	t.Parallel()

@@ -145,6 +145,9 @@ func checkPage(t *testing.T, what, body string) {
 	if strings.Count(body, "<h1>") != 1 || strings.Count(body, "<script") != 1 || !complete {
 		t.Errorf("%s is not a complete page with one heading and one script:\n%s", what, body)
 	}
+	if forms := strings.Count(body, `method="post"`); strings.Count(body, `name="form-token"`) != forms {
+		t.Errorf("%s has %d forms, and some of them have no token:\n%s", what, forms, body)
+	}
 	_, after, _ := strings.Cut(body, "<title>")
 	title, _, _ := strings.Cut(after, " · Storeroom</title>")
 	named, _, _ := strings.Cut(what, " as ") // the title is a name, which is empty in empty samples

@@ -319,6 +319,7 @@ func (s *site) guessTogether(t *testing.T, guesses []guess) map[int]int {
 	for _, g := range guesses {
 		form := s.credentials(g.name, "wrong").Encode()
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/settings/sign-in", strings.NewReader(form))
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.RemoteAddr = g.network
 		go func() {

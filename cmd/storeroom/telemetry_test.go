@@ -111,6 +111,7 @@ func (w *tracedServer) send(t *testing.T, s *testRequest, saved map[string]strin
 	}
 	if s.form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	maps.Copy(r.Header, s.header)
 	response, err := w.client.Do(r)

@@ -302,7 +302,9 @@ func (b *tab) cookie() *network.Cookie {
 		b.t.Fatal(err)
 	}
 	for _, c := range result.Cookies {
-		return c
+		if c.Name == "storeroom-insecure" {
+			return c
+		}
 	}
 	return nil
 }

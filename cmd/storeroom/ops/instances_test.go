@@ -196,13 +196,16 @@ func (h *service) signIn(t *testing.T, at *instance, slug string) browser {
 // do sends a form, or requests a page if form is nil, and requires success.
 func (v browser) do(t *testing.T, address string, form url.Values) string {
 	t.Helper()
-	var response *http.Response
-	var err error
-	if form == nil {
-		response, err = v.http.Get(address)
-	} else {
-		response, err = v.http.PostForm(address, form)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
 	}
+	if form != nil {
+		r.Method = http.MethodPost
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	response, err := v.http.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
