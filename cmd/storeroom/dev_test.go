@@ -162,8 +162,14 @@ func signIn(t *testing.T, base, password string) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar}
-	response, err := client.PostForm(
-		base+"/settings/sign-in", url.Values{"email": {"demo@example.com"}, "password": {password}})
+	form := url.Values{"email": {"demo@example.com"}, "password": {password}}.Encode()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", base+"/settings/sign-in", strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", base)
+	response, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
