@@ -101,6 +101,32 @@ func TestHandbookLinksAreValid(t *testing.T) {
 	}
 }
 
+// Every promise of the security policy has a test, and every test that it names exists.
+func TestSecurityPromisesHaveTests(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("\\[`(\\w+)`\\]\\(\\.\\./([^)]+_test\\.go)\\)")
+	_, promises, found := strings.Cut(read(t, "../.github/SECURITY.md"), "## Promises")
+	count := 0
+	for line := range strings.Lines(promises) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Promise |") {
+			continue
+		}
+		count++
+		tests := named.FindAllStringSubmatch(line, -1)
+		if len(tests) == 0 || strings.Count(line, "](") != len(tests) {
+			t.Errorf("%s names %d tests in %d links", line, len(tests), strings.Count(line, "]("))
+		}
+		for _, test := range tests {
+			if !strings.Contains(read(t, filepath.Join("..", test[2])), "\nfunc "+test[1]+"(") {
+				t.Errorf("%s is not in %s", test[1], test[2])
+			}
+		}
+	}
+	if !found || count < 25 {
+		t.Errorf("found %d promises, want all", count)
+	}
+}
+
 func TestTheImageIsMinimal(t *testing.T) {
 	t.Parallel()
 	dockerfile := read(t, "Dockerfile")
