@@ -33,6 +33,16 @@ func (a *testAPI) mustHold(
 	}
 }
 
+func holdMemory(bytes int64) func(*admission.Ticket, context.Context) (func(), error) {
+	return func(t *admission.Ticket, _ context.Context) (func(), error) {
+		release, ok := t.TryMemory(bytes)
+		if !ok {
+			return nil, admission.ErrBusy
+		}
+		return release, nil
+	}
+}
+
 // impatient shortens the wait for a share.
 func impatient(s *Server) { s.Admission.WaitTimeout = 100 * time.Millisecond }
 
@@ -58,11 +68,11 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 	}{
 		{"requests", (*admission.Ticket).Start, admission.Read, 64, all(reports, list, workbook), nil},
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
-		{"long-running connections", (*admission.Ticket).Connection, admission.Report, 2, all(reports, workbook), []call{list}},
+		{"long-running connections", (*admission.Ticket).Connection, admission.Report, 1, all(reports, workbook), []call{list}},
 		{"connections", (*admission.Ticket).Connection, admission.Read, 4, all(reports, list), nil},
-		{"memory", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 48<<20) },
+		{"memory for large requests", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) },
 			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
-		{"disk", func(t *admission.Ticket, _ context.Context) (func(), error) { return t.Disk(512 << 20) },
+		{"disk", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Disk(ctx, 512<<20) },
 			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -193,8 +203,7 @@ func TestALargeResponseWaitsInAFile(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	want := a.try(t, call{path: "/api/products?per_page=30", wantStatus: 200}).body
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
-		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 48<<20) })
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(24<<20))
 	body := a.mustOpen(t, "/api/products?per_page=30")
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
@@ -226,7 +235,7 @@ func TestAnUnreadExportHoldsNoConnection(t *testing.T) {
 		}
 		return busy == 0
 	})
-	a.mustHold(t, 2, userOf(a.tenant), admission.Report, (*admission.Ticket).Connection)
+	a.mustHold(t, 1, userOf(a.tenant), admission.Report, (*admission.Ticket).Connection)
 }
 
 // A panic in the goroutine that writes an export must not end the program.
@@ -248,11 +257,10 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	list := call{path: "/api/products?per_page=100", wantStatus: 200}
-	for range 10 { // 3 MB each, counted three times; the share is 48 MiB
+	for range 10 { // 3 MB each, counted three times; the share is 24 MiB
 		a.try(t, list)
 	}
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk,
-		func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Memory(ctx, 44<<20) })
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(20<<20))
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	list.wantStatus, list.wantCode = 503, ServiceUnavailable
 	a.try(t, list)

@@ -14,11 +14,10 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-// A workbook of the maximum number of rows needs this much of memory, while it is written, and of
-// disk.
+// A workbook needs this much memory and disk while it is written.
 const (
 	workbookMemory = 48 << 20
-	workbookDisk   = 256 << 20
+	workbookDisk   = 128 << 20
 )
 
 const csvFormat, xlsxFormat = "csv", "xlsx"
@@ -123,16 +122,16 @@ func sendReport(r *http.Request, file *download, report reportFile, format strin
 			return export.CSV(to, sheets[0])
 		})
 	}
-	freeDisk, err := stateOf(r).ticket.Disk(workbookDisk)
-	if err != nil {
-		return err
-	}
-	defer freeDisk()
 	workbook, err := writeWorkbook(r, report)
 	if err != nil {
 		return err
 	}
 	defer workbook.Close()
+	freeDisk, err := stateOf(r).ticket.TryDisk(workbook.Size)
+	if err != nil {
+		return err
+	}
+	defer freeDisk()
 	file.size = workbook.Size
 	return file.stream(stateOf(r), func(to io.Writer) error {
 		_, err := io.Copy(to, workbook)
@@ -141,11 +140,16 @@ func sendReport(r *http.Request, file *download, report reportFile, format strin
 }
 
 func writeWorkbook(r *http.Request, report reportFile) (*export.File, error) {
-	freeMemory, err := stateOf(r).ticket.Memory(r.Context(), workbookMemory)
+	freeMemory, err := stateOf(r).ticket.Large(r.Context(), workbookMemory)
 	if err != nil {
 		return nil, err
 	}
 	defer freeMemory()
+	freeDisk, err := stateOf(r).ticket.Disk(r.Context(), workbookDisk)
+	if err != nil {
+		return nil, err
+	}
+	defer freeDisk()
 	sheets, err := report.sheets(r.Context(), xlsxFormat)
 	if err != nil {
 		return nil, err

@@ -110,9 +110,9 @@ func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
 
 const (
 	// maxWalkPage is how many products Walk reads in one round trip.
-	maxWalkPage = 1000
+	maxWalkPage = 500
 	// walkBytes is about how much text a page of Walk may have.
-	walkBytes = 1 << 20
+	walkBytes = 256 << 10
 )
 
 // Walk calls f with every product of a list in its order. It reads page by page and holds no

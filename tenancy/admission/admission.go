@@ -8,14 +8,15 @@
 // with ErrBusy. Users wait in separate queues, so a user over its share delays only itself.
 //
 //	budget       size    share  held
-//	requests     256     64     from the last byte of the body to the first byte of the response
-//	exports      64      2      until the client has read the whole export
+//	requests     2,500   64     from the last byte of the body to the first byte of the response
+//	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	long         1/3 P   1/4    the same, for reports, exports and bulk requests
+//	long         1/3 P   1/8    the same, for reports, exports and bulk requests
 //	public       1/4 P   1/4    the same, for pages and for keys that are not cached
 //	hashing      2       1      while a password is hashed, which takes a CPU and 19 MiB
-//	memory       192 MiB 48 MiB for bodies, large responses and workbooks
-//	disk         2 GiB   512 MiB for the same in temporary files, if the share of memory is in use
+//	large        96 MiB  24 MiB for bodies that are in a file, and for workbooks
+//	memory       96 MiB  24 MiB for other bodies, rows and responses
+//	disk         2 GiB   512 MiB for temporary files
 //
 // A request that waits for its client holds memory or disk only. The rest of the pool serves health
 // checks and background work.
@@ -48,7 +49,7 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, hashing, memory, disk *budget
+	requests, exports, connections, long, public, hashing, large, memory, disk *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -57,18 +58,19 @@ func New(pool int) *Controller {
 	return &Controller{
 		WaitTimeout: waitTimeout,
 
-		requests:    newBudget("requests", 256, 64),
-		exports:     newBudget("exports", 64, 2),
-		connections: newBudget("connections", tenants, quarter(tenants)),
-		long:        newBudget("long-running connections", max(1, tenants/2), quarter(tenants/2)),
-		public:      newBudget("connections for pages", max(1, pool/4), quarter(pool/4)),
+		requests:    newBudget("requests", 2500, 64), // the server has 2,500 client connections
+		exports:     newBudget("exports", 256, 2),
+		connections: newBudget("connections", tenants, part(tenants, 4)),
+		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
+		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
 		hashing:     newBudget("password hashing", 2, 1),
-		memory:      newBudget("memory", 192*mib, 48*mib),
+		large:       newBudget("memory for large requests", 96*mib, 24*mib),
+		memory:      newBudget("memory", 96*mib, 24*mib),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
 	}
 }
 
-func quarter(n int) int { return max(1, (n+3)/4) }
+func part(n, divisor int) int { return max(1, (n+divisor-1)/divisor) }
 
 // Enter returns the ticket of a request. It does not wait.
 func (c *Controller) Enter(user string, class Class) *Ticket {
@@ -83,8 +85,8 @@ type Ticket struct {
 	class      Class
 
 	mu       sync.Mutex
-	memory   int64    // bytes of the share that Memory and Rows hold
-	freeRows []func() // releases those of Rows
+	rows     int64    // bytes of memory that Rows holds
+	freeRows []func() // releases them
 }
 
 type ticketKey struct{}
@@ -116,6 +118,7 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 		active.Add(context.WithoutCancel(ctx), -1, t.class.attribute())
 		t.mu.Lock()
 		callAll(&t.freeRows)
+		t.rows = 0
 		t.mu.Unlock()
 		release()
 	}), nil
@@ -131,16 +134,13 @@ func (t *Ticket) Rows(bytes int64) error {
 	memory := t.controller.memory
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	bytes = min(loadFactor*bytes, memory.share-t.memory)
-	release, ok := memory.try(t.user, bytes)
+	bytes = min(loadFactor*bytes, memory.share-t.rows)
+	release, ok := memory.tryFair(t.user, bytes)
 	if !ok {
 		return t.refused(memory)
 	}
-	t.memory += bytes
-	t.freeRows = append(t.freeRows, func() {
-		t.memory -= bytes
-		release()
-	})
+	t.rows += bytes
+	t.freeRows = append(t.freeRows, release)
 	return nil
 }
 
@@ -167,37 +167,26 @@ func (t *Ticket) Hashing(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, t.controller.hashing)
 }
 
-// Memory waits until the request may use that many bytes of memory. A request that needs more than
+// Large waits until the request may use that many bytes of memory. A request that needs more than
 // the share of its user waits until the user holds nothing else.
-func (t *Ticket) Memory(ctx context.Context, bytes int64) (release func(), err error) {
-	memory := t.controller.memory
-	bytes = min(bytes, memory.size)
-	free, err := t.acquire(ctx, bytes, memory)
-	if err != nil {
-		return nil, err
-	}
-	part := min(bytes, memory.share)
-	t.reserve(part)
-	return func() {
-		t.reserve(-part)
-		free()
-	}, nil
+func (t *Ticket) Large(ctx context.Context, bytes int64) (release func(), err error) {
+	large := t.controller.large
+	return t.acquire(ctx, min(bytes, large.size), large)
 }
 
-func (t *Ticket) reserve(bytes int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.memory += bytes
-}
-
-// TryMemory is Memory for callers that can do without: it does not wait.
+// TryMemory reports whether the request may use that many bytes of memory. It does not wait.
 func (t *Ticket) TryMemory(bytes int64) (release func(), ok bool) {
-	return t.controller.memory.try(t.user, bytes)
+	return t.controller.memory.tryFair(t.user, bytes)
 }
 
-// Disk reserves space for temporary files. It does not wait.
-func (t *Ticket) Disk(bytes int64) (release func(), err error) {
-	release, ok := t.controller.disk.try(t.user, bytes)
+// Disk waits until the request may use that many bytes of temporary files.
+func (t *Ticket) Disk(ctx context.Context, bytes int64) (release func(), err error) {
+	return t.acquire(ctx, bytes, t.controller.disk)
+}
+
+// TryDisk is Disk without waiting. It returns ErrBusy.
+func (t *Ticket) TryDisk(bytes int64) (release func(), err error) {
+	release, ok := t.controller.disk.tryFair(t.user, bytes)
 	if !ok {
 		return nil, t.refused(t.controller.disk)
 	}

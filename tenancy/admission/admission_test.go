@@ -54,7 +54,6 @@ func TestAReleasedPartGoesToTheNextRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustHold(t, 1, user.Connection)
 		time.AfterFunc(time.Second, release)
 		began := time.Now()
 		mustHold(t, 1, user.Connection)
@@ -219,7 +218,9 @@ func TestASpoolUsesAFileIfTheShareOfMemoryIsInUse(t *testing.T) {
 	t.Parallel()
 	c := New(24)
 	user := c.Enter("user", Write)
-	mustHold(t, 1, func(ctx context.Context) (func(), error) { return user.Memory(ctx, 48<<20) })
+	if _, ok := user.TryMemory(24 << 20); !ok {
+		t.Fatal("the share of memory is not free")
+	}
 	spool := user.NewSpool()
 	defer spool.Close()
 	if _, err := spool.Write(make([]byte, uncounted)); err != nil || spool.file != nil {
@@ -237,7 +238,7 @@ func TestASpoolIsRefusedIfTheShareOfDiskIsInUse(t *testing.T) {
 	t.Parallel()
 	c := New(24)
 	user := c.Enter("user", Export)
-	mustHold(t, 1, func(context.Context) (func(), error) { return user.Disk(512 * mib) })
+	mustHold(t, 1, func(context.Context) (func(), error) { return user.TryDisk(512 * mib) })
 	spool := user.NewSpool()
 	defer spool.Close()
 	_, err := spool.Write(make([]byte, maxMemory+1))
@@ -249,6 +250,24 @@ func TestASpoolIsRefusedIfTheShareOfDiskIsInUse(t *testing.T) {
 	defer other.Close()
 	if _, err := other.Write(make([]byte, maxMemory+1)); err != nil {
 		t.Errorf("another user's Write = %v", err)
+	}
+}
+
+// Users who take all they can get smaller parts the less is free, and leave a part.
+func TestAFairBudgetIsNotExhaustedByFourUsers(t *testing.T) {
+	t.Parallel()
+	b := newBudget("test", 1024, 256)
+	for user, want := range []int{256, 256, 256, 128, 64, 32} {
+		got := 0
+		for {
+			if _, ok := b.tryFair(fmt.Sprint(user), 1); !ok {
+				break
+			}
+			got++
+		}
+		if got != want {
+			t.Errorf("user %d gets %d, want %d", user, got, want)
+		}
 	}
 }
 

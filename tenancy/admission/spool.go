@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// uncounted is not counted: net/http uses about as much for each connection.
-	uncounted = 4 << 10
+	// uncounted is the size of bodies that need no budget, so that small requests are never refused.
+	// The number of connections bounds them.
+	uncounted = 32 << 10
+	minMemory = 4 << 10
 	// maxMemory is the largest content that is kept in memory.
 	maxMemory = mib
 	// diskStep is the unit in which space on disk is reserved.
@@ -68,9 +70,9 @@ func (s *Spool) fits(n int) bool {
 	if need > maxMemory {
 		return false
 	}
-	size := min(max(need, 2*cap(s.memory), uncounted), maxMemory)
+	size := min(max(need, 2*cap(s.memory), minMemory), maxMemory)
 	if size > uncounted {
-		release, ok := s.ticket.TryMemory(int64(size - cap(s.memory)))
+		release, ok := s.ticket.TryMemory(int64(size - max(cap(s.memory), uncounted)))
 		if !ok {
 			return false
 		}
@@ -82,7 +84,7 @@ func (s *Spool) fits(n int) bool {
 
 func (s *Spool) writeFile(p []byte) (int, error) {
 	for s.size+int64(len(p)) > s.reserved {
-		release, err := s.ticket.Disk(diskStep)
+		release, err := s.ticket.TryDisk(diskStep)
 		if err != nil {
 			return 0, err
 		}
@@ -185,7 +187,7 @@ func (s *Spool) Load(ctx context.Context) ([]byte, error) {
 	if s.file == nil {
 		return s.memory, nil
 	}
-	release, err := s.ticket.Memory(ctx, loadFactor*s.size)
+	release, err := s.ticket.Large(ctx, loadFactor*s.size)
 	if err != nil {
 		return nil, err
 	}
