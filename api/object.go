@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
@@ -14,7 +16,7 @@ import (
 const (
 	maxFields   = 200  // of an object
 	maxElements = 1000 // of an array, unless its field says otherwise
-	maxErrors   = 50   // reported for one array
+	maxErrors   = 50   // reported for one array, and for the unknown fields of one object
 )
 
 // object is a JSON object whose fields are taken out one by one; a field that remains
@@ -208,7 +210,8 @@ func (o *object) ignore(names ...string) {
 
 // rejectUnknown adds an error for every field that was not taken.
 func (o *object) rejectUnknown() {
-	for name := range o.fields {
+	names := slices.Sorted(maps.Keys(o.fields))
+	for _, name := range names[:min(len(names), maxErrors)] {
 		o.addError(name, "is not a known field")
 	}
 }

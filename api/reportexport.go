@@ -140,6 +140,11 @@ func sendReport(r *http.Request, file *download, report reportFile, format strin
 }
 
 func writeWorkbook(r *http.Request, report reportFile) (*export.File, error) {
+	finish, err := stateOf(r).ticket.Workbook(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer finish()
 	freeMemory, err := stateOf(r).ticket.Large(r.Context(), workbookMemory)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for reports, exports and bulk requests
 //	public       1/4 P   1/4    the same, for pages and for keys that are not cached
-//	hashing      2       1      while a password is hashed, which takes a CPU and 19 MiB
+//	hashing      CPUs/2  1      while a password is hashed, which takes a CPU and 19 MiB
+//	workbooks    CPUs/2  1      while an XLSX file is written, which takes a CPU
 //	large        96 MiB  24 MiB for bodies that are in a file, and for workbooks
 //	memory       96 MiB  24 MiB for other bodies, rows and responses
 //	disk         2 GiB   512 MiB for temporary files
@@ -24,6 +25,7 @@ package admission
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -49,12 +51,13 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, hashing, large, memory, disk *budget
+	requests, exports, connections, long, public, hashing, workbooks, large, memory, disk *budget
 }
 
 // New returns a Controller for a pool of that many connections.
 func New(pool int) *Controller {
 	tenants := max(1, pool*2/3)
+	cpus := max(1, runtime.GOMAXPROCS(0)/2)
 	return &Controller{
 		WaitTimeout: waitTimeout,
 
@@ -63,7 +66,8 @@ func New(pool int) *Controller {
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
-		hashing:     newBudget("password hashing", 2, 1),
+		hashing:     newBudget("password hashing", cpus, 1),
+		workbooks:   newBudget("workbooks", cpus, 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
 		memory:      newBudget("memory", 96*mib, 24*mib),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
@@ -165,6 +169,11 @@ func (t *Ticket) Hashing(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	return t.acquire(ctx, 1, t.controller.hashing)
+}
+
+// Workbook waits until the request may write an XLSX file.
+func (t *Ticket) Workbook(ctx context.Context) (release func(), err error) {
+	return t.acquire(ctx, 1, t.controller.workbooks)
 }
 
 // Large waits until the request may use that many bytes of memory. A request that needs more than
