@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -89,6 +90,7 @@ type timedBody struct {
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	if b.read >= b.part {
+		runtime.Gosched() // requests that need little of the CPU run first
 		_ = b.controller.SetReadDeadline(time.Now().Add(b.timeout))
 		b.part += bodyPart
 	}

@@ -108,12 +108,20 @@ func (q ProductsQuery) categories() []int64 {
 const productSumsSQL = `
 		with sales as (
 		     {sales}
+		), sold as (
+		     select key,
+		            {totals}
+		       from sales
+		      group by key
 		), product_sums as materialized (
 		     select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
 		            {totals}
-		       from sales s
-		       join sold_products p
-		         on p.tenant_id = $1 and p.id = s.key
+		       from sold s
+		      cross join lateral (
+		            select product_id, sku
+		              from sold_products
+		             where tenant_id = $1 and id = s.key
+		             limit 1) p
 		      group by 1, 2
 		     having sum(s.items) > 0
 		)`
@@ -137,30 +145,28 @@ const productsPageSQL = `
 		              offset {offset}
 		              ) p
 		         left join lateral (
-		              select s.sku, s.name
-		                from sold_products s
-		               where s.tenant_id = $1 and s.product_id = p.product_id
-		               order by s.id desc
-		               limit 1
+		              {latest}
 		              ) latest
 		           on true
 		       ) page
 		 order by count, {order}`
 
-// allProductsSQL reads the latest names of all products in one scan. For a page, one
-// lookup for each product is faster.
 const allProductsSQL = `
 		select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
 		       {sums}
 		  from product_sums p
-		  left join (
-		       select distinct on (s.product_id) s.product_id, s.sku, s.name
-		         from sold_products s
-		        where s.tenant_id = $1 and s.product_id is not null
-		        order by s.product_id desc, s.id desc
+		  left join lateral (
+		       {latest}
 		       ) latest
-		 using (product_id)
+		    on true
 		 order by {order}`
+
+const latestNameSQL = `
+		select s.sku, s.name
+		  from sold_products s
+		 where s.tenant_id = $1 and s.product_id = p.product_id
+		 order by s.id desc
+		 limit 1`
 
 // marginSQL is MarginPercent with the same rounding.
 const marginSQL = `
@@ -174,7 +180,7 @@ func (b batch) productFragments(q ProductsQuery, args *arguments) map[string]str
 	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
 	return map[string]string{
 		"sales":  b.sales(groupQuery{Range: q.Range, key: product, categories: q.categories()}, args),
-		"totals": totals, "sums": sums.List,
+		"totals": totals, "sums": sums.List, "latest": latestNameSQL,
 		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", revenue desc, product_id, unknown_sku",
 	}
 }

@@ -115,6 +115,20 @@ with sales as (
         and kind = 4
         and day >= $6
         and day <= $7
+), sold as (
+     select key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -127,9 +141,12 @@ with sales as (
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds
-       from sales s
-       join sold_products p
-         on p.tenant_id = $1 and p.id = s.key
+       from sold s
+      cross join lateral (
+            select product_id, sku
+              from sold_products
+             where tenant_id = $1 and id = s.key
+             limit 1) p
       group by 1, 2
      having sum(s.items) > 0
 )
@@ -173,50 +190,52 @@ select count, product_id, sku, name,
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Aggregate (CTE product_sums)
---       Hash Join Inner
---         Append
+--       Sort
+--         Nested Loop Inner
 --           Aggregate
---             Hash Join Anti
---               Bitmap Heap Scan on order_items
---                 Bitmap Index Scan using order_items_placed
---               Hash
---                 Seq Scan on cancellations
---           Aggregate
---             Sort
---               Nested Loop Inner
+--             Append
+--               Aggregate
 --                 Hash Join Anti
---                   Hash Join Inner
---                     Seq Scan on refund_items
---                     Hash
---                       Bitmap Heap Scan on refunds
---                         Bitmap Index Scan using refunds_refunded
+--                   Bitmap Heap Scan on order_items
+--                     Bitmap Index Scan using order_items_placed
 --                   Hash
 --                     Seq Scan on cancellations
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---           Aggregate
---             Nested Loop Anti
---               Bitmap Heap Scan on order_items
---                 Bitmap Index Scan using order_items_placed
---               Materialize
---                 Seq Scan on cancellations
---           Aggregate
---             Sort
---               Nested Loop Inner
---                 Hash Join Anti
---                   Hash Join Inner
---                     Seq Scan on refund_items
---                     Hash
---                       Bitmap Heap Scan on refunds
---                         Bitmap Index Scan using refunds_refunded
---                   Hash
+--               Aggregate
+--                 Sort
+--                   Nested Loop Inner
+--                     Hash Join Anti
+--                       Hash Join Inner
+--                         Seq Scan on refund_items
+--                         Hash
+--                           Bitmap Heap Scan on refunds
+--                             Bitmap Index Scan using refunds_refunded
+--                       Hash
+--                         Seq Scan on cancellations
+--                     Limit
+--                       Index Scan using order_items_pkey on order_items
+--               Aggregate
+--                 Nested Loop Anti
+--                   Bitmap Heap Scan on order_items
+--                     Bitmap Index Scan using order_items_placed
+--                   Materialize
 --                     Seq Scan on cancellations
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---           Bitmap Heap Scan on sales_rollups
---             Bitmap Index Scan using sales_rollups_pkey
---         Hash
---           Seq Scan on sold_products
+--               Aggregate
+--                 Sort
+--                   Nested Loop Inner
+--                     Hash Join Anti
+--                       Hash Join Inner
+--                         Seq Scan on refund_items
+--                         Hash
+--                           Bitmap Heap Scan on refunds
+--                             Bitmap Index Scan using refunds_refunded
+--                       Hash
+--                         Seq Scan on cancellations
+--                     Limit
+--                       Index Scan using order_items_pkey on order_items
+--               Bitmap Heap Scan on sales_rollups
+--                 Bitmap Index Scan using sales_rollups_pkey
+--           Limit
+--             Index Scan using sold_products_pkey on sold_products
 --     Append
 --       Aggregate
 --         CTE Scan on product_sums

@@ -115,6 +115,20 @@ with sales as (
         and kind = 4
         and day >= $6
         and day <= $7
+), sold as (
+     select key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -127,74 +141,78 @@ with sales as (
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds
-       from sales s
-       join sold_products p
-         on p.tenant_id = $1 and p.id = s.key
+       from sold s
+      cross join lateral (
+            select product_id, sku
+              from sold_products
+             where tenant_id = $1 and id = s.key
+             limit 1) p
       group by 1, 2
      having sum(s.items) > 0
 )
 select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
   from product_sums p
-  left join (
-       select distinct on (s.product_id) s.product_id, s.sku, s.name
+  left join lateral (
+       select s.sku, s.name
          from sold_products s
-        where s.tenant_id = $1 and s.product_id is not null
-        order by s.product_id desc, s.id desc
+        where s.tenant_id = $1 and s.product_id = p.product_id
+        order by s.id desc
+        limit 1
        ) latest
- using (product_id)
+    on true
  order by units desc, revenue desc, product_id, unknown_sku
 
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Aggregate (CTE product_sums)
---       Hash Join Inner
---         Append
+--       Sort
+--         Nested Loop Inner
 --           Aggregate
---             Hash Join Anti
---               Bitmap Heap Scan on order_items
---                 Bitmap Index Scan using order_items_placed
---               Hash
---                 Seq Scan on cancellations
---           Aggregate
---             Sort
---               Nested Loop Inner
+--             Append
+--               Aggregate
 --                 Hash Join Anti
---                   Hash Join Inner
---                     Seq Scan on refund_items
---                     Hash
---                       Bitmap Heap Scan on refunds
---                         Bitmap Index Scan using refunds_refunded
+--                   Bitmap Heap Scan on order_items
+--                     Bitmap Index Scan using order_items_placed
 --                   Hash
 --                     Seq Scan on cancellations
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---           Aggregate
---             Nested Loop Anti
---               Bitmap Heap Scan on order_items
---                 Bitmap Index Scan using order_items_placed
---               Materialize
---                 Seq Scan on cancellations
---           Aggregate
---             Sort
---               Nested Loop Inner
---                 Hash Join Anti
---                   Hash Join Inner
---                     Seq Scan on refund_items
---                     Hash
---                       Bitmap Heap Scan on refunds
---                         Bitmap Index Scan using refunds_refunded
---                   Hash
+--               Aggregate
+--                 Sort
+--                   Nested Loop Inner
+--                     Hash Join Anti
+--                       Hash Join Inner
+--                         Seq Scan on refund_items
+--                         Hash
+--                           Bitmap Heap Scan on refunds
+--                             Bitmap Index Scan using refunds_refunded
+--                       Hash
+--                         Seq Scan on cancellations
+--                     Limit
+--                       Index Scan using order_items_pkey on order_items
+--               Aggregate
+--                 Nested Loop Anti
+--                   Bitmap Heap Scan on order_items
+--                     Bitmap Index Scan using order_items_placed
+--                   Materialize
 --                     Seq Scan on cancellations
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---           Bitmap Heap Scan on sales_rollups
---             Bitmap Index Scan using sales_rollups_pkey
---         Hash
---           Seq Scan on sold_products
---     Hash Join Right
---       Unique
---         Sort
---           Seq Scan on sold_products
---       Hash
---         CTE Scan on product_sums
+--               Aggregate
+--                 Sort
+--                   Nested Loop Inner
+--                     Hash Join Anti
+--                       Hash Join Inner
+--                         Seq Scan on refund_items
+--                         Hash
+--                           Bitmap Heap Scan on refunds
+--                             Bitmap Index Scan using refunds_refunded
+--                       Hash
+--                         Seq Scan on cancellations
+--                     Limit
+--                       Index Scan using order_items_pkey on order_items
+--               Bitmap Heap Scan on sales_rollups
+--                 Bitmap Index Scan using sales_rollups_pkey
+--           Limit
+--             Index Scan using sold_products_pkey on sold_products
+--     Nested Loop Left
+--       CTE Scan on product_sums
+--       Limit
+--         Index Scan using sold_products_product on sold_products

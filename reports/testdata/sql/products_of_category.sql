@@ -120,6 +120,20 @@ with sales as (
         and channel = ''
         and day = any ($8)
         and key = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($9)))
+), sold as (
+     select key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds
+       from sales
+      group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -132,9 +146,12 @@ with sales as (
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds
-       from sales s
-       join sold_products p
-         on p.tenant_id = $1 and p.id = s.key
+       from sold s
+      cross join lateral (
+            select product_id, sku
+              from sold_products
+             where tenant_id = $1 and id = s.key
+             limit 1) p
       group by 1, 2
      having sum(s.items) > 0
 )
@@ -187,59 +204,61 @@ select count, product_id, sku, name,
 --   Sort
 --     Aggregate (CTE product_sums)
 --       Sort
---         Hash Join Inner
---           Append
---             Aggregate
---               Seq Scan on sold_products (InitPlan)
---               Sort
---                 Merge Join Anti
+--         Nested Loop Inner
+--           Aggregate
+--             Sort
+--               Append
+--                 Aggregate
+--                   Seq Scan on sold_products (InitPlan)
 --                   Sort
---                     Index Scan using order_items_sold on order_items
+--                     Merge Join Anti
+--                       Sort
+--                         Index Scan using order_items_sold on order_items
+--                       Sort
+--                         Seq Scan on cancellations
+--                 Aggregate
 --                   Sort
---                     Seq Scan on cancellations
---             Aggregate
---               Sort
---                 Hash Join Inner
---                   Nested Loop Inner
---                     Hash Join Anti
---                       Hash Join Inner
---                         Seq Scan on refund_items
---                         Hash
---                           Bitmap Heap Scan on refunds
---                             Bitmap Index Scan using refunds_refunded
+--                     Hash Join Inner
+--                       Nested Loop Inner
+--                         Hash Join Anti
+--                           Hash Join Inner
+--                             Seq Scan on refund_items
+--                             Hash
+--                               Bitmap Heap Scan on refunds
+--                                 Bitmap Index Scan using refunds_refunded
+--                           Hash
+--                             Seq Scan on cancellations
+--                         Limit
+--                           Index Scan using order_items_pkey on order_items
 --                       Hash
+--                         Seq Scan on sold_products
+--                 Aggregate
+--                   Seq Scan on sold_products (InitPlan)
+--                   Sort
+--                     Nested Loop Anti
+--                       Index Scan using order_items_sold on order_items
+--                       Materialize
 --                         Seq Scan on cancellations
---                     Limit
---                       Index Scan using order_items_pkey on order_items
---                   Hash
---                     Seq Scan on sold_products
---             Aggregate
---               Seq Scan on sold_products (InitPlan)
---               Sort
---                 Nested Loop Anti
---                   Index Scan using order_items_sold on order_items
---                   Materialize
---                     Seq Scan on cancellations
---             Aggregate
---               Sort
---                 Hash Join Inner
---                   Nested Loop Inner
---                     Hash Join Anti
---                       Hash Join Inner
---                         Seq Scan on refund_items
---                         Hash
---                           Bitmap Heap Scan on refunds
---                             Bitmap Index Scan using refunds_refunded
+--                 Aggregate
+--                   Sort
+--                     Hash Join Inner
+--                       Nested Loop Inner
+--                         Hash Join Anti
+--                           Hash Join Inner
+--                             Seq Scan on refund_items
+--                             Hash
+--                               Bitmap Heap Scan on refunds
+--                                 Bitmap Index Scan using refunds_refunded
+--                           Hash
+--                             Seq Scan on cancellations
+--                         Limit
+--                           Index Scan using order_items_pkey on order_items
 --                       Hash
---                         Seq Scan on cancellations
---                     Limit
---                       Index Scan using order_items_pkey on order_items
---                   Hash
---                     Seq Scan on sold_products
---             Seq Scan on sold_products (InitPlan)
---             Index Scan using sales_rollups_pkey on sales_rollups
---           Hash
---             Seq Scan on sold_products
+--                         Seq Scan on sold_products
+--                 Seq Scan on sold_products (InitPlan)
+--                 Index Scan using sales_rollups_pkey on sales_rollups
+--           Limit
+--             Index Scan using sold_products_pkey on sold_products
 --     Append
 --       Aggregate
 --         CTE Scan on product_sums
