@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -15,6 +16,7 @@ import (
 // TestMain runs the program instead of the tests if STOREROOM_TEST_RUN is set. Tests use this to start the program as a
 // child process.
 func TestMain(m *testing.M) {
+	attack.Main()
 	if os.Getenv("STOREROOM_TEST_RUN") != "" {
 		main()
 	}

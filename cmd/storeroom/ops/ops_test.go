@@ -29,6 +29,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/migrations"
 )
@@ -37,6 +38,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	attack.Main()
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,6 +53,9 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	if program = os.Getenv("STOREROOM_TEST_PROGRAM"); program != "" { // compares another version
+		return m.Run(), nil
+	}
 	program = filepath.Join(dir, "storeroom")
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "..")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -113,8 +118,13 @@ const (
 // newService starts a durable PostgreSQL and a Redis, and migrates the database. variables override the defaults.
 func newService(t *testing.T, variables ...string) *service {
 	t.Helper()
+	return newServiceOn(t, startServer(t, local.Options{Postgres: true, Durable: true}), variables...)
+}
+
+func newServiceOn(t *testing.T, postgres *server, variables ...string) *service {
+	t.Helper()
 	h := &service{
-		postgres: startServer(t, local.Options{Postgres: true, Durable: true}),
+		postgres: postgres,
 		redis:    startServer(t, local.Options{Redis: true}),
 		dir:      t.TempDir(),
 	}

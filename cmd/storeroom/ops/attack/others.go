@@ -1,0 +1,209 @@
+package attack
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// pause is the time between two requests of one of the other tenants.
+	pause = 500 * time.Millisecond
+	// patience is how long the other tenants wait for a response.
+	patience = 10 * time.Second
+)
+
+// Others are the tenants that an attack must not affect.
+type Others struct{ all []*other }
+
+// other is a tenant with a key and a user who is signed in. Its requests come from its own address.
+type other struct {
+	tenant
+
+	client   *http.Client
+	cookie   *http.Cookie // of the signed-in user
+	products []int64
+	sent     int // requests so far
+}
+
+// Traffic is the result of steady traffic.
+type Traffic struct {
+	Requests int
+	Failures []string
+	Slowest  []string
+	P99      time.Duration
+}
+
+// shown is how many of the slowest requests, and of the failures, are shown.
+const shown = 10
+
+// NewOthers creates tenants with products and orders, and signs in a user of each.
+func NewOthers(t *Target, count int) *Others {
+	t.Helper()
+	o := &Others{}
+	for n, made := range t.newTenants("professional", count) {
+		one := &other{tenant: made, client: &http.Client{
+			Transport:     newTransport(fmt.Sprintf("127.0.1.%d", n+1), 100),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
+		t.Cleanup(one.client.CloseIdleConnections)
+		one.fill(t)
+		one.signIn(t)
+		o.all = append(o.all, one)
+	}
+	return o
+}
+
+// fill creates products and orders.
+func (o *other) fill(t *Target) {
+	t.Helper()
+	const count, orders = 50, 200
+	t.mustPost(o.tenant, "/api/products/bulk", productsBody(0, count, 100))
+	t.mustPost(o.tenant, "/api/orders/bulk", ordersBody(shape{orders: orders, items: 2, skus: count, days: 28}, 0))
+	var err error
+	list := newRequest(t.Context(), t.Address, o.Key, "GET", productsPath, "")
+	if o.products, err = products(o.client, list); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// signIn creates an owner of the tenant, and keeps the cookie of the session.
+func (o *other) signIn(t *Target) {
+	t.Helper()
+	const password = "correct horse battery staple"
+	email := "owner@" + o.Slug + ".example"
+	t.must(password+"\n", "user", "create", "--tenant", o.Slug, "--email", email, "--role", "owner", "--password-stdin")
+	form := url.Values{"email": {email}, "password": {password}}.Encode()
+	r := newRequest(t.Context(), t.Address, "", "POST", "/settings/sign-in", form)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := o.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) == 0 {
+		t.Fatalf("sign-in = %d", response.StatusCode)
+	}
+	o.cookie = response.Cookies()[0]
+}
+
+// steps is the number of different requests that a tenant sends in turn.
+const steps = 12
+
+// next returns the next request of the tenant.
+func (o *other) next() (method, path, body string) {
+	n := o.sent
+	o.sent++
+	product := fmt.Sprintf("/api/products/%d", o.products[n%len(o.products)])
+	today := time.Now().UTC().Format(time.DateOnly)
+	switch n % steps {
+	case 0:
+		return "GET", product, ""
+	case 1:
+		return "GET", "/api/products?per_page=25", ""
+	case 2:
+		return "GET", "/api/products?search=lamp&status=active&sort=price", ""
+	case 3:
+		return "POST", "/api/products", fmt.Sprintf(`{"sku": "NEW-%s-%d", "name": "New", "price": 3}`, o.Slug, n)
+	case 4:
+		return "PATCH", product, fmt.Sprintf(`{"price": %d}`, n)
+	case 5:
+		return "POST", product + "/inventory/adjust", `{"type": "add", "quantity": 1}`
+	case 6:
+		return "POST", "/api/orders", fmt.Sprintf(`{"number": "NEW-%d", "placed_at": "%sT00:00:00Z", "channel": "web",
+			"items": [{"sku": "P-1", "quantity": 1, "unit_price": 5}]}`, n, today)
+	case 7:
+		from := time.Now().UTC().AddDate(0, 0, -27).Format(time.DateOnly)
+		return "GET", "/api/reports/sales-summary?from=" + from + "&to=" + today, ""
+	case 8:
+		return "GET", "/api/products/export", ""
+	case 9:
+		return "POST", "/api/products/bulk", productsBody(0, 20, n%100)
+	case 10:
+		return "GET", "/settings/t/" + o.Slug + "/keys", ""
+	}
+	return "GET", "/settings/sign-in", ""
+}
+
+// send sends a request and reads the response.
+func (o *other) send(t *Target, method, path, body string) (status int, response []byte, err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	key := o.Key
+	if strings.HasPrefix(path, "/settings/") {
+		key = ""
+	}
+	r := newRequest(ctx, t.Address, key, method, path, body)
+	if key == "" {
+		r.AddCookie(o.cookie)
+	}
+	answer, err := o.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	response, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, response, err
+}
+
+// warmUp sends each kind of request twice, so that the measured ones find open connections and prepared statements.
+func (o *Others) warmUp(t *Target) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, one := range o.all {
+		all.Go(func() {
+			for range steps {
+				method, path, body := one.next()
+				if status, response, err := one.send(t, method, path, body); err != nil || status >= 300 {
+					t.Errorf("before the attack, %s %s = %d %.200s, %v", method, path, status, response, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// run sends requests at a steady rate, whether or not earlier ones have been answered, and waits for all responses.
+func (o *Others) run(t *Target, duration time.Duration) (result Traffic) {
+	type sample struct {
+		took        time.Duration
+		description string
+	}
+	var mu sync.Mutex
+	var samples []sample
+	var all sync.WaitGroup
+	begun := time.Now()
+	every := pause / time.Duration(len(o.all))
+	for n := range int(duration / every) {
+		time.Sleep(time.Until(begun.Add(time.Duration(n) * every)))
+		one := o.all[n%len(o.all)]
+		method, path, body := one.next()
+		all.Go(func() {
+			sent := time.Now()
+			status, response, err := one.send(t, method, path, body)
+			took := time.Since(sent)
+			mu.Lock()
+			defer mu.Unlock()
+			s := sample{took, fmt.Sprintf("after %.1f s, %s %s of %s took %v: %d",
+				sent.Sub(begun).Seconds(), method, path, one.Slug, took.Round(time.Millisecond), status)}
+			samples = append(samples, s)
+			if err != nil || status >= 300 {
+				result.Failures = append(result.Failures, fmt.Sprintf("%s %.100q %v", s.description, response, err))
+			}
+		})
+	}
+	all.Wait()
+	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.took, b.took) })
+	result.Requests, result.P99 = len(samples), samples[len(samples)*99/100].took
+	for _, s := range samples[max(0, len(samples)-shown):] {
+		result.Slowest = append(result.Slowest, s.description)
+	}
+	return result
+}
