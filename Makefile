@@ -32,10 +32,10 @@ test: test-servers ## run all tests against temporary servers
 	exec bin/with-servers sh -c 'go test ./ratelimit && exec go test ./...'
 
 # One package at a time, because these tests measure and print times.
-test-ops: go ## run the operational tests: servers killed under load, rolling restart, Redis Cluster (10 minutes)
+test-ops: go ## run the operational tests: servers killed under load, rolling restart, Redis Cluster, attacks (30 to 90 minutes)
 	@sh deploy/local/install.sh postgresql redis haproxy prometheus shellcheck systemd
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
-	exec bin/with-servers go test -tags ops -p 1 -count=1 -v -timeout 20m ./cmd/storeroom/ops ./ratelimit ./deploy/...
+	exec bin/with-servers go test -tags ops -p 1 -count=1 -v -timeout 90m ./cmd/storeroom/ops ./ratelimit ./deploy/...
 
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
