@@ -63,7 +63,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	s.WaitsForClient(r.Context(), true)
 	defer s.WaitsForClient(r.Context(), false)
 	body := &timedBody{body: r.Body, controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout}
-	// Without a ReadFrom method, io.CopyBuffer would allocate nothing: 4 KiB are enough for most bodies.
+	// The buffer is small because many clients may be slow.
 	_, err := io.CopyBuffer(spool, io.LimitReader(body, limit+1), make([]byte, 4<<10))
 	switch {
 	case err != nil && body.err == nil: // the spool is full

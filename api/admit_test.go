@@ -68,10 +68,10 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 	}{
 		{"requests", (*admission.Ticket).Start, admission.Read, 64, all(reports, list, workbook), nil},
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
-		{"long-running connections", (*admission.Ticket).Connection, admission.Report, 1, all(reports, workbook), []call{list}},
+		{"long-running connections", (*admission.Ticket).Start, admission.Report, 1, all(reports, workbook), []call{list}},
 		{"connections", (*admission.Ticket).Connection, admission.Read, 4, all(reports, list), nil},
-		{"memory for large requests", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) },
-			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
+		{"memory for large requests",
+			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
 		{"disk", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Disk(ctx, 512<<20) },
 			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
 	} {
@@ -124,7 +124,7 @@ func TestAnAddressOverItsShareDelaysOnlyItself(t *testing.T) {
 	}
 }
 
-// mustDial begins a request whose body does not end.
+// mustDial sends a header and the begin of a body, and leaves the connection open.
 func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
@@ -135,8 +135,8 @@ func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) n
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: %s\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: %s\r\nContent-Length: 1000\r\n\r\n%s", path, a.address, key, contentType, begin)
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: %s\r\n"+
+		"Authorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n%s", path, a.address, key, contentType, begin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,16 +235,18 @@ func TestAnUnreadExportHoldsNoConnection(t *testing.T) {
 		}
 		return busy == 0
 	})
-	a.mustHold(t, 1, userOf(a.tenant), admission.Report, (*admission.Ticket).Connection)
+	a.mustHold(t, 1, userOf(a.tenant), admission.Export, (*admission.Ticket).Connection)
 }
 
 // A panic in the goroutine that writes an export must not end the program.
 func TestAPanicWhileAnExportIsWritten(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, with(route{"GET", "/api/broken/export", "products:read", func(w http.ResponseWriter, r *http.Request) error {
+	export := func(w http.ResponseWriter, r *http.Request) error {
 		file := &download{w: w, timeout: time.Second, contentType: "text/csv", name: "x.csv"}
 		return file.readAhead(r, func(context.Context, io.Writer) error { panic("broken") })
-	}, options{class: admission.Export}}))
+	}
+	class := options{class: admission.Export}
+	a := newAPI(t, with(route{"GET", "/api/broken/export", "products:read", export, class}))
 	a.try(t, call{path: "/api/broken/export", wantStatus: 500, wantCode: InternalError})
 	if !strings.Contains(a.log.String(), "panic: broken") {
 		t.Errorf("the log lacks the panic: %s", a.log)

@@ -333,7 +333,7 @@ func TestAnAnswerIsKeptForADay(t *testing.T) {
 	a.try(t, c)
 }
 
-// A request whose client disconnects is rolled back and leaves its key free.
+// If the client disconnects, the request is rolled back and its key can be used again.
 func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)

@@ -149,8 +149,8 @@ func TestInvitationLinkWorksOnce(t *testing.T) {
 	}
 }
 
-// The owner who creates an invitation also has its link. Its pages must not show which
-// e-mail addresses have accounts: neither the page nor the reason of a refusal.
+// An owner can open the links that they create. The pages of a link must not reveal which
+// e-mail addresses have accounts.
 func TestInvitationDoesNotRevealAccounts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")

@@ -103,7 +103,7 @@ func (p *Pages) showLink(w http.ResponseWriter, r *http.Request, _ user) error {
 }
 
 // passwordRefused is the error for every password that an invitation refuses. It must not
-// show whether the e-mail address has an account: the owner who created the link has it too.
+// reveal whether the e-mail address has an account, because the owner can open the link too.
 const passwordRefused = "This password was not accepted. If you already have an account with this e-mail address, " +
 	"enter its password. Otherwise choose 12 to 128 characters that are not a common password."
 

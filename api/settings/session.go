@@ -63,7 +63,7 @@ func (p *Pages) setCookie(w http.ResponseWriter, name string, token people.Token
 // before sign-in.
 const formCookie = "-form"
 
-// visitor returns a user who is not signed in and sets the cookie for the token of a form.
+// visitor returns a user without a session. It sets the cookie that the token of a form is checked against.
 func (p *Pages) visitor(w http.ResponseWriter, r *http.Request) user {
 	if c, err := r.Cookie(p.cookie + formCookie); err == nil && c.Value != "" {
 		return user{token: people.Token(c.Value)}

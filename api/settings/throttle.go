@@ -88,8 +88,8 @@ func (p *Pages) throttleOwnPassword(r *http.Request, u user) error {
 }
 
 // throttleLink limits attempts through a link: an invitation asks for the password of
-// an existing account. All links of an account into a tenant share a bucket, from any
-// network: only those who have the link can empty it.
+// an existing account. All links of an account into a tenant share a bucket for all
+// networks, because nobody else can use up the bucket without a link.
 func (p *Pages) throttleLink(r *http.Request, link people.Link) error {
 	return p.throttle(r, bucket{fmt.Sprint("pl:", link.TenantID, " ", link.Email), perLink})
 }

@@ -81,7 +81,7 @@ func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batc
 	})
 }
 
-// bareProduct is a product whose images are not decoded.
+// bareProduct is a product. It does not decode the images.
 type bareProduct struct {
 	catalog.Product
 	Images json.RawMessage

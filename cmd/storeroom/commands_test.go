@@ -436,7 +436,7 @@ func TestMigrateReportsAnUnsafeSchema(t *testing.T) {
 	}
 }
 
-// Managed databases have no superuser who could revoke the privilege.
+// On a managed database no role can revoke the privilege, so the program only warns.
 func TestLargeObjectsAreAWarning(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)

@@ -11,7 +11,8 @@
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	long         1/3 P   1/8    the same, for reports, exports and bulk requests
+//	long         1/3 P   1/8    the same, for exports and bulk requests; for reports until the response
+//	                            begins, because a large one takes much memory until it is encoded
 //	public       1/4 P   1/4    the same, for pages and for keys that are not cached
 //	hashing      CPUs/2  1      while a password is hashed, which takes a CPU and 19 MiB
 //	workbooks    CPUs/2  1      while an XLSX file is written, which takes a CPU
@@ -109,9 +110,13 @@ func FromContext(ctx context.Context) *Ticket {
 // Start waits until the request may run. It returns a function that ends it, which may be called
 // several times.
 func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
-	budgets := []*budget{t.controller.requests}
-	if t.class == Export {
-		budgets = []*budget{t.controller.exports, t.controller.requests}
+	c := t.controller
+	budgets := []*budget{c.requests}
+	switch t.class {
+	case Export:
+		budgets = []*budget{c.exports, c.requests}
+	case Report:
+		budgets = []*budget{c.long, c.requests}
 	}
 	release, err := t.acquire(ctx, 1, budgets...)
 	if err != nil {
@@ -157,7 +162,7 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	switch t.class {
 	case Page, Unauthenticated:
 		return t.acquire(ctx, 1, c.public)
-	case Report, Export, Bulk:
+	case Export, Bulk:
 		return t.acquire(ctx, 1, c.long, c.connections)
 	}
 	return t.acquire(ctx, 1, c.connections)

@@ -49,7 +49,7 @@ func TestAReleasedPartGoesToTheNextRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := New(24)
-		user := c.Enter("user", Report)
+		user := c.Enter("user", Export)
 		release, err := user.Connection(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,12 @@ func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 		var held int
 		for i := range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			if _, err := c.Enter(fmt.Sprint(i%10), []Class{Report, Export, Bulk}[i%3]).Connection(ctx); err == nil {
+			ticket := c.Enter(fmt.Sprint(i%10), []Class{Report, Export, Bulk}[i%3])
+			acquire := ticket.Connection
+			if ticket.class == Report {
+				acquire = ticket.Start
+			}
+			if _, err := acquire(ctx); err == nil {
 				held++
 			}
 			cancel()

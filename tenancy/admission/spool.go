@@ -128,7 +128,7 @@ func callAll(functions *[]func()) {
 	*functions = nil
 }
 
-// End tells readers that nothing follows, or that the writer failed.
+// End ends the content. Readers get err after the last byte, or io.EOF if it is nil.
 func (s *Spool) End(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,12 +13,10 @@ import (
 func TestSharesAddUpAndDifferFromTheirProportionByLessThanACent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		weights := rapid.SliceOfN(rapid.Int64Range(0, 999_999_999_999), 1, 20).Draw(t, "weights")
+		weights := rapid.SliceOfN(rapid.Int64Range(0, 999_999_999_999), 1, 20).
+			Filter(func(weights []int64) bool { return sum(weights) > 0 }).Draw(t, "weights")
 		amount := rapid.Int64Range(0, 5_000_000_000_000_000).Draw(t, "amount")
 		total := sum(weights)
-		if total == 0 {
-			t.Skip("the weights are all zero")
-		}
 		shares := money.Allocate(amount, weights)
 		if got := sum(shares); got != amount {
 			t.Fatalf("Allocate(%d, %v) = %v, which adds up to %d", amount, weights, shares, got)

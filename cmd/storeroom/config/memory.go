@@ -10,8 +10,8 @@ import (
 // defaultMemory is the memory that the handbook recommends for an instance.
 const defaultMemory = 512 << 20
 
-// SetMemoryLimit sets the soft memory limit of the Go runtime to 90 % of the memory limit of the cgroup, or of
-// defaultMemory if there is none. GOMEMLIMIT overrides it.
+// SetMemoryLimit sets the soft memory limit of the Go runtime to 90 % of the memory limit of the cgroup. Without such a
+// limit it uses 90 % of defaultMemory. The variable GOMEMLIMIT overrides both.
 func SetMemoryLimit(environment map[string]string) Setting {
 	limit, setting := memoryLimit(environment, memlimit.FromCgroup)
 	debug.SetMemoryLimit(limit)

@@ -190,10 +190,13 @@ func TestAFloodOfSlowClientsClosesOnlyItsOwn(t *testing.T) {
 	for i := range 3 * fewConnections {
 		body := []string{"x", ""}[i%2] // half of them send one byte of two, half of them read nothing
 		conn := mustDial(t, address)
-		if _, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: %d\r\n\r\n%s", 2*len(body), body); err != nil {
+		_, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: %d\r\n\r\n%s", 2*len(body), body)
+		if err != nil {
 			t.Fatal(err)
 		}
-		waitUntil(t, "every connection waits for its client", func() bool { return c.has(conn) && c.countWaiting() == c.count() })
+		waitUntil(t, "every connection waits for its client", func() bool {
+			return c.has(conn) && c.countWaiting() == c.count()
+		})
 	}
 	if n := c.count(); n > fewConnections {
 		t.Errorf("%d connections are open, want at most %d", n, fewConnections)

@@ -39,6 +39,8 @@ var All = []Attack{
 	{"Report exports as XLSX of 5 tenants, repeated", sellers(5), workbooks},
 	{"200 lists of 6 MB, never read", authors(2), unread(200, "/api/products?per_page=100")},
 	{"3,000 lists of 250 KB, never read", authors(2), unread(3000, "/api/products?per_page=4")},
+	{"60 lists of 900 KB at a time of each of 5 tenants", authors(5), manyLists},
+	{"60 summaries and reconciliations of 7,320 days at a time of each of 5 tenants", sellers(5), manyExplanations},
 	{"500 downloads of the API document, never read", nobody, unread(500, "/openapi.json")},
 	{"10,000 idle connections", nobody, idleConnections},
 	{"5,000 sign-in forms from one address, never completed", nobody, endlessForms(5000)},
@@ -56,7 +58,7 @@ var All = []Attack{
 	{"Searches that match everything or nothing", sellers(1), searches},
 	{"The last pages of lists", sellers(1), deepPages},
 	{"Explanations and reconciliations of 7,320 days", sellers(2), longReports},
-	{"Custom reports with all metrics by day, 4 tenants", sellers(4), customReports},
+	{"60 custom reports by day at a time of each of 5 tenants", sellers(5), customReports},
 	{"30 clients guess passwords from one address", nobody, guessPasswords(1)},
 	{"600 clients guess passwords from 20 addresses", nobody, guessPasswords(20)},
 	{"30 clients guess keys from 200 addresses", nobody, guessKeys},
@@ -83,6 +85,15 @@ func withheldProducts(c *clients) {
 
 func manyReports(c *clients) {
 	c.repeat(60*5, func(n, _ int) { c.get(n, report("products", 7320)) })
+}
+
+func manyLists(c *clients) {
+	c.repeat(60*5, func(n, _ int) { c.get(n, "/api/products?per_page=15") })
+}
+
+func manyExplanations(c *clients) {
+	paths := []string{report("sales-summary", 7320) + "&explain=true&compare=true", report("reconcile", 7320)}
+	c.repeat(60*5, func(n, round int) { c.get(n, paths[round%2]) })
 }
 
 // reportsOfNewTenants sends what two tenants may run at a time: four reports and two exports each.
@@ -268,7 +279,7 @@ func customReports(c *clients) {
 	from, to := lastDays(7320)
 	body := fmt.Sprintf(`{"from": %q, "to": %q, "group_by": "day", "explain": true, "metrics": ["revenue", "orders",
 		"avg_order_value", "gross_profit", "margin_percent", "units_sold", "discounts", "tax", "refunds"]}`, from, to)
-	c.repeat(16, func(n, _ int) { c.post(n, "/api/reports/custom", body) })
+	c.repeat(60*5, func(n, _ int) { c.post(n, "/api/reports/custom", body) })
 }
 
 func guessPasswords(addresses int) func(*clients) {

@@ -118,7 +118,7 @@ func (c *clients) repeat(n int, f func(n, round int)) {
 	})
 }
 
-// newTransport returns a transport whose connections have this address.
+// newTransport returns a transport that connects from this address.
 func newTransport(address string, connections int) *http.Transport {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: connections}
