@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +63,10 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	}
 	s.WaitsForClient(r.Context(), true)
 	defer s.WaitsForClient(r.Context(), false)
-	body := &timedBody{body: r.Body, controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout}
+	body := &timedBody{
+		body: r.Body, ctx: r.Context(), controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout,
+		ticket: stateOf(r).ticket,
+	}
 	// The buffer is small because many clients may be slow.
 	_, err := io.CopyBuffer(spool, io.LimitReader(body, limit+1), make([]byte, 4<<10))
 	switch {
@@ -78,17 +82,36 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	return nil
 }
 
+const (
+	// smallRead is the result of a Read that costs too much of a CPU for its bytes: the chunks are tiny, or the client
+	// is slow.
+	smallRead = 1 << 10
+	// readTurn is longer than the work of a Read. A Read that takes longer waits for its client.
+	readTurn = time.Millisecond
+)
+
 // timedBody reads a body of which each part must arrive in time.
 type timedBody struct {
 	body       io.Reader
+	ctx        context.Context
 	controller *http.ResponseController
 	timeout    time.Duration
+	ticket     *admission.Ticket
 	read, part int64 // bytes that were read; that may be read before the deadline moves
+	small      bool  // the last Read was
 	err        error // the last error but io.EOF
 }
 
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
+	if b.small && b.read >= largePart {
+		release, err := b.ticket.CPU(b.ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer release()
+		defer time.AfterFunc(readTurn, release).Stop()
+	}
 	if b.read >= b.part {
 		runtime.Gosched() // requests that need little of the CPU run first
 		_ = b.controller.SetReadDeadline(time.Now().Add(b.timeout))
@@ -96,6 +119,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.body.Read(p)
 	b.read += int64(n)
+	b.small = n < smallRead
 	if err != nil && err != io.EOF {
 		b.err = err
 	}

@@ -66,10 +66,10 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 		refused []call
 		served  []call
 	}{
-		{"requests", (*admission.Ticket).Start, admission.Read, 64, all(reports, list, workbook), nil},
+		{"requests", (*admission.Ticket).Start, admission.Write, 64, all(reports, workbook), nil},
 		{"exports", (*admission.Ticket).Start, admission.Export, 2, all(reports[7:], workbook), all(reports[:7], list)},
 		{"long-running connections", (*admission.Ticket).Start, admission.Report, 1, all(reports, workbook), []call{list}},
-		{"connections", (*admission.Ticket).Connection, admission.Read, 4, all(reports, list), nil},
+		{"connections", (*admission.Ticket).Start, admission.Read, 4, all(reports, list), nil},
 		{"memory for large requests",
 			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
 		{"disk", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Disk(ctx, 512<<20) },
@@ -268,5 +268,69 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 	a.try(t, list)
 	if line := a.lastLine(t); !strings.Contains(line.Error, "memory") {
 		t.Errorf("logged as %+v, want a warning that names memory", line)
+	}
+}
+
+// Work on large bodies and responses waits for a CPU; small ones do not.
+func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, impatient)
+	a.mustHeavyProducts(t, 100)
+	large := []call{
+		{path: "/api/products?per_page=30"},
+		{path: "/api/reports/export/channels?format=xlsx"},
+		{method: "POST", path: "/api/products/bulk", body: `{"items":[]` + strings.Repeat(" ", largePart) + `}`},
+	}
+	for _, c := range large {
+		c.wantStatus = 200
+		a.try(t, c)
+	}
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, (*admission.Ticket).CPU)
+	for _, c := range large {
+		c.wantStatus, c.wantCode = 503, ServiceUnavailable
+		a.try(t, c)
+		if line := a.lastLine(t); !strings.Contains(line.Error, "CPUs") {
+			t.Errorf("%s is logged as %+v, want a warning that names CPUs", c.path, line)
+		}
+	}
+	for _, c := range []call{
+		{path: "/api/products?per_page=1"}, {path: "/api/reports/sales-summary?" + firstDays},
+		{method: "POST", path: "/api/products/bulk", body: `{"items":[]}`},
+	} {
+		c.wantStatus = 200
+		a.try(t, c)
+	}
+}
+
+// Tiny chunks cost so much that reading them waits for a CPU after the first part. Nothing waits for a slow client.
+func TestTinyChunksWaitForACPU(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, impatient)
+	request := "POST /api/products HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + a.key +
+		"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+	send := func(chunks string) string {
+		t.Helper()
+		conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go io.WriteString(conn, request+chunks)
+		answer, err := io.ReadAll(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(answer)
+	}
+	tiny := strings.Repeat("1\r\n \r\n", largePart+2000) + "0\r\n\r\n"
+	if answer := send(tiny); !strings.HasPrefix(answer, "HTTP/1.1 400") {
+		t.Errorf("= %q, want 400 for a body of spaces", answer)
+	}
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, (*admission.Ticket).CPU)
+	if answer := send(tiny); !strings.HasPrefix(answer, "HTTP/1.1 503") {
+		t.Errorf("= %q, want 503 while the CPU is in use", answer)
+	}
+	if answer := send("2\r\n{}\r\n0\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 422") {
+		t.Errorf("a small body = %q, want 422", answer)
 	}
 }

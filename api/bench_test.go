@@ -59,8 +59,8 @@ func BenchmarkDecodeOrders(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		rows, malformed := readRows(body, "orders", (*object).order)
-		if len(rows) != maxBulkRows || len(malformed) > 0 || len(rows[0].Invalid) > 0 {
+		rows, malformed, err := readRows(b.Context(), nil, body, "orders", (*object).order)
+		if err != nil || len(rows) != maxBulkRows || len(malformed) > 0 || len(rows[0].Invalid) > 0 {
 			b.Fatal(len(rows), malformed, rows[0].Invalid)
 		}
 	}
@@ -82,9 +82,10 @@ func BenchmarkEncode(b *testing.B) {
 			page.Items[i] = benchProduct()
 		}
 		b.Run(fmt.Sprint(n, " products"), func(b *testing.B) {
+			r := httptest.NewRequest("GET", "/", nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := writePage(discard{http.Header{}}, paging.Page{Number: 1, PerPage: n}, page, productShape); err != nil {
+				if err := writePage(discard{http.Header{}}, r, paging.Page{Number: 1, PerPage: n}, page, productShape); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // readBody reads a request body, which must be one JSON object with the content type
@@ -24,7 +25,7 @@ func readBody(r *http.Request) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseBody(raw)
+	return parseInTurn(r, raw)
 }
 
 // readOptionalBody is readBody for routes where an empty body means an empty object.
@@ -38,7 +39,7 @@ func readOptionalBody(r *http.Request) (*object, error) {
 	case !hasJSONContent(r.Header):
 		return nil, &apiError{code: UnsupportedMediaType}
 	}
-	return parseBody(raw)
+	return parseInTurn(r, raw)
 }
 
 // hasJSONContent accepts application/json with any charset and without compression.
@@ -56,6 +57,23 @@ func body(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	return stateOf(r).body.Load(r.Context())
+}
+
+// turnFor returns a turn for the work on the body of a request: nil if the body is small.
+func turnFor(r *http.Request) *admission.Turn {
+	if stateOf(r).body.Size() < largePart {
+		return nil
+	}
+	return stateOf(r).ticket.Turn()
+}
+
+func parseInTurn(r *http.Request, raw []byte) (*object, error) {
+	turn := turnFor(r)
+	defer turn.End()
+	if err := turn.Next(r.Context()); err != nil {
+		return nil, err
+	}
+	return parseBody(raw)
 }
 
 func parseBody(raw []byte) (*object, error) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 const (
@@ -65,11 +67,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	}
 	meta := newBulkMeta(results)
 	countRows(r, "product", meta.Created+*meta.Updated)
-	rows := newBulkRows(results)
-	for i := range rows {
-		rows[i].SKU = results[i].key
-	}
-	return writeBulk(w, meta, rows)
+	return writeBulk(w, r, meta, results, func(row *bulkRow, sku *string) { row.SKU = sku })
 }
 
 // createOrders handles POST /api/orders/bulk.
@@ -99,11 +97,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	meta.Updated = nil // an order is created or unchanged, never updated
 	countRows(r, "order", meta.Created)
 	countRows(r, "item", createdItems)
-	rows := newBulkRows(results)
-	for i := range rows {
-		rows[i].Number = results[i].key
-	}
-	return writeBulk(w, meta, rows)
+	return writeBulk(w, r, meta, results, func(row *bulkRow, number *string) { row.Number = number })
 }
 
 func checkItemCount(rows []sales.Row) error {
@@ -127,8 +121,8 @@ func runBulk[Row any](
 	if err != nil {
 		return nil, err
 	}
-	rows, malformed := readRows(body, field, read)
-	if err := body.errs.Err(); err != nil {
+	rows, malformed, err := readRows(r.Context(), turnFor(r), body, field, read)
+	if err != nil {
 		return nil, err
 	}
 	results, err := store(rows)
@@ -143,13 +137,22 @@ func runBulk[Row any](
 
 // readRows reads the rows of a body. Each row has its own validation errors. The second result
 // holds the errors of rows that are not objects, by index.
-func readRows[Row any](body *object, field string, read func(*object) Row) ([]Row, map[int]error) {
+func readRows[Row any](
+	ctx context.Context, turn *admission.Turn, body *object, field string, read func(*object) Row,
+) ([]Row, map[int]error, error) {
+	defer turn.End()
 	elements := required(body, field, func(raw json.RawMessage) ([]json.RawMessage, error) {
 		return splitArray(raw, maxBulkRows, "an array")
 	})
 	body.rejectUnknown()
+	if err := body.errs.Err(); err != nil {
+		return nil, nil, err
+	}
 	rows, malformed := make([]Row, len(elements)), map[int]error{}
 	for i, element := range elements {
+		if err := turn.Next(ctx); err != nil {
+			return nil, nil, err
+		}
 		o, err := newObject(element, "", tenancy.InvalidError{})
 		if err != nil {
 			malformed[i] = err
@@ -157,7 +160,7 @@ func readRows[Row any](body *object, field string, read func(*object) Row) ([]Ro
 		}
 		rows[i] = read(o)
 	}
-	return rows, malformed
+	return rows, malformed, nil
 }
 
 func newBulkMeta(results []bulkResult) bulkMeta {
@@ -175,25 +178,31 @@ func newBulkMeta(results []bulkResult) bulkMeta {
 	}
 }
 
-func newBulkRows(results []bulkResult) []bulkRow {
-	rows := make([]bulkRow, len(results))
-	for i, result := range results {
-		rows[i] = bulkRow{Index: i, Status: result.outcome}
-		if result.id != 0 {
-			rows[i].ID = &results[i].id
-		}
-		if result.err != nil {
-			rows[i].Error = new(toAPIError(result.err).body())
-		}
+func newBulkRow(index int, result bulkResult) bulkRow {
+	row := bulkRow{Index: index, Status: result.outcome}
+	if result.id != 0 {
+		row.ID = &result.id
 	}
-	return rows
+	if result.err != nil {
+		row.Error = new(toAPIError(result.err).body())
+	}
+	return row
 }
 
 // writeBulk writes a response with status 207 if any row failed.
-func writeBulk(w http.ResponseWriter, meta bulkMeta, rows any) error {
+func writeBulk(
+	w http.ResponseWriter, r *http.Request, meta bulkMeta, results []bulkResult, setKey func(*bulkRow, *string),
+) error {
 	status := http.StatusOK
 	if meta.Failed > 0 {
 		status = http.StatusMultiStatus
 	}
-	return writeJSON(w, status, success{Success: true, Data: rows, Meta: meta})
+	index := -1
+	rows := arrayFrom(results, func(result bulkResult) bulkRow {
+		index++
+		row := newBulkRow(index, result)
+		setKey(&row, result.key)
+		return row
+	})
+	return writeLarge(w, r, status, envelope(rows, jsonField{"meta", meta}))
 }

@@ -29,7 +29,7 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, page, channels, channelShape)
+	return writePage(w, r, page, channels, channelShape)
 }
 
 // showChannel handles GET /api/channels/{identifier}.

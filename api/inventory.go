@@ -75,7 +75,7 @@ func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, f.Page, page, adjustmentShape)
+	return writePage(w, r, f.Page, page, adjustmentShape)
 }
 
 type inventoryJSON struct {

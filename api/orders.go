@@ -143,7 +143,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, f.Page, orders, func(o sales.StoredOrder) listedOrderJSON {
+	return writePage(w, r, f.Page, orders, func(o sales.StoredOrder) listedOrderJSON {
 		return listedOrderJSON{orderShape(r, o), o.ItemCount}
 	})
 }

@@ -86,13 +86,14 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !f.Keyset {
-		return writePage(w, f.Page, page.List, productShape)
+		return writePage(w, r, f.Page, page.List, productShape)
 	}
 	meta := cursorMeta{PerPage: f.Page.PerPage, Total: page.Total}
 	if page.Next != nil {
 		meta.NextCursor = new(f.Cursor(tenant(r), *page.Next))
 	}
-	return writeJSON(w, http.StatusOK, success{Success: true, Data: mapSlice(page.Items, productShape), Meta: meta})
+	rows := arrayFrom(page.Items, productShape)
+	return writeLarge(w, r, http.StatusOK, envelope(rows, jsonField{"meta", meta}))
 }
 
 // readFilter reads the parameters of a product list: those of filter, and a page or a cursor.

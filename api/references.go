@@ -41,7 +41,7 @@ func (s references) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, page, references, s.shape)
+	return writePage(w, r, page, references, s.shape)
 }
 
 // show handles GET on one.

@@ -140,11 +140,6 @@ func sendReport(r *http.Request, file *download, report reportFile, format strin
 }
 
 func writeWorkbook(r *http.Request, report reportFile) (*export.File, error) {
-	finish, err := stateOf(r).ticket.Workbook(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	defer finish()
 	freeMemory, err := stateOf(r).ticket.Large(r.Context(), workbookMemory)
 	if err != nil {
 		return nil, err
@@ -159,5 +154,5 @@ func writeWorkbook(r *http.Request, report reportFile) (*export.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return export.XLSX(sheets...)
+	return export.XLSX(r.Context(), sheets...)
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
@@ -14,58 +13,16 @@ import (
 
 const reportDeadline = 25 * time.Second
 
-// reportJSON is the response of a report.
-type reportJSON struct {
-	Success bool       `json:"success"`
-	Data    any        `json:"data"`
-	Meta    any        `json:"meta,omitempty"`
-	Explain jsonObject `json:"explain,omitempty"`
-}
-
 // writeReport runs a query and sends what shape makes of the report.
 func writeReport[Q, R any](
 	w http.ResponseWriter, r *http.Request,
-	q Q, run func(context.Context, tenancy.Tenant, Q) (R, error), shape func(R) reportJSON,
+	q Q, run func(context.Context, tenancy.Tenant, Q) (R, error), shape func(R) jsonObject,
 ) error {
 	report, err := run(r.Context(), principal(r).Tenant, q)
 	if err != nil {
 		return err
 	}
-	response := shape(report)
-	response.Success = true
-	return writeJSON(w, http.StatusOK, response)
-}
-
-// jsonObject is a JSON object with its fields in order.
-type jsonObject []jsonField
-
-type jsonField struct {
-	name  string
-	value any
-}
-
-// MarshalJSON encodes numbers and money itself, because a report can have thousands.
-func (o jsonObject) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, f := range o {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), f.name...), `":`...)
-		switch v := f.value.(type) {
-		case int64:
-			b = strconv.AppendInt(b, v, 10)
-		case money.Cents:
-			b = append(v.Append(append(b, '"')), '"')
-		default:
-			value, err := encode(v)
-			if err != nil {
-				return nil, err
-			}
-			b = append(b, value...)
-		}
-	}
-	return append(b, '}'), nil
+	return writeLarge(w, r, http.StatusOK, shape(report))
 }
 
 // with appends a field for each column.
@@ -93,7 +50,7 @@ func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) js
 	shape := jsonObject{
 		{"period", periodShape(q.Range)}, {"currency", currency}, {"timezone", s.Zone},
 		{"summary", jsonObject{}.with(reports.SummaryColumns, s.Total)},
-		{"by_channel", mapSlice(s.Channels, func(c reports.ChannelSums) jsonObject {
+		{"by_channel", arrayFrom(s.Channels, func(c reports.ChannelSums) jsonObject {
 			return jsonObject{{"channel", c.Channel}}.with(reports.BriefColumns, c.Sums)
 		})},
 	}
@@ -106,7 +63,7 @@ func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) js
 			{"orders_change_percent", (*money.Cents)(reports.Change(s.Total.Orders, previous.Orders))},
 		}})
 	}
-	return append(shape, jsonField{"daily_breakdown", mapSlice(s.Days, func(d reports.DaySums) jsonObject {
+	return append(shape, jsonField{"daily_breakdown", arrayFrom(s.Days, func(d reports.DaySums) jsonObject {
 		return jsonObject{{"date", d.Day}}.with(reports.BriefColumns, d.Sums)
 	})})
 }
@@ -122,14 +79,12 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Summary, func(summary reports.Summary) reportJSON {
-		return reportJSON{
-			Data: summaryShape(summary, q, principal(r).Tenant.Currency),
-			Explain: explainShape(summary.Explain, map[string]string{
-				"summary": "data.summary", "comparison": "data.comparison",
-				"by_channel": "data.by_channel", "daily_breakdown": "data.daily_breakdown",
-			}),
-		}
+	return writeReport(w, r, q, s.Reports.Summary, func(summary reports.Summary) jsonObject {
+		explain := explainShape(summary.Explain, map[string]string{
+			"summary": "data.summary", "comparison": "data.comparison",
+			"by_channel": "data.by_channel", "daily_breakdown": "data.daily_breakdown",
+		})
+		return envelope(summaryShape(summary, q, principal(r).Tenant.Currency), explain)
 	})
 }
 
@@ -145,15 +100,13 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Products, func(products reports.Products) reportJSON {
-		return reportJSON{
-			Data: mapSlice(products.Rows, func(p reports.ProductSums) jsonObject {
-				row := jsonObject{{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name}}
-				return row.with(reports.ProductColumns, p.Sums)
-			}),
-			Meta:    newPageMeta(page, products.Count),
-			Explain: explainShape(products.Explain, map[string]string{"rows": "data"}),
-		}
+	return writeReport(w, r, q, s.Reports.Products, func(products reports.Products) jsonObject {
+		rows := arrayFrom(products.Rows, func(p reports.ProductSums) jsonObject {
+			row := jsonObject{{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name}}
+			return row.with(reports.ProductColumns, p.Sums)
+		})
+		return envelope(rows, jsonField{"meta", newPageMeta(page, products.Count)},
+			explainShape(products.Explain, map[string]string{"rows": "data"}))
 	})
 }
 
@@ -168,14 +121,12 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) reportJSON {
-		return reportJSON{
-			Data: mapSlice(channels.Rows, func(c reports.ChannelSums) jsonObject {
-				row := jsonObject{{"channel", c.Channel}, {"label", c.Label}}.with(reports.ChannelColumns, c.Sums)
-				return append(row, jsonField{"percent_of_total", money.Cents(c.PercentOfTotal)})
-			}),
-			Explain: explainShape(channels.Explain, map[string]string{"rows": "data"}),
-		}
+	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) jsonObject {
+		rows := arrayFrom(channels.Rows, func(c reports.ChannelSums) jsonObject {
+			row := jsonObject{{"channel", c.Channel}, {"label", c.Label}}.with(reports.ChannelColumns, c.Sums)
+			return append(row, jsonField{"percent_of_total", money.Cents(c.PercentOfTotal)})
+		})
+		return envelope(rows, explainShape(channels.Explain, map[string]string{"rows": "data"}))
 	})
 }
 
@@ -188,7 +139,7 @@ func customersShape(c reports.Customers, period reports.Range, withNames bool) j
 			{"guest_orders", c.Guests.Orders}, {"repeat_rate_percent", money.Cents(c.RepeatRatePercent())},
 			{"average_revenue_per_customer", c.AverageRevenue()},
 		}},
-		{"customers", mapSlice(c.Rows, func(c reports.CustomerSums) jsonObject {
+		{"customers", arrayFrom(c.Rows, func(c reports.CustomerSums) jsonObject {
 			if !withNames {
 				c.Name, c.Email = nil, nil
 			}
@@ -216,12 +167,10 @@ func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Customers, func(customers reports.Customers) reportJSON {
-		return reportJSON{
-			Data:    customersShape(customers, q.Range, canReadCustomers(r)),
-			Meta:    newPageMeta(page, customers.Customers),
-			Explain: explainShape(customers.Explain, map[string]string{"summary": "data.summary", "rows": "data.customers"}),
-		}
+	return writeReport(w, r, q, s.Reports.Customers, func(customers reports.Customers) jsonObject {
+		return envelope(customersShape(customers, q.Range, canReadCustomers(r)),
+			jsonField{"meta", newPageMeta(page, customers.Customers)},
+			explainShape(customers.Explain, map[string]string{"summary": "data.summary", "rows": "data.customers"}))
 	})
 }
 
@@ -229,7 +178,7 @@ func customShape(c reports.Custom, q reports.CustomQuery) jsonObject {
 	columns := reports.CustomColumns(q.Metrics)
 	return jsonObject{
 		{"period", periodShape(q.Range)}, {"group_by", orNull(q.GroupBy)}, {"metrics", q.Metrics},
-		{"rows", mapSlice(c.Rows, func(g reports.GroupSums) jsonObject {
+		{"rows", arrayFrom(c.Rows, func(g reports.GroupSums) jsonObject {
 			var group any = orNull(g.Key)
 			if g.ID != nil {
 				group = *g.ID
@@ -253,11 +202,9 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, q, s.Reports.Custom, func(custom reports.Custom) reportJSON {
-		return reportJSON{
-			Data:    customShape(custom, q),
-			Explain: explainShape(custom.Explain, map[string]string{"rows": "data.rows", "totals": "data.totals"}),
-		}
+	return writeReport(w, r, q, s.Reports.Custom, func(custom reports.Custom) jsonObject {
+		return envelope(customShape(custom, q),
+			explainShape(custom.Explain, map[string]string{"rows": "data.rows", "totals": "data.totals"}))
 	})
 }
 
@@ -286,10 +233,10 @@ func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	return writeReport(w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) reportJSON {
-		return reportJSON{Data: jsonObject{
+	return writeReport(w, r, period, s.Reports.Reconcile, func(result reports.Reconciliation) jsonObject {
+		return envelope(jsonObject{
 			{"period", periodShape(period)}, {"timezone", result.Zone}, {"currency", principal(r).Tenant.Currency},
-			{"balanced", result.Balanced}, {"figures", mapSlice(result.Ties, tieShape)},
-		}}
+			{"balanced", result.Balanced}, {"figures", arrayFrom(result.Ties, tieShape)},
+		})
 	})
 }

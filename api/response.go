@@ -17,7 +17,6 @@ const jsonType = "application/json"
 type success struct {
 	Success bool `json:"success"`
 	Data    any  `json:"data"`
-	Meta    any  `json:"meta,omitempty"`
 }
 
 // pageMeta describes the position of a page in a list.
@@ -48,12 +47,11 @@ type cursorMeta struct {
 }
 
 // writePage sends one page of a list.
-func writePage[T, J any](w http.ResponseWriter, page paging.Page, list paging.List[T], shape func(T) J) error {
-	return writeJSON(w, http.StatusOK, success{
-		Success: true,
-		Data:    mapSlice(list.Items, shape),
-		Meta:    newPageMeta(page, list.Total),
-	})
+func writePage[T, J any](
+	w http.ResponseWriter, r *http.Request, page paging.Page, list paging.List[T], shape func(T) J,
+) error {
+	meta := jsonField{"meta", newPageMeta(page, list.Total)}
+	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(list.Items, shape), meta))
 }
 
 // newPageMeta returns the position of a page in a list of total rows.

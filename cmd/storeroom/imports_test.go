@@ -36,7 +36,7 @@ var allowedImports = map[string][]string{
 	"catalog/csvexport":    {"catalog", "tenancy/csvcell", "tenancy/money"},
 	"keys":                 {"tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
-	"reports/export":       {"reports", "tenancy/csvcell", "tenancy/money"},
+	"reports/export":       {"reports", "tenancy/admission", "tenancy/csvcell", "tenancy/money"},
 	"reports/sales":        {"reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
 	"reports/sums":         {"tenancy/money"},
 	"tenancy":              {"tenancy/admission"},

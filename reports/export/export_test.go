@@ -142,7 +142,7 @@ func TestErrorsOfTheReportAreReturned(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Count(b.String(), "\r\n") != 3 {
 		t.Errorf("after two rows: %q, %v", b.String(), err)
 	}
-	if _, err := export.XLSX(export.Products(failing(2))); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := export.XLSX(t.Context(), export.Products(failing(2))); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("XLSX: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestErrorsOfTheReportAreReturned(t *testing.T) {
 // mustWorkbook writes sheets as a workbook and reads it back.
 func mustWorkbook(t *testing.T, sheets ...export.Sheet) *excelize.File {
 	t.Helper()
-	f, err := export.XLSX(sheets...)
+	f, err := export.XLSX(t.Context(), sheets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func mustRows(t *testing.T, book *excelize.File, sheet string) [][]string {
 func TestXLSXRemovesItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	f, err := export.XLSX(export.Customers(manyCustomers(50_000, func() {}), true)) // excelize writes some of it to disk
+	f, err := export.XLSX(t.Context(), export.Customers(manyCustomers(50_000, func() {}), true)) // excelize writes some of it to disk
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,14 +311,14 @@ func TestXLSXRemovesItsFiles(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := export.XLSX(export.Products(failing(100_000))); err == nil {
+	if _, err := export.XLSX(t.Context(), export.Products(failing(100_000))); err == nil {
 		t.Error("no error")
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v remain", left)
 	}
 	t.Setenv("TMPDIR", dir+"/absent")
-	if _, err := export.XLSX(export.Products(products)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := export.XLSX(t.Context(), export.Products(products)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a temporary directory: %v", err)
 	}
 }

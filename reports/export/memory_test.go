@@ -51,7 +51,7 @@ func TestLongFilesNeedLittleMemory(t *testing.T) {
 	}{
 		{"CSV", 1_000_000, func(s export.Sheet) error { return export.CSV(io.Discard, s) }},
 		{"XLSX", 200_000, func(s export.Sheet) error {
-			f, err := export.XLSX(s)
+			f, err := export.XLSX(t.Context(), s)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ func TestASheetHasAtMostMaxRows(t *testing.T) {
 	t.Parallel()
 	one := []column[int64]{{"n", 10, idOf}}
 	for _, n := range []int64{MaxRows, MaxRows + 1} {
-		f, err := XLSX(newSheet("Rows", one, func(write func(int64) error) error {
+		f, err := XLSX(t.Context(), newSheet("Rows", one, func(write func(int64) error) error {
 			for i := range n {
 				if err := write(i); err != nil {
 					return err

@@ -3,14 +3,18 @@ package export
 import (
 	"archive/zip"
 	"compress/flate"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/xuri/excelize/v2"
+
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // MaxRows is the maximum number of rows of a sheet, without its header.
@@ -29,15 +33,15 @@ type File struct {
 // Close closes and removes the file.
 func (f *File) Close() error { return errors.Join(f.File.Close(), os.RemoveAll(f.dir)) }
 
-// XLSX writes sheets as a workbook. It returns ErrTooManyRows if one of them has too
-// many rows. An error leaves nothing on disk.
-func XLSX(sheets ...Sheet) (_ *File, err error) {
+// XLSX writes sheets as a workbook, with a CPU in turns. It returns ErrTooManyRows if one of them has
+// too many rows. An error leaves nothing on disk.
+func XLSX(ctx context.Context, sheets ...Sheet) (_ *File, err error) {
 	f := &File{}
 	if f.dir, err = os.MkdirTemp("", "storeroom-xlsx-"); err != nil {
 		return nil, fmt.Errorf("write a workbook: %w", err)
 	}
 	if f.File, err = os.Create(f.dir + "/report.xlsx"); err == nil {
-		if err = writeWorkbook(f.File, f.dir, sheets); err == nil {
+		if err = writeWorkbook(turns{ctx, admission.FromContext(ctx).Turn(), f.File}, f.dir, sheets); err == nil {
 			f.Size, err = rewind(f.File)
 		}
 	}
@@ -56,8 +60,25 @@ func rewind(file *os.File) (size int64, err error) {
 	return size, err
 }
 
+// turns is a writer that uses a CPU in turns.
+type turns struct {
+	ctx  context.Context
+	turn *admission.Turn
+	to   io.Writer
+}
+
+func (t turns) next() error { return t.turn.Next(t.ctx) }
+
+// Write waits for the next turn.
+func (t turns) Write(b []byte) (int, error) {
+	if err := t.next(); err != nil {
+		return 0, err
+	}
+	return t.to.Write(b)
+}
+
 // writeWorkbook writes a workbook; excelize keeps its temporary files in dir.
-func writeWorkbook(to io.Writer, dir string, sheets []Sheet) error {
+func writeWorkbook(to turns, dir string, sheets []Sheet) error {
 	book := excelize.NewFile(excelize.Options{TmpDir: dir})
 	defer book.Close()
 	// By default excelize compresses the complete file in memory.
@@ -77,11 +98,15 @@ func writeWorkbook(to io.Writer, dir string, sheets []Sheet) error {
 			_, err = book.NewSheet(s.name)
 		}
 		if err == nil {
-			err = writeSheet(book, s, styles)
+			err = writeSheet(to, book, s, styles)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	defer to.turn.End()
+	if err := to.next(); err != nil {
+		return err
 	}
 	return book.Write(io.Discard)
 }
@@ -121,7 +146,10 @@ func newStyles(book *excelize.File) (styles, error) {
 	return s, nil
 }
 
-func writeSheet(book *excelize.File, s Sheet, styles styles) error {
+// batchRows is how many rows are kept in memory, so that no CPU is in use while PostgreSQL computes the next ones.
+const batchRows = 200
+
+func writeSheet(turns turns, book *excelize.File, s Sheet, styles styles) error {
 	to, err := book.NewStreamWriter(s.name)
 	if err != nil {
 		return err
@@ -143,7 +171,7 @@ func writeSheet(book *excelize.File, s Sheet, styles styles) error {
 		return err
 	}
 	n := 1
-	err = s.rows(func(values []cell) error {
+	write := func(values []cell) error {
 		if n++; n > excelize.TotalRows {
 			return ErrTooManyRows
 		}
@@ -154,7 +182,30 @@ func writeSheet(book *excelize.File, s Sheet, styles styles) error {
 			}
 		}
 		return to.SetRow("A"+strconv.Itoa(n), row)
+	}
+	var batch [][]cell
+	writeBatch := func() error {
+		defer turns.turn.End()
+		for _, values := range batch {
+			if err := turns.next(); err != nil {
+				return err
+			}
+			if err := write(values); err != nil {
+				return err
+			}
+		}
+		batch = batch[:0]
+		return nil
+	}
+	err = s.rows(func(values []cell) error {
+		if batch = append(batch, slices.Clone(values)); len(batch) < batchRows {
+			return nil
+		}
+		return writeBatch()
 	})
+	if err == nil {
+		err = writeBatch()
+	}
 	if err != nil {
 		return err
 	}

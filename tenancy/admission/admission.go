@@ -11,17 +11,17 @@
 //	requests     2,500   64     from the last byte of the body to the first byte of the response
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
-//	long         1/3 P   1/8    the same, for exports and bulk requests; for reports until the response
-//	                            begins, because a large one takes much memory until it is encoded
+//	long         1/3 P   1/8    the same, for exports, bulk requests and reports
 //	public       1/4 P   1/4    the same, for pages and for keys that are not cached
-//	hashing      CPUs/2  1      while a password is hashed, which takes a CPU and 19 MiB
-//	workbooks    CPUs/2  1      while an XLSX file is written, which takes a CPU
+//	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
+//	                            parsed, a large response is encoded or an XLSX file is written
 //	large        96 MiB  24 MiB for bodies that are in a file, and for workbooks
 //	memory       96 MiB  24 MiB for other bodies, rows and responses
 //	disk         2 GiB   512 MiB for temporary files
 //
-// A request that waits for its client holds memory or disk only. The rest of the pool serves health
-// checks and background work.
+// Reads and reports keep their part of the connections until the response begins, because a large one
+// takes much memory until it is encoded. A request that waits for its client holds memory or disk
+// only. The rest of the pool serves health checks and background work.
 package admission
 
 import (
@@ -52,13 +52,12 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, hashing, workbooks, large, memory, disk *budget
+	requests, exports, connections, long, public, cpu, large, memory, disk *budget
 }
 
 // New returns a Controller for a pool of that many connections.
 func New(pool int) *Controller {
 	tenants := max(1, pool*2/3)
-	cpus := max(1, runtime.GOMAXPROCS(0)/2)
 	return &Controller{
 		WaitTimeout: waitTimeout,
 
@@ -67,8 +66,7 @@ func New(pool int) *Controller {
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
-		hashing:     newBudget("password hashing", cpus, 1),
-		workbooks:   newBudget("workbooks", cpus, 1),
+		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/2), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
 		memory:      newBudget("memory", 96*mib, 24*mib),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
@@ -117,6 +115,8 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 		budgets = []*budget{c.exports, c.requests}
 	case Report:
 		budgets = []*budget{c.long, c.requests}
+	case Read:
+		budgets = []*budget{c.connections}
 	}
 	release, err := t.acquire(ctx, 1, budgets...)
 	if err != nil {
@@ -164,21 +164,57 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 		return t.acquire(ctx, 1, c.public)
 	case Export, Bulk:
 		return t.acquire(ctx, 1, c.long, c.connections)
+	case Read: // Start has acquired it
+		return func() {}, nil
 	}
 	return t.acquire(ctx, 1, c.connections)
 }
 
-// Hashing waits until the request may hash a password.
-func (t *Ticket) Hashing(ctx context.Context) (release func(), err error) {
-	if t == nil {
-		return func() {}, nil
+// CPU waits until the request may use a CPU for a moment. release may be called several times.
+func (t *Ticket) CPU(ctx context.Context) (release func(), err error) {
+	if release, err = t.acquire(ctx, 1, t.controller.cpu); err != nil {
+		return nil, err
 	}
-	return t.acquire(ctx, 1, t.controller.hashing)
+	return sync.OnceFunc(release), nil
 }
 
-// Workbook waits until the request may write an XLSX file.
-func (t *Ticket) Workbook(ctx context.Context) (release func(), err error) {
-	return t.acquire(ctx, 1, t.controller.workbooks)
+// turnLength is how long a request may use a CPU while others wait.
+const turnLength = 10 * time.Millisecond
+
+// Turn is the use of a CPU for work that takes long. A nil Turn has no limits.
+type Turn struct {
+	ticket  *Ticket
+	began   time.Time
+	release func() // nil if the request has no CPU
+}
+
+// Turn returns a Turn that has not begun.
+func (t *Ticket) Turn() *Turn {
+	if t == nil {
+		return nil
+	}
+	return &Turn{ticket: t}
+}
+
+// Next waits until the request may use a CPU. If it has used one for turnLength, others go first.
+func (t *Turn) Next(ctx context.Context) (err error) {
+	if t == nil || t.release != nil && time.Since(t.began) < turnLength {
+		return nil
+	}
+	t.End()
+	if t.release, err = t.ticket.acquire(ctx, 1, t.ticket.controller.cpu); err != nil {
+		return err
+	}
+	t.began = time.Now()
+	return nil
+}
+
+// End must be called after the last Next, and before the request waits for something else.
+func (t *Turn) End() {
+	if t != nil && t.release != nil {
+		t.release()
+		t.release = nil
+	}
 }
 
 // Large waits until the request may use that many bytes of memory. A request that needs more than

@@ -31,7 +31,7 @@ func TestAUserWaitsForItsShareOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := New(24)
-		greedy, other := c.Enter("greedy", Read), c.Enter("other", Read)
+		greedy, other := c.Enter("greedy", Write), c.Enter("other", Write)
 		mustHold(t, 4, greedy.Connection)
 		began := time.Now()
 		if _, err := greedy.Connection(t.Context()); !errors.Is(err, ErrBusy) || time.Since(began) != waitTimeout {
@@ -99,7 +99,7 @@ func TestTheQueueOfAUserIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := New(24)
-		user := c.Enter("user", Read)
+		user := c.Enter("user", Write)
 		mustHold(t, 4, user.Connection)
 		var refused atomic.Int64
 		for range queueLength {
@@ -172,12 +172,133 @@ func TestABudgetIsNeverExceeded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(b.users) != 0 {
-		t.Errorf("%d accounts remain, want none", len(b.users))
+	if len(b.waiting) != 0 {
+		t.Errorf("%d users still wait", len(b.waiting))
 	}
-	if !b.whole.TryAcquire(size) {
+	if b.held != 0 || heldByUsers(b) != 0 {
 		t.Error("a part of the budget was not released")
 	}
+}
+
+func heldByUsers(b *budget) (held int64) {
+	for _, a := range b.users {
+		held += a.held
+	}
+	return held
+}
+
+// use waits for a part of a budget, holds it for a time, and returns how long it waited.
+func use(t *testing.T, b *budget, user string, hold time.Duration) time.Duration {
+	t.Helper()
+	began := time.Now()
+	release, err := b.wait(t.Context(), user, 1)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	waited := time.Since(began)
+	time.Sleep(hold)
+	release()
+	return waited
+}
+
+func TestAUserWithFewRequestsDoesNotWaitForTheQueuesOfOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget("test", 2, 1)
+		var all sync.WaitGroup
+		defer all.Wait()
+		for user := range 20 {
+			for range 10 {
+				all.Go(func() { use(t, b, fmt.Sprint(user), time.Second) })
+			}
+		}
+		time.Sleep(20500 * time.Millisecond)
+		for range 5 {
+			if waited := use(t, b, "other", 10*time.Millisecond); waited > time.Second {
+				t.Errorf("a user with one short request at a time waited %v, want the time of one request of others", waited)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestUsersWithOneRequestAtATimeLeaveAPartToTheQueues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget("test", 1, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer stop()
+		for user := range 4 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					use(t, b, fmt.Sprint(user), time.Second)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		for range 5 {
+			all.Go(func() { use(t, b, "queue", time.Second) })
+		}
+		time.Sleep(26 * time.Second)
+		synctest.Wait()
+		b.mu.Lock()
+		if left := len(b.users["queue"].queue); left > 0 {
+			t.Errorf("%d of 5 requests still wait after five turns of five users", left)
+		}
+		b.mu.Unlock()
+	})
+}
+
+func TestAccountsOfPastUsersAreDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget("test", 1, 1)
+		for user := range 1000 {
+			use(t, b, fmt.Sprint(user%200, user), time.Millisecond)
+			use(t, b, "regular", time.Millisecond)
+		}
+		if len(b.users) > 50 {
+			t.Errorf("%d accounts exist, want those that matter", len(b.users))
+		}
+	})
+}
+
+func TestACPUIsUsedInTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		c.cpu = newBudget("CPUs", 1, 1)
+		long, other := c.Enter("long", Bulk).Turn(), c.Enter("other", Page).Turn()
+		next := func(turn *Turn) {
+			t.Helper()
+			if err := turn.Next(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		began := time.Now()
+		next(long)
+		var waited time.Duration
+		go func() {
+			next(other)
+			waited = time.Since(began)
+			time.Sleep(50 * time.Millisecond)
+			other.End()
+		}()
+		for time.Since(began) < 100*time.Millisecond {
+			time.Sleep(time.Millisecond)
+			next(long)
+		}
+		long.End()
+		if waited != turnLength {
+			t.Errorf("another user got the CPU after %v, want %v", waited, turnLength)
+		}
+		if c.cpu.held != 0 {
+			t.Error("a CPU is still in use")
+		}
+	})
 }
 
 func TestASpoolReturnsWhatWasWritten(t *testing.T) {
@@ -212,7 +333,7 @@ func TestASpoolReturnsWhatWasWritten(t *testing.T) {
 			if err := spool.Close(); err != nil {
 				t.Error(err)
 			}
-			if len(c.memory.users) != 0 || len(c.disk.users) != 0 {
+			if heldByUsers(c.memory) != 0 || heldByUsers(c.disk) != 0 {
 				t.Error("a closed spool still holds memory or disk")
 			}
 		})
@@ -280,5 +401,7 @@ func TestWithoutATicketNothingIsLimited(t *testing.T) {
 	t.Parallel()
 	ticket := FromContext(t.Context())
 	mustHold(t, 100, ticket.Connection)
-	mustHold(t, 100, ticket.Hashing)
+	if err := ticket.Turn().Next(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

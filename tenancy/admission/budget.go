@@ -1,13 +1,14 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // ErrBusy reports that the user's share of a resource, or the whole resource, is in use. The caller
@@ -17,6 +18,7 @@ var ErrBusy = errors.New("too many requests in progress")
 const (
 	waitTimeout = 5 * time.Second
 	queueLength = 256 // of a user and a budget
+	credit      = 100 * time.Millisecond
 )
 
 var (
@@ -24,25 +26,45 @@ var (
 	errQueueFull   = errors.New("too many requests wait")
 )
 
-// budget is a resource that users share. A request first takes from the share of its user and then
-// from the whole, so that the queue of the whole has at most one share of each user. A request may
-// take more than a share, if its user holds nothing else.
+// budget is a resource that users share. A request may take more than a share, if its user holds
+// nothing else. What becomes free goes to the user that holds the least, of those to the user that has
+// used the least, and of those to the one with the shortest queue: neither the number nor the cost of
+// other users' requests delays a user with few cheap ones. A semaphore serves in order of arrival.
 type budget struct {
 	resource    string
 	size, share int64
-	whole       *semaphore.Weighted
 
-	mu    sync.Mutex
-	held  int64
-	users map[string]*account
+	mu       sync.Mutex
+	held     int64
+	users    map[string]*account
+	waiting  map[*account]struct{} // those with a queue
+	arrivals uint64                // so far
+	// used is the use by the user that was served last, when it was served. It only grows. A user
+	// that comes back has used at most credit less: time without requests gives no other advantage.
+	used  time.Duration
+	clean int // the number of accounts at which those that do not matter are deleted
 }
 
-// account is a user's part of a budget. It exists while requests hold or wait for a part of it.
+// account is a user's part of a budget. Without requests it matters until others have used as much.
 type account struct {
-	share    *semaphore.Weighted
-	held     int64
-	requests int
-	waiting  int
+	held  int64
+	used  time.Duration // of the whole share, by requests that ended
+	queue []*waiter
+}
+
+type waiter struct {
+	number uint64 // in order of arrival
+	n      int64
+	served chan struct{} // closed when it holds n
+}
+
+func (w *waiter) isServed() bool {
+	select {
+	case <-w.served:
+		return true
+	default:
+		return false
+	}
 }
 
 func newBudget(resource string, size, share int) *budget {
@@ -50,111 +72,146 @@ func newBudget(resource string, size, share int) *budget {
 		resource: resource,
 		size:     int64(size),
 		share:    int64(share),
-		whole:    semaphore.NewWeighted(int64(size)),
 		users:    map[string]*account{},
+		waiting:  map[*account]struct{}{},
 	}
 }
 
 // try takes n at once, or reports false.
 func (b *budget) try(user string, n int64) (release func(), ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.take(user, n)
+}
+
+func (b *budget) take(user string, n int64) (release func(), ok bool) {
 	a := b.open(user)
-	if a.share.TryAcquire(min(n, b.share)) {
-		if b.whole.TryAcquire(n) {
-			return b.hold(user, a, n), true
-		}
-		a.share.Release(min(n, b.share))
+	w := b.enqueue(a, n)
+	if b.serve(); !w.isServed() {
+		b.remove(a, w)
+		return nil, false
 	}
-	b.close(user, a)
-	return nil, false
+	return b.releaser(a, n), true
 }
 
 // tryFair is try for what requests hold while they wait for their clients. A user may not hold more
 // than what remains free, so that four users with their whole shares leave a part for others.
 func (b *budget) tryFair(user string, n int64) (release func(), ok bool) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	var held int64
 	if a := b.users[user]; a != nil {
 		held = a.held
 	}
-	fair := held+n <= b.size-b.held-n
-	b.mu.Unlock()
-	if !fair {
+	if held+n > b.size-b.held-n {
 		return nil, false
 	}
-	return b.try(user, n)
+	return b.take(user, n)
 }
 
 // wait is try for callers that wait until ctx ends.
 func (b *budget) wait(ctx context.Context, user string, n int64) (release func(), err error) {
+	b.mu.Lock()
 	a := b.open(user)
-	if !b.enqueue(a) {
-		b.close(user, a)
+	if len(a.queue) == queueLength {
+		b.mu.Unlock()
 		return nil, errQueueFull
 	}
-	defer b.dequeue(a)
-	if err := a.share.Acquire(ctx, min(n, b.share)); err != nil {
-		b.close(user, a)
-		return nil, err
-	}
-	if err := b.whole.Acquire(ctx, n); err != nil {
-		a.share.Release(min(n, b.share))
-		b.close(user, a)
-		return nil, err
-	}
-	return b.hold(user, a, n), nil
-}
-
-// hold counts what was taken.
-func (b *budget) hold(user string, a *account, n int64) (release func()) {
-	b.mu.Lock()
-	b.held += n
-	a.held += n
+	w := b.enqueue(a, n)
+	b.serve()
 	b.mu.Unlock()
-	return func() {
-		b.whole.Release(n)
-		a.share.Release(min(n, b.share))
-		b.mu.Lock()
-		b.held -= n
-		a.held -= n
-		b.mu.Unlock()
-		b.close(user, a)
+	select {
+	case <-w.served:
+		return b.releaser(a, n), nil
+	case <-ctx.Done():
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w.isServed() {
+		return b.releaser(a, n), nil
+	}
+	b.remove(a, w)
+	return nil, ctx.Err()
 }
 
 func (b *budget) open(user string) *account {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	if len(b.users) >= b.clean {
+		maps.DeleteFunc(b.users, func(_ string, a *account) bool {
+			return a.held == 0 && len(a.queue) == 0 && a.used <= b.used-credit
+		})
+		b.clean = 2*len(b.users) + 16
+	}
 	a := b.users[user]
 	if a == nil {
-		a = &account{share: semaphore.NewWeighted(b.share)}
+		a = &account{}
 		b.users[user] = a
 	}
-	a.requests++
+	a.used = max(a.used, b.used-credit)
 	return a
 }
 
-func (b *budget) close(user string, a *account) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if a.requests--; a.requests == 0 {
-		delete(b.users, user)
+func (b *budget) enqueue(a *account, n int64) *waiter {
+	b.arrivals++
+	w := &waiter{b.arrivals, n, make(chan struct{})}
+	a.queue = append(a.queue, w)
+	b.waiting[a] = struct{}{}
+	return w
+}
+
+// dequeue removes the request at index i.
+func (b *budget) dequeue(a *account, i int) {
+	if a.queue = slices.Delete(a.queue, i, i+1); len(a.queue) == 0 {
+		delete(b.waiting, a)
 	}
 }
 
-func (b *budget) enqueue(a *account) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if a.waiting >= queueLength {
-		return false
-	}
-	a.waiting++
-	return true
+// remove gives up a request that was not served. The next one may need less.
+func (b *budget) remove(a *account, w *waiter) {
+	b.dequeue(a, slices.Index(a.queue, w))
+	b.serve()
 }
 
-func (b *budget) dequeue(a *account) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	a.waiting--
+// serve serves the requests that can be. A request that needs more than is free stops those after it.
+func (b *budget) serve() {
+	for a := b.next(); a != nil && b.held+a.queue[0].n <= b.size; a = b.next() {
+		first := a.queue[0]
+		b.dequeue(a, 0)
+		b.held += first.n
+		a.held += first.n
+		b.used = max(b.used, a.used)
+		close(first.served)
+	}
+}
+
+// next returns the account whose first request is next, or nil.
+func (b *budget) next() (next *account) {
+	for a := range b.waiting {
+		if a.held > 0 && a.held+a.queue[0].n > b.share {
+			continue
+		}
+		if next == nil || a.compare(next) < 0 {
+			next = a
+		}
+	}
+	return next
+}
+
+func (a *account) compare(other *account) int {
+	return cmp.Or(
+		cmp.Compare(a.held, other.held), cmp.Compare(a.used, other.used), cmp.Compare(len(a.queue), len(other.queue)),
+		cmp.Compare(a.queue[0].number, other.queue[0].number))
+}
+
+func (b *budget) releaser(a *account, n int64) (release func()) {
+	began := time.Now()
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held -= n
+		a.held -= n
+		a.used += time.Duration(float64(time.Since(began)) * float64(n) / float64(b.share))
+		b.serve()
+	}
 }
 
 // refused counts a refusal and returns its error.

@@ -61,11 +61,11 @@ func (s *Store) proofs(ctx context.Context, email string, passwords ...string) (
 }
 
 func hash(ctx context.Context, parameters, password string) ([]byte, error) {
-	release, err := admission.FromContext(ctx).Hashing(ctx)
-	if err != nil {
+	turn := admission.FromContext(ctx).Turn()
+	if err := turn.Next(ctx); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer turn.End()
 	return derive(parameters, password)
 }
 

@@ -73,7 +73,7 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 	c := admission.New(24)
 	c.WaitTimeout = time.Millisecond
 	ticket := c.Enter("address", admission.Page)
-	if _, err := ticket.Hashing(t.Context()); err != nil {
+	if err := ticket.Turn().Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx := admission.NewContext(t.Context(), ticket)

@@ -42,10 +42,12 @@ type clients struct {
 }
 
 // startClients starts a process that attacks until stop is called, which returns the number of responses by status. The
-// process has a low priority, because real attackers do not use the CPUs of the service.
+// process has the lowest priority, because real attackers do not use the CPUs of the service. Its session is its own,
+// because Linux may divide the CPUs among sessions before it compares priorities.
 func startClients(t *Target, o order) (stop func() map[string]int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "nice", os.Args[0])
+	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env, cmd.Stderr = append(os.Environ(), mainVariable+"=1"), os.Stderr
 	stdin, stdinErr := cmd.StdinPipe()
 	stdout, stdoutErr := cmd.StdoutPipe()
@@ -67,6 +69,7 @@ func Main() {
 	if os.Getenv(mainVariable) == "" {
 		return
 	}
+	_ = os.WriteFile("/proc/self/autogroup", []byte("19"), 0) // fails if the CPUs are not divided among sessions
 	ctx, stop := context.WithCancel(context.Background())
 	c := &clients{
 		ctx: ctx, http: &http.Client{Transport: newTransport("127.0.2.1", 1000)}, responses: map[string]int{},

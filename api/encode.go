@@ -1,0 +1,132 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+
+	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// jsonObject is a JSON object with its fields in order.
+type jsonObject []jsonField
+
+type jsonField struct {
+	name  string
+	value any
+}
+
+// MarshalJSON encodes an object inside a value that encoding/json encodes.
+func (o jsonObject) MarshalJSON() ([]byte, error) {
+	var e encoder
+	err := e.add(o)
+	return e.Bytes(), err
+}
+
+// array is a JSON array. Its elements are made while they are encoded, so that they need no memory together.
+type array iter.Seq[any]
+
+func arrayFrom[T, J any](items []T, shape func(T) J) array {
+	return func(yield func(any) bool) {
+		for _, item := range items {
+			if !yield(shape(item)) {
+				return
+			}
+		}
+	}
+}
+
+// envelope returns a response with data and further fields; those with nil are left out.
+func envelope(data any, fields ...jsonField) jsonObject {
+	o := jsonObject{{"success", true}, {"data", data}}
+	for _, f := range fields {
+		if f.value != nil {
+			o = append(o, f)
+		}
+	}
+	return o
+}
+
+// largePart is the size of JSON from which work on it uses a CPU in turns: about 0.3 ms.
+const largePart = 64 << 10
+
+// encoder encodes objects, arrays, numbers and money itself, because a response can have thousands, and encoding/json
+// copies each object once for each level of nesting.
+type encoder struct {
+	bytes.Buffer
+	ctx  context.Context
+	turn *admission.Turn
+	part int // the length at which the current part ends
+}
+
+// writeLarge sends a response that may be large. It encodes v before it sends the status, as writeJSON does.
+func writeLarge(w http.ResponseWriter, r *http.Request, status int, v jsonObject) error {
+	e := encoder{ctx: r.Context(), turn: admission.FromContext(r.Context()).Turn(), part: largePart}
+	err := e.add(v)
+	e.turn.End()
+	if err != nil {
+		return err
+	}
+	e.WriteByte('\n')
+	writeBody(w, status, jsonType, e.Bytes())
+	return nil
+}
+
+func (e *encoder) add(v any) error {
+	switch v := v.(type) {
+	case jsonObject:
+		separator := byte('{')
+		for _, f := range v {
+			e.WriteByte(separator)
+			separator = ','
+			e.WriteByte('"')
+			e.WriteString(f.name)
+			e.WriteString(`":`)
+			if err := e.add(f.value); err != nil {
+				return err
+			}
+		}
+		e.WriteByte('}')
+	case array:
+		return e.addArray(v)
+	case int64:
+		e.Write(strconv.AppendInt(e.AvailableBuffer(), v, 10))
+	case money.Cents:
+		e.Write(append(v.Append(append(e.AvailableBuffer(), '"')), '"'))
+	default:
+		encoder := json.NewEncoder(e)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(v); err != nil {
+			return fmt.Errorf("encode the response: %w", err)
+		}
+		e.Truncate(e.Len() - 1) // without the line feed
+	}
+	return nil
+}
+
+func (e *encoder) addArray(elements array) error {
+	e.WriteByte('[')
+	first := true
+	for v := range elements {
+		if !first {
+			e.WriteByte(',')
+		}
+		first = false
+		if err := e.add(v); err != nil {
+			return err
+		}
+		if e.turn != nil && e.Len() >= e.part {
+			e.part = e.Len() + largePart
+			if err := e.turn.Next(e.ctx); err != nil {
+				return err
+			}
+		}
+	}
+	e.WriteByte(']')
+	return nil
+}
