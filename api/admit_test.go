@@ -203,7 +203,7 @@ func TestALargeResponseWaitsInAFile(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	want := a.try(t, call{path: "/api/products?per_page=30", wantStatus: 200}).body
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(24<<20))
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(16<<20))
 	body := a.mustOpen(t, "/api/products?per_page=30")
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
@@ -259,10 +259,10 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	list := call{path: "/api/products?per_page=100", wantStatus: 200}
-	for range 10 { // 3 MB each, counted three times; the share is 24 MiB
+	for range 10 { // 3 MB each, counted three times; the share is 16 MiB
 		a.try(t, list)
 	}
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(20<<20))
+	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(14<<20))
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	list.wantStatus, list.wantCode = 503, ServiceUnavailable
 	a.try(t, list)

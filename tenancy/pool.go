@@ -22,9 +22,9 @@ const (
 	acquireTimeout = time.Second
 	dialTimeout    = 5 * time.Second
 	// The default size of a pool; pool_max_conns in the URL overrides it. Package
-	// admission divides it.
-	minMaxConns = 24
-	connsPerCPU = 6
+	// admission divides it. A server has two threads for each CPU.
+	minMaxConns    = 24
+	connsPerThread = 3
 )
 
 // runtimeParams are the defaults of settings that a connection string may override.
@@ -64,7 +64,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 		}
 	}
 	if !strings.Contains(url, "pool_max_conns") {
-		config.MaxConns = max(minMaxConns, int32(connsPerCPU*runtime.GOMAXPROCS(0)))
+		config.MaxConns = max(minMaxConns, int32(connsPerThread*runtime.GOMAXPROCS(0)))
 	}
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -92,5 +95,27 @@ func TestAnOperationsPortInUseIsReported(t *testing.T) {
 	if want := "STOREROOM_OPS_ADDR: " + used + " is in use by another program"; o.code != 1 ||
 		!strings.Contains(o.stderr, want) {
 		t.Errorf("serve = %d, %q, want 1 and %q", o.code, o.stderr, want)
+	}
+}
+
+func TestTheGoRuntimeIsConfigured(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ variables, want []string }{
+		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*runtime.GOMAXPROCS(0)), "go_config_gogc_percent 200\n"}},
+		{
+			[]string{"GOMAXPROCS=3", "GOGC=50", "GOMEMLIMIT=300MiB"},
+			[]string{"go_processor_limit 3\n", "go_config_gogc_percent 50\n", fmt.Sprintf("go_memory_limit_bytes %g\n", float64(300<<20))},
+		},
+	} {
+		p := newProgram(t).with(append(test.variables, "STOREROOM_OPS_ADDR=127.0.0.1:0")...)
+		server := start(t, p.dir, p.environ, "serve")
+		_, metrics := body(t, server.opsAddress(t)+"/metrics")
+		metrics = regexp.MustCompile(`\{otel_scope[^}]*\}`).ReplaceAllString(metrics, "")
+		for _, want := range test.want {
+			if !strings.Contains(metrics, want) {
+				t.Errorf("with %v the metrics lack %q: %s", test.variables, want,
+					strings.Join(regexp.MustCompile(`(?m)^go_(processor|config|memory_l).*$`).FindAllString(metrics, -1), "; "))
+			}
+		}
 	}
 }

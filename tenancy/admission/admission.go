@@ -16,7 +16,7 @@
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	large        96 MiB  24 MiB for bodies that are in a file, and for workbooks
-//	memory       96 MiB  24 MiB for other bodies, rows and responses
+//	memory       64 MiB  16 MiB for other bodies, rows and responses
 //	disk         2 GiB   512 MiB for temporary files
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one
@@ -66,9 +66,9 @@ func New(pool int) *Controller {
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
-		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/2), 1),
+		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
-		memory:      newBudget("memory", 96*mib, 24*mib),
+		memory:      newBudget("memory", 64*mib, 16*mib),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
 	}
 }

@@ -344,7 +344,7 @@ func TestASpoolUsesAFileIfTheShareOfMemoryIsInUse(t *testing.T) {
 	t.Parallel()
 	c := New(24)
 	user := c.Enter("user", Write)
-	if _, ok := user.TryMemory(24 << 20); !ok {
+	if _, ok := user.TryMemory(16 << 20); !ok {
 		t.Fatal("the share of memory is not free")
 	}
 	spool := user.NewSpool()

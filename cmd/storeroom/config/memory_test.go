@@ -19,10 +19,10 @@ func TestMemoryLimit(t *testing.T) {
 		shown    string
 		source   string
 	}{
-		{"container of 1 GiB", "", memlimit.Limit(1 << 30), (1 << 30) / 10 * 9, "921MiB", "cgroup"},
-		{"container of 256 MiB", "", memlimit.Limit(256 << 20), (256 << 20) / 10 * 9, "230MiB", "cgroup"},
-		{"no limit", "", fails(memlimit.ErrNoLimit), (512 << 20) / 10 * 9, "460MiB", "default"},
-		{"no cgroup", "", fails(errors.New("no such file")), (512 << 20) / 10 * 9, "460MiB", "default"},
+		{"container of 1 GiB", "", memlimit.Limit(1 << 30), (1 << 30) / 10 * 8, "819MiB", "cgroup"},
+		{"container of 256 MiB", "", memlimit.Limit(256 << 20), (256 << 20) / 10 * 8, "204MiB", "cgroup"},
+		{"no limit", "", fails(memlimit.ErrNoLimit), (512 << 20) / 10 * 8, "409MiB", "default"},
+		{"no cgroup", "", fails(errors.New("no such file")), (512 << 20) / 10 * 8, "409MiB", "default"},
 		{"variable", "900MiB", memlimit.Limit(1 << 30), debug.SetMemoryLimit(-1), "900MiB", "environment"},
 		{"variable off", "off", memlimit.Limit(1 << 30), debug.SetMemoryLimit(-1), "off", "environment"},
 	} {

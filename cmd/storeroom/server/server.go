@@ -35,7 +35,7 @@ type Options struct {
 
 // Run serves until ctx is done and then shuts down. It returns an error if requests had to be aborted.
 func Run(ctx context.Context, o Options) (err error) {
-	memory := config.SetMemoryLimit(config.Environment(os.Environ()))
+	memory := config.SetRuntime(config.Environment(os.Environ()))
 	stderr := newStderrHandler(o.Stderr, o.LogFormat, o.LogLevel)
 	onlyStderr := slog.New(logHandler{stderr, slog.DiscardHandler, o.LogLevel})
 	ops := &opsPort{version: o.Version}

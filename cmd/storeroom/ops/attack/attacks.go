@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ var All = []Attack{
 	{"Deeply nested bodies of 32 MiB", fresh("enterprise", 2), deepBodies},
 	{"Bulk bodies with 200,000 errors", fresh("enterprise", 4), faultyBodies},
 	{"Bulk requests with 50,000 items of 2 tenants, repeated", fresh("enterprise", 2), largestBulks},
+	{"Bulk requests with 1,000 products of 3 MB of each of 5 tenants, repeated", fresh("enterprise", 5), productBulks},
 	{"100 adjustments of one product at a time", authors(1), lockedRow},
 	{"Requests that disconnect after 5 ms", sellers(1), disconnects},
 	{"Searches that match everything or nothing", sellers(1), searches},
@@ -65,6 +67,8 @@ var All = []Attack{
 	{"One tenant sends as fast as it can", fresh("enterprise", 1), asFastAsPossible},
 	{"One tenant over its limit sends as fast as it can", fresh("standard", 1), asFastAsPossible},
 	{"storeroom verify and storeroom rebuild, repeated", sellers(2), commands},
+
+	{"Nothing but all CPUs, at the priority of the attackers", nobody, useCPUs},
 }
 
 func withheldBodies(c *clients) {
@@ -230,6 +234,10 @@ func largestBulks(c *clients) {
 	c.repeat(8, func(n, round int) { c.post(n, "/api/orders/bulk", newOrders(1000, n, round)) })
 }
 
+func productBulks(c *clients) {
+	c.repeat(10, func(n, round int) { c.post(n, "/api/products/bulk", productsBody(1000*round, 1000, 2500)) })
+}
+
 func lockedRow(c *clients) {
 	ids, err := products(c.http, c.request(0, "GET", productsPath, ""))
 	if err != nil {
@@ -325,6 +333,14 @@ func commands(c *clients) {
 			return
 		}
 		c.count("success of " + cmd.Args[1])
+	})
+}
+
+// useCPUs sends nothing. It shows what the attackers' use of the CPUs causes on a machine that they share with the service.
+func useCPUs(c *clients) {
+	c.times(runtime.NumCPU(), func(int) {
+		for c.ctx.Err() == nil {
+		}
 	})
 }
 
