@@ -76,7 +76,7 @@ type upsertRow struct {
 }
 
 // splitBySKU splits rows into passes in which each SKU occurs once. A pass is sorted by
-// SKU: all upserts lock products in the same order, so they do not deadlock.
+// SKU: all upserts insert products in the same order, so they do not deadlock.
 func splitBySKU(rows []Row) [][]upsertRow {
 	var passes [][]upsertRow
 	occurrences := map[string]int{}
@@ -197,25 +197,40 @@ func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsert
 		sellerIDs = append(sellerIDs, row.SellerID.Value)
 		warehouseIDs = append(warehouseIDs, row.WarehouseID.Value)
 	}
+	slices.Sort(skus) // the order of the locks
 	var locked, categories, sellers, warehouses []rowID
 	var products []Product
 	var stock []stockRow
 	b := &pgx.Batch{}
 	tenancy.QueueRows(b, &locked, `
-		select id
-		  from products
-		 where tenant_id = $1 and sku = any ($2)
-		 order by sku
-		   for update`, tenant, skus)
+		select p.id
+		  from unnest($2::text[]) s (sku)
+		 cross join lateral (
+		       select id
+		         from products
+		        where tenant_id = $1 and sku = s.sku
+		        limit 1
+		          for update
+		       ) p`, tenant, skus)
 	tenancy.QueueRows(b, &products, selectProducts+`
-  from products p
- where p.tenant_id = $1 and p.sku = any ($2)`, tenant, skus)
+  from unnest($2::text[]) s (sku)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and sku = s.sku
+        limit 1
+       ) p`, tenant, skus)
 	tenancy.QueueRows(b, &stock, `
-		select product_id, warehouse_id, quantity
-		  from stock
-		 where tenant_id = $1
-		   and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
-		 order by product_id, warehouse_id`, tenant, skus)
+		select s.product_id, s.warehouse_id, s.quantity
+		  from unnest($2::text[]) n (sku)
+		 cross join lateral (
+		       select id
+		         from products
+		        where tenant_id = $1 and sku = n.sku
+		        limit 1
+		       ) p
+		  join stock s on s.tenant_id = $1 and s.product_id = p.id
+		 order by s.product_id, s.warehouse_id`, tenant, skus)
 	queueExisting(b, &categories, Categories, tenant, categoryIDs)
 	queueExisting(b, &sellers, Sellers, tenant, sellerIDs)
 	queueExisting(b, &warehouses, Warehouses, tenant, warehouseIDs)

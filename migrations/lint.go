@@ -12,7 +12,8 @@ import (
 //go:embed lint/lint.sql
 var lintSQL string
 
-// Problem is a part of the schema or a role that could show a tenant the rows of another.
+// Problem is a part of the schema or a role that could show a tenant the rows of another, or
+// slow its requests down.
 type Problem struct {
 	Object  string // the table, index, function or role
 	Problem string // as a predicate, such as "can log in"

@@ -70,6 +70,12 @@ func TestLintFindsEveryProblem(t *testing.T) {
 			 alter table products add column n text, add constraint loose
 			  foreign key (n, tenant_id, category_id) references categories (name, tenant_id, id)`,
 			"products", "foreign key loose"},
+		{"the planner knows tenants", `alter table stock alter tenant_id set statistics -1`,
+			"stock", "keeps statistics of tenant_id"},
+		{"the planner knows times of an index",
+			`create index loose on order_items (tenant_id, unit_cost, placed_at);
+			 alter table order_items alter placed_at set statistics 100`,
+			"order_items", "keeps statistics of placed_at"},
 		{"a view reads as its owner", `create view loose as select * from products`, "loose", "security_invoker"},
 		{"a materialized view has no policies",
 			`create materialized view loose as select 1 as one`,
@@ -151,6 +157,7 @@ func TestLintOfANewerSchemaAcceptsUnknownFunctions(t *testing.T) {
 			[]string{"added: is a security definer function that PUBLIC may execute"}},
 		{"a table without a policy", `
 			create table added (tenant_id bigint primary key);
+			alter table added alter tenant_id set statistics 0;
 			alter table added enable row level security, force row level security`,
 			[]string{"added: does not have the canonical policy for all commands and all roles"}},
 		{"a grant", `grant truncate on products to storeroom_runtime`,

@@ -55,6 +55,7 @@ create table memberships (
 );
 comment on table memberships is 'The roles of people in tenants. The runtime role has no privilege; it reads them with functions.';
 CREATE INDEX memberships_user ON memberships USING btree (user_id);
+alter table memberships alter tenant_id set statistics 0;
 
 create table api_keys (
     tenant_id    bigint not null,
@@ -81,6 +82,7 @@ comment on table api_keys is 'API keys as the settings pages show them. No table
 comment on column api_keys.request is 'Identifies the form that created the key. If the form is sent again, it creates no second key.';
 CREATE UNIQUE INDEX api_keys_request ON api_keys USING btree (tenant_id, request);
 CREATE TRIGGER notify_keys AFTER INSERT OR DELETE OR UPDATE OF name, permissions, expires_at, revoked_at ON api_keys FOR EACH ROW EXECUTE FUNCTION notify_keys();
+alter table api_keys alter tenant_id set statistics 0;
 alter table api_keys enable row level security, force row level security;
 create policy tenant on api_keys for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -98,6 +100,7 @@ create table key_hashes (
 );
 comment on table key_hashes is 'HMAC-SHA-256 hashes of API keys. The pepper is not in the database. A hash is looked up before the tenant is known, so the table has no policy, and the runtime role has no privilege.';
 CREATE INDEX key_hashes_key ON key_hashes USING btree (tenant_id, key_id);
+alter table key_hashes alter tenant_id set statistics 0;
 
 create table categories (
     tenant_id  bigint not null,
@@ -111,6 +114,7 @@ create table categories (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table categories is 'Product categories.';
+alter table categories alter tenant_id set statistics 0;
 alter table categories enable row level security, force row level security;
 create policy tenant on categories for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -129,6 +133,7 @@ create table sellers (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table sellers is 'Sellers or manufacturers of products.';
+alter table sellers alter tenant_id set statistics 0;
 alter table sellers enable row level security, force row level security;
 create policy tenant on sellers for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -149,6 +154,7 @@ create table warehouses (
 );
 comment on table warehouses is 'Places that store stock. Each tenant has one default warehouse, for products that are created without one.';
 CREATE UNIQUE INDEX warehouses_default ON warehouses USING btree (tenant_id) WHERE is_default;
+alter table warehouses alter tenant_id set statistics 0;
 alter table warehouses enable row level security, force row level security;
 create policy tenant on warehouses for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -211,6 +217,7 @@ CREATE INDEX products_warehouse ON products USING btree (tenant_id, warehouse_id
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_updates AFTER UPDATE OF status ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION count_products();
+alter table products alter tenant_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
 alter table products enable row level security, force row level security;
 create policy search on products for select to storeroom_search
     using (true);
@@ -231,6 +238,7 @@ create table product_tags (
 comment on table product_tags is 'Tags of products, for filters. created_at is that of the product, so that an index returns the products of a tag in the default order.';
 CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, created_at, product_id);
 CREATE INDEX product_tags_product ON product_tags USING btree (tenant_id, product_id);
+alter table product_tags alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table product_tags enable row level security, force row level security;
 create policy tenant on product_tags for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -249,6 +257,7 @@ create table stock (
 ) with (fillfactor=80);
 comment on table stock is 'Quantity of a product in a warehouse. products.quantity is the sum.';
 CREATE INDEX stock_warehouse ON stock USING btree (tenant_id, warehouse_id);
+alter table stock alter tenant_id set statistics 0;
 alter table stock enable row level security, force row level security;
 create policy tenant on stock for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -275,6 +284,7 @@ create table inventory_adjustments (
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
+alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table inventory_adjustments enable row level security, force row level security;
 create policy tenant on inventory_adjustments for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -290,6 +300,7 @@ create table product_counts (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=50);
 comment on table product_counts is 'Number of products of a tenant by status: the sum of all slots. A backend writes the slot of its pid, so that concurrent writers do not wait for each other. Lists read it instead of counting products.';
+alter table product_counts alter tenant_id set statistics 0;
 alter table product_counts enable row level security, force row level security;
 create policy tenant on product_counts for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -311,6 +322,7 @@ create table idempotency_keys (
 );
 comment on table idempotency_keys is 'Responses to requests with an Idempotency-Key, written in the transaction of the request. They expire after 24 hours. A row without a status belongs to a request that is still running; other transactions do not see it.';
 CREATE INDEX idempotency_keys_created ON idempotency_keys USING btree (tenant_id, created_at);
+alter table idempotency_keys alter tenant_id set statistics 0, alter created_at set statistics 0;
 alter table idempotency_keys enable row level security, force row level security;
 create policy tenant on idempotency_keys for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -329,6 +341,7 @@ create table channels (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table channels is 'Sales channels. Every tenant has the channel pos.';
+alter table channels alter tenant_id set statistics 0;
 alter table channels enable row level security, force row level security;
 create policy tenant on channels for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -342,6 +355,7 @@ create table sales_zones (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table sales_zones is 'Time zone of the days in the tenant''s rollups. A rebuild of the rollups sets it to tenants.timezone.';
+alter table sales_zones alter tenant_id set statistics 0;
 alter table sales_zones enable row level security, force row level security;
 create policy tenant on sales_zones for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -363,6 +377,7 @@ create table customers (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
+alter table customers alter tenant_id set statistics 0;
 alter table customers enable row level security, force row level security;
 create policy tenant on customers for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -384,8 +399,11 @@ create table sold_products (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table sold_products is 'Products as they were sold. A product that changed since its last sale gets a new row. Rows outlive the product, so they have no foreign key to it. product_id is null if the catalog did not have the SKU. Two transactions may insert the same row; reports group by product, so nothing counts twice.';
+CREATE INDEX sold_products_category ON sold_products USING btree (tenant_id, category_id, id);
 CREATE INDEX sold_products_product ON sold_products USING btree (tenant_id, product_id, id) WHERE product_id IS NOT NULL;
+CREATE INDEX sold_products_seller ON sold_products USING btree (tenant_id, seller_id, id);
 CREATE INDEX sold_products_sku ON sold_products USING btree (tenant_id, sku, id);
+alter table sold_products alter tenant_id set statistics 0;
 alter table sold_products enable row level security, force row level security;
 create policy tenant on sold_products for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -425,6 +443,7 @@ create table orders (
 comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax. content is the SHA-256 of the order as sent; it shows whether an order that is sent again is the same.';
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
+alter table orders alter tenant_id set statistics 0, alter placed_at set statistics 0;
 alter table orders enable row level security, force row level security;
 create policy tenant on orders for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -456,6 +475,7 @@ create table order_items (
 comment on table order_items is 'Items of orders. discount and tax are the item''s shares of those of the order. placed_at is that of the order. Revenue is quantity * unit_price - discount.';
 CREATE INDEX order_items_placed ON order_items USING btree (tenant_id, placed_at);
 CREATE INDEX order_items_sold ON order_items USING btree (tenant_id, sold_id, placed_at);
+alter table order_items alter tenant_id set statistics 0, alter placed_at set statistics 0;
 alter table order_items enable row level security, force row level security;
 create policy tenant on order_items for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -473,6 +493,7 @@ create table cancellations (
 );
 comment on table cancellations is 'Cancelled orders. Reports count neither them nor their refunds. placed_at is that of the order.';
 CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
+alter table cancellations alter tenant_id set statistics 0, alter placed_at set statistics 0;
 alter table cancellations enable row level security, force row level security;
 create policy tenant on cancellations for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -496,6 +517,7 @@ create table refunds (
 );
 comment on table refunds is 'Refunds of orders. A refund counts on the day of refunded_at. It may be more than the customer paid.';
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
+alter table refunds alter tenant_id set statistics 0, alter refunded_at set statistics 0;
 alter table refunds enable row level security, force row level security;
 create policy tenant on refunds for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -515,6 +537,7 @@ create table refund_items (
 );
 comment on table refund_items is 'Shares of a refund by item of the order.';
 CREATE INDEX refund_items_order ON refund_items USING btree (tenant_id, order_id, line);
+alter table refund_items alter tenant_id set statistics 0;
 alter table refund_items enable row level security, force row level security;
 create policy tenant on refund_items for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -541,6 +564,7 @@ create table sales_rollups (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);
 comment on table sales_rollups is 'Sums of orders and refunds by day in the tenant''s time zone. kind: 1 by day and channel; 2 by day, channel and category; 3 by day, channel and seller; 4 by month and product as sold, where day is the first of the month. key: 0 for kind 1; the category or seller, or 0 for none; sold_products.id for kind 4.';
+alter table sales_rollups alter tenant_id set statistics 0, alter day set statistics 0;
 alter table sales_rollups enable row level security, force row level security;
 create policy tenant on sales_rollups for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -587,6 +611,7 @@ create table one_time_links (
 comment on table one_time_links is 'Invitations and password resets, by the SHA-256 of the token in the link. A link without a tenant is a reset by the operator. made_by is null for the operator. A link that was used, replaced or revoked has expires_at 1970-01-01 and stays for a day, so that its form, sent again, creates no second link. The runtime role has no privilege.';
 CREATE INDEX one_time_links_email ON one_time_links USING btree (email);
 CREATE UNIQUE INDEX one_time_links_request ON one_time_links USING btree (tenant_id, request);
+alter table one_time_links alter tenant_id set statistics 0;
 
 create table audit_log (
     tenant_id bigint not null,
@@ -602,6 +627,7 @@ create table audit_log (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table audit_log is 'Changes of keys, members, plan and settings: actor, action, target and address. A row is written in the transaction of the change and never changes. actor is an e-mail address, or operator for a command.';
+alter table audit_log alter tenant_id set statistics 0;
 alter table audit_log enable row level security, force row level security;
 create policy tenant on audit_log for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))

@@ -148,16 +148,9 @@ const customersPageSQL = `
 		         from customer_sums g
 		        where key <> 0
 		          and orders > 0
-		          and not exists (
-		              select
-		                from orders o
-		               where o.tenant_id = $1
-		                 and o.customer_id = g.key
-		                 and o.placed_at < {start}
-		                 and not exists (
-		                     select
-		                       from cancellations c
-		                      where c.tenant_id = $1 and c.order_id = o.id))
+		          and (
+		              {first_order}
+		              ) >= {start}
 		        union all
 		       select null, 0, g.number, g.name, g.email, first.placed_at, g.last_order_at,
 		              {sums}
@@ -188,8 +181,11 @@ const (
 		(
 		select c.number, c.name, c.email, g.*
 		  from customer_sums g
-		  join customers c
-		    on c.tenant_id = $1 and c.id = g.key
+		 cross join lateral (
+		       select *
+		         from customers
+		        where tenant_id = $1 and id = g.key
+		        limit 1) c
 		 where g.orders > 0
 		)`
 	firstOrderSQL = `
@@ -197,10 +193,10 @@ const (
 		  from orders o
 		 where o.tenant_id = $1
 		   and o.customer_id = g.key
-		   and not exists (
-		       select
+		   and (
+		       select c.order_id
 		         from cancellations c
-		        where c.tenant_id = $1 and c.order_id = o.id)
+		        where c.tenant_id = $1 and c.order_id = o.id) is null
 		 order by o.placed_at
 		 limit 1`
 )

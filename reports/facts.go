@@ -8,23 +8,12 @@ import (
 )
 
 // orderFactsSQL has a row for each order and each refund. The column at is null in
-// the rows of refunds. The order of a refund is looked up by its id: with a plain
-// join, PostgreSQL reads all orders of the tenant for a few refunds.
+// the rows of refunds. The order of a refund can be of any day, so it is looked up.
 const orderFactsSQL = `
 		select {period_sold} as period, o.channel, {key} as key, o.placed_at as at,
 		       {sold_sums}
-		  from orders o
-		 where o.tenant_id = $1
-		   and o.placed_at >= {from}
-		   and o.placed_at < {before}
+		  from {orders}
 		   {and_channel}
-		   and {not}exists (
-		       select
-		         from cancellations c
-		        where c.tenant_id = $1
-		          and c.order_id = o.id
-		          and c.placed_at >= {from}
-		          and c.placed_at < {before})
 		 union all
 		select {period_refunded}, o.channel, {key}, null,
 		       {refunded_sums}
@@ -38,10 +27,35 @@ const orderFactsSQL = `
 		   and r.refunded_at >= {from}
 		   and r.refunded_at < {before}
 		   {and_channel}
-		   and {not}exists (
+		   and (
+		       select c.order_id
+		         from cancellations c
+		        where c.tenant_id = $1 and c.order_id = r.order_id) is {not}null`
+
+const (
+	placedOrdersSQL = `
+		orders o
+		 where o.tenant_id = $1
+		   and o.placed_at >= {from}
+		   and o.placed_at < {before}
+		   and not exists (
 		       select
 		         from cancellations c
-		        where c.tenant_id = $1 and c.order_id = r.order_id)`
+		        where c.tenant_id = $1
+		          and c.order_id = o.id
+		          and c.placed_at >= {from}
+		          and c.placed_at < {before})`
+	cancelledOrdersSQL = `
+		cancellations c
+		 cross join lateral (
+		       select *
+		         from orders
+		        where tenant_id = $1 and id = c.order_id
+		        limit 1) o
+		 where c.tenant_id = $1
+		   and c.placed_at >= {from}
+		   and c.placed_at < {before}`
+)
 
 var (
 	orderSums = sumList(map[string]string{
@@ -56,45 +70,87 @@ var (
 const lineFactsSQL = `
 		select {period_sold} as period, {channel} as channel, {key} as key,
 		       {sold_sums}
-		  from order_items i
-		  {join_order}
-		  {join_product}
+		  from {sold_lines}
+		   {and_channel}
+		   {and_category}
+		 group by i.order_id, 1, 2, 3
+		 union all
+		select {period_refunded}, {channel}, {key},
+		       {refunded_sums}
+		  from (
+		       select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+		         from refunds r
+		        cross join lateral (
+		              select order_id, line, amount
+		                from refund_items
+		               where tenant_id = $1 and refund_id = r.id
+		              offset 0) x
+		        cross join lateral (
+		              select order_id, sold_id
+		                from order_items
+		               where tenant_id = $1 and order_id = x.order_id and line = x.line
+		               limit 1) i
+		        where r.tenant_id = $1
+		          and r.refunded_at >= {from}
+		          and r.refunded_at < {before}
+		          and (
+		              select c.order_id
+		                from cancellations c
+		               where c.tenant_id = $1 and c.order_id = r.order_id) is null
+		       offset 0) i
+		 {look_up_order}
+		  {join_products}
+		 where true
+		   {and_channel}
+		   {and_category}
+		 group by i.refund_id, 1, 2, 3`
+
+const (
+	soldLinesSQL = `
+		order_items i
+		  {join_orders}
+		  {join_products}
 		 where i.tenant_id = $1
 		   and i.placed_at >= {from}
 		   and i.placed_at < {before}
-		   {and_channel}
-		   {and_sold_in_category}
-		   and {not}exists (
+		   and not exists (
 		       select
 		         from cancellations c
 		        where c.tenant_id = $1
 		          and c.order_id = i.order_id
 		          and c.placed_at >= {from}
-		          and c.placed_at < {before})
-		 group by i.order_id, 1, 2, 3
-		 union all
-		select {period_refunded}, {channel}, {key},
-		       {refunded_sums}
-		  from refunds r
-		  join refund_items x
-		    on x.tenant_id = $1 and x.refund_id = r.id
+		          and c.placed_at < {before})`
+	// soldLinesOfCategoriesSQL looks up the lines of each product. The comparisons of pairs
+	// leave PostgreSQL only the index order_items_sold.
+	soldLinesOfCategoriesSQL = `
+		sold_products p
 		 cross join lateral (
-		       select order_id, sold_id
+		       select *
 		         from order_items
-		        where tenant_id = $1 and order_id = x.order_id and line = x.line
-		        limit 1) i
-		  {join_order}
-		  {join_product}
-		 where r.tenant_id = $1
-		   and r.refunded_at >= {from}
-		   and r.refunded_at < {before}
-		   {and_channel}
-		   {and_refunded_in_category}
-		   and {not}exists (
-		       select
+		        where tenant_id = $1
+		          and sold_id = p.id
+		          and (sold_id, placed_at) >= (p.id, {from})
+		          and (sold_id, placed_at) < (p.id, {before})
+		       offset 0) i
+		 {look_up_order}
+		 where p.tenant_id = $1
+		   and (
+		       select c.order_id
 		         from cancellations c
-		        where c.tenant_id = $1 and c.order_id = r.order_id)
-		 group by r.id, 1, 2, 3`
+		        where c.tenant_id = $1 and c.order_id = i.order_id) is null`
+	joinOrders = `
+		join orders o
+		  on o.tenant_id = $1 and o.id = i.order_id and o.placed_at >= {from} and o.placed_at < {before}`
+	joinProducts = `
+		join sold_products p
+		  on p.tenant_id = $1 and p.id = i.sold_id`
+	lookUpOrder = `
+		cross join lateral (
+		      select channel
+		        from orders
+		       where tenant_id = $1 and id = i.order_id
+		       limit 1) o`
+)
 
 var (
 	lineSums = sumList(map[string]string{
@@ -103,7 +159,7 @@ var (
 		"revenue":            "sum(i.quantity * i.unit_price - i.discount)", "discounts": "sum(i.discount)",
 		"tax": "sum(i.tax)", "cost": "coalesce(sum(i.quantity * i.unit_cost), 0)",
 	})
-	refundLineSums = sumList(map[string]string{"refund_count": "1", "refunds": "sum(x.amount)"})
+	refundLineSums = sumList(map[string]string{"refund_count": "1", "refunds": "sum(i.amount)"})
 )
 
 // facts computes the sums from orders and refunds. It answers every query, in time
@@ -111,44 +167,42 @@ var (
 func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	start := func(day time.Time) time.Time { return tenancy.StartOfDay(day, zone) }
 	byLine := q.lines || len(q.categories) > 0 || q.key != nil && q.key != customer
-	template, placedAt := orderFactsSQL, "o.placed_at"
+	template, placedAt, refundedAt := orderFactsSQL, "o.placed_at", "r.refunded_at"
 	fragments := map[string]string{
-		"sold_sums": orderSums, "refunded_sums": refundSums, "key": "0::bigint", "channel": "''", "not": "not ",
+		"sold_sums": orderSums, "refunded_sums": refundSums, "key": "0::bigint", "channel": "''",
+		"orders": placedOrdersSQL, "sold_lines": soldLinesSQL,
 	}
 	if byLine {
-		template, placedAt = lineFactsSQL, "i.placed_at"
+		template, placedAt, refundedAt = lineFactsSQL, "i.placed_at", "i.refunded_at"
 		fragments["sold_sums"], fragments["refunded_sums"] = lineSums, refundLineSums
 	}
 	fragments["period_sold"] = q.period(placedAt, "timestamptz", args, start)
-	fragments["period_refunded"] = q.period("r.refunded_at", "timestamptz", args, start)
+	fragments["period_refunded"] = q.period(refundedAt, "timestamptz", args, start)
 	fragments["from"], fragments["before"] = args.add(start(q.From)), args.add(start(q.dayAfter()))
 	if q.key != nil {
 		fragments["key"] = q.key.facts
 	}
 	if q.cancelled {
-		fragments["not"] = ""
+		fragments["orders"], fragments["not"] = cancelledOrdersSQL, "not "
 	}
 	if len(q.channels) > 0 || slices.Contains(q.groupBy, byChannel) {
 		fragments["channel"] = "o.channel"
-		fragments["join_order"] = "join orders o\n  on o.tenant_id = $1 and o.id = i.order_id"
-	}
-	if q.key == category || q.key == seller {
-		fragments["join_product"] = "join sold_products p\n  on p.tenant_id = $1 and p.id = i.sold_id"
+		fragments["join_orders"], fragments["look_up_order"] = joinOrders, lookUpOrder
 	}
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and o.channel = any (" + args.add(q.channels) + ")"
 	}
 	if len(q.categories) > 0 {
-		// An array makes PostgreSQL read the sold lines by index. Refunded lines are
-		// looked up one by one; for them a hash of the products is faster.
-		products := q.soldProducts(args)
-		fragments["and_sold_in_category"] = "and i.sold_id = any (array(" + products + "))"
-		fragments["and_refunded_in_category"] = "and i.sold_id in (" + products + ")"
+		fragments["sold_lines"] = soldLinesOfCategoriesSQL
+		fragments["and_category"] = "and " + q.inCategories(args)
+	}
+	if len(q.categories) > 0 || q.key == category || q.key == seller {
+		fragments["join_products"] = joinProducts
 	}
 	return fill(template, fragments)
 }
 
-// soldProducts returns the ids of the sold products of the categories.
-func (q groupQuery) soldProducts(args *arguments) string {
-	return "select id from sold_products where tenant_id = $1 and category_id = any (" + args.add(q.categories) + ")"
+// inCategories selects the sold products p of the categories.
+func (q groupQuery) inCategories(args *arguments) string {
+	return "p.category_id = any (" + args.add(q.categories) + ")"
 }

@@ -36,24 +36,26 @@ func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
 }
 
 const productRollupsSQL = `
-		select null::int as period, channel, key,
+		select null::int as period, r.channel, r.key,
 		       {sums}
-		  from sales_rollups
-		 where tenant_id = $1
-		   and kind = {kind}
-		   and channel = ''
-		   and day = any ({months})
-		   and key = any (array({products}))`
+		  from sold_products p
+		 cross join unnest({months}::date[]) m (month)
+		 cross join lateral (
+		       select *
+		         from sales_rollups
+		        where tenant_id = $1 and kind = {kind} and day = m.month and channel = '' and key = p.id
+		        limit 1) r
+		 where p.tenant_id = $1
+		   and {in_categories}`
 
-// productRollups reads the rollups by product of some categories. It names each
-// month and product, so that PostgreSQL reads only their index entries.
+// productRollups looks up the rollups of each month and each product of some categories.
 func (q groupQuery) productRollups(args *arguments) string {
 	var months []time.Time
 	for month := q.From; !month.After(q.To); month = month.AddDate(0, 1, 0) {
 		months = append(months, month)
 	}
 	return fill(productRollupsSQL, map[string]string{
-		"sums": sums.List, "kind": sums.ByProduct.SQL(), "months": args.add(months), "products": q.soldProducts(args),
+		"sums": sums.List, "kind": sums.ByProduct.SQL(), "months": args.add(months), "in_categories": q.inCategories(args),
 	})
 }
 
@@ -84,12 +86,15 @@ const sellersOfProductsSQL = `
 		       {sales}
 		       ) s
 		  join sold_products p
-		    on p.tenant_id = $1 and p.id = s.key`
+		    on p.tenant_id = $1 and p.id = s.key and {in_categories}`
 
-// sellersOfProducts groups the sums by product by the seller of each product.
+// sellersOfProducts groups the sums by product of some categories by the seller of each
+// product.
 func (b batch) sellersOfProducts(q groupQuery, args *arguments) string {
 	q.key = product
-	return fill(sellersOfProductsSQL, map[string]string{"sums": sums.List, "sales": b.productSales(q, args)})
+	return fill(sellersOfProductsSQL, map[string]string{
+		"sums": sums.List, "sales": b.productSales(q, args), "in_categories": q.inCategories(args),
+	})
 }
 
 // period returns the position of the period that contains the value of a column.

@@ -25,6 +25,8 @@ const (
 	// admission divides it. A server has two threads for each CPU.
 	minMaxConns    = 24
 	connsPerThread = 3
+	// maxPlanAge is how long a connection uses a plan.
+	maxPlanAge = 5 * time.Second
 )
 
 // runtimeParams are the defaults of settings that a connection string may override.
@@ -41,6 +43,11 @@ var runtimeParams = map[string]string{
 	// Compiling takes longer than most queries run.
 	"jit":      "off",
 	"timezone": "UTC",
+	// The package comment explains these.
+	"enable_seqscan":   "off",
+	"enable_hashjoin":  "off",
+	"enable_mergejoin": "off",
+	"plan_cache_mode":  string(GenericPlan),
 }
 
 // DB is a pool of connections of one role. It is safe for concurrent use.
@@ -68,6 +75,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	}
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
+	config.PrepareConn = discardOldPlans
 	config.ConnConfig.Tracer = tracerHooks{}
 	config.ConnConfig.DialFunc = (&net.Dialer{
 		Timeout:         cmp.Or(config.ConnConfig.ConnectTimeout, dialTimeout),
@@ -88,6 +96,18 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	}
 	db.observed = db.observePool()
 	return db, nil
+}
+
+// discardOldPlans makes PostgreSQL forget the plans of a connection every maxPlanAge.
+func discardOldPlans(ctx context.Context, conn *pgx.Conn) (usable bool, err error) {
+	const key = "plans discarded at"
+	data := conn.PgConn().CustomData()
+	if discarded, _ := data[key].(time.Time); time.Since(discarded) < maxPlanAge {
+		return true, nil
+	}
+	data[key] = time.Now()
+	_, err = conn.PgConn().Exec(ctx, `discard plans`).ReadAll()
+	return err == nil, nil
 }
 
 // Close waits for running queries and closes every connection.

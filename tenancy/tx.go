@@ -63,11 +63,13 @@ func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 }
 
 // setSnapshot allows more memory than a request for a page needs: it sums up years of
-// sales.
+// sales. The package comment explains the rest.
 const setSnapshot = `
 	select set_config('app.tenant_id', $1, true),
 	       set_config('statement_timeout', $2, true),
 	       set_config('plan_cache_mode', 'force_custom_plan', true),
+	       set_config('enable_hashjoin', 'on', true),
+	       set_config('enable_nestloop', 'off', true),
 	       set_config('work_mem', '32MB', true)`
 
 // Snapshot sends the queries that queue adds as one batch in a read-only transaction

@@ -1,4 +1,5 @@
--- Problems of the schema and the roles that could show a tenant the rows of another.
+-- Problems of the schema and the roles that could show a tenant the rows of another, or
+-- slow its requests down.
 -- The query reads only PostgreSQL's catalog.
 --
 -- A table without a tenant is read before the tenant is known, so the runtime role must
@@ -69,6 +70,14 @@ problems (object, problem) as (
      where p.polname <> 'tenant'
        and not (t.name = 'products' and p.polname = 'search' and p.polcmd = 'r'
                 and p.polroles = array[to_regrole('storeroom_search')::oid])
+    union all
+    select t.name, 'keeps statistics of ' || a.attname || ', so that the plans for a new tenant depend on ANALYZE'
+      from tables t
+      join pg_attribute a on a.attrelid = t.oid and a.attstattarget is distinct from 0
+      join pg_attribute tenant on tenant.attrelid = t.oid and tenant.attname = 'tenant_id'
+     where a.attname = 'tenant_id'
+        or a.atttypid in ('timestamptz'::regtype, 'date'::regtype)
+           and exists (select from pg_index x where x.indrelid = t.oid and a.attnum = any (x.indkey))
     union all
     select i.relname::text, 'is a unique index that does not start with tenant_id'
       from tables t

@@ -87,19 +87,25 @@ with tables as (
       from tables t
       join pg_trigger g on g.tgrelid = t.oid and not g.tgisinternal
     union all
-    select 1, t.last, t.oid, 7, 0,
+    select 1, t.last, t.oid, 7, 0, format('alter table %s alter %s;', t.relname,
+               string_agg(a.attname || ' set statistics 0', ', alter ' order by a.attnum))
+      from tables t
+      join pg_attribute a on a.attrelid = t.oid and a.attstattarget = 0 and a.attnum > 0 and not a.attisdropped
+     group by t.last, t.oid, t.relname
+    union all
+    select 1, t.last, t.oid, 8, 0,
            format('alter table %s enable row level security, force row level security;', t.relname)
       from tables t
       join pg_class c on c.oid = t.oid and c.relrowsecurity and c.relforcerowsecurity
     union all
-    select 1, t.last, t.oid, 8, row_number() over (order by p.policyname),
+    select 1, t.last, t.oid, 9, row_number() over (order by p.policyname),
            format('create policy %s on %s for %s to %s%s%s;',
                p.policyname, t.relname, lower(p.cmd), array_to_string(p.roles, ', '),
                E'\n    using (' || p.qual || ')', E'\n    with check (' || p.with_check || ')')
       from tables t
       join pg_policies p on p.schemaname = 'public' and p.tablename = t.relname
     union all
-    select 1, t.last, t.oid, 9, row_number() over (order by g.grantee), g.line
+    select 1, t.last, t.oid, 10, row_number() over (order by g.grantee), g.line
       from tables t
       join grants g using (oid)
     union all

@@ -145,24 +145,15 @@ func (b *orderBatch) read(q *pgx.Batch) {
 	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
 }
 
-// ordersByNumber joins the orders with the numbers $2. The lateral join with a limit
-// makes PostgreSQL find each order by its index. Without statistics of a new tenant it
-// would read all orders of the tenant instead.
+// ordersByNumber looks up the orders with the numbers $2.
 const ordersByNumber = `
 	unnest($2::text[]) n (number)
 	 cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o`
 
 // queueZone adds the first statements of a transaction that writes. It waits while
 // ChangeZone runs, and reads the time zone of the rollups.
-//
-// The planner settings make plans independent of statistics: for a tenant that is newer
-// than the last ANALYZE, PostgreSQL would read all rows of the tenant to find one order
-// or to check one foreign key.
 func queueZone(q *pgx.Batch, tenant tenancy.ID, zones *[]zoneRow) {
-	q.Queue(`
-		select set_config('plan_cache_mode', 'force_generic_plan', true),
-		       set_config('enable_seqscan', 'off', true),
-		       pg_advisory_xact_lock_shared(`+zoneLock+`)`, tenant)
+	q.Queue(`select pg_advisory_xact_lock_shared(`+zoneLock+`)`, tenant)
 	tenancy.QueueRows(q, zones, `select timezone from sales_zones where tenant_id = $1`, tenant)
 }
 

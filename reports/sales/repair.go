@@ -51,7 +51,7 @@ func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return addDifferences(ctx, tx, newMonth(m.tenant, m.first, zone))
+	return addDifferences(ctx, tx, newMonth(m.tenant, m.days[0], zone))
 }
 
 func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {

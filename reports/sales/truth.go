@@ -10,33 +10,36 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// differences computes the rollups of the days $2, which begin at $3 and end at $4,
-// from the facts, and compares them with the stored rollups from $5 to $6. It does not
-// share the formulas of the deltas, because it checks them.
+// differences computes the rollups of the days $2, which begin at $3, from the facts from
+// $4 to $5, and compares them with the stored rollups from $6 to $7. It does not share the
+// formulas of the deltas, because it checks them.
 var differences = `
-	day as (
-		select * from unnest($2::date[], $3::timestamptz[], $4::timestamptz[]) d (day, begins, ends)
-	), sold as (
-		select d.day, o.channel, o.id as order_id, i.quantity,
+	sold as (
+		select ($2::date[])[width_bucket(o.placed_at, $3::timestamptz[])] as day, o.channel, i.order_id, i.quantity,
 		       i.quantity * i.unit_price - i.discount as revenue, i.discount, i.tax,
 		       i.quantity * coalesce(i.unit_cost, 0) as cost,
 		       case when i.unit_cost is null then i.quantity else 0 end as without_cost,
 		       i.sold_id, coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
-		  from day d
-		  join orders o on o.tenant_id = $1 and o.placed_at >= d.begins and o.placed_at < d.ends
-		  join order_items i on i.tenant_id = $1 and i.order_id = o.id
+		  from order_items i
+		  join orders o on o.tenant_id = $1 and o.id = i.order_id and o.placed_at >= $4 and o.placed_at < $5
 		  join sold_products p on p.tenant_id = $1 and p.id = i.sold_id
-		 where not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id)
+		 where i.tenant_id = $1 and i.placed_at >= $4 and i.placed_at < $5
+		   and not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = i.order_id)
 	), refunded as (
-		select d.day, o.channel, r.id as refund_id, s.amount, i.sold_id,
-		       coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
-		  from day d
-		  join refunds r on r.tenant_id = $1 and r.refunded_at >= d.begins and r.refunded_at < d.ends
-		  join orders o on o.tenant_id = $1 and o.id = r.order_id
-		  join refund_items s on s.tenant_id = $1 and s.refund_id = r.id
-		  join order_items i on i.tenant_id = $1 and i.order_id = s.order_id and i.line = s.line
-		  join sold_products p on p.tenant_id = $1 and p.id = i.sold_id
-		 where not exists (select from cancellations c where c.tenant_id = $1 and c.order_id = o.id)
+		select ($2::date[])[width_bucket(r.refunded_at, $3::timestamptz[])] as day, o.channel, r.id as refund_id,
+		       s.amount, i.sold_id, coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
+		  from (select * from refunds where tenant_id = $1 and refunded_at >= $4 and refunded_at < $5 offset 0) r
+		 cross join lateral (select channel from orders where tenant_id = $1 and id = r.order_id limit 1) o
+		 cross join lateral (
+			select order_id, line, amount from refund_items where tenant_id = $1 and refund_id = r.id offset 0
+		       ) s
+		 cross join lateral (
+			select sold_id from order_items where tenant_id = $1 and order_id = s.order_id and line = s.line limit 1
+		       ) i
+		 cross join lateral (
+			select category_id, seller_id from sold_products where tenant_id = $1 and id = i.sold_id limit 1
+		       ) p
+		 where (select c.order_id from cancellations c where c.tenant_id = $1 and c.order_id = r.order_id) is null
 	), truth as (
 		select kind, day, channel, key, sum(orders)::bigint as orders, sum(items)::bigint as items,
 		       sum(units)::bigint as units, sum(units_without_cost)::bigint as units_without_cost,
@@ -61,7 +64,7 @@ var differences = `
 	), stored as (
 		select kind, day, channel, key, ` + sums.List + `
 		  from sales_rollups
-		 where tenant_id = $1 and day between $5 and $6
+		 where tenant_id = $1 and day between $6 and $7
 	), difference as (
 		select kind, day, channel, key, array[` + storedSums + `] as stored, array[` + trueSums + `] as facts,
 		       ` + sums.Expand(`coalesce(t.{}, 0) - coalesce(s.{}, 0) as {}`) + `
@@ -83,29 +86,29 @@ var (
 // month is the unit of work of Verify, Repair and ChangeZone: one statement reads the
 // facts of at most one month.
 type month struct {
-	tenant       tenancy.ID
-	first        time.Time
-	days         []time.Time
-	begins, ends []time.Time // of the days, in the time zone
+	tenant     tenancy.ID
+	days       []time.Time // the first is that of the month
+	begins     []time.Time // of the days, in the time zone
+	begin, end time.Time   // of the month
 }
 
 func newMonth(tenant tenancy.ID, first time.Time, zone *time.Location) month {
-	m := month{tenant: tenant, first: first}
-	for day := first; day.Month() == first.Month(); day = day.AddDate(0, 0, 1) {
+	next := first.AddDate(0, 1, 0)
+	m := month{tenant: tenant, begin: tenancy.StartOfDay(first, zone), end: tenancy.StartOfDay(next, zone)}
+	for day := first; day.Before(next); day = day.AddDate(0, 0, 1) {
 		m.days = append(m.days, day)
 		m.begins = append(m.begins, tenancy.StartOfDay(day, zone))
-		m.ends = append(m.ends, tenancy.StartOfDay(day.AddDate(0, 0, 1), zone))
 	}
 	return m
 }
 
 // args returns the arguments of differences.
 func (m month) args() []any {
-	return []any{m.tenant, m.days, m.begins, m.ends, m.first, m.days[len(m.days)-1]}
+	return []any{m.tenant, m.days, m.begins, m.begin, m.end, m.days[0], m.days[len(m.days)-1]}
 }
 
 // bounds returns the tenant, and the begin and the end of the month.
-func (m month) bounds() []any { return []any{m.tenant, m.begins[0], m.ends[len(m.ends)-1]} }
+func (m month) bounds() []any { return []any{m.tenant, m.begin, m.end} }
 
 // months returns the months that have an order, a refund or a rollup.
 func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) ([]month, error) {
@@ -142,7 +145,7 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 		    or exists (select from refunds where tenant_id = $1 and refunded_at >= m.begins and refunded_at < m.ends)
 		    or exists (select from sales_rollups
 		                where tenant_id = $1 and kind = any ($5::smallint[])
-		                  and day >= m.month and day < m.month + interval '1 month')
+		                  and day >= m.month and day < (m.month + interval '1 month')::date)
 		 order by m.month`, tenant, all, begins, ends, sums.RollupKinds) // CollectRows returns its error
 	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
 	return column(days, func(day time.Time) month { return newMonth(tenant, day, zone) }), err
@@ -151,11 +154,11 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 // lockZone prepares a transaction for an operator's work: it removes the timeouts of
 // requests, locks the time zone of the rollups with shared or exclusive, and returns it.
 func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock string) (*time.Location, error) {
-	// Without statistics, right after an import, the planner would choose nested loops
-	// over whole months.
+	// The planner settings are those of a Snapshot.
 	_, err := tx.Exec(ctx, `
 		select set_config('statement_timeout', '0', true),
 		       set_config('lock_timeout', '0', true),
+		       set_config('enable_hashjoin', 'on', true),
 		       set_config('enable_nestloop', 'off', true),
 		       set_config('plan_cache_mode', 'force_custom_plan', true),
 		       set_config('work_mem', '64MB', true)`)

@@ -102,20 +102,24 @@ var checks = []check{
 		  from difference
 		 order by kind, day, channel, key`},
 	{sums.Select("items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost"), month.bounds, `
-		select 'order ' || o.number as what,
-		       array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost]::text[] as stored,
-		       i.facts::text[]
-		  from orders o
-		 cross join lateral (
-			select array[count(*), coalesce(sum(quantity), 0), coalesce(sum(quantity) filter (where unit_cost is null), 0),
-			             coalesce(sum(quantity * unit_price - discount), 0), coalesce(sum(discount), 0), coalesce(sum(tax), 0),
-			             coalesce(sum(quantity * coalesce(unit_cost, 0)), 0)]::bigint[] as facts
+		select 'order ' || o.number as what, o.stored::text[], f.facts::text[]
+		  from (
+			select id, number, placed_at, array[items, units, units_without_cost, revenue, discounts, tax, cost] as stored
+			  from orders
+			 where tenant_id = $1 and placed_at >= $2 and placed_at < $3
+		       ) o
+		  left join (
+			select order_id, placed_at,
+			       array[count(*), sum(quantity), coalesce(sum(quantity) filter (where unit_cost is null), 0),
+			             sum(quantity * unit_price - discount), sum(discount), sum(tax),
+			             sum(quantity * coalesce(unit_cost, 0))]::bigint[] as facts
 			  from order_items
-			 where tenant_id = $1 and order_id = o.id and placed_at = o.placed_at
-		       ) i
-		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
-		   and i.facts <> array[o.items, o.units, o.units_without_cost, o.revenue, o.discounts, o.tax, o.cost]
-		 order by o.number`},
+			 where tenant_id = $1 and placed_at >= $2 and placed_at < $3
+			 group by order_id, placed_at
+		       ) i on i.order_id = o.id and i.placed_at = o.placed_at
+		 cross join lateral (values (coalesce(i.facts, '{0,0,0,0,0,0,0}'))) f (facts)
+		 where f.facts <> o.stored
+		 order by o.placed_at, o.id`},
 	// Reports find the cancelled orders of a range by this copy of placed_at.
 	{[]sums.Column{{Name: "placed_at"}}, month.bounds, `
 		select 'cancellation of order ' || o.number as what,
@@ -123,7 +127,7 @@ var checks = []check{
 		  from orders o
 		  join cancellations c on c.tenant_id = $1 and c.order_id = o.id
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
-		 order by o.number`},
+		 order by o.placed_at, o.id`},
 	{sums.Select("refunds"), month.bounds, `
 		select 'refund ' || r.id as what, array[r.amount]::text[] as stored, array[s.facts]::text[] as facts
 		  from refunds r

@@ -95,6 +95,22 @@ func (d *Database) MustSuper(t testing.TB) *pgx.Conn {
 	return conn
 }
 
+// MustRewind replaces the schema by that of an earlier version, without rows.
+func (d *Database) MustRewind(t testing.TB, version int) {
+	t.Helper()
+	var script strings.Builder
+	script.WriteString(`
+		drop schema public cascade; create schema public authorization pg_database_owner;
+		set role storeroom_owner; set row_security = off;
+		create table schema_migrations (version integer primary key, name text not null);`)
+	for _, m := range migrations.All()[:version] {
+		fmt.Fprintf(&script, "%s\n; insert into schema_migrations values (%d, '%s');", m.SQL, m.Version, m.Name)
+	}
+	if _, err := d.MustSuper(t).PgConn().Exec(t.Context(), script.String()).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func serverURL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("STOREROOM_TEST_DATABASE_URL")

@@ -1,0 +1,140 @@
+package migrations_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// Databases of every earlier version have statistics, and other statistics and the files of the tables stay.
+func TestAnUpgradeDeletesTheStatisticsOfTenants(t *testing.T) {
+	t.Parallel()
+	const keepNone = 13 // the migration
+	for version := 1; version < keepNone; version++ {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			t.Parallel()
+			d := tenancytest.New(t)
+			d.MustRewind(t, version)
+			super := d.MustSuper(t)
+			mustExec := func(sql string) {
+				t.Helper()
+				if _, err := super.Exec(t.Context(), sql); err != nil {
+					t.Fatalf("%s: %v", sql, err)
+				}
+			}
+			strings := func(sql string) []string {
+				t.Helper()
+				rows, err := super.Query(t.Context(), sql)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return all
+			}
+			mustExec(`
+				insert into tenants (slug, name, plan) values ('acme', 'Acme', 'standard');
+				insert into api_keys (tenant_id, name, permissions, prefix, last4)
+				select id, 'Key', '{products:read}', 'p', 'last' from tenants`)
+			if version >= 2 {
+				mustExec(`insert into warehouses (tenant_id, name, is_default) select id, 'Main', true from tenants`)
+				mustExec(`
+					insert into products (tenant_id, sku, name, price, status, condition, search, warehouse_id)
+					select tenant_id, 'A', 'Lamp', 500, 'active', 'new', ' lamp a', id from warehouses`)
+			}
+			if version >= 4 {
+				mustExec(`
+					insert into channels (tenant_id, identifier, label) select id, 'shop', 'Shop' from tenants;
+					insert into orders (tenant_id, placed_at, units, units_without_cost, revenue, discounts, tax, cost, items,
+					                    channel, number, content)
+					select tenant_id, now(), 1, 1, 1, 0, 0, 0, 1, identifier, 'N1', sha256('') from channels`)
+			}
+			mustExec(`analyze`)
+			const (
+				ofTenants = `select attname || ' of ' || tablename from pg_stats
+				              where schemaname = 'public' and attname in ('tenant_id', 'placed_at') order by 1`
+				others = `select attname || ' of ' || tablename from pg_stats
+				           where schemaname = 'public' and attname in ('name', 'sku', 'permissions', 'number') order by 1`
+				files = `select relname || pg_relation_filenode(oid) from pg_class
+				          where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`
+			)
+			if len(strings(ofTenants)) == 0 {
+				t.Fatal("there are no statistics before the upgrade")
+			}
+			kept, stored := strings(others), strings(files)
+			if err := d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
+				if _, err := migrations.Apply(t.Context(), conn); err != nil {
+					return err
+				}
+				problems, err := migrations.Lint(t.Context(), conn)
+				for _, p := range problems {
+					t.Error(p)
+				}
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings(others); !slices.Equal(got, kept) {
+				t.Errorf("statistics of %q remain, want %q", got, kept)
+			}
+			for _, file := range stored {
+				if !slices.Contains(strings(files), file) {
+					t.Errorf("%s was rewritten", file)
+				}
+			}
+			mustExec(`analyze`)
+			if got := strings(ofTenants); len(got) > 0 {
+				t.Errorf("there are statistics of %q", got)
+			}
+		})
+	}
+}
+
+// A request that keeps a lock for long delays the migration, and not the requests behind it.
+func TestTheMigrationOfStatisticsDelaysNoRequestForLong(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	d.MustRewind(t, 12)
+	holder, reader := d.MustSuper(t), d.MustSuper(t)
+	tx, err := holder.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select from products`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
+			_, err := migrations.Apply(t.Context(), conn)
+			return err
+		})
+	}()
+	waiting := func() (n int) {
+		const sql = `select count(*) from pg_locks where relation = 'products'::regclass and not granted`
+		if err := reader.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for waiting() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := reader.Exec(t.Context(), `set lock_timeout = '2s'; select from products`); err != nil {
+		t.Errorf("a request during the migration: %v", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
