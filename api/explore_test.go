@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"sort"
 	"strconv"
@@ -12,9 +15,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"log/slog"
-	"net/netip"
-	"math/rand/v2"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -137,10 +137,10 @@ func (s *seen) open(t testing.TB, url string) *tenancy.DB {
 type world struct {
 	*testAPI
 	*seen
-	super     *pgx.Conn
-	runtime   *tenancy.DB
-	admin     *tenancy.DB
-	direct    *pgx.Conn
+	super   *pgx.Conn
+	runtime *tenancy.DB
+	admin   *tenancy.DB
+	direct  *pgx.Conn
 }
 
 func autoExplain(t testing.TB, d *tenancytest.Database) {
@@ -307,7 +307,8 @@ func (w *world) load(t testing.TB, products, orders int) {
 	}
 	for i := 0; i < orders; i += max(50, orders/200) {
 		if _, err := store.Cancel(t.Context(), w.tenant.ID, fmt.Sprintf("N-%d", i), nil); err != nil {
-			t.Log(err); break
+			t.Log(err)
+			break
 		}
 	}
 }
@@ -509,10 +510,10 @@ func (w *world) ops(t testing.TB, products, orders int) []op {
 }
 
 type measured struct {
-	ms    float64
-	shape string
-	rows  string
-	bad   []string
+	ms     float64
+	shape  string
+	rows   string
+	bad    []string
 	status int
 }
 

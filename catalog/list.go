@@ -68,12 +68,8 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products
 	return page, nil
 }
 
-// list reads the ids of the page first, and whole products only for them.
-//
-// The function array keeps the planner from joining the ids with products, and lateral
-// with a limit of 1 from reading all products of the tenant. A generic plan has neither
-// problem then. It is used where an index gives the order, because planning such a query
-// takes longer than running it.
+// list reads the ids of the page first, and whole products only for them: the function
+// array keeps the planner from joining the ids with products.
 func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Products, error) {
 	q := f.query(tenant)
 	count, countArgs := q.count, q.args
@@ -88,13 +84,9 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	ids := `
 select ` + q.id + `
   from ` + q.from + q.conditions() + q.orderBy(f.Order) + q.limit(limit, offset)
-	plan := tenancy.CustomPlan
-	if q.indexed {
-		plan = tenancy.GenericPlan
-	}
 	var counts []rowCount
 	var page Products
-	err := s.db.RunPlanned(ctx, tenant, plan, func(b *pgx.Batch) {
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, count, countArgs...)
 		tenancy.QueueRows(b, &page.Items, productsOf("array("+indent(ids)+"\n       )"), q.args...)
 	})
@@ -107,62 +99,95 @@ select ` + q.id + `
 // productsOf returns the query for the products with these ids, in their order.
 func productsOf(ids string) string {
 	return selectProducts + `
-  from unnest(` + ids + `) with ordinality page (id, place)
- cross join lateral (
-       select *
-         from products
-        where tenant_id = $1 and id = page.id
-        limit 1
-       ) p
+  from unnest(` + ids + `) with ordinality page (id, place)` + lookUp("id", "page.id") + `
  order by page.place`
 }
 
-// productQuery is the query for the ids of a list of products.
+// lookUp joins the product p by its column id or sku. A limit of 1 keeps the planner from
+// reading all products of the tenant.
+func lookUp(column, value string) string {
+	return `
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and ` + column + ` = ` + value + `
+        limit 1
+       ) p`
+}
+
+// productQuery is the query for the ids of a list of products. Its first argument is the
+// tenant.
 type productQuery struct {
 	listQuery
-	from, id string // the table p and its column with the ids
-	count    string // the query for the total
-	indexed  bool   // an index has the ids in the order of the list
+	from    string
+	key, id string // the columns that the list is sorted by
+	count   string // the query for the total
 }
 
 // query returns the query of a filter. It chooses the sources that the package comment
 // lists.
 func (f Filter) query(tenant tenancy.ID) *productQuery {
-	q := &productQuery{from: "products p", id: "p.id"}
-	f.addConditions(q, tenant)
-	switch filters := len(q.sql) - 1; {
+	q := &productQuery{from: "products p", key: "p." + sortColumn(f.Order), id: "p.id"}
+	q.arg(tenant)
+	switch {
+	case !f.UpdatedSince.IsZero():
+		q.where("p.updated_at >= %s", f.UpdatedSince)
+		q.from = changedProducts
+		if f.Tag != "" {
+			q.where("%s = any (p.tags)", f.Tag)
+		}
+	case f.Tag != "":
+		q.where("t.tenant_id = $1")
+		q.where("t.tag = %s", f.Tag)
+		q.from = "product_tags t"
+	default:
+		q.where("p.tenant_id = $1")
+	}
+	sources := len(q.sql)
+	f.addConditions(q)
+	filters := len(q.sql) - sources
+	switch {
+	case !f.UpdatedSince.IsZero():
+	case f.Tag != "":
+		if filters == 0 {
+			q.count = `
+select count(*)
+  from product_tags t` + q.conditions()
+		}
+		if sortColumn(f.Order) == "created_at" {
+			q.key, q.id = "t.created_at", "t.product_id"
+		}
+		if filters > 0 || sortColumn(f.Order) != "created_at" {
+			q.from += lookUp("id", "t.product_id")
+		}
 	case filters == 0:
-		q.indexed = true
 		q.count = `
 select coalesce(sum(count), 0)::bigint as count
   from product_counts
  where tenant_id = $1`
 	case filters == 1 && f.Status != "":
-		q.indexed = true
 		q.count = `
 select coalesce(sum(count), 0)::bigint as count
   from product_counts
  where tenant_id = $1 and status = $2`
-	case filters == 1 && f.Tag != "":
+	}
+	if q.count == "" {
 		q.count = `
 select count(*)
-  from product_tags
- where tenant_id = $1 and tag = $2`
-		if sortColumn(f.Order) == "created_at" {
-			q.indexed = true
-			q.from, q.id = "product_tags p", "p.product_id"
-			q.sql[1] = "p.tag = $2"
-		}
-	default:
-		q.count = `
-select count(*)
-  from products p` + q.conditions()
+  from ` + q.from + q.conditions()
 	}
 	return q
 }
 
-func (f Filter) addConditions(q *productQuery, tenant tenancy.ID) {
-	q.where("p.tenant_id = %s", tenant)
+// changedProducts are the products with a change of stock or of another field since $2.
+var changedProducts = `(
+       select id from products where tenant_id = $1 and changed_at >= $2
+       union
+       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
+       ) c` + lookUp("id", "c.id")
+
+// addConditions adds the conditions on columns of products.
+func (f Filter) addConditions(q *productQuery) {
 	if f.Status != "" {
 		q.where("p.status = %s", f.Status)
 	}
@@ -175,25 +200,11 @@ func (f Filter) addConditions(q *productQuery, tenant tenancy.ID) {
 	if f.WarehouseID != nil {
 		q.where("p.warehouse_id = %s", *f.WarehouseID)
 	}
-	if f.Tag != "" {
-		q.where(`exists (
-       select from product_tags t
-        where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = %s
-       )`, f.Tag)
-	}
 	if !f.CreatedFrom.IsZero() {
 		q.where("p.created_at >= %s", f.CreatedFrom)
 	}
 	if !f.CreatedBefore.IsZero() {
 		q.where("p.created_at < %s", f.CreatedBefore)
-	}
-	if !f.UpdatedSince.IsZero() {
-		q.where(`p.updated_at >= %[1]s
-   and p.id in (
-       select id from products where tenant_id = $1 and changed_at >= %[1]s
-       union
-       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= %[1]s
-       )`, f.UpdatedSince)
 	}
 }
 
@@ -207,14 +218,14 @@ func (q *productQuery) continueAfter(f Filter) error {
 	if f.Order.Descending {
 		follow = "<"
 	}
-	q.where("(p."+sortColumn(f.Order)+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
+	q.where("("+q.key+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
 	return nil
 }
 
 // orderBy returns the order by clause. SKUs are unique, and their index does not sort
 // by id.
 func (q *productQuery) orderBy(o paging.Order) string {
-	clause := "\n order by p." + sortColumn(o) + " " + o.Direction()
+	clause := "\n order by " + q.key + " " + o.Direction()
 	if sortColumn(o) != "sku" {
 		clause += ", " + q.id + " " + o.Direction()
 	}

@@ -150,17 +150,17 @@ select tenant_id, unnest(tags), created_at, id
   from p
 )`
 
-	// updateProducts writes the records $2 to the products with their ids.
-	updateProducts = `
+	// updateProduct writes the only record of $3 to the product $2.
+	updateProduct = `
 update products p
    set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
        ` + eachColumn("NAME = r.NAME") + `
-  from jsonb_to_recordset($2) as r (id bigint, search text,
+  from jsonb_to_record($3::jsonb -> 0) as r (search text,
        ` + eachColumn("NAME TYPE") + `)
- where p.tenant_id = $1 and p.id = r.id`
+ where p.tenant_id = $1 and p.id = $2`
 )
 
-// records returns the products as the JSON array that insertProducts and updateProducts
+// records returns the products as the JSON array that insertProducts and updateProduct
 // read. JSON passes any number of rows, with their lists of tags, in one parameter.
 func records(products ...Product) []byte {
 	var text bytes.Buffer

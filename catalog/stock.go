@@ -25,11 +25,26 @@ type WarehouseStock struct {
 // all others that have stock of it. It returns ErrNotFound.
 func (s *Store) Inventory(ctx context.Context, tenant tenancy.ID, id int64) ([]WarehouseStock, error) {
 	stock, err := tenancy.All[WarehouseStock](ctx, s.db, tenant, `
-		select w.id as warehouse_id, w.name as warehouse_name, coalesce(s.quantity, 0) as quantity
-		  from products p
-		  join warehouses w on w.tenant_id = p.tenant_id
-		  left join stock s on s.tenant_id = p.tenant_id and s.product_id = p.id and s.warehouse_id = w.id
-		 where p.tenant_id = $1 and p.id = $2 and (w.id = p.warehouse_id or s.quantity > 0)
+		select w.id as warehouse_id, w.name as warehouse_name,
+		       coalesce((
+		          select quantity
+		            from stock
+		           where tenant_id = $1 and product_id = $2 and warehouse_id = w.id), 0) as quantity
+		  from (
+		       select warehouse_id as id
+		         from products
+		        where tenant_id = $1 and id = $2
+		        union
+		       select warehouse_id
+		         from stock
+		        where tenant_id = $1 and product_id = $2 and quantity > 0
+		       ) s
+		 cross join lateral (
+		       select id, name
+		         from warehouses
+		        where tenant_id = $1 and id = s.id
+		        limit 1
+		       ) w
 		 order by w.id`, tenant, id)
 	if err == nil && len(stock) == 0 {
 		err = tenancy.ErrNotFound

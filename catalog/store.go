@@ -9,12 +9,14 @@
 //
 // A list of products reads ids and the total from the smallest source:
 //
-//	filter              ids, sorted                               total
-//	none                an index of products                      product_counts
-//	status              an index of products                      product_counts
-//	tag                 product_tags (by created_at) or products  product_tags
-//	search, any filter  search_products                           search_products
-//	others              products                                  products
+//	filter              ids, sorted                    total
+//	none                an index of products           product_counts
+//	status              an index of products           product_counts
+//	tag                 product_tags (by created_at)   product_tags
+//	tag and others      product_tags, then products    the same
+//	updated_since       changes, then products         the same
+//	search, any filter  search_products                search_products
+//	others              products                       products
 //
 // testdata/sql has the queries and their plans.
 package catalog

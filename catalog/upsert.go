@@ -213,24 +213,17 @@ func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsert
 		          for update
 		       ) p`, tenant, skus)
 	tenancy.QueueRows(b, &products, selectProducts+`
-  from unnest($2::text[]) s (sku)
- cross join lateral (
-       select *
-         from products
-        where tenant_id = $1 and sku = s.sku
-        limit 1
-       ) p`, tenant, skus)
+  from unnest($2::text[]) s (sku)`+lookUp("sku", "s.sku"), tenant, skus)
 	tenancy.QueueRows(b, &stock, `
-		select s.product_id, s.warehouse_id, s.quantity
-		  from unnest($2::text[]) n (sku)
-		 cross join lateral (
-		       select id
-		         from products
-		        where tenant_id = $1 and sku = n.sku
-		        limit 1
-		       ) p
-		  join stock s on s.tenant_id = $1 and s.product_id = p.id
-		 order by s.product_id, s.warehouse_id`, tenant, skus)
+select s.product_id, s.warehouse_id, s.quantity
+  from unnest($2::text[]) n (sku)`+lookUp("sku", "n.sku")+`
+ cross join lateral (
+       select product_id, warehouse_id, quantity
+         from stock
+        where tenant_id = $1 and product_id = p.id
+       offset 0
+       ) s
+ order by s.product_id, s.warehouse_id`, tenant, skus)
 	queueExisting(b, &categories, Categories, tenant, categoryIDs)
 	queueExisting(b, &sellers, Sellers, tenant, sellerIDs)
 	queueExisting(b, &warehouses, Warehouses, tenant, warehouseIDs)
@@ -248,10 +241,16 @@ func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsert
 
 // queueExisting reads which of ids exist.
 func queueExisting(b *pgx.Batch, existing *[]rowID, kind Kind, tenant tenancy.ID, ids []int64) {
+	slices.Sort(ids)
 	tenancy.QueueRows(b, existing, `
-		select id
-		  from `+string(kind)+`
-		 where tenant_id = $1 and id = any ($2)`, tenant, ids)
+		select r.id
+		  from unnest($2::bigint[]) i (id)
+		 cross join lateral (
+		       select id
+		         from `+string(kind)+`
+		        where tenant_id = $1 and id = i.id
+		        limit 1
+		       ) r`, tenant, slices.Compact(ids))
 }
 
 // lockedProducts returns the products that are locked, by SKU. Another transaction can

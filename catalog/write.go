@@ -177,21 +177,16 @@ type productUpdate struct {
 	stock         []stockChange
 }
 
-// queueUpdate writes the updates, each of another product.
+// queueUpdate writes the updates, each of another product. Each product has its own
+// statement: joined with a list, PostgreSQL might read all products of the tenant.
 func queueUpdate(b *pgx.Batch, by Actor, updates []productUpdate) {
-	var products []Product
-	var retagged []int64
 	var stock []stockChange
 	for _, u := range updates {
-		products = append(products, u.after)
+		b.Queue(updateProduct, by.Tenant, u.after.ID, records(u.after))
 		if !slices.Equal(u.before.Tags, u.after.Tags) {
-			retagged = append(retagged, u.after.ID)
+			queueTags(b, by.Tenant, u.after)
 		}
 		stock = append(stock, u.stock...)
-	}
-	b.Queue(updateProducts, by.Tenant, records(products...))
-	if len(retagged) > 0 {
-		queueTags(b, by.Tenant, retagged)
 	}
 	if len(stock) > 0 {
 		queueStock(b, by.Tenant, stock)
@@ -199,18 +194,13 @@ func queueUpdate(b *pgx.Batch, by Actor, updates []productUpdate) {
 	}
 }
 
-// queueTags makes product_tags equal to products.tags.
-func queueTags(b *pgx.Batch, tenant tenancy.ID, products []int64) {
+// queueTags makes product_tags equal to the tags of a product.
+func queueTags(b *pgx.Batch, tenant tenancy.ID, p Product) {
 	b.Queue(`
-		delete from product_tags t
-		 using products p
-		 where t.tenant_id = $1 and t.product_id = any ($2)
-		   and p.tenant_id = t.tenant_id and p.id = t.product_id
-		   and not t.tag = any (p.tags)`, tenant, products)
+		delete from product_tags
+		 where tenant_id = $1 and product_id = $2 and tag <> all ($3)`, tenant, p.ID, p.Tags)
 	b.Queue(`
 		insert into product_tags (tenant_id, tag, created_at, product_id)
-		select p.tenant_id, unnest(p.tags), p.created_at, p.id
-		  from products p
-		 where p.tenant_id = $1 and p.id = any ($2)
-		on conflict do nothing`, tenant, products)
+		select $1, unnest($3::text[]), $4::timestamptz, $2
+		on conflict do nothing`, tenant, p.ID, p.Tags, p.CreatedAt)
 }

@@ -42,7 +42,7 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 --         Index Scan using products_pkey on products
 --     ModifyTable Insert on inventory_adjustments (CTE entry)
 --       CTE Scan on updated
---     Seq Scan on api_keys (SubPlan)
+--     Index Scan using api_keys_request on api_keys (SubPlan)
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -57,6 +57,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products
---   Seq Scan on categories (SubPlan)
---   Seq Scan on sellers (SubPlan)
---   Seq Scan on warehouses (SubPlan)
+--   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--   Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -17,9 +17,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products
---   Seq Scan on categories (SubPlan)
---   Seq Scan on sellers (SubPlan)
---   Seq Scan on warehouses (SubPlan)
+--   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--   Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select warehouse_id, quantity
   from stock
@@ -37,10 +37,10 @@ select exists (select from products where tenant_id = $1 and sku = $2 and id <> 
 
 -- Plan on PostgreSQL 15:
 --   Index Only Scan using products_tenant_id_sku_key on products (InitPlan)
---   Seq Scan on categories (InitPlan)
---   Seq Scan on sellers (InitPlan)
---   Seq Scan on warehouses (InitPlan)
---   Seq Scan on warehouses (InitPlan)
+--   Index Only Scan using categories_pkey on categories (InitPlan)
+--   Index Only Scan using sellers_pkey on sellers (InitPlan)
+--   Index Only Scan using warehouses_pkey on warehouses (InitPlan)
+--   Index Scan using warehouses_default on warehouses (InitPlan)
 
 update products
    set quantity = $3, updated_at = clock_timestamp()
@@ -88,4 +88,4 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 --     ModifyTable Insert on inventory_adjustments (CTE entry)
 --       Function Scan on jsonb_to_recordset
 --     CTE Scan on entry
---       Seq Scan on api_keys (SubPlan)
+--       Index Scan using api_keys_request on api_keys (SubPlan)

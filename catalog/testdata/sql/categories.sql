@@ -5,7 +5,7 @@ select count(*)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Seq Scan on categories
+--     Index Only Scan using categories_tenant_id_name_key on categories
 
 select id, name, false as is_default, created_at, updated_at
   from categories
@@ -17,4 +17,4 @@ select id, name, false as is_default, created_at, updated_at
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Sort
---       Seq Scan on categories
+--       Index Scan using categories_tenant_id_name_key on categories

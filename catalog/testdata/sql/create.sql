@@ -56,7 +56,7 @@ select p.id, p.images, p.created_at, p.updated_at,
 --   CTE Scan on p
 --     ModifyTable Insert on products (CTE p)
 --       Sort
---         Seq Scan on warehouses (InitPlan)
+--         Index Scan using warehouses_default on warehouses (InitPlan)
 --         Function Scan on jsonb_to_recordset
 --     ModifyTable Insert on stock (CTE stocked)
 --       CTE Scan on p
@@ -65,6 +65,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     ModifyTable Insert on product_tags (CTE tagged)
 --       ProjectSet
 --         CTE Scan on p
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -17,9 +17,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products
---   Seq Scan on categories (SubPlan)
---   Seq Scan on sellers (SubPlan)
---   Seq Scan on warehouses (SubPlan)
+--   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--   Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select warehouse_id, quantity
   from stock
@@ -52,7 +52,7 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 --     ModifyTable Insert on inventory_adjustments (CTE entry)
 --       Function Scan on jsonb_to_recordset
 --     CTE Scan on entry
---       Seq Scan on api_keys (SubPlan)
+--       Index Scan using api_keys_request on api_keys (SubPlan)
 
 DELETE FROM ONLY "public"."product_tags" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "product_id"
 

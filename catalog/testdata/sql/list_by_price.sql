@@ -4,7 +4,7 @@ select coalesce(sum(count), 0)::bigint as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Seq Scan on product_counts
+--     Index Scan using product_counts_pkey on product_counts
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -36,6 +36,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -1,20 +1,24 @@
 select count(*)
-  from products p
- where p.tenant_id = $1
-   and p.status = $2
-   and p.category_id = $3
-   and p.seller_id = $4
-   and exists (
-       select from product_tags t
-        where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = $5
-       )
+  from product_tags t
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = t.product_id
+        limit 1
+       ) p
+ where t.tenant_id = $1
+   and t.tag = $2
+   and p.status = $3
+   and p.category_id = $4
+   and p.seller_id = $5
    and p.created_at >= $6
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Nested Loop Inner
---       Index Scan using products_category on products
 --       Index Only Scan using product_tags_pkey on product_tags
+--       Limit
+--         Index Scan using products_pkey on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -25,18 +29,21 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
-         from products p
-        where p.tenant_id = $1
-          and p.status = $2
-          and p.category_id = $3
-          and p.seller_id = $4
-          and exists (
-              select from product_tags t
-               where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = $5
-              )
+       select t.product_id
+         from product_tags t
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = t.product_id
+               limit 1
+              ) p
+        where t.tenant_id = $1
+          and t.tag = $2
+          and p.status = $3
+          and p.category_id = $4
+          and p.seller_id = $5
           and p.created_at >= $6
-        order by p.created_at asc, p.id asc
+        order by t.created_at asc, t.product_id asc
         limit $7 offset $8
        )) with ordinality page (id, place)
  cross join lateral (
@@ -51,11 +58,12 @@ select p.id, p.images, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Nested Loop Inner
---         Index Scan using products_category on products
---         Index Only Scan using product_tags_pkey on product_tags
+--         Index Only Scan using product_tags_created on product_tags
+--         Limit
+--           Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -1,6 +1,7 @@
 select count(*)
-  from product_tags
- where tenant_id = $1 and tag = $2
+  from product_tags t
+ where t.tenant_id = $1
+   and t.tag = $2
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
@@ -15,11 +16,11 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.product_id
-         from product_tags p
-        where p.tenant_id = $1
-          and p.tag = $2
-        order by p.created_at desc, p.product_id desc
+       select t.product_id
+         from product_tags t
+        where t.tenant_id = $1
+          and t.tag = $2
+        order by t.created_at desc, t.product_id desc
         limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (
@@ -37,6 +38,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -1,6 +1,7 @@
 select count(*)
-  from product_tags
- where tenant_id = $1 and tag = $2
+  from product_tags t
+ where t.tenant_id = $1
+   and t.tag = $2
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
@@ -16,12 +17,15 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
        select p.id
-         from products p
-        where p.tenant_id = $1
-          and exists (
-              select from product_tags t
-               where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = $2
-              )
+         from product_tags t
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = t.product_id
+               limit 1
+              ) p
+        where t.tenant_id = $1
+          and t.tag = $2
         order by p.name asc, p.id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
@@ -37,13 +41,13 @@ select p.id, p.images, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Sort
---         Hash Join Inner
---           Index Only Scan using products_name on products
---           Hash
---             Index Only Scan using product_tags_pkey on product_tags
+--         Nested Loop Inner
+--           Index Only Scan using product_tags_pkey on product_tags
+--           Limit
+--             Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

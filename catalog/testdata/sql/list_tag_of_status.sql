@@ -1,18 +1,21 @@
 select count(*)
-  from products p
- where p.tenant_id = $1
-   and p.status = $2
-   and exists (
-       select from product_tags t
-        where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = $3
-       )
+  from product_tags t
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = t.product_id
+        limit 1
+       ) p
+ where t.tenant_id = $1
+   and t.tag = $2
+   and p.status = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Hash Join Inner
---       Index Only Scan using products_status_price on products
---       Hash
---         Index Only Scan using product_tags_pkey on product_tags
+--     Nested Loop Inner
+--       Index Only Scan using product_tags_pkey on product_tags
+--       Limit
+--         Index Scan using products_pkey on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -23,15 +26,18 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
-         from products p
-        where p.tenant_id = $1
-          and p.status = $2
-          and exists (
-              select from product_tags t
-               where t.tenant_id = p.tenant_id and t.product_id = p.id and t.tag = $3
-              )
-        order by p.created_at asc, p.id asc
+       select t.product_id
+         from product_tags t
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = t.product_id
+               limit 1
+              ) p
+        where t.tenant_id = $1
+          and t.tag = $2
+          and p.status = $3
+        order by t.created_at asc, t.product_id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
  cross join lateral (
@@ -45,14 +51,13 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Sort
---         Hash Join Inner
---           Index Only Scan using products_status_created on products
---           Hash
---             Index Only Scan using product_tags_pkey on product_tags
+--       Nested Loop Inner
+--         Index Only Scan using product_tags_created on product_tags
+--         Limit
+--           Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

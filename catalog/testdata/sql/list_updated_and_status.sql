@@ -1,24 +1,27 @@
 select count(*)
-  from products p
- where p.tenant_id = $1
-   and p.status = $2
-   and p.updated_at >= $3
-   and p.id in (
-       select id from products where tenant_id = $1 and changed_at >= $3
+  from (
+       select id from products where tenant_id = $1 and changed_at >= $2
        union
-       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $3
-       )
+       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
+       ) c
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = c.id
+        limit 1
+       ) p
+ where p.updated_at >= $2
+   and p.status = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Hash Join Inner
+--     Nested Loop Inner
 --       Aggregate
 --         Append
 --           Index Only Scan using products_changed on products
 --           Index Only Scan using inventory_adjustments_created on inventory_adjustments
---       Hash
---         Bitmap Heap Scan on products
---           Bitmap Index Scan using products_search
+--       Limit
+--         Index Scan using products_pkey on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -30,15 +33,19 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
        select p.id
-         from products p
-        where p.tenant_id = $1
-          and p.status = $2
-          and p.updated_at >= $3
-          and p.id in (
-              select id from products where tenant_id = $1 and changed_at >= $3
+         from (
+              select id from products where tenant_id = $1 and changed_at >= $2
               union
-              select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $3
-              )
+              select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
+              ) c
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = c.id
+               limit 1
+              ) p
+        where p.updated_at >= $2
+          and p.status = $3
         order by p.created_at asc, p.id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
@@ -54,17 +61,16 @@ select p.id, p.images, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Sort
---         Hash Join Inner
+--         Nested Loop Inner
 --           Aggregate
 --             Append
 --               Index Only Scan using products_changed on products
 --               Index Only Scan using inventory_adjustments_created on inventory_adjustments
---           Hash
---             Bitmap Heap Scan on products
---               Bitmap Index Scan using products_search
+--           Limit
+--             Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -1,23 +1,26 @@
 select count(*)
-  from products p
- where p.tenant_id = $1
-   and p.updated_at >= $2
-   and p.id in (
+  from (
        select id from products where tenant_id = $1 and changed_at >= $2
        union
        select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
-       )
+       ) c
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = c.id
+        limit 1
+       ) p
+ where p.updated_at >= $2
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Hash Join Inner
+--     Nested Loop Inner
 --       Aggregate
 --         Append
 --           Index Only Scan using products_changed on products
 --           Index Only Scan using inventory_adjustments_created on inventory_adjustments
---       Hash
---         Bitmap Heap Scan on products
---           Bitmap Index Scan using products_search
+--       Limit
+--         Index Scan using products_pkey on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -29,14 +32,18 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
        select p.id
-         from products p
-        where p.tenant_id = $1
-          and p.updated_at >= $2
-          and p.id in (
+         from (
               select id from products where tenant_id = $1 and changed_at >= $2
               union
               select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
-              )
+              ) c
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = c.id
+               limit 1
+              ) p
+        where p.updated_at >= $2
         order by p.created_at asc, p.id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
@@ -52,17 +59,16 @@ select p.id, p.images, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Sort
---         Hash Join Inner
+--         Nested Loop Inner
 --           Aggregate
 --             Append
 --               Index Only Scan using products_changed on products
 --               Index Only Scan using inventory_adjustments_created on inventory_adjustments
---           Hash
---             Bitmap Heap Scan on products
---               Bitmap Index Scan using products_search
+--           Limit
+--             Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

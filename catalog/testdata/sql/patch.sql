@@ -17,9 +17,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_pkey on products
---   Seq Scan on categories (SubPlan)
---   Seq Scan on sellers (SubPlan)
---   Seq Scan on warehouses (SubPlan)
+--   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--   Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select warehouse_id, quantity
   from stock
@@ -37,10 +37,10 @@ select exists (select from products where tenant_id = $1 and sku = $2 and id <> 
 
 -- Plan on PostgreSQL 15:
 --   Index Only Scan using products_tenant_id_sku_key on products (InitPlan)
---   Seq Scan on categories (InitPlan)
---   Seq Scan on sellers (InitPlan)
---   Seq Scan on warehouses (InitPlan)
---   Seq Scan on warehouses (InitPlan)
+--   Index Only Scan using categories_pkey on categories (InitPlan)
+--   Index Only Scan using sellers_pkey on sellers (InitPlan)
+--   Index Only Scan using warehouses_pkey on warehouses (InitPlan)
+--   Index Scan using warehouses_default on warehouses (InitPlan)
 
 update products p
    set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
@@ -48,41 +48,33 @@ update products p
        msrp = r.msrp, cost = r.cost, status = r.status, condition = r.condition,
        quantity = r.quantity, reorder_point = r.reorder_point, category_id = r.category_id, seller_id = r.seller_id,
        warehouse_id = r.warehouse_id, bin_location = r.bin_location, upc = r.upc, tags = r.tags
-  from jsonb_to_recordset($2) as r (id bigint, search text,
+  from jsonb_to_record($3::jsonb -> 0) as r (search text,
        sku text, name text, description text, price bigint,
        msrp bigint, cost bigint, status text, condition text,
        quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
        warehouse_id bigint, bin_location text, upc text, tags text[])
- where p.tenant_id = $1 and p.id = r.id
+ where p.tenant_id = $1 and p.id = $2
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Update on products
 --     Nested Loop Inner
---       Function Scan on jsonb_to_recordset
 --       Index Scan using products_pkey on products
+--       Function Scan on jsonb_to_record
 
-delete from product_tags t
- using products p
- where t.tenant_id = $1 and t.product_id = any ($2)
-   and p.tenant_id = t.tenant_id and p.id = t.product_id
-   and not t.tag = any (p.tags)
+delete from product_tags
+ where tenant_id = $1 and product_id = $2 and tag <> all ($3)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Delete on product_tags
---     Nested Loop Inner
---       Index Scan using product_tags_product on product_tags
---       Index Scan using products_pkey on products
+--     Index Scan using product_tags_product on product_tags
 
 insert into product_tags (tenant_id, tag, created_at, product_id)
-select p.tenant_id, unnest(p.tags), p.created_at, p.id
-  from products p
- where p.tenant_id = $1 and p.id = any ($2)
+select $1, unnest($3::text[]), $4::timestamptz, $2
 on conflict do nothing
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_tags
 --     ProjectSet
---       Index Scan using products_pkey on products
 
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select distinct on (c.product_id, c.warehouse_id) $1::bigint, c.product_id, c.warehouse_id, c.in_warehouse
@@ -122,4 +114,4 @@ select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_a
 --     ModifyTable Insert on inventory_adjustments (CTE entry)
 --       Function Scan on jsonb_to_recordset
 --     CTE Scan on entry
---       Seq Scan on api_keys (SubPlan)
+--       Index Scan using api_keys_request on api_keys (SubPlan)

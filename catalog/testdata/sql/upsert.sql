@@ -1,13 +1,19 @@
-select id
-  from products
- where tenant_id = $1 and sku = any ($2)
- order by sku
-   for update
+select p.id
+  from unnest($2::text[]) s (sku)
+ cross join lateral (
+       select id
+         from products
+        where tenant_id = $1 and sku = s.sku
+        limit 1
+          for update
+       ) p
 
 -- Plan on PostgreSQL 15:
---   LockRows
---     Sort
---       Index Scan using products_tenant_id_sku_key on products
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       LockRows
+--         Index Scan using products_tenant_id_sku_key on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -17,47 +23,93 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
-  from products p
- where p.tenant_id = $1 and p.sku = any ($2)
+  from unnest($2::text[]) s (sku)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and sku = s.sku
+        limit 1
+       ) p
 
 -- Plan on PostgreSQL 15:
---   Index Scan using products_tenant_id_sku_key on products
---   Seq Scan on categories (SubPlan)
---   Seq Scan on sellers (SubPlan)
---   Seq Scan on warehouses (SubPlan)
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using products_tenant_id_sku_key on products
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
-select product_id, warehouse_id, quantity
-  from stock
- where tenant_id = $1
-   and product_id in (select id from products where tenant_id = $1 and sku = any ($2))
- order by product_id, warehouse_id
+select s.product_id, s.warehouse_id, s.quantity
+  from unnest($2::text[]) n (sku)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and sku = n.sku
+        limit 1
+       ) p
+ cross join lateral (
+       select product_id, warehouse_id, quantity
+         from stock
+        where tenant_id = $1 and product_id = p.id
+       offset 0
+       ) s
+ order by s.product_id, s.warehouse_id
 
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Nested Loop Inner
---       Index Only Scan using products_tenant_id_sku_key on products
---       Index Scan using stock_pkey on stock
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Limit
+--           Index Only Scan using products_tenant_id_sku_key on products
+--       Memoize
+--         Index Scan using stock_pkey on stock
 
-select id
-  from categories
- where tenant_id = $1 and id = any ($2)
-
--- Plan on PostgreSQL 15:
---   Seq Scan on categories
-
-select id
-  from sellers
- where tenant_id = $1 and id = any ($2)
-
--- Plan on PostgreSQL 15:
---   Seq Scan on sellers
-
-select id
-  from warehouses
- where tenant_id = $1 and id = any ($2)
+select r.id
+  from unnest($2::bigint[]) i (id)
+ cross join lateral (
+       select id
+         from categories
+        where tenant_id = $1 and id = i.id
+        limit 1
+       ) r
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on warehouses
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Only Scan using categories_pkey on categories
+
+select r.id
+  from unnest($2::bigint[]) i (id)
+ cross join lateral (
+       select id
+         from sellers
+        where tenant_id = $1 and id = i.id
+        limit 1
+       ) r
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Only Scan using sellers_pkey on sellers
+
+select r.id
+  from unnest($2::bigint[]) i (id)
+ cross join lateral (
+       select id
+         from warehouses
+        where tenant_id = $1 and id = i.id
+        limit 1
+       ) r
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Only Scan using warehouses_pkey on warehouses
 
 insert into product_counts as c (tenant_id, slot, status, count)
 select n.tenant_id, pg_backend_pid() % 64, n.status, count(*) from new_rows n group by 1, 3 order by 1, 3
@@ -110,7 +162,7 @@ select id, sku
 --   CTE Scan on p
 --     ModifyTable Insert on products (CTE p)
 --       Sort
---         Seq Scan on warehouses (InitPlan)
+--         Index Scan using warehouses_default on warehouses (InitPlan)
 --         Function Scan on jsonb_to_recordset
 --     ModifyTable Insert on stock (CTE stocked)
 --       CTE Scan on p
@@ -126,15 +178,15 @@ update products p
        msrp = r.msrp, cost = r.cost, status = r.status, condition = r.condition,
        quantity = r.quantity, reorder_point = r.reorder_point, category_id = r.category_id, seller_id = r.seller_id,
        warehouse_id = r.warehouse_id, bin_location = r.bin_location, upc = r.upc, tags = r.tags
-  from jsonb_to_recordset($2) as r (id bigint, search text,
+  from jsonb_to_record($3::jsonb -> 0) as r (search text,
        sku text, name text, description text, price bigint,
        msrp bigint, cost bigint, status text, condition text,
        quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
        warehouse_id bigint, bin_location text, upc text, tags text[])
- where p.tenant_id = $1 and p.id = r.id
+ where p.tenant_id = $1 and p.id = $2
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Update on products
 --     Nested Loop Inner
---       Function Scan on jsonb_to_recordset
 --       Index Scan using products_pkey on products
+--       Function Scan on jsonb_to_record

@@ -37,6 +37,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
---     Seq Scan on categories (SubPlan)
---     Seq Scan on sellers (SubPlan)
---     Seq Scan on warehouses (SubPlan)
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
