@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -49,7 +48,6 @@ func rebuild(ctx context.Context, o operation) error {
 // recountDays recomputes the days of all sales if the rollups use another time zone than the tenant. It reports whether
 // it did so, and how many rollups changed.
 func recountDays(ctx context.Context, db *tenancy.DB, t tenancy.Tenant) (recounted bool, changed int64, err error) {
-	csvimport.Analyze(ctx, db)
 	store := sales.New(db)
 	zone, err := store.Zone(ctx, t.ID)
 	if err != nil || zone == t.Timezone {

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -75,7 +74,6 @@ func (o operation) findDifferences(ctx context.Context) (verification, error) {
 	tenant := o.tenant
 	v := verification{Tenant: tenant.Slug, Differences: []tenancy.Difference{}}
 	products, orders := catalog.New(o.db), sales.New(o.db)
-	csvimport.Analyze(ctx, o.db)
 	var err error
 	if v.Timezone, err = orders.Zone(ctx, tenant.ID); err != nil {
 		return v, err

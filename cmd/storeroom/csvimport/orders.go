@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,8 +136,7 @@ type order struct {
 }
 
 func (l *orderLoader) load(ctx context.Context) error {
-	batches := 0
-	for done := false; !done; batches++ {
+	for done := false; !done; {
 		if err := checkStopped(ctx, l.orders); err != nil {
 			return err
 		}
@@ -150,13 +148,7 @@ func (l *orderLoader) load(ctx context.Context) error {
 			return err
 		}
 		done = last
-		if isPowerOfTwo := bits.OnesCount(uint(batches)) == 1; isPowerOfTwo {
-			Analyze(ctx, l.db)
-		}
 		l.showProgress(l.items)
-	}
-	if batches > 1 {
-		Analyze(ctx, l.db)
 	}
 	remaining, err := l.peekItem() // refuses the items after those of the last order
 	if err == nil && remaining != nil {

@@ -16,7 +16,7 @@ var refundColumns = columns{[]string{"order_number", "refunded_at", "amount"}, 3
 func (r *run) loadRefunds(ctx context.Context) error {
 	occurrences := map[shortHash]int{} // of equal refunds
 	exceeding := map[string]bool{}     // numbers of orders that are refunded above what was paid
-	err := r.eachBatch(ctx, "refunds", refundColumns, func(ctx context.Context, rows []row) error {
+	return r.eachBatch(ctx, "refunds", refundColumns, func(ctx context.Context, rows []row) error {
 		refunds := make([]sales.RefundRow, len(rows))
 		for i, w := range rows {
 			refunds[i] = newRefund(w, occurrences)
@@ -33,10 +33,6 @@ func (r *run) loadRefunds(ctx context.Context) error {
 		r.report.Exceeding = len(exceeding)
 		return err
 	})
-	if len(occurrences) > batchSize {
-		Analyze(ctx, r.db)
-	}
-	return err
 }
 
 // newRefund reads a row. The reference is made of the content and of the number of equal
