@@ -179,12 +179,27 @@ select count(*)
 	return q
 }
 
-// changedProducts are the products with a change of stock or of another field since $2.
+// changedProducts are the products with a change since $2: those with another change than
+// of stock, then the others of the ledger. It looks up only the others, and offset keeps
+// the planner from starting at another filter.
 var changedProducts = `(
-       select id from products where tenant_id = $1 and changed_at >= $2
-       union
-       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
-       ) c` + lookUp("id", "c.id")
+       select *
+         from products
+        where tenant_id = $1 and changed_at >= $2
+        union all
+       select p.*
+         from (
+              select id
+                from (
+                     select id, true as changed from products where tenant_id = $1 and changed_at >= $2
+                     union all
+                     select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
+                     ) c
+               group by id
+              having not bool_or(changed)
+              ) c` + indent(lookUp("id", "c.id")) + `
+       offset 0
+       ) p`
 
 // addConditions adds the conditions on columns of products.
 func (f Filter) addConditions(q *productQuery) {

@@ -14,7 +14,7 @@
 //	status              an index of products           product_counts
 //	tag                 product_tags (by created_at)   product_tags
 //	tag and others      product_tags, then products    the same
-//	updated_since       changes, then products         the same
+//	updated_since       products and ledger            the same
 //	search, any filter  search_products                search_products
 //	others              products                       products
 //

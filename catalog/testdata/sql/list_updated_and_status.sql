@@ -1,27 +1,43 @@
 select count(*)
   from (
-       select id from products where tenant_id = $1 and changed_at >= $2
-       union
-       select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
-       ) c
- cross join lateral (
        select *
          from products
-        where tenant_id = $1 and id = c.id
-        limit 1
+        where tenant_id = $1 and changed_at >= $2
+        union all
+       select p.*
+         from (
+              select id
+                from (
+                     select id, true as changed from products where tenant_id = $1 and changed_at >= $2
+                     union all
+                     select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
+                     ) c
+               group by id
+              having not bool_or(changed)
+              ) c
+        cross join lateral (
+              select *
+                from products
+               where tenant_id = $1 and id = c.id
+               limit 1
+              ) p
+       offset 0
        ) p
  where p.updated_at >= $2
    and p.status = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Nested Loop Inner
---       Aggregate
---         Append
---           Index Only Scan using products_changed on products
---           Index Only Scan using inventory_adjustments_created on inventory_adjustments
---       Limit
---         Index Scan using products_pkey on products
+--     Append
+--       Bitmap Heap Scan on products
+--         Bitmap Index Scan using products_changed
+--       Nested Loop Inner
+--         Aggregate
+--           Append
+--             Index Only Scan using products_changed on products
+--             Index Only Scan using inventory_adjustments_created on inventory_adjustments
+--         Limit
+--           Index Scan using products_pkey on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -34,15 +50,28 @@ select p.id, p.images, p.created_at, p.updated_at,
   from unnest(array(
        select p.id
          from (
-              select id from products where tenant_id = $1 and changed_at >= $2
-              union
-              select product_id from inventory_adjustments where tenant_id = $1 and created_at >= $2
-              ) c
-        cross join lateral (
               select *
                 from products
-               where tenant_id = $1 and id = c.id
-               limit 1
+               where tenant_id = $1 and changed_at >= $2
+               union all
+              select p.*
+                from (
+                     select id
+                       from (
+                            select id, true as changed from products where tenant_id = $1 and changed_at >= $2
+                            union all
+                            select product_id, false from inventory_adjustments where tenant_id = $1 and created_at >= $2
+                            ) c
+                      group by id
+                     having not bool_or(changed)
+                     ) c
+               cross join lateral (
+                     select *
+                       from products
+                      where tenant_id = $1 and id = c.id
+                      limit 1
+                     ) p
+              offset 0
               ) p
         where p.updated_at >= $2
           and p.status = $3
@@ -61,13 +90,16 @@ select p.id, p.images, p.created_at, p.updated_at,
 --   Nested Loop Inner
 --     Limit (InitPlan)
 --       Sort
---         Nested Loop Inner
---           Aggregate
---             Append
---               Index Only Scan using products_changed on products
---               Index Only Scan using inventory_adjustments_created on inventory_adjustments
---           Limit
---             Index Scan using products_pkey on products
+--         Append
+--           Bitmap Heap Scan on products
+--             Bitmap Index Scan using products_changed
+--           Nested Loop Inner
+--             Aggregate
+--               Append
+--                 Index Only Scan using products_changed on products
+--                 Index Only Scan using inventory_adjustments_created on inventory_adjustments
+--             Limit
+--               Index Scan using products_pkey on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
