@@ -343,7 +343,12 @@ func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 		stolen[column], absent[column] = "another", "another"
 	}
 	for _, column := range from.Places {
-		stolen[column], absent[column] = 7, 7
+		// 7 would break another foreign key, which PostgreSQL might check first.
+		if !slices.ContainsFunc(s.keys, func(other foreignKey) bool {
+			return other.FromTable == k.FromTable && slices.Contains(other.From, column)
+		}) {
+			stolen[column], absent[column] = 7, 7
+		}
 	}
 	for i, column := range k.From {
 		if column == "tenant_id" {
