@@ -12,7 +12,7 @@ import (
 const orderFactsSQL = `
 		select {period_sold} as period, o.channel, {key} as key, o.placed_at as at,
 		       {sold_sums}
-		  from {orders}
+		{from_orders}
 		   {and_channel}
 		 union all
 		select {period_refunded}, o.channel, {key}, null,
@@ -33,8 +33,8 @@ const orderFactsSQL = `
 		        where c.tenant_id = $1 and c.order_id = r.order_id) is {not}null`
 
 const (
-	placedOrdersSQL = `
-		orders o
+	fromOrdersSQL = `
+		  from orders o
 		 where o.tenant_id = $1
 		   and o.placed_at >= {from}
 		   and o.placed_at < {before}
@@ -45,8 +45,8 @@ const (
 		          and c.order_id = o.id
 		          and c.placed_at >= {from}
 		          and c.placed_at < {before})`
-	cancelledOrdersSQL = `
-		cancellations c
+	fromCancelledOrdersSQL = `
+		  from cancellations c
 		 cross join lateral (
 		       select *
 		         from orders
@@ -70,7 +70,7 @@ var (
 const lineFactsSQL = `
 		select {period_sold} as period, {channel} as channel, {key} as key,
 		       {sold_sums}
-		  from {sold_lines}
+		{from_lines}
 		   {and_channel}
 		   {and_category}
 		 group by i.order_id, 1, 2, 3
@@ -98,18 +98,18 @@ const lineFactsSQL = `
 		                from cancellations c
 		               where c.tenant_id = $1 and c.order_id = r.order_id) is null
 		       offset 0) i
-		 {look_up_order}
-		  {join_products}
+		{look_up_order}
+		{join_products}
 		 where true
 		   {and_channel}
 		   {and_category}
 		 group by i.refund_id, 1, 2, 3`
 
 const (
-	soldLinesSQL = `
-		order_items i
-		  {join_orders}
-		  {join_products}
+	fromLinesSQL = `
+		  from order_items i
+		{join_orders}
+		{join_products}
 		 where i.tenant_id = $1
 		   and i.placed_at >= {from}
 		   and i.placed_at < {before}
@@ -120,10 +120,11 @@ const (
 		          and c.order_id = i.order_id
 		          and c.placed_at >= {from}
 		          and c.placed_at < {before})`
-	// soldLinesOfCategoriesSQL looks up the lines of each product. The comparisons of pairs
-	// leave PostgreSQL only the index order_items_sold.
-	soldLinesOfCategoriesSQL = `
-		sold_products p
+	// fromLinesOfProductsSQL looks up the lines of each product. No index but
+	// order_items_sold has the pairs that it compares; without statistics, PostgreSQL
+	// might read all lines of the days for each product.
+	fromLinesOfProductsSQL = `
+		  from sold_products p
 		 cross join lateral (
 		       select *
 		         from order_items
@@ -132,24 +133,24 @@ const (
 		          and (sold_id, placed_at) >= (p.id, {from})
 		          and (sold_id, placed_at) < (p.id, {before})
 		       offset 0) i
-		 {look_up_order}
+		{look_up_order}
 		 where p.tenant_id = $1
 		   and (
 		       select c.order_id
 		         from cancellations c
 		        where c.tenant_id = $1 and c.order_id = i.order_id) is null`
-	joinOrders = `
-		join orders o
-		  on o.tenant_id = $1 and o.id = i.order_id and o.placed_at >= {from} and o.placed_at < {before}`
-	joinProducts = `
-		join sold_products p
-		  on p.tenant_id = $1 and p.id = i.sold_id`
-	lookUpOrder = `
-		cross join lateral (
-		      select channel
-		        from orders
-		       where tenant_id = $1 and id = i.order_id
-		       limit 1) o`
+	joinOrdersSQL = `
+		  join orders o
+		    on o.tenant_id = $1 and o.id = i.order_id and o.placed_at >= {from} and o.placed_at < {before}`
+	joinProductsSQL = `
+		  join sold_products p
+		    on p.tenant_id = $1 and p.id = i.sold_id`
+	lookUpOrderSQL = `
+		 cross join lateral (
+		       select channel
+		         from orders
+		        where tenant_id = $1 and id = i.order_id
+		        limit 1) o`
 )
 
 var (
@@ -170,7 +171,7 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	template, placedAt, refundedAt := orderFactsSQL, "o.placed_at", "r.refunded_at"
 	fragments := map[string]string{
 		"sold_sums": orderSums, "refunded_sums": refundSums, "key": "0::bigint", "channel": "''",
-		"orders": placedOrdersSQL, "sold_lines": soldLinesSQL,
+		"from_orders": fromOrdersSQL, "from_lines": fromLinesSQL,
 	}
 	if byLine {
 		template, placedAt, refundedAt = lineFactsSQL, "i.placed_at", "i.refunded_at"
@@ -183,21 +184,21 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 		fragments["key"] = q.key.facts
 	}
 	if q.cancelled {
-		fragments["orders"], fragments["not"] = cancelledOrdersSQL, "not "
+		fragments["from_orders"], fragments["not"] = fromCancelledOrdersSQL, "not "
 	}
 	if len(q.channels) > 0 || slices.Contains(q.groupBy, byChannel) {
 		fragments["channel"] = "o.channel"
-		fragments["join_orders"], fragments["look_up_order"] = joinOrders, lookUpOrder
+		fragments["join_orders"], fragments["look_up_order"] = joinOrdersSQL, lookUpOrderSQL
 	}
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and o.channel = any (" + args.add(q.channels) + ")"
 	}
 	if len(q.categories) > 0 {
-		fragments["sold_lines"] = soldLinesOfCategoriesSQL
+		fragments["from_lines"] = fromLinesOfProductsSQL
 		fragments["and_category"] = "and " + q.inCategories(args)
 	}
 	if len(q.categories) > 0 || q.key == category || q.key == seller {
-		fragments["join_products"] = joinProducts
+		fragments["join_products"] = joinProductsSQL
 	}
 	return fill(template, fragments)
 }

@@ -19,7 +19,7 @@ type groupQuery struct {
 	// additive is set if the report uses neither Orders nor RefundCount. These two
 	// cannot be added up over categories: an order can have items of several.
 	additive  bool
-	cancelled bool // selects cancelled orders instead of all others
+	cancelled bool // selects cancelled orders instead of all others; without key and categories
 	lines     bool // reads order lines even if a cheaper source has the answer
 }
 
@@ -133,16 +133,7 @@ func (b batch) queueGroups(q groupQuery, rows *[]groupRow) {
 	case slices.Contains(q.groupBy, byKey):
 		fragments["label"] = q.key.label
 	}
-	// The groups of these rollups fit in memory. PostgreSQL does not know their number,
-	// and would sort all rows.
-	hashed := q.groupBy != nil && !b.factsOnly && slices.Contains([]sums.RollupKind{sums.ByDay, sums.ByCategory, sums.BySeller}, q.rollupKind())
-	if hashed {
-		b.Queue(`set local enable_sort = off`)
-	}
 	tenancy.QueueRows(b.Batch, rows, fill(groupsSQL, fragments), args...)
-	if hashed {
-		b.Queue(`set local enable_sort = on`)
-	}
 }
 
 // sales returns a query for the selected sales with the columns period, channel,

@@ -55,7 +55,8 @@ func (q groupQuery) productRollups(args *arguments) string {
 		months = append(months, month)
 	}
 	return fill(productRollupsSQL, map[string]string{
-		"sums": sums.List, "kind": sums.ByProduct.SQL(), "months": args.add(months), "in_categories": q.inCategories(args),
+		"sums": sums.List, "kind": sums.ByProduct.SQL(), "months": args.add(months),
+		"in_categories": q.inCategories(args),
 	})
 }
 

@@ -17,24 +17,21 @@ func (a *arguments) add(value any) string {
 	return "$" + strconv.Itoa(len(*a))
 }
 
-var fragmentName = regexp.MustCompile(`\{[a-z_]+\}`)
+var (
+	fragmentName = regexp.MustCompile(`\{[a-z_]+\}`)
+	emptyLines   = regexp.MustCompile(`\n(\s*\n)+`)
+)
 
 // fill replaces each {name} in an SQL template with its fragment. It indents the
 // lines of a fragment to the column of its name, and removes empty lines.
 func fill(template string, fragments map[string]string) string {
-	var lines []string
-	for line := range strings.SplitSeq(unindent(template), "\n") {
-		for at := fragmentName.FindStringIndex(line); at != nil; at = fragmentName.FindStringIndex(line) {
-			fragment := unindent(fragments[line[at[0]+1:at[1]-1]])
-			column := at[0] - (strings.LastIndex(line[:at[0]], "\n") + 1)
-			indented := strings.ReplaceAll(fragment, "\n", "\n"+strings.Repeat(" ", column))
-			line = line[:at[0]] + indented + line[at[1]:]
-		}
-		if strings.TrimSpace(line) != "" {
-			lines = append(lines, line)
-		}
+	sql := unindent(template)
+	for at := fragmentName.FindStringIndex(sql); at != nil; at = fragmentName.FindStringIndex(sql) {
+		fragment := unindent(fragments[sql[at[0]+1:at[1]-1]])
+		column := at[0] - (strings.LastIndex(sql[:at[0]], "\n") + 1)
+		sql = sql[:at[0]] + strings.ReplaceAll(fragment, "\n", "\n"+strings.Repeat(" ", column)) + sql[at[1]:]
 	}
-	return strings.Join(lines, "\n")
+	return emptyLines.ReplaceAllString(sql, "\n")
 }
 
 // unindent removes the indentation that SQL has in Go source.

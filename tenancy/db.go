@@ -17,8 +17,9 @@
 //   - Sequential scans, merge joins and hash joins are off. Plans are generic, that is,
 //     independent of the values. A join looks up each row by its key; "cross join lateral
 //     (… limit 1)" keeps PostgreSQL from reading all rows of the tenant instead.
-//   - In a Snapshot, which can read years of sales, hash joins are on and nested loops are
-//     off, so a join reads both sides once. A lateral subquery still looks up each row.
+//   - In a Snapshot, which can read years of sales, hash joins are on, and nested loops and
+//     sorts are off: a join reads both sides once, and groups are hashed. A lateral subquery
+//     still looks up each row.
 //   - A connection uses no plan for longer than maxPlanAge, because a plan for an empty
 //     table can be wrong after the table has grown.
 //

@@ -70,6 +70,7 @@ const setSnapshot = `
 	       set_config('plan_cache_mode', 'force_custom_plan', true),
 	       set_config('enable_hashjoin', 'on', true),
 	       set_config('enable_nestloop', 'off', true),
+	       set_config('enable_sort', 'off', true),
 	       set_config('work_mem', '32MB', true)`
 
 // Snapshot sends the queries that queue adds as one batch in a read-only transaction

@@ -35,6 +35,9 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.L
 	err := s.db.RunPlanned(ctx, tenant, tenancy.CustomPlan, func(q *pgx.Batch) {
 		sql, args := f.count(tenant)
 		tenancy.QueueRows(q, &counts, sql, args...)
+		// An index that has the order of the list must win even for pages far behind the
+		// estimated end. Otherwise PostgreSQL reads and sorts all orders.
+		q.Queue(`set local enable_bitmapscan = off`)
 		sql, args = f.page(tenant)
 		tenancy.QueueRows(q, &page.Items, sql, args...)
 	})
@@ -51,14 +54,12 @@ func (f Filter) page(tenant tenancy.ID) (sql string, args []any) {
 	sql = fmt.Sprintf(`
 		select `+orderColumns+`
 		  from unnest(array(
-		       select o.id
-		         from orders o
-		        where `+matches+statusConditions[f.Status]+`
+		       select o.id`+f.matching(f.Status)+`
 		        order by o.%[1]s %[2]s, o.id %[2]s
 		        limit $6 offset $7
 		       )) with ordinality page (id, place)
 		 cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
-		  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+		  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
 		 order by page.place`, cmp.Or(f.Order.By, "placed_at"), f.Order.Direction())
 	return sql, append(f.args(tenant), f.Page.PerPage, f.Page.Offset())
 }
@@ -66,37 +67,57 @@ func (f Filter) page(tenant tenancy.ID) (sql string, args []any) {
 // count returns the query of the total. Without a customer or days it reads the
 // rollups, because counting millions of orders would take longer than the page.
 func (f Filter) count(tenant tenancy.ID) (sql string, args []any) {
-	if f.Customer != "" || !f.From.IsZero() || !f.Before.IsZero() {
-		return `
-		select count(*)
-		  from orders o
-		 where ` + matches + statusConditions[f.Status], f.args(tenant)
-	}
-	placed := `
+	args = f.args(tenant)
+	all := `
+		       (select count(*)` + f.matching("") + `)`
+	cancelled := `
+		       (select count(*)` + f.matching("cancelled") + `)`
+	placed := all + " -" + cancelled
+	if f.Customer == "" && f.From.IsZero() && f.Before.IsZero() {
+		placed = `
 		       (select coalesce(sum(orders), 0)::bigint
 		          from sales_rollups
 		         where tenant_id = $1 and kind = ` + sums.ByDay.SQL() + ` and ($2::text = '' or channel = $2))`
-	cancelled := `
-		       (select count(*)
-		          from cancellations x
-		         where x.tenant_id = $1`
-	if f.Channel != "" {
-		cancelled += `
-		           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2)`
+		all = placed + " +" + cancelled
+		if f.Status == "placed" {
+			args = args[:2]
+		}
 	}
 	return `
-		select case when $3::text = 'cancelled' then 0 else` + placed + `
-		       end + case when $3 = 'placed' then 0 else` + cancelled + `)
-		       end as count`, []any{tenant, f.Channel, f.Status}
+		select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f.Status] + ` as count`, args
 }
 
-// matches selects orders by the args of a filter. The queries are planned for their
-// values, so PostgreSQL drops the conditions of fields that are not set.
-const matches = `o.tenant_id = $1
-		          and ($2::text = '' or o.channel = $2)
-		          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
-		          and ($4::timestamptz is null or o.placed_at >= $4)
-		          and ($5::timestamptz is null or o.placed_at < $5)`
+// matching selects the orders o with a status that match the filter. The queries are
+// planned for their values, so PostgreSQL drops the conditions of fields that are not set.
+func (f Filter) matching(status string) string {
+	from, condition := "orders", statusConditions[status]
+	if status == "cancelled" && f.Customer == "" {
+		from, condition = cancelledOrders, ""
+	}
+	return `
+		          from ` + from + ` o
+		         where o.tenant_id = $1
+		           and ($2::text = '' or o.channel = $2)
+		           and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+		           and ($4::timestamptz is null or o.placed_at >= $4)
+		           and ($5::timestamptz is null or o.placed_at < $5)` + condition
+}
+
+// cancelledOrders looks up the columns of orders that a query uses, after it has found
+// the cancellations by their copy of placed_at.
+const cancelledOrders = `(
+		               select tenant_id, order_id as id, placed_at,
+		                      (select channel from orders where tenant_id = $1 and id = order_id) as channel,
+		                      (select number from orders where tenant_id = $1 and id = order_id) as number,
+		                      (select customer_id from orders where tenant_id = $1 and id = order_id) as customer_id
+		                 from cancellations)`
+
+var statusConditions = map[string]string{
+	"placed": `
+		           and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is null`,
+	"cancelled": `
+		           and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is not null`,
+}
 
 func (f Filter) args(tenant tenancy.ID) []any {
 	at := func(t time.Time) *time.Time {
@@ -106,14 +127,6 @@ func (f Filter) args(tenant tenancy.ID) []any {
 		return &t
 	}
 	return []any{tenant, f.Channel, f.Customer, at(f.From), at(f.Before)}
-}
-
-// statusConditions are separate, because PostgreSQL cannot join to an "exists" in an "or".
-var statusConditions = map[string]string{
-	"placed": `
-		          and not exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)`,
-	"cancelled": `
-		          and exists (select from cancellations x where x.tenant_id = $1 and x.order_id = o.id)`,
 }
 
 // Order returns one order with its lines and refunds. It returns ErrNotFound if the

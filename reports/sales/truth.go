@@ -2,6 +2,7 @@ package sales
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -64,7 +65,7 @@ var differences = `
 	), stored as (
 		select kind, day, channel, key, ` + sums.List + `
 		  from sales_rollups
-		 where tenant_id = $1 and day between $6 and $7
+		 where tenant_id = $1 and kind in (` + rollupKinds + `) and day between $6 and $7
 	), difference as (
 		select kind, day, channel, key, array[` + storedSums + `] as stored, array[` + trueSums + `] as facts,
 		       ` + sums.Expand(`coalesce(t.{}, 0) - coalesce(s.{}, 0) as {}`) + `
@@ -74,6 +75,9 @@ var differences = `
 	)`
 
 var (
+	// rollupKinds lists all kinds, so that the index of sales_rollups finds the days.
+	rollupKinds = strings.Join(column(sums.RollupKinds, sums.RollupKind.SQL), ", ")
+
 	rollupsOfLine = `
 			       values (` + sums.ByDay.SQL() + `::smallint, s.day, s.channel, 0::bigint),
 			              (` + sums.ByCategory.SQL() + `, s.day, s.channel, s.category_id),
@@ -160,6 +164,7 @@ func lockZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, lock string) (*
 		       set_config('lock_timeout', '0', true),
 		       set_config('enable_hashjoin', 'on', true),
 		       set_config('enable_nestloop', 'off', true),
+		       set_config('enable_sort', 'off', true),
 		       set_config('plan_cache_mode', 'force_custom_plan', true),
 		       set_config('work_mem', '64MB', true)`)
 	if err != nil {

@@ -137,5 +137,5 @@ var checks = []check{
 			 where tenant_id = $1 and refund_id = r.id and order_id = r.order_id
 		       ) s
 		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3 and s.facts <> r.amount
-		 order by r.id`},
+		 order by r.refunded_at, r.id`},
 }

@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, channel, key,
@@ -38,7 +38,7 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
---   Seq Scan on channels (SubPlan)
+--   Index Scan using channels_pkey on channels (SubPlan)
 
 with sales as (
      select null::int as period, o.channel, 0::bigint as key, o.placed_at as at,
@@ -52,17 +52,15 @@ with sales as (
             o.cost::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds
-       from orders o
-      where o.tenant_id = $1
-        and o.placed_at >= $2
-        and o.placed_at < $3
-        and exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = o.id
-               and c.placed_at >= $2
-               and c.placed_at < $3)
+       from cancellations c
+      cross join lateral (
+            select *
+              from orders
+             where tenant_id = $1 and id = c.order_id
+             limit 1) o
+      where c.tenant_id = $1
+        and c.placed_at >= $2
+        and c.placed_at < $3
       union all
      select null::int, o.channel, 0::bigint, null,
             0::bigint as orders,
@@ -84,10 +82,10 @@ with sales as (
       where r.tenant_id = $1
         and r.refunded_at >= $2
         and r.refunded_at < $3
-        and exists (
-            select
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
+             where c.tenant_id = $1 and c.order_id = r.order_id) is not null
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -112,12 +110,11 @@ select period, channel, key,
 --   Aggregate
 --     Append
 --       Nested Loop Inner
---         Seq Scan on cancellations
---         Index Scan using orders_pkey on orders
+--         Index Scan using cancellations_placed on cancellations
+--         Limit
+--           Index Scan using orders_pkey on orders
 --       Nested Loop Inner
---         Hash Join Inner
---           Seq Scan on refunds
---           Hash
---             Seq Scan on cancellations
+--         Index Scan using refunds_refunded on refunds
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --         Limit
 --           Index Only Scan using orders_pkey on orders

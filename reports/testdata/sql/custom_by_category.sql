@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, channel, key,
@@ -74,8 +74,7 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Bitmap Heap Scan on sales_rollups
---       Bitmap Index Scan using sales_rollups_pkey
---   Seq Scan on categories (SubPlan)
+--     Index Scan using sales_rollups_pkey on sales_rollups
+--   Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --   Limit (SubPlan)
---     Index Scan using sold_products_pkey on sold_products
+--     Index Scan using sold_products_category on sold_products

@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, channel, key,
@@ -48,20 +48,21 @@ with sales as (
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds
-       from order_items i
-       join sold_products p
-         on p.tenant_id = $1 and p.id = i.sold_id
-      where i.tenant_id = $1
-        and i.placed_at >= $2
-        and i.placed_at < $3
-        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($4)))
-        and not exists (
-            select
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $2)
+               and (sold_id, placed_at) < (p.id, $3)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = i.order_id
-               and c.placed_at >= $2
-               and c.placed_at < $3)
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.category_id = any ($4)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', coalesce(p.seller_id, 0),
@@ -74,26 +75,33 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $2
+               and r.refunded_at < $3
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
        join sold_products p
          on p.tenant_id = $1 and p.id = i.sold_id
-      where r.tenant_id = $1
-        and r.refunded_at >= $2
-        and r.refunded_at < $3
-        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($4))
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+      where true
+        and p.category_id = any ($4)
+      group by i.refund_id, 1, 2, 3
 ), groups as (
      select null::int as period, null::text as channel, key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -125,35 +133,23 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Sort
---       Append
---         Aggregate
---           Seq Scan on sold_products (InitPlan)
---           Sort
---             Hash Join Anti
---               Hash Join Inner
---                 Index Scan using order_items_sold on order_items
---                 Hash
---                   Seq Scan on sold_products
---               Hash
---                 Seq Scan on cancellations
---         Aggregate
---           Sort
+--     Append
+--       Aggregate
+--         Nested Loop Inner
+--           Index Scan using sold_products_category on sold_products
+--           Index Scan using order_items_sold on order_items
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--       Aggregate
+--         Hash Join Inner
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Nested Loop Inner
---                   Hash Join Anti
---                     Hash Join Inner
---                       Seq Scan on refund_items
---                       Hash
---                         Seq Scan on refunds
---                     Hash
---                       Seq Scan on cancellations
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Memoize
---                   Index Scan using sold_products_pkey on sold_products
---               Index Scan using sold_products_pkey on sold_products
---   Seq Scan on sellers (SubPlan)
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
+--           Hash
+--             Index Scan using sold_products_category on sold_products
+--   Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --   Limit (SubPlan)
---     Index Scan using sold_products_pkey on sold_products
+--     Index Scan using sold_products_seller on sold_products

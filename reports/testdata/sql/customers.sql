@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at,
@@ -47,10 +47,10 @@ with sales as (
       where r.tenant_id = $1
         and r.refunded_at >= $2
         and r.refunded_at < $3
-        and not exists (
-            select
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
+             where c.tenant_id = $1 and c.order_id = r.order_id) is null
 ), customer_sums as materialized (
      select key, max(at) as last_order_at,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -99,16 +99,18 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
          from customer_sums g
         where key <> 0
           and orders > 0
-          and not exists (
-              select
+          and (
+              select o.placed_at
                 from orders o
                where o.tenant_id = $1
                  and o.customer_id = g.key
-                 and o.placed_at < $4
-                 and not exists (
-                     select
+                 and (
+                     select c.order_id
                        from cancellations c
-                      where c.tenant_id = $1 and c.order_id = o.id))
+                      where c.tenant_id = $1 and c.order_id = o.id) is null
+               order by o.placed_at
+               limit 1
+              ) >= $4
         union all
        select null, 0, g.number, g.name, g.email, first.placed_at, g.last_order_at,
               orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
@@ -117,8 +119,11 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
                 from (
                      select c.number, c.name, c.email, g.*
                        from customer_sums g
-                       join customers c
-                         on c.tenant_id = $1 and c.id = g.key
+                      cross join lateral (
+                            select *
+                              from customers
+                             where tenant_id = $1 and id = g.key
+                             limit 1) c
                       where g.orders > 0
                      ) g
                order by revenue desc, number
@@ -130,10 +135,10 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
                 from orders o
                where o.tenant_id = $1
                  and o.customer_id = g.key
-                 and not exists (
-                     select
+                 and (
+                     select c.order_id
                        from cancellations c
-                      where c.tenant_id = $1 and c.order_id = o.id)
+                      where c.tenant_id = $1 and c.order_id = o.id) is null
                order by o.placed_at
                limit 1
               ) first
@@ -145,15 +150,12 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
 --     Aggregate (CTE customer_sums)
 --       Append
 --         Hash Join Anti
---           Bitmap Heap Scan on orders
---             Bitmap Index Scan using orders_placed
+--           Index Scan using orders_placed on orders
 --           Hash
---             Seq Scan on cancellations
+--             Index Scan using cancellations_placed on cancellations
 --         Nested Loop Inner
---           Hash Join Anti
---             Seq Scan on refunds
---             Hash
---               Seq Scan on cancellations
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --           Limit
 --             Index Scan using orders_pkey on orders
 --     Append
@@ -161,23 +163,17 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
 --         Aggregate
 --           CTE Scan on customer_sums
 --         Aggregate
---           Hash Join Anti
---             CTE Scan on customer_sums
---             Hash
---               Hash Join Anti
---                 Bitmap Heap Scan on orders
---                   Bitmap Index Scan using orders_placed
---                 Hash
---                   Seq Scan on cancellations
+--           CTE Scan on customer_sums
+--             Limit (SubPlan)
+--               Index Scan using orders_customer on orders
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --       Nested Loop Inner
 --         Limit
 --           Sort
---             Hash Join Inner
+--             Nested Loop Inner
 --               CTE Scan on customer_sums
---               Hash
---                 Seq Scan on customers
+--               Limit
+--                 Index Scan using customers_pkey on customers
 --         Limit
---           Nested Loop Anti
---             Index Scan using orders_customer on orders
---             Materialize
---               Seq Scan on cancellations
+--           Index Scan using orders_customer on orders
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)

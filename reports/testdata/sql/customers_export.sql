@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at,
@@ -19,7 +19,6 @@ with sales as (
       where o.tenant_id = $1
         and o.placed_at >= $2
         and o.placed_at < $3
-        and o.channel = any ($4)
         and not exists (
             select
               from cancellations c
@@ -27,6 +26,7 @@ with sales as (
                and c.order_id = o.id
                and c.placed_at >= $2
                and c.placed_at < $3)
+        and o.channel = any ($4)
       union all
      select null::int, o.channel, coalesce(o.customer_id, 0), null,
             0::bigint as orders,
@@ -49,10 +49,10 @@ with sales as (
         and r.refunded_at >= $2
         and r.refunded_at < $3
         and o.channel = any ($4)
-        and not exists (
-            select
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
+             where c.tenant_id = $1 and c.order_id = r.order_id) is null
 ), customer_sums as materialized (
      select key, max(at) as last_order_at,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -73,8 +73,11 @@ select g.number, g.name, g.email, first.placed_at, g.last_order_at,
   from (
        select c.number, c.name, c.email, g.*
          from customer_sums g
-         join customers c
-           on c.tenant_id = $1 and c.id = g.key
+        cross join lateral (
+              select *
+                from customers
+               where tenant_id = $1 and id = g.key
+               limit 1) c
         where g.orders > 0
        ) g
  cross join lateral (
@@ -82,10 +85,10 @@ select g.number, g.name, g.email, first.placed_at, g.last_order_at,
          from orders o
         where o.tenant_id = $1
           and o.customer_id = g.key
-          and not exists (
-              select
+          and (
+              select c.order_id
                 from cancellations c
-               where c.tenant_id = $1 and c.order_id = o.id)
+               where c.tenant_id = $1 and c.order_id = o.id) is null
         order by o.placed_at
         limit 1
        ) first
@@ -96,24 +99,19 @@ select g.number, g.name, g.email, first.placed_at, g.last_order_at,
 --     Aggregate (CTE customer_sums)
 --       Append
 --         Hash Join Anti
---           Bitmap Heap Scan on orders
---             Bitmap Index Scan using orders_placed
+--           Index Scan using orders_placed on orders
 --           Hash
---             Seq Scan on cancellations
+--             Index Scan using cancellations_placed on cancellations
 --         Nested Loop Inner
---           Hash Join Anti
---             Seq Scan on refunds
---             Hash
---               Seq Scan on cancellations
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --           Limit
 --             Index Scan using orders_pkey on orders
 --     Nested Loop Inner
---       Hash Join Inner
+--       Nested Loop Inner
 --         CTE Scan on customer_sums
---         Hash
---           Seq Scan on customers
+--         Limit
+--           Index Scan using customers_pkey on customers
 --       Limit
---         Nested Loop Anti
---           Index Scan using orders_customer on orders
---           Materialize
---             Seq Scan on cancellations
+--         Index Scan using orders_customer on orders
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)

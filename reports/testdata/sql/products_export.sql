@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
@@ -38,23 +38,30 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $2
-        and r.refunded_at < $3
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $2
+               and r.refunded_at < $3
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+      where true
+      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
@@ -90,23 +97,30 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $4
-        and r.refunded_at < $5
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $4
+               and r.refunded_at < $5
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+      where true
+      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
@@ -166,52 +180,38 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Aggregate (CTE product_sums)
---       Sort
---         Nested Loop Inner
---           Aggregate
---             Append
---               Aggregate
---                 Hash Join Anti
---                   Bitmap Heap Scan on order_items
---                     Bitmap Index Scan using order_items_placed
---                   Hash
---                     Seq Scan on cancellations
---               Aggregate
---                 Sort
---                   Nested Loop Inner
---                     Hash Join Anti
---                       Hash Join Inner
---                         Seq Scan on refund_items
---                         Hash
---                           Bitmap Heap Scan on refunds
---                             Bitmap Index Scan using refunds_refunded
---                       Hash
---                         Seq Scan on cancellations
---                     Limit
---                       Index Scan using order_items_pkey on order_items
---               Aggregate
---                 Nested Loop Anti
---                   Bitmap Heap Scan on order_items
---                     Bitmap Index Scan using order_items_placed
---                   Materialize
---                     Seq Scan on cancellations
---               Aggregate
---                 Sort
---                   Nested Loop Inner
---                     Hash Join Anti
---                       Hash Join Inner
---                         Seq Scan on refund_items
---                         Hash
---                           Bitmap Heap Scan on refunds
---                             Bitmap Index Scan using refunds_refunded
---                       Hash
---                         Seq Scan on cancellations
---                     Limit
---                       Index Scan using order_items_pkey on order_items
---               Bitmap Heap Scan on sales_rollups
---                 Bitmap Index Scan using sales_rollups_pkey
---           Limit
---             Index Scan using sold_products_pkey on sold_products
+--       Nested Loop Inner
+--         Aggregate
+--           Append
+--             Aggregate
+--               Hash Join Anti
+--                 Index Scan using order_items_placed on order_items
+--                 Hash
+--                   Index Scan using cancellations_placed on cancellations
+--             Aggregate
+--               Nested Loop Inner
+--                 Nested Loop Inner
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--             Aggregate
+--               Hash Join Anti
+--                 Index Scan using order_items_placed on order_items
+--                 Hash
+--                   Index Scan using cancellations_placed on cancellations
+--             Aggregate
+--               Nested Loop Inner
+--                 Nested Loop Inner
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--             Index Scan using sales_rollups_pkey on sales_rollups
+--         Limit
+--           Index Scan using sold_products_pkey on sold_products
 --     Nested Loop Left
 --       CTE Scan on product_sums
 --       Limit

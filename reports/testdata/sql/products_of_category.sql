@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
@@ -15,18 +15,21 @@ with sales as (
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds
-       from order_items i
-      where i.tenant_id = $1
-        and i.placed_at >= $2
-        and i.placed_at < $3
-        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($4)))
-        and not exists (
-            select
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $2)
+               and (sold_id, placed_at) < (p.id, $3)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = i.order_id
-               and c.placed_at >= $2
-               and c.placed_at < $3)
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.category_id = any ($4)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -39,24 +42,33 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $2
-        and r.refunded_at < $3
-        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($4))
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $2
+               and r.refunded_at < $3
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+       join sold_products p
+         on p.tenant_id = $1 and p.id = i.sold_id
+      where true
+        and p.category_id = any ($4)
+      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
@@ -69,18 +81,21 @@ with sales as (
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds
-       from order_items i
-      where i.tenant_id = $1
-        and i.placed_at >= $5
-        and i.placed_at < $6
-        and i.sold_id = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($7)))
-        and not exists (
-            select
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $5)
+               and (sold_id, placed_at) < (p.id, $6)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = i.order_id
-               and c.placed_at >= $5
-               and c.placed_at < $6)
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.category_id = any ($7)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -93,33 +108,45 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $5
-        and r.refunded_at < $6
-        and i.sold_id in (select id from sold_products where tenant_id = $1 and category_id = any ($7))
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $5
+               and r.refunded_at < $6
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+       join sold_products p
+         on p.tenant_id = $1 and p.id = i.sold_id
+      where true
+        and p.category_id = any ($7)
+      group by i.refund_id, 1, 2, 3
       union all
-     select null::int as period, channel, key,
+     select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
-       from sales_rollups
-      where tenant_id = $1
-        and kind = 4
-        and channel = ''
-        and day = any ($8)
-        and key = any (array(select id from sold_products where tenant_id = $1 and category_id = any ($9)))
+       from sold_products p
+      cross join unnest($8::date[]) m (month)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+             limit 1) r
+      where p.tenant_id = $1
+        and p.category_id = any ($9)
 ), sold as (
      select key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -203,62 +230,49 @@ select count, product_id, sku, name,
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Aggregate (CTE product_sums)
---       Sort
---         Nested Loop Inner
---           Aggregate
---             Sort
---               Append
---                 Aggregate
---                   Seq Scan on sold_products (InitPlan)
---                   Sort
---                     Merge Join Anti
---                       Sort
---                         Index Scan using order_items_sold on order_items
---                       Sort
---                         Seq Scan on cancellations
---                 Aggregate
---                   Sort
---                     Hash Join Inner
---                       Nested Loop Inner
---                         Hash Join Anti
---                           Hash Join Inner
---                             Seq Scan on refund_items
---                             Hash
---                               Bitmap Heap Scan on refunds
---                                 Bitmap Index Scan using refunds_refunded
---                           Hash
---                             Seq Scan on cancellations
---                         Limit
---                           Index Scan using order_items_pkey on order_items
---                       Hash
---                         Seq Scan on sold_products
---                 Aggregate
---                   Seq Scan on sold_products (InitPlan)
---                   Sort
---                     Nested Loop Anti
---                       Index Scan using order_items_sold on order_items
---                       Materialize
---                         Seq Scan on cancellations
---                 Aggregate
---                   Sort
---                     Hash Join Inner
---                       Nested Loop Inner
---                         Hash Join Anti
---                           Hash Join Inner
---                             Seq Scan on refund_items
---                             Hash
---                               Bitmap Heap Scan on refunds
---                                 Bitmap Index Scan using refunds_refunded
---                           Hash
---                             Seq Scan on cancellations
---                         Limit
---                           Index Scan using order_items_pkey on order_items
---                       Hash
---                         Seq Scan on sold_products
---                 Seq Scan on sold_products (InitPlan)
+--       Nested Loop Inner
+--         Aggregate
+--           Append
+--             Aggregate
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_category on sold_products
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash
+--                   Index Only Scan using sold_products_category on sold_products
+--             Aggregate
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_category on sold_products
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash
+--                   Index Only Scan using sold_products_category on sold_products
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_category on sold_products
+--                 Function Scan on unnest
+--               Limit
 --                 Index Scan using sales_rollups_pkey on sales_rollups
---           Limit
---             Index Scan using sold_products_pkey on sold_products
+--         Limit
+--           Index Scan using sold_products_pkey on sold_products
 --     Append
 --       Aggregate
 --         CTE Scan on product_sums

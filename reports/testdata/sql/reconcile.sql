@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select null::int as period, '' as channel, 0::bigint as key,
@@ -38,23 +38,30 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $2
-        and r.refunded_at < $3
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $2
+               and r.refunded_at < $3
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+      where true
+      group by i.refund_id, 1, 2, 3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -80,22 +87,17 @@ select period, channel, key,
 --     Append
 --       Aggregate
 --         Hash Join Anti
---           Bitmap Heap Scan on order_items
---             Bitmap Index Scan using order_items_placed
+--           Index Scan using order_items_placed on order_items
 --           Hash
---             Seq Scan on cancellations
+--             Index Scan using cancellations_placed on cancellations
 --       Aggregate
---         Sort
+--         Nested Loop Inner
 --           Nested Loop Inner
---             Hash Join Anti
---               Hash Join Inner
---                 Seq Scan on refund_items
---                 Hash
---                   Seq Scan on refunds
---               Hash
---                 Seq Scan on cancellations
---             Limit
---               Index Only Scan using order_items_pkey on order_items
+--             Index Scan using refunds_refunded on refunds
+--               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Scan using refund_items_pkey on refund_items
+--           Limit
+--             Index Only Scan using order_items_pkey on order_items
 
 with sales as (
      select null::int as period, channel, key,
@@ -164,7 +166,7 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
---   Seq Scan on channels (SubPlan)
+--   Index Scan using channels_pkey on channels (SubPlan)
 
 with sales as (
      select width_bucket(day, $4::date[]) as period, channel, key,
@@ -233,23 +235,30 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $2
-        and r.refunded_at < $3
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $2
+               and r.refunded_at < $3
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+      where true
+      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
@@ -285,23 +294,30 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(x.amount)::bigint as refunds
-       from refunds r
-       join refund_items x
-         on x.tenant_id = $1 and x.refund_id = r.id
-      cross join lateral (
-            select order_id, sold_id
-              from order_items
-             where tenant_id = $1 and order_id = x.order_id and line = x.line
-             limit 1) i
-      where r.tenant_id = $1
-        and r.refunded_at >= $4
-        and r.refunded_at < $5
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id)
-      group by r.id, 1, 2, 3
+            sum(i.amount)::bigint as refunds
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $4
+               and r.refunded_at < $5
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+      where true
+      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
@@ -335,44 +351,31 @@ select period, channel, key,
 --     Append
 --       Aggregate
 --         Hash Join Anti
---           Bitmap Heap Scan on order_items
---             Bitmap Index Scan using order_items_placed
+--           Index Scan using order_items_placed on order_items
 --           Hash
---             Seq Scan on cancellations
+--             Index Scan using cancellations_placed on cancellations
 --       Aggregate
---         Sort
+--         Nested Loop Inner
 --           Nested Loop Inner
---             Hash Join Anti
---               Hash Join Inner
---                 Seq Scan on refund_items
---                 Hash
---                   Bitmap Heap Scan on refunds
---                     Bitmap Index Scan using refunds_refunded
---               Hash
---                 Seq Scan on cancellations
---             Limit
---               Index Scan using order_items_pkey on order_items
+--             Index Scan using refunds_refunded on refunds
+--               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Scan using refund_items_pkey on refund_items
+--           Limit
+--             Index Scan using order_items_pkey on order_items
 --       Aggregate
---         Nested Loop Anti
---           Bitmap Heap Scan on order_items
---             Bitmap Index Scan using order_items_placed
---           Materialize
---             Seq Scan on cancellations
+--         Hash Join Anti
+--           Index Scan using order_items_placed on order_items
+--           Hash
+--             Index Scan using cancellations_placed on cancellations
 --       Aggregate
---         Sort
+--         Nested Loop Inner
 --           Nested Loop Inner
---             Hash Join Anti
---               Hash Join Inner
---                 Seq Scan on refund_items
---                 Hash
---                   Bitmap Heap Scan on refunds
---                     Bitmap Index Scan using refunds_refunded
---               Hash
---                 Seq Scan on cancellations
---             Limit
---               Index Scan using order_items_pkey on order_items
---       Bitmap Heap Scan on sales_rollups
---         Bitmap Index Scan using sales_rollups_pkey
+--             Index Scan using refunds_refunded on refunds
+--               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Scan using refund_items_pkey on refund_items
+--           Limit
+--             Index Scan using order_items_pkey on order_items
+--       Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
      select null::int as period, channel, key,
@@ -404,8 +407,7 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Bitmap Heap Scan on sales_rollups
---       Bitmap Index Scan using sales_rollups_pkey
+--     Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
      select null::int as period, channel, key,
@@ -437,5 +439,4 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Bitmap Heap Scan on sales_rollups
---       Bitmap Index Scan using sales_rollups_pkey
+--     Index Scan using sales_rollups_pkey on sales_rollups

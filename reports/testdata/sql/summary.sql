@@ -1,7 +1,7 @@
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Seq Scan on sales_zones
+--   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
      select width_bucket(day, $4::date[]) as period, channel, key,
@@ -39,7 +39,7 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
---   Seq Scan on channels (SubPlan)
+--   Index Scan using channels_pkey on channels (SubPlan)
 
 with sales as (
      select null::int as period, channel, key,

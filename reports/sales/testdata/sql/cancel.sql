@@ -1,3 +1,7 @@
+select pg_advisory_xact_lock_shared(hashtextextended('sales of tenant ' || $1::bigint, 0))
+
+-- Plan on PostgreSQL 15:
+
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:

@@ -2,7 +2,7 @@ select count(*) from channels where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Seq Scan on channels
+--     Index Only Scan using channels_pkey on channels
 
 select identifier, label, created_at, updated_at
   from channels
@@ -12,5 +12,4 @@ select identifier, label, created_at, updated_at
 
 -- Plan on PostgreSQL 15:
 --   Limit
---     Sort
---       Seq Scan on channels
+--     Index Scan using channels_pkey on channels

@@ -18,4 +18,4 @@ delete from idempotency_keys
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Delete on idempotency_keys
---     Seq Scan on idempotency_keys
+--     Index Scan using idempotency_keys_created on idempotency_keys

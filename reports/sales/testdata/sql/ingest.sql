@@ -1,3 +1,7 @@
+select pg_advisory_xact_lock_shared(hashtextextended('sales of tenant ' || $1::bigint, 0))
+
+-- Plan on PostgreSQL 15:
+
 select timezone from sales_zones where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
@@ -62,7 +66,7 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Nested Loop Left
 --       Function Scan on unnest
 --       Limit
---         Index Scan using products_tenant_id_sku_key on products
+--         Index Scan using products_changed on products
 --         Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --         Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Limit

@@ -1,23 +1,26 @@
-select case when $3::text = 'cancelled' then 0 else
+select
        (select coalesce(sum(orders), 0)::bigint
           from sales_rollups
-         where tenant_id = $1 and kind = 1 and ($2::text = '' or channel = $2))
-       end + case when $3 = 'placed' then 0 else
+         where tenant_id = $1 and kind = 1 and ($2::text = '' or channel = $2)) +
        (select count(*)
-          from cancellations x
-         where x.tenant_id = $1
-           and exists (select from orders o where o.tenant_id = $1 and o.id = x.order_id and o.channel = $2))
-       end as count
+          from (
+               select tenant_id, order_id as id, placed_at,
+                      (select channel from orders where tenant_id = $1 and id = order_id) as channel,
+                      (select number from orders where tenant_id = $1 and id = order_id) as number,
+                      (select customer_id from orders where tenant_id = $1 and id = order_id) as customer_id
+                 from cancellations) o
+         where o.tenant_id = $1
+           and ($2::text = '' or o.channel = $2)
+           and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+           and ($4::timestamptz is null or o.placed_at >= $4)
+           and ($5::timestamptz is null or o.placed_at < $5)) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
 --     Index Scan using sales_rollups_pkey on sales_rollups
 --   Aggregate (InitPlan)
---     Hash Join Inner
---       Bitmap Heap Scan on orders
---         Bitmap Index Scan using orders_tenant_id_number_key
---       Hash
---         Index Only Scan using cancellations_pkey on cancellations
+--     Index Only Scan using cancellations_pkey on cancellations
+--       Index Scan using orders_pkey on orders (SubPlan)
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -29,17 +32,17 @@ select o.id, o.number, o.placed_at, o.channel,
        o.created_at
   from unnest(array(
        select o.id
-         from orders o
-        where o.tenant_id = $1
-          and ($2::text = '' or o.channel = $2)
-          and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
-          and ($4::timestamptz is null or o.placed_at >= $4)
-          and ($5::timestamptz is null or o.placed_at < $5)
+          from orders o
+         where o.tenant_id = $1
+           and ($2::text = '' or o.channel = $2)
+           and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
+           and ($4::timestamptz is null or o.placed_at >= $4)
+           and ($5::timestamptz is null or o.placed_at < $5)
         order by o.placed_at asc, o.id asc
         limit $6 offset $7
        )) with ordinality page (id, place)
  cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
-  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
  order by page.place
 
 -- Plan on PostgreSQL 15:
@@ -51,7 +54,8 @@ select o.id, o.number, o.placed_at, o.channel,
 --       Limit
 --         Index Scan using orders_pkey on orders
 --     Memoize
---       Index Scan using customers_pkey on customers
+--       Limit
+--         Index Scan using customers_pkey on customers
 --     Aggregate (SubPlan)
 --       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 --     Index Scan using cancellations_pkey on cancellations (SubPlan)
