@@ -35,7 +35,8 @@ test: test-servers ## run all tests against temporary servers
 test-ops: go ## run the operational tests: servers killed under load, rolling restart, Redis Cluster, attacks (30 to 90 minutes)
 	@sh deploy/local/install.sh postgresql redis haproxy prometheus shellcheck systemd
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
-	exec bin/with-servers go test -tags ops -p 1 -count=1 -v -timeout 90m ./cmd/storeroom/ops ./ratelimit ./deploy/...
+	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -timeout 30m -run "^TestPlansDo" ./api && \
+		exec go test -tags ops -p 1 -count=1 -v -timeout 90m ./cmd/storeroom/ops ./ratelimit ./deploy/...'
 
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...

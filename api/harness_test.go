@@ -48,23 +48,26 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	a.exec(t, fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50)))
 	a.address = fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 
-	peppers, err := keys.ParsePeppers("1:" + strings.Repeat("5e", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.keys = keys.New(a.Admin, peppers) // as the operator
+	a.keys = keys.New(a.Admin, mustPeppers(t)) // as the operator
 	a.tenant = a.MustTenant(t, "shop", withLimit(1_000_000))
 	a.key = a.mustKey(t, a.tenant, "full")
 
+	a.serve(t, a.DB, change...)
+	return a
+}
+
+// serve starts a Server on db. Requests go there from then on.
+func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
+	t.Helper()
 	logger := slog.New(slog.NewJSONHandler(a.log, nil))
-	resolver, err := keys.Open(t.Context(), a.DB, a.URL, peppers, logger)
+	resolver, err := keys.Open(t.Context(), db, a.URL, mustPeppers(t), logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
 	a.server = New(Options{
-		DB: a.DB, Catalog: catalog.New(a.DB), Sales: sales.New(a.DB), Reports: reports.New(a.DB), Keys: resolver, Limiter: mustLimiter(t, redisURL(t)), Ready: a.DB.Ping,
-		Admission:      admission.New(a.DB.MaxConns()),
+		DB: db, Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
+		Limiter: mustLimiter(t, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})
 	for _, f := range change {
@@ -73,7 +76,15 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	listener := httptest.NewServer(a.server)
 	t.Cleanup(listener.Close)
 	a.url = listener.URL
-	return a
+}
+
+func mustPeppers(t testing.TB) keys.Peppers {
+	t.Helper()
+	peppers, err := keys.ParsePeppers("1:" + strings.Repeat("5e", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return peppers
 }
 
 func redisURL(t testing.TB) string {

@@ -1,0 +1,11 @@
+//go:build ops
+
+package api
+
+// The sizes of TestPlansDoNotDependOnStatistics in `make test-ops`: 1,000,000 items.
+const (
+	planProducts  = 20_000
+	planOrders    = 200_000
+	planRefunded  = 20
+	planCancelled = 50
+)
