@@ -119,7 +119,7 @@ var checks = []check{
 		       ) i on i.order_id = o.id and i.placed_at = o.placed_at
 		 cross join lateral (values (coalesce(i.facts, '{0,0,0,0,0,0,0}'))) f (facts)
 		 where f.facts <> o.stored
-		 order by o.placed_at, o.id`},
+		 order by what`},
 	// Reports find the cancelled orders of a range by this copy of placed_at.
 	{[]sums.Column{{Name: "placed_at"}}, month.bounds, `
 		select 'cancellation of order ' || o.number as what,
@@ -127,7 +127,7 @@ var checks = []check{
 		  from orders o
 		  join cancellations c on c.tenant_id = $1 and c.order_id = o.id
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
-		 order by o.placed_at, o.id`},
+		 order by what`},
 	{sums.Select("refunds"), month.bounds, `
 		select 'refund ' || r.id as what, array[r.amount]::text[] as stored, array[s.facts]::text[] as facts
 		  from refunds r
@@ -137,5 +137,5 @@ var checks = []check{
 			 where tenant_id = $1 and refund_id = r.id and order_id = r.order_id
 		       ) s
 		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3 and s.facts <> r.amount
-		 order by r.refunded_at, r.id`},
+		 order by what`},
 }
