@@ -102,7 +102,7 @@ var planBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // mustLoad sends products, and orders of 200 days with five items each. One order in
 // planRefunded is refunded, and one in planCancelled is cancelled.
-func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string) {
+func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string, orders int) {
 	t.Helper()
 	measuredURL := s.url
 	s.url = s.plainURL
@@ -115,7 +115,7 @@ func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string) {
 			"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, n, n, n%50,
 			categories[n%len(categories)], sellers[n%len(sellers)], warehouses[n%len(warehouses)])
 	})
-	s.bulk(t, "/api/orders/bulk", "orders", key, planOrders, func(n int) string {
+	s.bulk(t, "/api/orders/bulk", "orders", key, orders, func(n int) string {
 		var items []string
 		for line := range 5 {
 			items = append(items, fmt.Sprintf(`{"sku":"S-%d","quantity":2,"unit_price":"5.00"}`, (n*13+line*71)%planProducts))
@@ -129,19 +129,19 @@ func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string) {
 	})
 	store := sales.New(s.DB)
 	var refunds []sales.RefundRow
-	for n := 0; n < planOrders; n += planRefunded {
+	for n := 0; n < orders; n += planRefunded {
 		at := planPlacedAt(n).AddDate(0, 0, 9)
 		refunds = append(refunds, sales.RefundRow{Refund: sales.Refund{
 			OrderNumber: fmt.Sprint("N-", n), Amount: 300, RefundedAt: &at,
 		}})
-		if len(refunds) == 500 || n+planRefunded >= planOrders {
+		if len(refunds) == 500 || n+planRefunded >= orders {
 			if _, err := store.Refund(t.Context(), tenant.ID, refunds); err != nil {
 				t.Fatal(err)
 			}
 			refunds = nil
 		}
 	}
-	for n := 0; n < planOrders; n += planCancelled {
+	for n := 0; n < orders; n += planCancelled {
 		if _, err := store.Cancel(t.Context(), tenant.ID, fmt.Sprint("N-", n), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,8 @@ func (s *planShop) mustIDs(t testing.TB, table string, tenant tenancy.Tenant) []
 	return ids
 }
 
-// bulk sends rows in requests of up to 1,000.
+// bulk sends rows in requests of up to 1,000. On a busy machine a request can time out;
+// it may be sent again.
 func (s *planShop) bulk(t testing.TB, path, field, key string, count int, row func(int) string) {
 	t.Helper()
 	for at := 0; at < count; at += 1000 {
@@ -171,10 +172,16 @@ func (s *planShop) bulk(t testing.TB, path, field, key string, count int, row fu
 		for n := at; n < min(at+1000, count); n++ {
 			rows = append(rows, row(n))
 		}
-		s.try(t, call{
-			method: "POST", path: path, key: key, body: fmt.Sprintf(`{%q:[%s]}`, field, strings.Join(rows, ",")),
-			wantStatus: http.StatusOK,
-		})
+		c := call{method: "POST", path: path, key: key, body: fmt.Sprintf(`{%q:[%s]}`, field, strings.Join(rows, ","))}
+		for try := 1; ; try++ {
+			got := s.send(t, c)
+			if got.StatusCode == http.StatusOK {
+				break
+			}
+			if got.StatusCode != http.StatusServiceUnavailable || try == 5 {
+				t.Fatalf("%s = %d %.300s", path, got.StatusCode, got.body)
+			}
+		}
 	}
 }
 

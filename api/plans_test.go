@@ -33,13 +33,13 @@ func TestPlansDoNotDependOnStatistics(t *testing.T) {
 	other := s.MustTenant(t, "other", withLimit(1_000_000))
 	key := s.mustKey(t, other, "full")
 	s.mustLoadReferences(t, key)
-	s.mustLoad(t, other, key)
+	s.mustLoad(t, other, key, planOtherOrders)
 	s.exec(t, `analyze`)
 
 	s.mustLoadReferences(t, s.key)
 	s.small = s.mustSmallTables(t)
 	empty := s.measureAll(t, "without rows", 1)
-	s.mustLoad(t, s.tenant, s.key)
+	s.mustLoad(t, s.tenant, s.key, planOrders)
 	s.loaded = true
 	before := s.measureAll(t, "before ANALYZE", planRuns)
 	s.exec(t, `analyze`)
