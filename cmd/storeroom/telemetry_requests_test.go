@@ -193,7 +193,7 @@ var budgets = []struct {
 	},
 	{
 		"GET /api/orders",
-		testRequest{path: "/api/orders?per_page=100&customer_id=" + mark + "&channel=" + mark, want: 200}, 1, 3,
+		testRequest{path: "/api/orders?per_page=100&customer_id=" + mark + "&channel=" + mark, want: 200}, 1, 4,
 	},
 	{"GET /api/orders/{number}", testRequest{path: "/api/orders/" + mark + "-order-x", want: 200}, 1, 4},
 	{
