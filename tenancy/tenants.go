@@ -63,15 +63,14 @@ func (t Tenant) Location() (*time.Location, error) {
 const tenantColumns = `id, slug, name, plan, rate_limit, timezone, currency, suspended_at is not null as suspended`
 
 var (
-	slugPattern     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	currencyPattern = regexp.MustCompile(`^[A-Z]{3}$`)
+	slugPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	// machineZone matches zones that depend on the machine: the server's local zone, and
 	// copies that count leap seconds.
 	machineZone = regexp.MustCompile(`^(Local|localtime|posixrules|(posix|right)/.*)$`)
 )
 
 // validate sets defaults and returns an InvalidError that names every invalid field. It
-// does not check an unchanged name, so that a tenant with an old name can be suspended.
+// does not check an unchanged name or currency, so that a tenant with an old one can be suspended.
 func (t *Tenant) validate(before Tenant) error {
 	if t.Plan == "" {
 		t.Plan = Standard
@@ -107,8 +106,10 @@ func (t *Tenant) validate(before Tenant) error {
 	if _, err := time.LoadLocation(t.Timezone); err != nil || machineZone.MatchString(t.Timezone) {
 		invalid.Add("timezone", "must be an IANA time zone such as Europe/London")
 	}
-	if !currencyPattern.MatchString(t.Currency) {
-		invalid.Add("currency", "must be three capital letters such as EUR")
+	if t.Currency != before.Currency {
+		if problem := checkCurrency(t.Currency); problem != "" {
+			invalid.Add("currency", "%s", problem)
+		}
 	}
 	return invalid.Err()
 }
@@ -167,8 +168,8 @@ func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 }
 
 // ChangeTenant stores the changes that change makes to a tenant; they are effective on
-// every instance within two seconds. It does not wait for transactions that write the
-// tenant's rows. It returns ErrNotFound or an InvalidError.
+// every instance within two seconds. It waits for transactions that write the tenant's
+// rows only to change the currency. It returns ErrNotFound or an InvalidError.
 func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
 	var t Tenant
 	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
@@ -183,6 +184,14 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 		if err := t.validate(before); err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
+			return err
+		}
+		if t.Currency != before.Currency {
+			if err := refuseCurrencyChange(ctx, tx, t.ID); err != nil {
+				return err
+			}
+		}
 		t, err = tenantRow(tx.Query(ctx, `
 			update tenants
 			   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
@@ -190,9 +199,6 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 			 where id = $1
 			returning `+tenantColumns, t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended))
 		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
 		changes := t.changes(before)

@@ -78,6 +78,9 @@ func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
 		{"a zone with leap seconds", func(t *tenancy.Tenant) { t.Timezone = "right/UTC" }, []string{"timezone"}},
 		{"a zone outside the folder", func(t *tenancy.Tenant) { t.Timezone = "../../etc/localtime" }, []string{"timezone"}},
 		{"a currency in small letters", func(t *tenancy.Tenant) { t.Currency = "usd" }, []string{"currency"}},
+		{"an unknown currency", func(t *tenancy.Tenant) { t.Currency = "ABC" }, []string{"currency"}},
+		{"no currency", func(t *tenancy.Tenant) { t.Currency = "XXX" }, []string{"currency"}},
+		{"a currency with three decimals", func(t *tenancy.Tenant) { t.Currency = "KWD" }, []string{"currency"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tenant := valid
@@ -325,5 +328,36 @@ func TestDeletingATenantWaitsForWhatIsUnderWay(t *testing.T) {
 	work.Rollback(t.Context())
 	if err := <-deleted; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheCurrencyIsFixedAfterTheFirstOrder(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	acme := d.MustTenant(t, "acme")
+	setCurrency := func(code string) error {
+		_, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Currency = code })
+		return err
+	}
+	if err := setCurrency("JPY"); err != nil {
+		t.Fatal(err)
+	}
+	super := d.MustSuper(t)
+	if _, err := super.Exec(t.Context(), `
+		insert into orders (tenant_id, placed_at, units, units_without_cost, revenue, discounts, tax, cost, items,
+		                    channel, number, content)
+		values ($1, now(), 1, 0, 1, 0, 0, 0, 1, 'pos', 'A1', sha256(''))`, acme.ID); err != nil {
+		t.Fatal(err)
+	}
+	mustBeInvalid(t, setCurrency("EUR"), "currency")
+	if err := setCurrency("JPY"); err != nil {
+		t.Errorf("the same currency again: %v", err)
+	}
+	// A currency that was accepted earlier does not prevent other changes.
+	if _, err := super.Exec(t.Context(), `update tenants set currency = 'ABC'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Suspended = true }); err != nil {
+		t.Errorf("suspend a tenant with an unknown currency: %v", err)
 	}
 }

@@ -1,0 +1,36 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/currency"
+)
+
+// checkCurrency returns what is wrong with the code of a currency, or "". Amounts have two decimals; a
+// currency without decimals in use, such as JPY, is shown with .00.
+func checkCurrency(code string) string {
+	unit, err := currency.ParseISO(code)
+	if err != nil || unit.String() != code || unit == currency.XXX || unit == currency.XTS {
+		return "must be an ISO 4217 code such as EUR"
+	}
+	if decimals, _ := currency.Standard.Rounding(unit); decimals > 2 {
+		return fmt.Sprintf("must be a currency with two decimals; %s has %d", code, decimals)
+	}
+	return ""
+}
+
+// refuseCurrencyChange returns an InvalidError if the tenant has an order, because its amounts have no
+// currency of their own. It waits for transactions that write rows of the tenant.
+func refuseCurrencyChange(ctx context.Context, tx pgx.Tx, id ID) error {
+	var sold bool
+	if _, err := tx.Exec(ctx, `select from tenants where id = $1 for update`, id); err != nil {
+		return err
+	}
+	err := tx.QueryRow(ctx, `select exists (select from orders where tenant_id = $1)`, id).Scan(&sold)
+	if sold && err == nil {
+		err = InvalidError{"currency": {"cannot change after the first order"}}
+	}
+	return err
+}
