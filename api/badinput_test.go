@@ -282,6 +282,7 @@ func TestInvalidReportParameters(t *testing.T) {
 			days + "&channel=": {`"channel":["`}, days + "&channel=Web": {`"channel":["`}, days + "&channel=a,b": {`"channel":["`}, days + "&channel=" + strings.Repeat("x", 51): {`"channel":["`}, days + "&channel=%00": {`"channel":["`}, days + "&channel=a&channel=b": {`"channel":["must be given once"]`},
 			days + "&compare=": {`"compare":["must be one of true, false"]`}, days + "&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`}, days + "&explain=on": {`"explain":["must be one of true, false"]`},
 			days + "&page=1": {`"page":["` + unknown}, days + "&sort=revenue": {`"sort":["` + unknown}, days + "&format=csv": {`"format":["` + unknown}, days + "&filters=x": {`"filters":["` + unknown},
+			"period=tomorrow": {`"period":["must be one of today, yesterday,`}, "period=": {`"period":["`}, "period=today&from=2026-03-01": {`{"period":["must not be given together with from or to"]}`}, "period=today&to=x": {`"period":["must not be`, `"to":["` + date},
 			"from=x&channel=%20&compare=z&odd=1": {`"channel":["`, `"compare":["`, `"from":["`, `"odd":["`, `"to":["is required"]`},
 		},
 		"products": {

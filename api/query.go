@@ -190,18 +190,23 @@ func parsed[T any](q *query, name string, read func(string) (T, error)) *T {
 	return &value
 }
 
-// days takes the dates from and to, both included, and returns the start and the exclusive
-// end of that range in the tenant's time zone; zero means absent.
+// days takes period, or the dates from and to, which are both included. It returns the start and
+// the exclusive end of that range in the tenant's time zone; zero means absent.
 func (q *query) days(r *http.Request) (from, before time.Time, err error) {
 	zone, err := principal(r).Tenant.Location()
 	if err != nil {
 		return from, before, err
 	}
-	if date := q.date("from"); date != nil {
-		from = tenancy.StartOfDay(*date, zone)
+	preset := q.preset(tenancy.DayOf(time.Now(), zone))
+	first, last := q.date("from"), q.date("to")
+	if preset != nil {
+		first, last = &preset.From, &preset.To
 	}
-	if date := q.date("to"); date != nil {
-		before = tenancy.StartOfDay(date.AddDate(0, 0, 1), zone)
+	if first != nil {
+		from = tenancy.StartOfDay(*first, zone)
+	}
+	if last != nil {
+		before = tenancy.StartOfDay(last.AddDate(0, 0, 1), zone)
 	}
 	return from, before, nil
 }

@@ -16,19 +16,26 @@ import (
 const (
 	// maxReportDays limits the days of a report.
 	maxReportDays = 7320
-	// defaultReportDays is the number of days of a report without from and to.
-	defaultReportDays = 30
+	// defaultPreset is the period of a report without from and to.
+	defaultPreset = "last_30_days"
 )
 
-// period takes from and to, both included. Without both, and unless they are required,
-// it returns the last days in the tenant's time zone.
+// period takes period, or from and to, which are both included. Without these, and unless they are
+// required, it returns the default period.
 func (q *query) period(r *http.Request, isRequired bool) (reports.Range, error) {
+	today, err := today(r)
+	if err != nil {
+		return reports.Range{}, err
+	}
+	preset := q.preset(today)
 	_, hasFrom := q.values["from"]
 	_, hasTo := q.values["to"]
-	if !hasFrom && !hasTo && !isRequired {
-		zone, err := principal(r).Tenant.Location()
-		today := tenancy.DayOf(time.Now(), zone)
-		return reports.Range{From: today.AddDate(0, 0, 1-defaultReportDays), To: today}, err
+	from, to := q.date("from"), q.date("to")
+	switch {
+	case preset != nil:
+		return *preset, nil
+	case !hasFrom && !hasTo && !isRequired:
+		return reports.Preset(defaultPreset, today), nil
 	}
 	missing := "is required"
 	if !isRequired {
@@ -40,11 +47,33 @@ func (q *query) period(r *http.Request, isRequired bool) (reports.Range, error) 
 	if !hasTo {
 		q.errs.Add("to", "%s", missing)
 	}
-	from, to := q.date("from"), q.date("to")
 	if from == nil || to == nil {
 		return reports.Range{}, nil
 	}
 	return newRange(*from, *to, q.errs), nil
+}
+
+// preset takes period, which excludes from and to; nil means absent.
+func (q *query) preset(today time.Time) *reports.Range {
+	_, hasFrom := q.values["from"]
+	_, hasTo := q.values["to"]
+	name := q.oneOf("period", reports.Presets...)
+	if name == "" {
+		return nil
+	}
+	if hasFrom || hasTo {
+		q.errs.Add("period", "must not be given together with from or to")
+	}
+	return new(reports.Preset(name, today))
+}
+
+// today returns the day in the tenant's time zone.
+func today(r *http.Request) (time.Time, error) {
+	zone, err := principal(r).Tenant.Location()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return tenancy.DayOf(time.Now(), zone), nil
 }
 
 // newRange checks the order and the number of the days. A zero day is invalid already.
@@ -93,14 +122,26 @@ func (q *query) customers(r *http.Request) (customers reports.CustomersQuery, er
 	return customers, err
 }
 
+// period takes the period of a custom report, like query.period.
+func (o *object) period(today time.Time) reports.Range {
+	preset := optional(o, "period", parseOneOf(reports.Presets...))
+	if preset == nil {
+		return newRange(required(o, "from", parseDate), required(o, "to", parseDate), o.errs)
+	}
+	if from, to := optional(o, "from", parseDate), optional(o, "to", parseDate); from != nil || to != nil {
+		o.addError("period", "must not be given together with from or to")
+	}
+	return reports.Preset(*preset, today)
+}
+
 // custom takes the body of a custom report. A null field counts as absent.
-func (o *object) custom() reports.CustomQuery {
+func (o *object) custom(today time.Time) reports.CustomQuery {
 	metrics := make([]string, len(reports.Metrics))
 	for i, m := range reports.Metrics {
 		metrics[i] = m.Name
 	}
 	q := reports.CustomQuery{
-		Range:   newRange(required(o, "from", parseDate), required(o, "to", parseDate), o.errs),
+		Range:   o.period(today),
 		GroupBy: field(o, "group_by", parseOneOf("day", "week", "month", "channel", "category", "seller")).Value,
 		Explain: field(o, "explain", parseBool).Value,
 	}

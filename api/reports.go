@@ -198,7 +198,11 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := body.custom()
+	today, err := today(r)
+	if err != nil {
+		return err
+	}
+	q := body.custom(today)
 	if err := body.errs.Err(); err != nil {
 		return err
 	}

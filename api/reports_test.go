@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -294,6 +295,50 @@ func TestReportsUseTheTimeZoneOfTheTenant(t *testing.T) {
 			t.Errorf("without from and to: %s, want %s", got.body, want)
 		}
 		break
+	}
+}
+
+func TestPeriodsAreAcceptedInsteadOfDays(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	tenant := a.MustTenant(t, "auckland", withLimit(1000), func(t *tenancy.Tenant) { t.Timezone = "Pacific/Auckland" })
+	key := a.mustKey(t, tenant, "full")
+	zone, err := tenant.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.try(t, call{method: "POST", path: "/api/orders", key: key, wantStatus: 201, body: `{
+		"number":"A","placed_at":"` + time.Now().UTC().Format(time.RFC3339) + `","channel":"web",
+		"items":[{"sku":"s","quantity":1,"unit_price":1}]}`})
+	a.try(t, call{method: "POST", path: "/api/products", key: key, wantStatus: 201, body: `{"sku":"s","name":"s","price":1,"quantity":1}`})
+	for range 2 { // repeated if midnight passes during the requests
+		today := tenancy.DayOf(time.Now(), zone)
+		for _, name := range reports.Presets {
+			want := reports.Preset(name, today)
+			period := fmt.Sprintf(`"period":{"from":"%s","to":"%s"}`, want.From.Format(time.DateOnly), want.To.Format(time.DateOnly))
+			a.mustReport(t, key, "sales-summary?period="+name, period)
+			a.mustReport(t, key, "customers?period="+name, period)
+			a.mustReport(t, key, "reconcile?period="+name, period)
+			a.try(t, call{
+				method: "POST", path: "/api/reports/custom", key: key, wantStatus: 200,
+				body: `{"period":"` + name + `","from":null,"metrics":["orders"]}`, want: []string{period},
+			})
+			count := `"total":0`
+			if !want.To.Before(today) {
+				count = `"total":1`
+			}
+			for _, list := range []string{"orders", "products", "products/1/inventory/adjustments"} {
+				a.try(t, call{path: "/api/" + list + "?period=" + name, key: key, wantStatus: 200, want: []string{count}})
+			}
+			got := a.try(t, call{path: "/api/reports/export/channels?period=" + name, key: key, wantStatus: 200})
+			file := fmt.Sprintf("channels_%s_%s.csv", want.From.Format(time.DateOnly), want.To.Format(time.DateOnly))
+			if disposition := got.Header.Get("Content-Disposition"); !strings.Contains(disposition, file) {
+				t.Errorf("%s: Content-Disposition = %s, want %s", name, disposition, file)
+			}
+		}
+		if tenancy.DayOf(time.Now(), zone) == today {
+			return
+		}
 	}
 }
 
