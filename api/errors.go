@@ -199,7 +199,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	e := toAPIError(err)
-	stateOf(r).err = err
+	stateOf(r).err, stateOf(r).code = err, e.code
 	status := codes[e.code].status
 	h := w.Header()
 	switch status {

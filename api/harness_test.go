@@ -18,6 +18,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -65,8 +66,11 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
+	recorder := usage.Open(t.Context(), db, logger)
+	t.Cleanup(func() { _ = recorder.Close() })
 	a.server = New(Options{
 		DB: db, Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
+		Usage:   recorder,
 		Limiter: mustLimiter(t, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
@@ -26,6 +27,7 @@ type requestState struct {
 	ticket    *admission.Ticket // nil before admission
 	body      *admission.Spool  // nil without a body
 	err       error             // the cause of an error response, for the log
+	code      Code              // of an error response
 	aborted   bool              // the connection was closed in the middle of a response
 }
 
@@ -64,11 +66,28 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		defer func() {
 			pattern, took := chi.RouteContext(r.Context()).RoutePattern(), time.Since(start)
 			s.log(r, state, pattern, recorded.status, took)
+			s.recordUsage(r, state, pattern, recorded.status, start, took)
 			addActive(r, -1)
 			recordDuration(r, state, pattern, recorded.status, took)
 			endSpan(span, r, state, pattern, recorded.status)
 		}()
 		next.ServeHTTP(recorded, r)
+	})
+}
+
+// recordUsage counts a request of a key. A response that broke off counts as an internal error.
+func (s *Server) recordUsage(
+	r *http.Request, state *requestState, pattern string, status int, start time.Time, took time.Duration,
+) {
+	if state.principal == nil {
+		return
+	}
+	if state.aborted || status == 0 {
+		status, state.code = http.StatusInternalServerError, InternalError
+	}
+	s.Usage.Record(state.principal, usage.Request{
+		At: start, Method: methodOf(r), Route: pattern, Status: status, Code: string(state.code),
+		RequestID: state.loggableID(), Duration: took,
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -40,6 +41,7 @@ type Options struct {
 	Sales   *sales.Store
 	Reports *reports.Store
 	Keys    *keys.Resolver
+	Usage   *usage.Recorder
 	Limiter *ratelimit.Limiter
 	// Admission divides the connections of DB and the other resources among tenants.
 	Admission *admission.Controller

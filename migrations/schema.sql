@@ -634,6 +634,53 @@ create policy tenant on audit_log for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert (tenant_id, user_id, actor, address, action, target, details), select on audit_log to storeroom_runtime;
 
+create table key_usage (
+    tenant_id  bigint not null,
+    hour       timestamptz not null,
+    key_id     bigint not null,
+    status_2xx integer not null,
+    status_3xx integer not null,
+    status_4xx integer not null,
+    status_5xx integer not null,
+    refused    integer not null,
+    route      text collate "C" not null,
+    minutes    integer[] not null,
+    latency    integer[] not null,
+    PRIMARY KEY (tenant_id, hour, key_id, route),
+    FOREIGN KEY (tenant_id, key_id) REFERENCES api_keys(tenant_id, id) ON DELETE CASCADE
+) with (fillfactor=50);
+comment on table key_usage is 'Requests of an API key by hour of the tenant''s time zone and group of routes. They are deleted after 90 days.';
+comment on column key_usage.refused is 'Requests above the rate limit, which are also part of status_4xx.';
+comment on column key_usage.route is 'The first part of the path after /api, or an empty text for requests that reached no route.';
+comment on column key_usage.minutes is 'Requests that were not refused, by minute of the hour: 60 counts.';
+comment on column key_usage.latency is 'Requests that were not refused, by duration. Package usage defines the bounds of the buckets.';
+alter table key_usage enable row level security, force row level security;
+create policy tenant on key_usage for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on key_usage to storeroom_runtime;
+
+create table key_errors (
+    tenant_id  bigint not null,
+    key_id     bigint not null,
+    at         timestamptz not null,
+    id         bigint not null generated always as identity,
+    status     smallint not null,
+    method     text not null,
+    route      text not null,
+    code       text not null,
+    request_id text not null,
+    PRIMARY KEY (tenant_id, key_id, at, id),
+    FOREIGN KEY (tenant_id, key_id) REFERENCES api_keys(tenant_id, id) ON DELETE CASCADE
+);
+comment on table key_errors is 'The last 20 errors of each API key. They are deleted after 90 days.';
+comment on column key_errors.route is 'The pattern of the route, or an empty text. No column contains a path, a query or a body.';
+alter table key_errors enable row level security, force row level security;
+create policy tenant on key_errors for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select on key_errors to storeroom_runtime;
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -1376,3 +1423,44 @@ begin
 end $function$;
 revoke execute on function use_reset(bytea,bytea,bytea,text) from public;
 grant execute on function use_reset(bytea,bytea,bytea,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.add_counts(a integer[], b integer[])
+ RETURNS integer[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    select array_agg(coalesce(u.x, 0) + coalesce(u.y, 0) order by u.n)
+      from unnest(a, b) with ordinality u (x, y, n)
+$function$;
+
+CREATE OR REPLACE FUNCTION public.delete_expired_usage(after_tenant bigint, max_rows integer)
+ RETURNS TABLE(tenant bigint, deleted integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    select min(t.id) into tenant from tenants t where t.id > after_tenant;
+    if tenant is null then
+        return;
+    end if;
+    perform set_config('app.tenant_id', tenant::text, true);
+    delete from key_errors e
+     where e.tenant_id = tenant and e.at < now() - interval '90 days';
+    delete from key_usage u
+     where u.tenant_id = tenant
+       and (u.hour, u.key_id, u.route) in (
+           select o.hour, o.key_id, o.route
+             from key_usage o
+            where o.tenant_id = tenant and o.hour < now() - interval '90 days'
+            order by o.hour
+            limit max_rows
+              for update skip locked);
+    get diagnostics deleted = row_count;
+    perform set_config('app.tenant_id', before, true);
+    return next;
+end $function$;
+revoke execute on function delete_expired_usage(bigint,integer) from public;
+grant execute on function delete_expired_usage(bigint,integer) to storeroom_runtime;

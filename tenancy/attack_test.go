@@ -62,6 +62,10 @@ insert into refund_items (tenant_id, refund_id, order_id, line, amount)
 select r.tenant_id, r.id, r.order_id, 2, 450 from refunds r where r.tenant_id = :tenant;
 insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
 values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
+insert into key_usage (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
+select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}' from api_keys k where k.tenant_id = :tenant;
+insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
+select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1' from api_keys k where k.tenant_id = :tenant;
 insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');`
 
 // operated is the part of the fixture that only an operator may write.
@@ -402,6 +406,10 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"delete_expired_responses", "delete what has not expired", fmt.Sprintf(`select delete_expired_responses(%[1]d - 1, 10);
 			set local app.tenant_id = '%[1]d'; select from idempotency_keys where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_responses", "keep the tenant", fmt.Sprintf(`select delete_expired_responses(%d, 10);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
+		attempt{"delete_expired_usage", "delete what has not expired", fmt.Sprintf(`select delete_expired_usage(%[1]d - 1, 10);
+			set local app.tenant_id = '%[1]d'; select from key_usage u join key_errors e using (tenant_id) where tenant_id = %[1]d`, s.a), something},
+		attempt{"delete_expired_usage", "keep the tenant", fmt.Sprintf(`select delete_expired_usage(%d, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
 	)...)

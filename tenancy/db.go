@@ -106,6 +106,19 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 	})
 }
 
+// RunEach is Run for several tenants, with one transaction and one round trip for all of
+// them. queue adds the queries of one tenant.
+func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, ID)) error {
+	return retry(ctx, func() error {
+		batch := &pgx.Batch{}
+		for _, tenant := range tenants {
+			batch.Queue(setTenant, tenant.setting())
+			queue(batch, tenant)
+		}
+		return db.send(ctx, batch)
+	})
+}
+
 // Call runs one query without a tenant. With the runtime role only definer functions
 // can be used this way.
 func Call[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {

@@ -35,7 +35,7 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 			for _, name := range tables {
 				mustExec(t, s.super, fmt.Sprintf(m.mutation, name))
 			}
-			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "revoke_key") // they use such tables
+			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "delete_expired_usage", "revoke_key") // they use such tables
 		})
 	}
 }
@@ -78,6 +78,9 @@ func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
 		{"resolve_key leaves the tenant of the key", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
 		{"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'", "true"},
 		{"delete_expired_responses leaves the tenant", "delete_expired_responses", "'app.tenant_id', before", "'app.nothing', before"},
+		{"expired usage is any usage", "delete_expired_usage", "o.hour < now() - interval '90 days'", "true"},
+		{"expired errors are any errors", "delete_expired_usage", "e.at < now() - interval '90 days'", "true"},
+		{"delete_expired_usage leaves the tenant", "delete_expired_usage", "'app.tenant_id', before", "'app.nothing', before"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

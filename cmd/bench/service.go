@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -29,6 +30,7 @@ import (
 type service struct {
 	db      *tenancy.DB
 	keys    *keys.Resolver
+	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
 	handler http.Handler
 	bare    *bare
@@ -89,12 +91,14 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	if s.limiter, err = ratelimit.Open(ctx, redisURL, logger); err != nil {
 		return s, err
 	}
+	s.usage = usage.Open(ctx, s.db, logger)
 	s.handler = api.New(api.Options{
 		DB:      s.db,
 		Catalog: catalog.New(s.db),
 		Sales:   sales.New(s.db),
 		Reports: reports.New(s.db),
 		Keys:    s.keys,
+		Usage:   s.usage,
 		Limiter: s.limiter,
 		Ready:   s.db.Ping,
 		Logger:  logger,
@@ -223,6 +227,9 @@ func (s *service) close() error {
 	}
 	if s.keys != nil {
 		errs = append(errs, s.keys.Close())
+	}
+	if s.usage != nil {
+		errs = append(errs, s.usage.Close())
 	}
 	if s.limiter != nil {
 		errs = append(errs, s.limiter.Close())

@@ -17,24 +17,25 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "catalog", "deploy/local", "keys", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums",
+		"api", "catalog", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums",
 		"tenancy", "tenancy/admission", "tenancy/money",
 	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
-		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "migrations", "ratelimit", "reports",
-		"reports/sales", "tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/people",
+		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "keys/usage", "migrations", "ratelimit", "reports",
+		"reports/sales", "tenancy", "tenancy/admission", "tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/settings", "catalog", "catalog/csvexport", "keys", "ratelimit", "reports", "reports/export", "reports/sales",
+		"api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
-	"api/settings":         {"keys", "ratelimit", "tenancy", "tenancy/people"},
+	"api/settings":         {"keys", "keys/usage", "ratelimit", "tenancy", "tenancy/people"},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
 	"catalog/csvexport":    {"catalog", "tenancy/csvcell", "tenancy/money"},
 	"keys":                 {"tenancy"},
+	"keys/usage":           {"keys", "tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
 	"reports/export":       {"reports", "tenancy/admission", "tenancy/csvcell", "tenancy/money"},
 	"reports/sales":        {"reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
@@ -59,6 +60,7 @@ var domain = []string{
 	"catalog",
 	"catalog/csvexport",
 	"keys",
+	"keys/usage",
 	"migrations",
 	"ratelimit",
 	"reports",

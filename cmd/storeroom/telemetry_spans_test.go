@@ -241,6 +241,7 @@ var metricAttributes = map[string]string{
 	"storeroom.ratelimit.instances":  "",
 	"storeroom.ratelimit.errors":     "",
 	"storeroom.idempotency.requests": "storeroom.idempotency.outcome",
+	"storeroom.usage.dropped":        "",
 	"storeroom.work.active":          "storeroom.work.kind",
 	"storeroom.work.waiting":         "storeroom.work.kind",
 	"storeroom.work.refused":         "storeroom.work.kind",
@@ -270,7 +271,7 @@ func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 	// These count events that do not happen in this test.
 	never := []string{
 		"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations",
-		"storeroom.ratelimit.errors",
+		"storeroom.ratelimit.errors", "storeroom.usage.dropped",
 	}
 	for name := range metricAttributes {
 		if !seen[name] && !slices.Contains(never, name) {

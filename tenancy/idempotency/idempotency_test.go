@@ -360,7 +360,7 @@ func TestExpiredResponsesOfEveryTenantAreDeleted(t *testing.T) {
 	insertStored(t, super, b, "old", 3, 25)
 	insertStored(t, super, a, "new", 2, 23)
 	insertStored(t, super, b, "new", 2, 0)
-	if err := idempotency.DeleteExpired(t.Context(), d.DB); err != nil {
+	if err := tenancy.DeleteExpired(t.Context(), d.DB, "delete_expired_responses"); err != nil {
 		t.Fatal(err)
 	}
 	if n := countStored(t, super); n != 4 {
@@ -381,7 +381,7 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	}
 	var instances errgroup.Group
 	for range 4 {
-		instances.Go(func() error { return idempotency.DeleteExpired(t.Context(), d.DB) })
+		instances.Go(func() error { return tenancy.DeleteExpired(t.Context(), d.DB, "delete_expired_responses") })
 	}
 	if err := instances.Wait(); err != nil {
 		t.Error(err)
@@ -392,7 +392,7 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	claim.Rollback(t.Context())
 }
 
-func TestRunDeletesAtStartAndStops(t *testing.T) {
+func TestDeletePeriodicallyDeletesAtStartAndStops(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	super := d.MustSuper(t)
@@ -400,18 +400,18 @@ func TestRunDeletesAtStartAndStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
-		idempotency.Run(ctx, d.DB, slog.New(slog.DiscardHandler))
+		tenancy.DeletePeriodically(ctx, d.DB, "delete_expired_responses", slog.New(slog.DiscardHandler))
 		close(stopped)
 	}()
 	for deadline := time.Now().Add(10 * time.Second); countStored(t, super) > 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("Run deletes nothing")
+			t.Fatal("DeletePeriodically deletes nothing")
 		}
 	}
 	cancel()
 	select {
 	case <-stopped:
 	case <-time.After(10 * time.Second):
-		t.Error("Run does not stop with its context")
+		t.Error("DeletePeriodically does not stop with its context")
 	}
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
-	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -41,6 +41,7 @@ const (
 type instance struct {
 	db      *tenancy.DB
 	keys    *keys.Resolver
+	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
 	http    *http.Server
 	drain   time.Duration
@@ -83,6 +84,7 @@ func openInstance(
 	if i.limiter, err = ratelimit.Open(ctx, cfg.RedisURL, logger); err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
+	i.usage = usage.Open(ctx, i.db, logger)
 	var open *connections
 	handler := api.New(api.Options{
 		DB:      i.db,
@@ -90,6 +92,7 @@ func openInstance(
 		Sales:   sales.New(i.db),
 		Reports: reports.New(i.db),
 		Keys:    i.keys,
+		Usage:   i.usage,
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
@@ -109,7 +112,9 @@ func openInstance(
 	i.http = newHTTPServer(i.trackRequests(handler), logger)
 	open = limitConnections(i.http, maxConnections)
 	i.http.BaseContext = func(net.Listener) context.Context { return requests }
-	go idempotency.Run(requests, i.db, logger)
+	for _, function := range []string{"delete_expired_responses", "delete_expired_usage"} {
+		go tenancy.DeletePeriodically(requests, i.db, function, logger)
+	}
 	return i, nil
 }
 
@@ -220,7 +225,7 @@ func (i *instance) close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(closeTimeout):
-		return fmt.Errorf("the last use of some keys may be lost: PostgreSQL did not answer within %v", closeTimeout)
+		return fmt.Errorf("the last use and usage of some keys may be lost: PostgreSQL did not answer within %v", closeTimeout)
 	}
 }
 
@@ -229,6 +234,9 @@ func (i *instance) closeAll() error {
 	i.abort()
 	if i.keys != nil {
 		errs = append(errs, i.keys.Close())
+	}
+	if i.usage != nil {
+		errs = append(errs, i.usage.Close())
 	}
 	if i.limiter != nil {
 		errs = append(errs, i.limiter.Close())
