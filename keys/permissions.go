@@ -47,6 +47,16 @@ func (p Permissions) Allow(need Permission) bool {
 	return false
 }
 
+// Preset returns the name of the preset that p equals, or "".
+func (p Permissions) Preset() string {
+	for name, permissions := range presets {
+		if slices.Equal(p, permissions) {
+			return name
+		}
+	}
+	return ""
+}
+
 // String returns p in the format of ParsePermissions.
 func (p Permissions) String() string {
 	names := make([]string, len(p))

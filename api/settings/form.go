@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/keys"
 )
 
 // form is a form as the user filled it in, with its validation errors. The field request
@@ -88,6 +90,12 @@ var options = map[string][]option{
 		{"password.", "Passwords", ""},
 		{"tenant.", "Plan and settings", ""},
 	},
+}
+
+// presetLabel returns the label of the preset that equals the permissions, or that of other permissions.
+func presetLabel(permissions keys.Permissions) string {
+	i := slices.IndexFunc(options["preset"], func(o option) bool { return o.Value == permissions.Preset() })
+	return options["preset"][i].Label
 }
 
 // fieldErrors are the validation errors of a form by the id of the field; "" is the

@@ -351,6 +351,39 @@ func TestShellDoesNotRunTheNameOfAKey(t *testing.T) {
 	}
 }
 
+func TestQuickStartNamesTheNextStep(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "https://shop.example.com")
+	admin, viewer := s.mustVisitor(t, "admin", people.Admin), s.mustVisitor(t, "viewer", people.Viewer)
+	create := s.path("/keys/new")
+	for _, path := range []string{"/start", "/keys"} {
+		s.get(t, admin, s.path(path), http.StatusOK, `href="`+create+`"`)
+		got := s.get(t, viewer, s.path(path), http.StatusOK, "Ask an admin or owner")
+		if strings.Contains(got.body, create) {
+			t.Errorf("%s sends a viewer to a form that viewers cannot open", path)
+		}
+	}
+	key := s.mustKey(t, "Till") // has only products:read
+	got := s.get(t, viewer, s.path(fmt.Sprintf("/start?key=%d", key.ID)), http.StatusOK,
+		"does not have <code>orders:write</code>", "does not have <code>reports:read</code>")
+	if strings.Contains(got.body, "does not have <code>products:read</code>") {
+		t.Error("the page says that the key lacks products:read")
+	}
+}
+
+func TestKeyRowsNameThePreset(t *testing.T) {
+	t.Parallel()
+	for _, o := range options["preset"] {
+		permissions := keys.Permissions{keys.ProductsRead, keys.OrdersWrite}
+		if o.Value != "" {
+			permissions, _ = keys.ParsePermissions(o.Value)
+		}
+		if got := presetLabel(permissions); got != o.Label {
+			t.Errorf("presetLabel(%s) = %q, want %q", permissions, got, o.Label)
+		}
+	}
+}
+
 func TestKeysDoNotChangeWithoutTheAuditLog(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "https://shop.example.com")

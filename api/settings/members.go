@@ -92,6 +92,19 @@ func (p *Pages) throttleLinks(r *http.Request, u user) error {
 	return p.throttle(r, bucket{"l:" + u.Email, linksOfUser}, bucket{"lt:" + u.Tenant.Slug, linksOfTenant})
 }
 
+// showRevokeLink asks for confirmation.
+func (p *Pages) showRevokeLink(w http.ResponseWriter, r *http.Request, u user) error {
+	links, err := p.People.Links(r.Context(), u.Tenant.ID, p.by(r, u))
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(links, func(l people.PendingLink) bool { return l.ID == pathID(r) })
+	if i < 0 {
+		return tenancy.ErrNotFound
+	}
+	return p.show(w, http.StatusOK, "link-revoke", u, links[i])
+}
+
 // revokeLink revokes a link that was not used yet.
 func (p *Pages) revokeLink(w http.ResponseWriter, r *http.Request, u user) error {
 	if err := p.People.EndLink(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
@@ -106,11 +119,11 @@ func LinkURL(base *url.URL, token people.Token) string {
 	return base.JoinPath("settings", "link", token.Reveal()).String()
 }
 
-// memberPage is the page of a member, with a form for each change.
+// memberPage is the page of a member, with a form for each change except remove, which has its own page.
 type memberPage struct {
 	form
 	people.Member
-	Change string // whose form was submitted: role, remove or reset
+	Change string // whose form was submitted: role or reset
 }
 
 // withMember passes the member whose id is in the URL to a handler.
@@ -131,6 +144,10 @@ func (p *Pages) withMember(h func(http.ResponseWriter, *http.Request, user, peop
 func (p *Pages) showMember(w http.ResponseWriter, _ *http.Request, u user, m people.Member) error {
 	fields := url.Values{"role": {string(m.Role)}, "request": {rand.Text()}}
 	return p.show(w, http.StatusOK, "member", u, memberPage{form{Values: fields}, m, ""})
+}
+
+func (p *Pages) showRemove(w http.ResponseWriter, _ *http.Request, u user, m people.Member) error {
+	return p.show(w, http.StatusOK, "member-remove", u, memberPage{form{}, m, ""})
 }
 
 func (p *Pages) changeRole(w http.ResponseWriter, r *http.Request, u user, m people.Member) error {
@@ -185,6 +202,9 @@ func (p *Pages) changeMember(w http.ResponseWriter, r *http.Request, u user, m p
 			redirect(w, r, u.path("/members"))
 			return nil
 		}
+	}
+	if name == "remove" {
+		return p.show(w, http.StatusUnprocessableEntity, "member-remove", u, page)
 	}
 	// Each form of the page needs its fields, although only one of them was submitted.
 	page.Set("role", cmp.Or(page.Get("role"), string(m.Role)))

@@ -67,7 +67,7 @@ func TestOwnerRevokesALink(t *testing.T) {
 	_, rest, _ := strings.Cut(made.body, "/settings/link/")
 	link := "/settings/link/" + rest[:43]
 	revoke := func(page string) string {
-		_, rest, found := strings.Cut(page, `action="`+s.path("/links/"))
+		_, rest, found := strings.Cut(page, `href="`+s.path("/links/"))
 		if !found {
 			t.Fatalf("the page has no link to revoke: %s", page)
 		}
@@ -86,8 +86,11 @@ func TestOwnerRevokesALink(t *testing.T) {
 	elsewhere := strings.Replace(revoke(page.body), s.a.Slug, s.b.Slug, 1)
 	s.post(t, outsider, elsewhere, url.Values{}, http.StatusNotFound)
 	s.get(t, "", link, http.StatusOK)
+	s.get(t, owner, revoke(page.body), http.StatusOK, "Revoke this invitation?", "can no longer join")
+	s.get(t, "", link, http.StatusOK)
 	s.post(t, owner, revoke(page.body), url.Values{}, http.StatusSeeOther, s.path("/members"))
 	s.get(t, "", link, http.StatusNotFound, "This link is no longer valid")
+	s.get(t, owner, revoke(page.body), http.StatusNotFound)
 	s.post(t, owner, revoke(page.body), url.Values{}, http.StatusNotFound)
 	found, _, err := tenancy.AuditLog(t.Context(), s.Database.DB, s.a.ID, "member.", 1, 1)
 	if err != nil || len(found) != 1 || found[0].Action != "member.invite_revoke" || found[0].Actor != s.email("owner") {

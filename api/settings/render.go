@@ -51,6 +51,7 @@ var functions = template.FuncMap{
 	"action":   actionPhrase,
 	"label":    detailLabel,
 	"text":     detailText,
+	"preset":   presetLabel,
 
 	"attributes": attributes,
 	"errorFor":   errorFor,

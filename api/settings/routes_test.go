@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"GET /settings/":               {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"GET /settings/sign-in":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
 	"POST /settings/sign-in":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-out":       {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"POST /settings/sign-out":      {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
 	"GET /settings/password":       {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"POST /settings/password":      {"viewer", "admin", "owner", "outsider", "no tenant"},
@@ -40,8 +41,10 @@ var allowed = map[string][]string{
 	"POST {t}/members":             {"owner"},
 	"GET {t}/members/{id}":         {"owner"},
 	"POST {t}/members/{id}/role":   {"owner"},
+	"GET {t}/members/{id}/remove":  {"owner"},
 	"POST {t}/members/{id}/remove": {"owner"},
 	"POST {t}/members/{id}/reset":  {"owner"},
+	"GET {t}/links/{id}/revoke":    {"owner"},
 	"POST {t}/links/{id}/revoke":   {"owner"},
 	"GET /settings/link/{token}":   nil, // only with a valid link
 	"POST /settings/link/{token}":  nil,
@@ -205,8 +208,8 @@ func TestUnsupportedMethods(t *testing.T) {
 	const both = "GET, HEAD, POST"
 	for _, test := range []struct{ method, path, allow string }{
 		{"PUT", s.path("/keys"), both}, {"DELETE", s.path("/keys"), both}, {"BREW", s.path("/keys"), both},
-		{"PATCH", s.path("/keys/1/revoke"), both}, {"GET", s.path("/members/1/remove"), "POST"},
-		{"POST", s.path("/audit"), "GET, HEAD"}, {"GET", "/settings/sign-out", "POST"},
+		{"PATCH", s.path("/keys/1/revoke"), both}, {"GET", s.path("/members/1/role"), "POST"},
+		{"POST", s.path("/audit"), "GET, HEAD"}, {"PUT", "/settings/sign-out", both},
 		{"OPTIONS", "/settings", "GET, HEAD"}, {"POST", "/settings/static/settings.css", "GET, HEAD"},
 		{"PUT", "/settings/t/no-such-tenant/keys", both}, {"PUT", "/settings/t/%ff/keys", both},
 		{"PUT", "/settings/t/a%2Fb/keys", both},
@@ -318,6 +321,6 @@ func TestHome(t *testing.T) {
 	_, none := session("none", "")
 	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, id)
 	s.get(t, one, "/settings", http.StatusSeeOther, s.path("/keys"))
-	s.get(t, both, "/settings", http.StatusOK, "Choose an account", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
-	s.get(t, none, "/settings", http.StatusOK, "No accounts")
+	s.get(t, both, "/settings", http.StatusOK, "Choose a business", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
+	s.get(t, none, "/settings", http.StatusOK, "No business yet")
 }

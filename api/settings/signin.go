@@ -11,15 +11,11 @@ import (
 
 // home redirects to the user's tenant, or shows a choice if there are several.
 func (p *Pages) home(w http.ResponseWriter, r *http.Request, u user) error {
-	tenants, err := p.People.Tenants(r.Context(), u.token)
-	if err != nil {
-		return err
-	}
-	if len(tenants) == 1 {
-		redirect(w, r, "/settings/t/"+tenants[0].Slug+"/keys")
+	if len(u.Tenants) == 1 {
+		redirect(w, r, "/settings/t/"+u.Tenants[0].Slug+"/keys")
 		return nil
 	}
-	return p.show(w, http.StatusOK, "tenants", u, tenants)
+	return p.show(w, http.StatusOK, "tenants", u, u.Tenants)
 }
 
 func (p *Pages) showTenant(w http.ResponseWriter, r *http.Request, u user) error {
@@ -51,6 +47,11 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request, _ user) error {
 	}
 	p.Limiter.TakeToken(r.Context(), "pk:"+p.Network(r)+" "+account, signedInLately)
 	return p.startSession(w, r, token, next(r))
+}
+
+// showSignOut asks for confirmation before all sessions end.
+func (p *Pages) showSignOut(w http.ResponseWriter, _ *http.Request, u user) error {
+	return p.show(w, http.StatusOK, "sign-out", u, nil)
 }
 
 // signOut ends the session, or all sessions of the user if the form says everywhere.

@@ -391,10 +391,10 @@ func TestFormsAfterTheSessionExpired(t *testing.T) {
 	s := newSite(t, "https://shop.example.com")
 	const warning = "may not have been saved"
 	for path, next := range map[string]string{
-		s.path("/keys"):             s.path("/keys"),
-		s.path("/keys/7/roll"):      s.path("/keys/7/roll"),
-		s.path("/members/7/remove"): "/settings",
-		"/settings/password":        "/settings/password",
+		s.path("/keys"):           s.path("/keys"),
+		s.path("/keys/7/roll"):    s.path("/keys/7/roll"),
+		s.path("/members/7/role"): "/settings",
+		"/settings/password":      "/settings/password",
 	} {
 		late := s.post(t, freshToken(), path, url.Values{"name": {"Till"}}, http.StatusSeeOther)
 		s.get(t, "", late.Header.Get("Location"), http.StatusOK, warning, `name="next" value="`+next+`"`)

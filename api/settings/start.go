@@ -28,6 +28,14 @@ func (s startPage) Assign() string {
 	return "export API_KEY='paste " + key + " here'"
 }
 
+// Lacks returns the permission if a key is selected that does not allow it, or "".
+func (s startPage) Lacks(need keys.Permission) keys.Permission {
+	if s.Selected.ID == 0 || s.Selected.Permissions.Allow(need) {
+		return ""
+	}
+	return need
+}
+
 // showStart shows commands with the URL of this service and the name of a key.
 func (p *Pages) showStart(w http.ResponseWriter, r *http.Request, u user) error {
 	all, err := p.Keys.List(r.Context(), u.Tenant.ID)

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
@@ -75,15 +77,17 @@ func samples() map[string][]any {
 		"key-roll":     {rollPage{}, rollPage{invalid, key}},
 		"keys":         {[]keyRow(nil), []keyRow{{key, hostile}, {rolled, hostile}, {expired, hostile}, {revoked, hostile}}},
 		"link":         {linkPage{Link: link("reset", nil)}, linkPage{link("invitation", &role), invalid.Errors}},
+		"link-revoke":  {pending[0], pending[1]},
 		"link-created": {createdLink{}, createdLink{hostile, "invitation", linkURL}, createdLink{hostile, "reset", linkURL}},
 		"member": {
 			memberPage{}, memberPage{invalid, member, "role"}, memberPage{invalid, member, "reset"},
-			memberPage{invalid, member, "remove"},
 		},
+		"member-remove":    {memberPage{}, memberPage{invalid, member, "remove"}},
 		"members":          {membersPage{}, membersPage{invalid, []people.Member{member, {}}, pending}},
 		"password":         {form{}, invalid},
 		"password-changed": {nil},
 		"sign-in":          {form{}, invalid},
+		"sign-out":         {nil},
 		"start":            {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
 		"tenants": {
 			[]people.Membership(nil),
@@ -101,13 +105,14 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
 		users[string(role)] = user{Session: people.Session{
 			UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(),
+			Tenants: []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: role}, {TenantID: 2}},
 			Tenant: &tenancy.Tenant{
 				ID: 1, Slug: "a", Name: hostile, Plan: tenancy.Enterprise, RateLimit: &limit,
 				Timezone: "Europe/Rome", Currency: "EUR", Suspended: true,
 			},
 		}}
 	}
-	withoutTenant := []string{"error", "link", "sign-in", "tenants", "password"}
+	withoutTenant := []string{"error", "link", "sign-in", "sign-out", "tenants", "password"}
 	all := samples()
 	for page := range p.templates {
 		if len(all[page]) == 0 {
@@ -154,6 +159,15 @@ func checkPage(t *testing.T, what, body string) {
 	maybeEmpty := slices.Contains([]string{"error", "member", "key-created"}, named)
 	if strings.TrimSpace(html.UnescapeString(title)) == "" && !maybeEmpty {
 		t.Errorf("%s has no title", what)
+	}
+	headings := regexp.MustCompile(`<(?:h1|h2|th|button|a|title)\b[^>]*>([^<{]+)`).FindAllStringSubmatch(body, -1)
+	for _, heading := range headings {
+		words := strings.Fields(html.UnescapeString(strings.ReplaceAll(heading[1], hostile, "")))
+		for i, word := range words {
+			if i > 0 && word != "API" && word != "Storeroom" && unicode.IsUpper([]rune(word)[0]) {
+				t.Errorf("%s: %q is not in sentence case", what, heading[1])
+			}
+		}
 	}
 }
 

@@ -125,6 +125,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	if err := w.MustSuper(t).QueryRow(t.Context(), `select max(id)::text from one_time_links`).Scan(&last); err != nil {
 		t.Fatal(err)
 	}
+	w.open(t, v, to+"/links/"+last+"/revoke", nil, 200)
 	w.open(t, v, to+"/links/"+last+"/revoke", url.Values{}, 303)
 	guest := &browser{session: strings.Repeat(mark, 7)[:43]}
 	w.open(t, guest, "/settings/link/"+strings.Repeat(mark, 7)[:43], nil, 404)
@@ -137,7 +138,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, member+"/role", w.fillForm(t, v, member, url.Values{"role": {"viewer"}}), 303)
 	page := w.open(t, v, member+"/reset", w.fillForm(t, v, member, url.Values{}), 200)
 	reset := linkPattern.FindStringSubmatch(page)[1]
-	w.open(t, v, member+"/remove", w.fillForm(t, v, member, url.Values{}), 303)
+	w.open(t, v, member+"/remove", w.fillForm(t, v, member+"/remove", url.Values{}), 303)
 
 	w.open(t, v, "/settings/password", nil, 200)
 	w.open(
@@ -147,6 +148,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 		t, v, "/settings/password",
 		url.Values{"current": {v.password}, "new": {mark + " next one"}, "confirm": {mark + " next one"}}, 200)
 	v.password = mark + " next one"
+	w.open(t, v, "/settings/sign-out", nil, 200)
 	w.open(t, guest, "/settings/sign-out", url.Values{"everywhere": {"yes"}}, 303)
 	v.secrets = append(v.secrets, append(guest.secrets, link, reset)...)
 	return v

@@ -101,8 +101,9 @@ func costOf(t *testing.T, spans []*tracepb.Span) (c cost) {
 
 // pageBudgets is the maximum cost of a page by route: round trips and statements.
 var pageBudgets = map[string][2]int{
-	"GET /settings":                               {2, 2},
+	"GET /settings":                               {1, 1},
 	"POST /settings/sign-in":                      {3, 3},
+	"GET /settings/sign-out":                      {1, 1},
 	"POST /settings/sign-out":                     {1, 1},
 	"GET /settings/password":                      {1, 1},
 	"POST /settings/password":                     {3, 3},
@@ -124,7 +125,9 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/members/{id}":         {2, 3},
 	"POST /settings/t/{slug}/members/{id}/role":   {4, 8},
 	"POST /settings/t/{slug}/members/{id}/reset":  {4, 8},
+	"GET /settings/t/{slug}/members/{id}/remove":  {2, 3},
 	"POST /settings/t/{slug}/members/{id}/remove": {4, 8},
+	"GET /settings/t/{slug}/links/{id}/revoke":    {2, 3},
 	"POST /settings/t/{slug}/links/{id}/revoke":   {3, 6},
 }
 

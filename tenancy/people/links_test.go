@@ -68,8 +68,8 @@ func TestAnInvitation(t *testing.T) {
 		if err := join(t, token, password); err != nil {
 			t.Errorf("Use = %v", err)
 		}
-		if tenants, err := s.Tenants(ctx, s.mustSignIn(t, "bea@example.com", password)); err != nil || len(tenants) != 2 {
-			t.Errorf("Tenants = %+v, %v, want both", tenants, err)
+		if got, err := s.Session(ctx, s.mustSignIn(t, "bea@example.com", password), ""); err != nil || len(got.Tenants) != 2 {
+			t.Errorf("Session = %+v, %v, want a member of both", got, err)
 		}
 	})
 	t.Run("ends after a day", func(t *testing.T) {

@@ -124,8 +124,8 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 		t.Errorf("Remove = %v, alive %v, want the session to have ended", err, s.alive(t, eve))
 	}
 	again := s.mustSignIn(t, "eve@example.com", password)
-	if tenants, err := s.Tenants(ctx, again); err != nil || len(tenants) != 1 || tenants[0].Slug != "b" {
-		t.Errorf("Tenants = %+v, %v, want b alone", tenants, err)
+	if got, err := s.Session(ctx, again, "a"); err != nil || len(got.Tenants) != 1 || got.Tenants[0].Slug != "b" {
+		t.Errorf("Session = %+v, %v, want a member of b alone", got, err)
 	}
 	want = tenancy.Entry{Action: "member.remove", Target: "eve@example.com", Details: map[string]any{"role": "admin"}}
 	if diff := cmp.Diff(want, s.logged(t, s.a).Entry); diff != "" {

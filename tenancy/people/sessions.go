@@ -14,8 +14,9 @@ type Session struct {
 	Email       string
 	ConfirmedAt time.Time // when the person last entered the password
 	// Tenant is nil if none was asked for or the person is not a member of it.
-	Tenant *tenancy.Tenant
-	Role   Role
+	Tenant  *tenancy.Tenant
+	Role    Role
+	Tenants []Membership // all tenants that the person is a member of, by name
 }
 
 // Actor returns the person as an actor: token is the session's current one, address
@@ -52,8 +53,14 @@ func (s *Store) Session(ctx context.Context, token Token, slug string) (Session,
 		TenantID                                         *tenancy.ID
 		RateLimit                                        *int32
 		Suspended                                        *bool
+		Tenants                                          []Membership
 	}
-	found, err := tenancy.Call[row](ctx, s.db, `select * from use_session($1, $2)`, token.hash(), slug)
+	found, err := tenancy.Call[row](ctx, s.db, `
+		select s.*, (
+		           select coalesce(json_agg(json_build_object(
+		                      'TenantID', t.tenant_id, 'Slug', t.slug, 'Name', t.name, 'Role', t.role)), '[]')
+		             from session_tenants($1) t) as tenants
+		  from use_session($1, $2) s`, token.hash(), slug)
 	if err == nil && len(found) == 0 {
 		err = tenancy.ErrEnded
 	}
@@ -61,7 +68,7 @@ func (s *Store) Session(ctx context.Context, token Token, slug string) (Session,
 		return Session{}, fmt.Errorf("session: %w", err)
 	}
 	r := found[0]
-	session := Session{UserID: r.UserID, Email: r.Email, ConfirmedAt: r.ConfirmedAt}
+	session := Session{UserID: r.UserID, Email: r.Email, ConfirmedAt: r.ConfirmedAt, Tenants: r.Tenants}
 	if r.TenantID != nil {
 		session.Role = Role(*r.Role)
 		session.Tenant = &tenancy.Tenant{
@@ -79,15 +86,6 @@ type Membership struct {
 	Slug     string
 	Name     string
 	Role     Role
-}
-
-// Tenants returns the memberships of a session's person.
-func (s *Store) Tenants(ctx context.Context, token Token) ([]Membership, error) {
-	found, err := tenancy.Call[Membership](ctx, s.db, `select * from session_tenants($1)`, token.hash())
-	if err != nil {
-		return nil, fmt.Errorf("tenants of a session: %w", err)
-	}
-	return found, nil
 }
 
 // Confirm checks the password of a session's person again and returns a new token,

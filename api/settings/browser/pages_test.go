@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ var axe string
 var viewports = []struct {
 	name, scheme  string
 	width, height int64
-}{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
+}{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 800}}
 
 // check checks the current page in every viewport: it does not scroll horizontally, axe
 // finds no violation, and Tab reaches all controls in order.
@@ -251,7 +252,7 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 	s.exec(t, `update sessions set confirmed_at = now() - interval '11 minutes'`)
 	b.mustOpen(s.page("keys/new"))
 	b.fill("Name", " ")
-	b.do(chromedp.Click(`//summary`))
+	b.do(chromedp.Click(`//main//summary`))
 	b.choose("inventory:write")
 	b.fill("Your password", "wrong horse battery")
 	b.press("Generate key")
@@ -290,6 +291,13 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 		b.mustOpen(s.page(name))
 		b.check(name + "-empty")
 	}
+	b.mustOpen(s.page("members"))
+	b.tabTo("Business\nFern & Fir\n(switch)")
+	b.enter()
+	if !b.visible(".switcher li a") {
+		t.Error("the switcher does not open")
+	}
+	b.check("switcher")
 	b.mustOpen("/settings")
 	b.check("tenants")
 }
@@ -322,13 +330,25 @@ func (s *site) checkMemberPages(t *testing.T, owner string, viewer int64) {
 	b.mustOpen(s.page("members"))
 	b.wantText("Pending links", s.email("carla.weiss"))
 	b.check("members-pending")
+	b.press("Revoke the link for " + s.email("carla.weiss"))
+	b.check("link-revoke")
+	b.press("Revoke link")
+	if strings.Contains(b.text("main"), "Pending links") {
+		t.Errorf("the revoked link is still listed: %s", b.text("main"))
+	}
 	b.mustOpen(fmt.Sprintf("%s/%d", s.page("members"), viewer))
 	b.check("member")
+	b.press("Remove member")
+	b.check("member-remove")
+	b.press("Cancel")
 	b.mustOpen(s.page("members"))
 	b.press("Edit " + owner)
 	b.press("Remove member")
+	b.press("Remove member")
 	b.wantText("the last owner")
 	b.check("member-error")
+	b.mustOpen("/settings/sign-out")
+	b.check("sign-out")
 	b.mustOpen("/settings/password")
 	b.check("password")
 	b.fill("Current password", "wrong horse battery")
@@ -438,6 +458,98 @@ func (b *tab) waitFor(script string) {
 	}
 }
 
+// A business is switched and the phone's menu is used by keyboard and without script.
+func TestNavigationWithoutScript(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	email := s.mustPerson(t, "anna", people.Owner)
+	first := s.tenant
+	s.tenant = s.MustTenant(t, "second-"+s.mark, func(t *tenancy.Tenant) { t.Name = "Fern & Fir" })
+	s.join(t, email, people.Owner)
+	b := s.newTab(t)
+	b.signIn(email)
+	b.do(
+		call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}),
+		chromedp.EmulateViewport(360, 800))
+	b.mustOpen(s.page("keys"))
+	if b.visible(".switcher li a") || b.visible("#menu a") {
+		t.Error("the phone shows the businesses or the navigation before they are opened")
+	}
+	b.tabTo("Business\nFern & Fir\n(switch)")
+	b.enter()
+	b.tabTo("Larch & Loam\nOwner")
+	b.load(chromedp.KeyEvent(kb.Enter))
+	if want := "/settings/t/" + first.Slug + "/keys"; b.path() != want {
+		t.Errorf("the switcher opens %s, want %s", b.path(), want)
+	}
+	b.tabTo("Menu")
+	b.enter()
+	b.tabTo("Members")
+	if !b.visible("#menu a") {
+		t.Error("the menu is not visible")
+	}
+	b.load(chromedp.KeyEvent(kb.Enter))
+	if want := "/settings/t/" + first.Slug + "/members"; b.path() != want {
+		t.Errorf("the menu opens %s, want %s", b.path(), want)
+	}
+	for _, width := range []int64{360, 1280} {
+		b.do(chromedp.EmulateViewport(width, 800))
+		if b.visible(".menu-button") == b.visible("#menu a") {
+			t.Errorf("%d pixels: the menu button is visible: %v, and the navigation too", width, b.visible("#menu a"))
+		}
+	}
+}
+
+// visible reports whether the first element that the selector matches is visible.
+func (b *tab) visible(selector string) bool {
+	b.t.Helper()
+	return evaluate[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+}
+
+func TestSingleBusinessHasNoSwitcher(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signedIn(t, people.Viewer)
+	b.mustOpen(s.page("keys"))
+	if n := evaluate[int](b, `document.querySelectorAll(".switcher").length`); n != 0 {
+		t.Errorf("a member of one business sees %d switchers", n)
+	}
+}
+
+// The commands of the quick start work when they are pasted into a terminal, and store nothing.
+func TestQuickStartCommands(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	permissions, _ := keys.ParsePermissions("full")
+	_, secret, err := s.keys.Create(t.Context(), s.tenant.ID, tenancy.Operator, keys.NewKey{Name: "Till", Permissions: permissions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.signedIn(t, people.Viewer)
+	b.mustOpen(s.page("start"))
+	for selector, want := range map[string]string{
+		"#s1": `"success":true`, "#s2": `"success":true`, "#s3": `"success":true`, "#s4": `"VALIDATION_ERROR"`,
+	} {
+		command := b.text(selector)
+		for line := range strings.Lines(command) {
+			if len(strings.TrimSpace(line)) > 90 {
+				t.Errorf("%s has a long line: %s", selector, line)
+			}
+		}
+		run := exec.CommandContext(t.Context(), "sh", "-c", command)
+		run.Env = append(os.Environ(), "API_KEY="+secret.Reveal())
+		output, err := run.CombinedOutput()
+		if err != nil || !strings.Contains(string(output), want) {
+			t.Errorf("%s: %v %s, want %s", command, err, output, want)
+		}
+	}
+	var orders int
+	err = s.MustSuper(t).QueryRow(t.Context(), `select count(*) from orders`).Scan(&orders)
+	if err != nil || orders != 0 {
+		t.Errorf("%d orders, %v, want none", orders, err)
+	}
+}
+
 func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -446,7 +558,7 @@ func TestKeyboardOnly(t *testing.T) {
 	b.mustOpen("/settings")
 	b.keys(email + kb.Tab + password)
 	b.load(chromedp.KeyEvent(kb.Enter))
-	b.tabTo("Generate New Key")
+	b.tabTo("Generate new key")
 	b.load(chromedp.KeyEvent(kb.Enter))
 	b.keys("Till")
 	b.tabTo("Add individual permissions")

@@ -78,8 +78,12 @@ func TestSignOutEverywhere(t *testing.T) {
 	here.signIn(email)
 	there.signIn(email)
 	there.mustOpen(s.page("keys"))
-	there.wantText("API Keys")
+	there.wantText("API keys")
 	here.mustOpen(s.page("account"))
+	here.press("Sign out everywhere")
+	here.wantText("Sign out everywhere?", "including this one")
+	there.mustOpen(s.page("keys"))
+	there.wantText("API keys") // asking changes nothing
 	here.press("Sign out everywhere")
 	there.mustOpen(s.page("keys"))
 	there.wantText("Sign in")
@@ -106,7 +110,7 @@ func TestPasswordChangeSignsOutOtherDevices(t *testing.T) {
 	here.press("Change password")
 	here.wantText("Your password was changed.")
 	here.mustOpen(s.page("keys"))
-	here.wantText("API Keys")
+	here.wantText("API keys")
 	there.mustOpen(s.page("keys"))
 	there.wantText("Sign in")
 }
@@ -131,7 +135,7 @@ func TestCrossSiteFormIsBlocked(t *testing.T) {
 		}
 	}
 	b.mustOpen(s.page("keys"))
-	b.wantText("No API keys yet.")
+	b.wantText("No API keys yet")
 }
 
 func TestInvitation(t *testing.T) {
@@ -159,7 +163,7 @@ func TestInvitation(t *testing.T) {
 	if guest.path() != s.page("keys") {
 		t.Errorf("joined at %s, want %s", guest.path(), s.page("keys"))
 	}
-	guest.wantText("Generate New Key")
+	guest.wantText("Generate new key")
 	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
 		t.Errorf("the link a second time: %d, want 404", status)
 	}
@@ -179,11 +183,11 @@ func TestReset(t *testing.T) {
 	owner.press("Create reset link")
 	link := owner.text("#link")
 	guest.mustOpen(s.page("keys"))
-	guest.wantText("API Keys") // creating a link changes nothing
+	guest.wantText("API keys") // creating a link changes nothing
 	guest.mustOpen(strings.TrimPrefix(link, s.url))
 	guest.fill("Password", "another horse battery")
 	guest.press("Set password")
-	guest.wantText("API Keys")
+	guest.wantText("API keys")
 	if _, err := s.people.SignIn(t.Context(), ben, password); err == nil {
 		t.Error("the old password still works")
 	}
@@ -198,7 +202,7 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("E-mail", email)
 	b.fill("Password", password)
 	b.press("Sign in")
-	b.press("Generate New Key")
+	b.press("Generate new key")
 	b.fill("Name", "Till")
 	b.press("Generate key")
 	if status, body := s.callAPI(t, "/api/me", b.text("#key")); status != 200 {

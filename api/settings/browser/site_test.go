@@ -24,6 +24,8 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -92,7 +94,8 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	// Tests share Redis, so each uses a random client address.
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 	server := api.New(api.Options{
-		DB: s.DB, Catalog: catalog.New(s.DB), Keys: resolver, Usage: recorder, Limiter: limiter,
+		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
+		Usage: recorder, Limiter: limiter,
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base},

@@ -83,7 +83,9 @@ func (s *site) newTab(t testing.TB) *tab {
 	t.Cleanup(cancel)
 	b.ctx = ctx
 	focused := emulation.SetFocusEmulationEnabledParams{Enabled: true}
-	b.do(call(audits.Enable, cdp.Empty{}), call(emulation.SetFocusEmulationEnabled, focused))
+	b.do(
+		call(audits.Enable, cdp.Empty{}), call(emulation.SetFocusEmulationEnabled, focused),
+		chromedp.EmulateViewport(viewports[0].width, viewports[0].height))
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
