@@ -26,6 +26,7 @@ require (
 	github.com/swaggest/swgui v1.8.5
 	github.com/urfave/cli/v3 v3.14.0
 	github.com/xuri/excelize/v2 v2.10.0
+	github.com/yuin/goldmark v1.8.7
 	go.opentelemetry.io/contrib/bridges/otelslog v0.21.0
 	go.opentelemetry.io/contrib/exporters/autoexport v0.72.0
 	go.opentelemetry.io/contrib/instrumentation/runtime v0.72.0
