@@ -4,49 +4,37 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
-	"io"
-	"io/fs"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/swaggest/swgui/v5/static"
+	"github.com/storeroom/storeroom/api/docs"
 )
 
-// docsFS contains the pages and their files; Swagger UI itself is in static.FS.
-//
-//go:embed docs
-var docsFS embed.FS
-
-// docsPolicy allows the page to load from this service only. The style sheet of Swagger UI contains
-// icons as data: URLs.
-const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// docsPolicy allows the page to load from this service only, and to send requests to it.
+const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 // docsFiles maps paths to files.
 var docsFiles = sync.OnceValue(func() map[string]file {
-	const html, css, javascript = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript; charset=utf-8"
-	files := map[string]file{}
-	for _, f := range []struct {
-		path, contentType, name string
-		from                    fs.FS
-	}{
-		{"/docs", html, "docs/index.html", docsFS},
-		{"/docs/docs.js", javascript, "docs/docs.js", docsFS},
-		{"/docs/docs.css", css, "docs/docs.css", docsFS},
-		{"/docs/home.css", css, "docs/home.css", docsFS},
-		{"/docs/swagger-ui-bundle.js", javascript, "swagger-ui-bundle.js.gz", static.FS},
-		{"/docs/swagger-ui.css", css, "swagger-ui.css.gz", static.FS},
-		{"/docs/favicon-32x32.png", "image/png", "favicon-32x32.png", static.FS},
+	page, err := docs.Page(openAPIYAML)
+	if err != nil {
+		panic(err) // the document is embedded
+	}
+	files := map[string]file{"/docs": newFile("text/html; charset=utf-8", page)}
+	for name, contentType := range map[string]string{
+		"docs.js":  "text/javascript; charset=utf-8",
+		"docs.css": "text/css; charset=utf-8",
+		"home.css": "text/css; charset=utf-8",
+		"icon.svg": "image/svg+xml",
 	} {
-		body, err := fs.ReadFile(f.from, f.name)
+		body, err := docs.Files.ReadFile(name)
 		if err != nil {
 			panic(err) // the files are embedded
 		}
-		files[f.path] = newFile(f.contentType, body)
+		files["/docs/"+name] = newFile(contentType, body)
 	}
 	return files
 })
@@ -77,16 +65,7 @@ type variant struct {
 	etag string
 }
 
-// newFile returns a file whose content may be compressed already. It panics if the content is
-// corrupt, which only a broken build can cause.
 func newFile(contentType string, content []byte) file {
-	if z, err := gzip.NewReader(bytes.NewReader(content)); err == nil {
-		plain, err := io.ReadAll(z)
-		if err != nil {
-			panic(err)
-		}
-		return file{contentType, newVariant(plain), newVariant(content)}
-	}
 	var gzipped bytes.Buffer
 	z := gzip.NewWriter(&gzipped)
 	_, _ = z.Write(content) // a bytes.Buffer never fails

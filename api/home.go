@@ -5,9 +5,11 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+
+	"github.com/storeroom/storeroom/api/docs"
 )
 
-var homePage = template.Must(template.ParseFS(docsFS, "docs/home.html"))
+var homePage = template.Must(template.ParseFS(docs.Files, "home.html"))
 
 // homePolicy allows the home page its style sheet and its icon.
 const homePolicy = "default-src 'none'; style-src 'self'; img-src 'self'; " +

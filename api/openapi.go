@@ -29,8 +29,8 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// toJSON converts YAML to JSON. It keeps the order of the keys, because Swagger UI shows operations
-// and fields in that order.
+// toJSON converts YAML to JSON. It keeps the order of the keys, because tools show operations and
+// fields in that order.
 func toJSON(document []byte) ([]byte, error) {
 	var root yaml.MapSlice
 	if err := yaml.Unmarshal(document, &root); err != nil {

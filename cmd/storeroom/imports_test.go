@@ -27,9 +27,10 @@ var allowedImports = map[string][]string{
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
+		"api/docs", "api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
+	"api/docs":             {},
 	"api/settings":         {"keys", "keys/usage", "ratelimit", "tenancy", "tenancy/people"},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},

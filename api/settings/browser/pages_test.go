@@ -34,9 +34,17 @@ var viewports = []struct {
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 800}}
 
-// check checks the current page in every viewport: it does not scroll horizontally, axe
-// finds no violation, and Tab reaches all controls in order.
+// check checks the current page in every viewport, and that Tab reaches all controls in order.
 func (b *tab) check(name string) {
+	b.t.Helper()
+	b.checkViewports(name)
+	if !b.widths {
+		b.checkTabOrder(name)
+	}
+}
+
+// checkViewports checks that the page does not scroll horizontally and that axe finds no violation.
+func (b *tab) checkViewports(name string) {
 	b.t.Helper()
 	if !b.widths {
 		evaluate[bool](b, axe+"; true")
@@ -60,9 +68,6 @@ func (b *tab) check(name string) {
 		b.screenshot(where)
 	}
 	b.do(chromedp.EmulateViewport(viewports[0].width, viewports[0].height))
-	if !b.widths {
-		b.checkTabOrder(name)
-	}
 }
 
 // widest returns the elements that exceed the width.

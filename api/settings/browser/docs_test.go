@@ -1,0 +1,95 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+func TestDocsPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.mustOpen("/docs#createOrder")
+	b.checkViewports("docs")
+	// Open everything of one operation.
+	evaluate[bool](b, `document.querySelectorAll("#createOrder details").forEach(d => d.open = true) ?? true`)
+	b.checkViewports("docs-open")
+}
+
+func TestDocsSearchByKeyboard(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.mustOpen("/docs")
+	shown := func() []string {
+		return evaluate[[]string](b, `[...document.querySelectorAll("#contents li a")].filter(a => a.checkVisibility()).map(a => a.innerText)`)
+	}
+	all := len(shown())
+	b.tabTo("Search")
+	b.keys("idempotency-key refund")
+	if got := strings.Join(shown(), ","); !strings.Contains(got, "Create a refund") || strings.Contains(got, "List products") {
+		t.Errorf("the search shows %s, want the refund and no list", got)
+	}
+	b.keys(kb.Enter)
+	b.waitFor(`document.querySelector(":target")?.textContent.toLowerCase().includes("refund")`)
+	evaluate[bool](b, `document.getElementById("search").select() ?? true`)
+	b.keys("no such word")
+	b.wantText("0 results")
+	evaluate[bool](b, `document.getElementById("search").select() ?? true`)
+	b.keys(kb.Backspace)
+	if got := len(shown()); got != all {
+		t.Errorf("without a word the sidebar shows %d entries, want %d", got, all)
+	}
+}
+
+func TestDocsSendRequests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, key := s.mustKey(t, "till") // has only products:read
+	b := s.newTab(t)
+	b.mustOpen("/docs")
+	send := func(operation, want string, values map[string]string) {
+		t.Helper()
+		evaluate[bool](b, `(document.querySelector("#`+operation+` .try").open = true)`)
+		for field, value := range values {
+			b.do(chromedp.SetValue(`//*[@id="`+operation+`.`+field+`"]`, value))
+			evaluate[bool](b, `document.getElementById("`+operation+`.`+field+`").dispatchEvent(new Event("input", {bubbles: true}))`)
+		}
+		b.do(chromedp.Click(`//*[@id="` + operation + `"]//form/button`))
+		b.waitFor(`/after|not sent/.test(document.querySelector("#` + operation + ` [role=status]").textContent)`)
+		got := b.text("#"+operation+" [role=status]") + " " + b.text("#"+operation+" .answer")
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", operation, got, want)
+		}
+	}
+	send("listProducts", "MISSING_API_KEY", nil)
+	send("listProducts", `"per_page": 7`, map[string]string{"key": key, "per_page": "7"})
+	send("showProduct", "NOT_FOUND", map[string]string{"id": "1"}) // with the same key
+	send("createOrder", "INSUFFICIENT_PERMISSIONS", nil)
+}
+
+// Without script the whole document is readable, and what needs script is hidden.
+func TestDocsWithoutScript(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signedIn(t, people.Viewer)
+	b.do(
+		call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}),
+		chromedp.EmulateViewport(390, 844))
+	b.mustOpen("/docs")
+	b.wantText("Storeroom API", "Create an order", "NewOrder", "Idempotency-Key")
+	if b.visible("#search") || b.visible(".try") || b.visible("#contents a") {
+		t.Error("the page shows the search, a form or the open contents")
+	}
+	b.tabTo("Contents")
+	b.enter()
+	b.tabTo("Rate limits")
+	b.enter()
+	b.waitFor(`location.hash === "#about-rate-limits"`)
+}
