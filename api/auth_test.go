@@ -200,7 +200,7 @@ func TestSuspendedTenant(t *testing.T) {
 func TestEveryRouteChecksItsPermission(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, permission := range []string{"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read"} {
+	for _, permission := range []string{"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read", "usage:read"} {
 		key := a.mustKey(t, a.tenant, permission)
 		held := keys.Permissions{keys.Permission(permission)}
 		for _, r := range a.server.routes() {

@@ -177,6 +177,7 @@ func (s *Server) routes() []route {
 		{"GET", "/docs/*", noKey, s.docs, none},
 
 		{"GET", "/api/me", anyKey, s.me, none},
+		{"GET", "/api/usage", keys.UsageRead, s.showUsage, report},
 
 		{"GET", "/api/products", keys.ProductsRead, s.listProducts, none},
 		{"POST", "/api/products", keys.ProductsWrite, s.createProduct, none},

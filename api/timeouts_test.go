@@ -109,7 +109,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 	}
 }
 
-// Reports, bulk requests and exports have longer deadlines.
+// Reports, usage, bulk requests and exports have longer deadlines.
 func TestRouteDeadlines(t *testing.T) {
 	t.Parallel()
 	s := &Server{}
@@ -118,7 +118,7 @@ func TestRouteDeadlines(t *testing.T) {
 		switch {
 		case strings.Contains(r.pattern, "/export"):
 			want = 120 * time.Second
-		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"):
+		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"), r.pattern == "/api/usage":
 			want = 25 * time.Second
 		}
 		if r.options.deadline != want {

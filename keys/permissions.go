@@ -20,16 +20,17 @@ const (
 	OrdersRead     Permission = "orders:read"
 	OrdersWrite    Permission = "orders:write"
 	CustomersRead  Permission = "customers:read"
+	UsageRead      Permission = "usage:read"
 )
 
 // every lists all permissions in the order of the settings pages.
 var every = Permissions{
-	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead,
+	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, UsageRead,
 }
 
 var presets = map[string]Permissions{
 	"full":      every,
-	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead},
+	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead},
 	"catalog":   {ProductsRead, ProductsWrite, InventoryWrite},
 	"reporting": {ReportsRead, OrdersRead},
 }

@@ -17,6 +17,7 @@ func TestAPermissionAllowsWhatItIncludes(t *testing.T) {
 		OrdersRead:     {OrdersRead},
 		OrdersWrite:    {OrdersRead, OrdersWrite},
 		CustomersRead:  {CustomersRead},
+		UsageRead:      {UsageRead},
 	}
 	for has, want := range granted {
 		var got Permissions
@@ -44,8 +45,8 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 		{"keeps read permissions that write permissions include", "products:write,products:read",
 			"products:read,products:write"},
 		{"accepts full", "full",
-			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read"},
-		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read"},
+			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,usage:read"},
+		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read"},
 		{"accepts catalog", "catalog", "products:read,products:write,inventory:write"},
 		{"accepts reporting", "reporting", "reports:read,orders:read"},
 		{"combines a preset with a name", "customers:read,reporting", "reports:read,orders:read,customers:read"},
@@ -77,7 +78,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			}
 		})
 	}
-	if every[0] != ProductsRead || len(every) != 7 {
+	if every[0] != ProductsRead || len(every) != 8 {
 		t.Errorf("parsing has changed the permissions: %v", every)
 	}
 }

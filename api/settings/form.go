@@ -58,7 +58,7 @@ type option struct{ Value, Label, Description string }
 // options are the values of the fields.
 var options = map[string][]option{
 	"preset": {
-		{"read-only", "Read only", "Read products, reports, orders and customers."},
+		{"read-only", "Read only", "Read products, reports, orders, customers and the usage of keys."},
 		{"reporting", "Reporting", "Read reports and orders, for example for a dashboard or an accountant."},
 		{"catalog", "Catalog", "Read and change products and stock."},
 		{"full", "Full access", "Everything an API key can do."},
@@ -72,16 +72,19 @@ var options = map[string][]option{
 		{"orders:write", "orders:write", "Create, cancel and refund orders, and manage channels."},
 		{"reports:read", "reports:read", "Read and export all reports."},
 		{"customers:read", "customers:read", "Include names and e-mail addresses of customers in orders and reports."},
+		{"usage:read", "usage:read", "Read the usage of all API keys."},
 	},
 	"lifetime": {{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}},
 	"overlap": {
 		{"0", "0 hours (revoke immediately)", ""}, {"1", "1 hour", ""}, {"24", "1 day", ""}, {"168", "1 week", ""},
 	},
 	"role": {
-		{"viewer", "Viewer", "View keys, members and the account."},
+		{"viewer", "Viewer", "View keys, their usage, members and the account."},
 		{"admin", "Admin", "Also generate, roll and revoke keys, and read the audit log."},
 		{"owner", "Owner", "Full access, including managing members."},
 	},
+	// The days that the page about usage shows.
+	"usage": {{"7", "Last 7 days", ""}, {"30", "Last 30 days", ""}, {"90", "Last 90 days", ""}},
 	// The prefixes of actions that the audit log can be limited to.
 	"act": {
 		{"", "All actions", ""},

@@ -53,6 +53,9 @@ var functions = template.FuncMap{
 	"text":     detailText,
 	"preset":   presetLabel,
 
+	"errorCount": errorCount,
+	"percentile": percentile,
+
 	"attributes": attributes,
 	"errorFor":   errorFor,
 	"errorList":  errorList,

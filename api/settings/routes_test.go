@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"POST /settings/password":      {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"GET {t}":                      {"viewer", "admin", "owner"},
 	"GET {t}/keys":                 {"viewer", "admin", "owner"},
+	"GET {t}/usage":                {"viewer", "admin", "owner"},
 	"GET {t}/members":              {"viewer", "admin", "owner"},
 	"GET {t}/account":              {"viewer", "admin", "owner"},
 	"GET {t}/start":                {"viewer", "admin", "owner"},

@@ -157,6 +157,7 @@ func (p *Pages) routes() []route {
 		{"POST", t + "/keys/{id}/roll", admin, p.withKey(p.rollKey)},
 		{"GET", t + "/keys/{id}/revoke", admin, p.withKey(p.showRevoke)},
 		{"POST", t + "/keys/{id}/revoke", admin, p.revokeKey},
+		{"GET", t + "/usage", viewer, p.showUsage},
 		{"GET", t + "/members", viewer, p.listMembers},
 		{"POST", t + "/members", owner, p.inviteMember},
 		{"GET", t + "/members/{id}", owner, p.withMember(p.showMember)},

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -55,6 +56,20 @@ func samples() map[string][]any {
 	link := func(purpose string, role *people.Role) people.Link {
 		return people.Link{Purpose: purpose, Email: hostile, Role: role, TenantName: hostile, ExpiresAt: now}
 	}
+	usages := usage.Report{
+		Starts: []time.Time{now}, Busiest: usage.Minute{At: now, Requests: 118},
+		Errors: []usage.Error{{KeyID: 7, At: now, Method: "GET", Route: "/api/products/{id}", Status: 404, Code: hostile, RequestID: hostile}, {}},
+	}
+	for range usageColumns + 2 {
+		usages.Keys = append(usages.Keys, usage.KeyUsage{
+			Key: usage.Key{ID: 7, Name: hostile}, Counts: usage.Counts{Statuses: [4]int64{1, 2, 3, 4}, Refused: 1},
+			Busiest: usages.Busiest, Routes: []usage.RouteUsage{{Route: "products"}, {}}, Periods: make([]usage.Counts, 1),
+		})
+	}
+	full := usagePage{Report: usages, Period: "30", Limit: 120, All: []keys.Key{key}}
+	full.addDays(now)
+	one := full
+	one.Selected = key
 	const linkURL = "https://shop.example.com/settings/link/x"
 	return map[string][]any{
 		"account": {nil},
@@ -88,6 +103,7 @@ func samples() map[string][]any {
 		"password-changed": {nil},
 		"sign-in":          {form{}, invalid},
 		"sign-out":         {nil},
+		"usage":            {usagePage{}, usagePage{All: []keys.Key{key}}, full, one},
 		"start":            {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
 		"tenants": {
 			[]people.Membership(nil),

@@ -89,7 +89,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	}
 	w.open(t, v, to, nil, 303)
 	for _, page := range []string{
-		"/keys", "/keys/new", "/members", "/audit?act=" + mark, "/account", "/start?key=" + mark,
+		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/start?key=" + mark,
 	} {
 		w.open(t, v, to+page, nil, 200)
 	}

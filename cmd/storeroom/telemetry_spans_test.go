@@ -112,6 +112,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}":                      {1, 1},
 	"GET /settings/t/{slug}/account":              {1, 1},
 	"GET /settings/t/{slug}/audit":                {2, 4},
+	"GET /settings/t/{slug}/usage":                {3, 9},
 	"GET /settings/t/{slug}/start":                {3, 5},
 	"GET /settings/t/{slug}/keys":                 {3, 5},
 	"POST /settings/t/{slug}/keys":                {9, 9},

@@ -19,7 +19,9 @@ const (
 	// MaxHourlyDays is how many days a report by hour may have.
 	MaxHourlyDays = 31
 
-	readTimeout = 20 * time.Second
+	// maxListedErrors is how many errors a report lists.
+	maxListedErrors = 100
+	readTimeout     = 20 * time.Second
 )
 
 // Query selects the requests of a report.
@@ -35,7 +37,7 @@ type Report struct {
 	Starts  []time.Time // of all days or hours in the range
 	Keys    []KeyUsage  // those with requests, most requests first
 	Busiest Minute      // of these keys together
-	Errors  []Error     // the last ones of each key, newest first
+	Errors  []Error     // the last ones of each key, 100 in all, newest first
 }
 
 // KeyUsage is the usage of one key.
@@ -89,7 +91,8 @@ func Read(ctx context.Context, db *tenancy.DB, tenant tenancy.Tenant, q Query) (
 			select key_id, at, method, route, status, code, request_id
 			  from key_errors
 			 where tenant_id = $1 and at >= $2 and at < $3 and ($4::bigint is null or key_id = $4)
-			 order by at desc, id desc`, tenant.ID, r.Starts[0], before, q.KeyID)
+			 order by at desc, id desc
+			 limit $5`, tenant.ID, r.Starts[0], before, q.KeyID, maxListedErrors)
 	})
 	if err != nil {
 		return Report{}, fmt.Errorf("read the usage of keys: %w", err)

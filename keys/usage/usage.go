@@ -95,7 +95,11 @@ func (c *Counts) Requests() int64 {
 // Percentile returns the duration that the given share of the requests does not exceed,
 // interpolated in its bucket. It reports false if all requests were refused.
 func (c *Counts) Percentile(share float64) (time.Duration, bool) {
-	rank := share * float64(c.Requests()-c.Refused)
+	var measured int64
+	for _, n := range c.latency {
+		measured += n
+	}
+	rank := share * float64(measured)
 	var below time.Duration
 	for i, n := range c.latency {
 		if n > 0 && rank <= float64(n) {

@@ -230,10 +230,15 @@ func (s *site) fill(t *testing.T, names []string) (owner string, key, viewer int
 func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 	b := s.newTab(t)
 	b.signIn(owner)
-	for _, name := range []string{"keys", "keys/new", "audit", "account", "start"} {
+	s.insertUsage(t)
+	for _, name := range []string{"keys", "keys/new", "usage", "audit", "account", "start"} {
 		b.mustOpen(s.page(name))
 		b.check(strings.ReplaceAll(name, "/", "-"))
 	}
+	b.mustOpen(s.page("keys"))
+	b.press("Usage of Web shop")
+	b.wantText("the key “Web shop”", "Busiest minute", "Last errors")
+	b.check("usage-key")
 	b.mustOpen(s.page("audit") + "?act=tenant.")
 	b.check("audit-empty")
 	s.exec(t, `
@@ -292,7 +297,7 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 	s.tenant = empty
 	defer func() { s.tenant = full }()
 	s.join(t, owner, people.Owner)
-	for _, name := range []string{"keys", "start"} {
+	for _, name := range []string{"keys", "usage", "start"} {
 		b.mustOpen(s.page(name))
 		b.check(name + "-empty")
 	}
@@ -305,6 +310,21 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 	b.check("switcher")
 	b.mustOpen("/settings")
 	b.check("tenants")
+}
+
+// insertUsage stores requests and errors of all keys.
+func (s *site) insertUsage(t *testing.T) {
+	t.Helper()
+	s.exec(t, `
+		insert into key_usage (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
+		select tenant_id, date_trunc('hour', now()) - n * interval '7 hours', id, route, 40 + id + n, 0, 5, n % 2, 3,
+		       array_fill(1, array[30]) || array[17] || array_fill(0, array[29]), array[0, 2, 5, 20, 9, 8, 3] || array_fill(0, array[26])
+		  from api_keys, generate_series(0, 20) n, unnest('{products,orders}'::text[]) route`)
+	s.exec(t, `
+		insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
+		select tenant_id, id, now() - n * interval '3 hours 7 minutes', 'GET', '/api/products/{id}/inventory/adjustments', 404,
+		       'NOT_FOUND', upper(substr(md5(id::text || n) || md5(n::text), 1, 26))
+		  from api_keys, generate_series(1, 4) n`)
 }
 
 // join makes an existing user a member of the tenant.

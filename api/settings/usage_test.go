@@ -1,0 +1,100 @@
+package settings
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/keys/usage"
+	"github.com/storeroom/storeroom/tenancy/people"
+)
+
+// record stores requests of keys of A.
+func (s *site) record(t *testing.T, requests map[int64][]usage.Request) {
+	t.Helper()
+	r := usage.Open(t.Context(), s.Database.DB, slog.New(slog.DiscardHandler))
+	for key, all := range requests {
+		for _, q := range all {
+			q.Method, q.Duration = "GET", 3*time.Millisecond
+			r.Record(&keys.Principal{Tenant: s.a, KeyID: key}, q)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheUsagePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "http://127.0.0.1:8080")
+	viewer := s.mustVisitor(t, "viewer", people.Viewer)
+	s.get(t, viewer, s.path("/usage"), 200, "No requests in this period")
+	till, web := s.mustKey(t, "Till"), s.mustKey(t, "Web <shop>")
+	for n := range usageColumns {
+		s.mustKey(t, fmt.Sprint("Idle ", n))
+	}
+	yesterday := time.Now().Add(-24 * time.Hour).Truncate(time.Minute)
+	ok := usage.Request{At: yesterday, Route: "/api/products", Status: 200}
+	refused := usage.Request{At: yesterday, Status: 429, Code: "RATE_LIMIT_EXCEEDED"}
+	failed := usage.Request{At: yesterday, Route: "/api/orders/{number}", Status: 404, Code: "NOT_FOUND", RequestID: "request-<7>"}
+	old := usage.Request{At: yesterday.AddDate(0, 0, -20), Route: "/api/me", Status: 200}
+	s.record(t, map[int64][]usage.Request{till.ID: {ok, ok, refused, old}, web.ID: {ok, failed}})
+
+	s.get(t, viewer, s.path("/keys"), 200, s.path(fmt.Sprint("/usage?key=", till.ID)))
+	page := s.get(t, viewer, s.path("/usage"), 200,
+		"4 of 120 requests (3 %)", "1 request above the rate limit", "Web &lt;shop&gt;",
+		`<code>/api/orders/{number}</code>`, "404 <code>NOT_FOUND</code>", "<code>request-&lt;7&gt;</code>",
+		`<td data-label="All keys">5</td>`, `<td data-label="All keys">0</td>`)
+	for _, absent := range []string{"RATE_LIMIT_EXCEEDED", "Other keys", ">Idle 0</a>", "/api/me"} {
+		if strings.Contains(page.body, absent) {
+			t.Errorf("the page contains %q", absent)
+		}
+	}
+	if days := strings.Count(page.body, `<td data-label="All keys">`); days != 7 {
+		t.Errorf("the page has %d days, want 7", days)
+	}
+	one := s.get(t, viewer, s.path(fmt.Sprint("/usage?days=30&key=", till.ID)), 200,
+		"the key “Till”", "/api/products", "/api/me", "Unknown or refused", "2 of 120 requests (1 %)", `<td data-label="Till">3</td>`)
+	if strings.Contains(one.body, "&lt;shop&gt;<") || strings.Contains(one.body, "NOT_FOUND") {
+		t.Error("the page of one key shows another")
+	}
+	s.get(t, viewer, s.path(fmt.Sprint("/usage?key=", till.ID+1000)), 404)
+	s.get(t, viewer, s.path("/usage?key=x"), 404)
+	s.get(t, viewer, s.path("/usage?days=1000000"), 200, `<option value="7" selected>`)
+	outsider := s.mustSession(t, s.mustPerson(t, "outsider", s.b, people.Owner))
+	s.get(t, outsider, "/settings/t/"+s.b.Slug+"/usage", 200, "No requests in this period")
+	s.get(t, outsider, s.path("/usage"), 404)
+}
+
+// The keys with most requests have a column; the others share one.
+func TestTheTableOfDaysCountsEveryKeyOnce(t *testing.T) {
+	t.Parallel()
+	page := usagePage{}
+	page.Starts = make([]time.Time, 2)
+	var want [2]int64
+	for n := range usageColumns + 3 {
+		k := usage.KeyUsage{Key: usage.Key{Name: fmt.Sprint("key ", n)}, Periods: make([]usage.Counts, 2)}
+		for day := range 2 {
+			k.Periods[day].Statuses[0] = int64(10*n + day + 1)
+			want[day] += int64(10*n + day + 1)
+		}
+		page.Keys = append(page.Keys, k)
+	}
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	page.addDays(from)
+	if len(page.Columns) != usageColumns+1 || page.Columns[usageColumns] != "Other keys" {
+		t.Fatalf("columns = %q", page.Columns)
+	}
+	for i, day := range page.Days {
+		var sum int64
+		for _, n := range day.Requests {
+			sum += n
+		}
+		if age := 1 - i; sum != want[age] || day.Total != sum || !day.Day.Equal(from.AddDate(0, 0, age)) {
+			t.Errorf("%+v, want a sum of %d", day, want[age])
+		}
+	}
+}
