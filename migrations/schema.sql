@@ -654,6 +654,7 @@ comment on column key_usage.refused is 'Requests above the rate limit, which are
 comment on column key_usage.route is 'The first part of the path after /api, or an empty text for requests that reached no route.';
 comment on column key_usage.minutes is 'Requests that were not refused, by minute of the hour: 60 counts.';
 comment on column key_usage.latency is 'Requests that were not refused, by duration. Package usage defines the bounds of the buckets.';
+alter table key_usage alter tenant_id set statistics 0, alter hour set statistics 0;
 alter table key_usage enable row level security, force row level security;
 create policy tenant on key_usage for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -675,6 +676,7 @@ create table key_errors (
 );
 comment on table key_errors is 'The last 20 errors of each API key. They are deleted after 90 days.';
 comment on column key_errors.route is 'The pattern of the route, or an empty text. No column contains a path, a query or a body.';
+alter table key_errors alter tenant_id set statistics 0, alter at set statistics 0;
 alter table key_errors enable row level security, force row level security;
 create policy tenant on key_errors for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
