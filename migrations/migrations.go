@@ -1,8 +1,8 @@
 // Package migrations has the schema as numbered SQL files, and applies and checks it.
 // schema.sql is the result of all files.
 //
-// Apply runs each missing file in one transaction, as the owner of the tables and under
-// an advisory lock. row_security is off: an update that a policy would filter fails
+// Apply runs each missing file in one transaction, as the owner of the tables, under an
+// advisory lock and without a statement timeout. row_security is off: an update that a policy would filter fails
 // instead of changing no row. Lint finds parts of the schema that could show a tenant the
 // rows of another; the server does not start while there are any.
 //
@@ -113,7 +113,8 @@ func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
 // inTx runs a script in one transaction, as the owner of the tables.
 func inTx(ctx context.Context, conn *pgx.Conn, script string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		prologue := "set local role storeroom_owner; set local row_security = off; set local search_path = public;\n"
+		prologue := "set local role storeroom_owner; set local row_security = off; set local search_path = public; " +
+			"set local statement_timeout = 0;\n"
 		_, err := tx.Conn().PgConn().Exec(ctx, prologue+script).ReadAll()
 		return err
 	})
