@@ -308,6 +308,10 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 		t.Error("the switcher does not open")
 	}
 	b.check("switcher")
+	b.mustOpen(s.page("members"))
+	b.do(chromedp.EmulateViewport(360, 800))
+	evaluate[bool](b, `document.getElementById("menu").showPopover() ?? true`)
+	b.checkViewports("menu")
 	b.mustOpen("/settings")
 	b.check("tenants")
 }
