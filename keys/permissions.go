@@ -35,6 +35,12 @@ var presets = map[string]Permissions{
 	"reporting": {ReportsRead, OrdersRead},
 }
 
+// earlierPresets are the permissions that presets had when older keys were created.
+var earlierPresets = map[string]Permissions{
+	"full":      {ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead},
+	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead},
+}
+
 // Permissions are the permissions of a key.
 type Permissions []Permission
 
@@ -48,11 +54,13 @@ func (p Permissions) Allow(need Permission) bool {
 	return false
 }
 
-// Preset returns the name of the preset that p equals, or "".
+// Preset returns the name of the preset that p equals or was created from, or "".
 func (p Permissions) Preset() string {
-	for name, permissions := range presets {
-		if slices.Equal(p, permissions) {
-			return name
+	for _, known := range []map[string]Permissions{presets, earlierPresets} {
+		for name, permissions := range known {
+			if slices.Equal(p, permissions) {
+				return name
+			}
 		}
 	}
 	return ""

@@ -82,3 +82,23 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 		t.Errorf("parsing has changed the permissions: %v", every)
 	}
 }
+
+func TestPresetNamesKeysOfEarlierVersionsToo(t *testing.T) {
+	t.Parallel()
+	for permissions, want := range map[string]string{
+		"full": "full", "read-only": "read-only", "catalog": "catalog", "reporting": "reporting",
+		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read": "full",
+		"products:read,reports:read,orders:read,customers:read":                                             "read-only",
+		"products:read":          "",
+		"catalog,usage:read":     "",
+		"read-only,orders:write": "",
+	} {
+		parsed, err := ParsePermissions(permissions)
+		if got := parsed.Preset(); err != nil || got != want {
+			t.Errorf("Preset of %s = %q, %v, want %q", permissions, got, err, want)
+		}
+	}
+	if got := (Permissions{}).Preset(); got != "" {
+		t.Errorf("Preset of no permissions = %q, want none", got)
+	}
+}
