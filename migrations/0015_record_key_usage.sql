@@ -61,15 +61,6 @@ create policy tenant on key_errors
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant select, insert, delete on key_errors to storeroom_runtime;
 
--- add_counts adds two arrays element by element.
-create function add_counts(a integer[], b integer[])
-returns integer[]
-language sql immutable parallel safe
-as $$
-    select array_agg(coalesce(u.x, 0) + coalesce(u.y, 0) order by u.n)
-      from unnest(a, b) with ordinality u (x, y, n)
-$$;
-
 -- delete_expired_usage deletes the usage and the errors of more than 90 days ago, as
 -- delete_expired_responses deletes responses.
 create function delete_expired_usage(after_tenant bigint, max_rows integer)

@@ -1426,15 +1426,6 @@ end $function$;
 revoke execute on function use_reset(bytea,bytea,bytea,text) from public;
 grant execute on function use_reset(bytea,bytea,bytea,text) to storeroom_runtime;
 
-CREATE OR REPLACE FUNCTION public.add_counts(a integer[], b integer[])
- RETURNS integer[]
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-AS $function$
-    select array_agg(coalesce(u.x, 0) + coalesce(u.y, 0) order by u.n)
-      from unnest(a, b) with ordinality u (x, y, n)
-$function$;
-
 CREATE OR REPLACE FUNCTION public.delete_expired_usage(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, deleted integer)
  LANGUAGE plpgsql

@@ -21,12 +21,12 @@ func (s *suite) newThief(t testing.TB) *thief {
 	t.Helper()
 	mustExec(t, s.ownerOfA.conn, fmt.Sprintf("set app.tenant_id = '%d'", s.a))
 	return &thief{s, s.ownerOfA, map[string][]string{
-		"text":    {"'ann@example.com'", "'amy@example.com'", "'owner'", "'invitation'", "'reset'", "'a'"},
-		"text[]":  {"'{products:write}'"},
-		"bytea":   {"sha256('mine')"},
-		"bytea[]": {"array[sha256('mine')]"},
-		"bigint":  {fmt.Sprint(s.a), "1", "2", fmt.Sprint(s.tables["api_keys"].a["id"])},
-		"integer": {"1"}, "integer[]": {"'{1}'"},
+		"text":     {"'ann@example.com'", "'amy@example.com'", "'owner'", "'invitation'", "'reset'", "'a'"},
+		"text[]":   {"'{products:write}'"},
+		"bytea":    {"sha256('mine')"},
+		"bytea[]":  {"array[sha256('mine')]"},
+		"bigint":   {fmt.Sprint(s.a), "1", "2", fmt.Sprint(s.tables["api_keys"].a["id"])},
+		"integer":  {"1"},
 		"smallint": {"1"},
 		"boolean":  {"true", "false"},
 		"interval": {"'1 hour'", "null"},

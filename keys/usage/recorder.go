@@ -276,8 +276,8 @@ func queueRow(batch *pgx.Batch, id rowID, n *row) {
 		       status_4xx = u.status_4xx + excluded.status_4xx,
 		       status_5xx = u.status_5xx + excluded.status_5xx,
 		       refused = u.refused + excluded.refused,
-		       minutes = add_counts(u.minutes, excluded.minutes),
-		       latency = add_counts(u.latency, excluded.latency)`,
+		       minutes = array(select a + b from unnest(u.minutes, excluded.minutes) as n (a, b)),
+		       latency = array(select a + b from unnest(u.latency, excluded.latency) as n (a, b))`,
 		id.tenant, id.id, time.Unix(id.hour, 0), id.route,
 		n.Statuses[0], n.Statuses[1], n.Statuses[2], n.Statuses[3], n.Refused, n.minutes[:], n.latency[:])
 }

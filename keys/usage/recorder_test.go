@@ -544,3 +544,22 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	})
 }
+
+// BenchmarkFlush writes what 100 keys did in five seconds, in three groups of routes.
+func BenchmarkFlush(b *testing.B) {
+	s := mustShop(b)
+	r := s.recorder()
+	var principals []*keys.Principal
+	for i := range 100 {
+		principals = append(principals, s.mustKey(b, s.MustTenant(b, fmt.Sprint("tenant-", i)), "key"))
+	}
+	now := time.Now()
+	for b.Loop() {
+		for _, p := range principals {
+			for _, route := range []string{"/api/products", "/api/orders", "/api/reports/products"} {
+				r.Record(p, request(now, func(q *Request) { q.Route = route }))
+			}
+		}
+		s.mustFlush(b, r)
+	}
+}
