@@ -166,7 +166,7 @@ func TestInvalidProductFields(t *testing.T) {
 func TestInvalidOrderFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	const whole = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë","email":"z@example.com"},"discount_total":2,"tax_total":3,` +
+	const whole = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë","email":"z@example.com"},"discount_total":2,"tax_total":3,"shipping_total":4,` +
 		`"items":[{"sku":"A","quantity":1,"unit_price":1},{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}]}`
 	const required, moment, early, text = `"is required"`, `"must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"`, `"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
 	const decimal, fraction, amount, long = `"must be a decimal number"`, `"must not have more than two fraction digits"`, `"must be between 0 and 9999999999.99"`, `"must have at most 255 characters"`
@@ -186,6 +186,7 @@ func TestInvalidOrderFields(t *testing.T) {
 		`"email":"z@example.com"`: {`"email":"example.com"`: `"customer.email":["must be an e-mail address"`, `"email":""`: `"customer.email":["must not be empty"`, `"email":[]`: `"customer.email":[` + text, `"email":"@` + strings.Repeat("x", 255) + `"`: `"customer.email":[` + long},
 		`"discount_total":2`:      {`"discount_total":-1`: `"discount_total":[` + amount, `"discount_total":"x"`: `"discount_total":[` + decimal, `"discount_total":0.001`: `"discount_total":[` + fraction, `"discount_total":0.99`: `"discount_total":["must include the discounts of the items, 1.00"`, `"discount_total":11.01`: `"discount_total":["must not be above the value of the items, 11.00"`},
 		`"tax_total":3`:           {`"tax_total":-0.01`: `"tax_total":[` + amount, `"tax_total":{}`: `"tax_total":[` + decimal, `"tax_total":10000000000`: `"tax_total":[` + amount},
+		`"shipping_total":4`:      {`"shipping_total":-1`: `"shipping_total":[` + amount, `"shipping_total":"free"`: `"shipping_total":[` + decimal, `"shipping_total":4.901`: `"shipping_total":[` + fraction},
 		`"items":[{"sku":"A","quantity":1,"unit_price":1},`: {`"items":null,"x":[`: `"items":[` + required, `"x":[`: `"items":[` + required, `"items":{},"x":[`: `"items":["must be an array of objects"`, `"items":"A","x":[`: `"items":["must be an array of objects"`, `"items":[],"x":[`: `"items":["must contain 1 to 5000 items"`},
 		`{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}`: {`7`: `"details":{"items[1]":[` + object + `]}`, `null`: `"details":{"items[1]":[` + object + `]}`, `[]`: `"items[1]":[` + object, `{}`: `"details":{"items[1].quantity":[` + required + `],"items[1].sku":[` + required + `],"items[1].unit_price":[` + required + `]}`,
 			`{"sku":"B","sku":"C"}`: `"items[1]":["must be a JSON object: duplicate field items[1].sku"`, strings.TrimSuffix(strings.Repeat(`{"sku":"B","quantity":2,"unit_price":5},`, 5000), ","): `"items":["must have at most 5000 elements"`},
@@ -280,7 +281,7 @@ func TestInvalidReportParameters(t *testing.T) {
 			"from=2026-1-1&to=2026-03-01": {`"from":["`}, "from=01.03.2026&to=2026-03-01": {`"from":["`}, "from=2026-03-01T00:00:00Z&to=2026-03-02": {`"from":["`}, "from=20260301&to=2026-03-02": {`"from":["`}, "from=today&to=2026-03-02": {`"from":["`}, "from=2025-02-29&to=2026-03-02": {`"from":["`},
 			"from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`}, "from=2000-01-01&to=2020-01-16": {`{"to":["must end a range of at most 7320 days"]}`}, "from=2026-03-01&from=2026-03-01&to=2026-03-02": {`{"from":["must be given once"]}`},
 			days + "&channel=": {`"channel":["`}, days + "&channel=Web": {`"channel":["`}, days + "&channel=a,b": {`"channel":["`}, days + "&channel=" + strings.Repeat("x", 51): {`"channel":["`}, days + "&channel=%00": {`"channel":["`}, days + "&channel=a&channel=b": {`"channel":["must be given once"]`},
-			days + "&compare=": {`"compare":["must be one of true, false"]`}, days + "&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`}, days + "&explain=on": {`"explain":["must be one of true, false"]`},
+			days + "&compare=": {`"compare":["must be one of true, false, previous_period, previous_year"]`}, days + "&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`}, days + "&explain=on": {`"explain":["must be one of true, false"]`},
 			days + "&page=1": {`"page":["` + unknown}, days + "&sort=revenue": {`"sort":["` + unknown}, days + "&format=csv": {`"format":["` + unknown}, days + "&filters=x": {`"filters":["` + unknown},
 			"period=tomorrow": {`"period":["must be one of today, yesterday,`}, "period=": {`"period":["`}, "period=today&from=2026-03-01": {`{"period":["must not be given together with from or to"]}`}, "period=today&to=x": {`"period":["must not be`, `"to":["` + date},
 			"from=x&channel=%20&compare=z&odd=1": {`"channel":["`, `"compare":["`, `"from":["`, `"odd":["`, `"to":["is required"]`},
@@ -291,7 +292,7 @@ func TestInvalidReportParameters(t *testing.T) {
 			"category_id=x": {`"category_id":["must be an integer"]`}, "category_id=9223372036854775808": {`"category_id":["`}, "category_id=": {`"category_id":["`}, "category=1": {`"category":["` + unknown}, "channel=web": {`"channel":["` + unknown}, "compare=true": {`"compare":["` + unknown}, "explain=1": {`"explain":["`},
 		},
 		"channels": {
-			"from=2026-03-01": {`"to":["must be given together`}, "from=2026-02-31&to=2026-03-31": {`"from":["` + date}, "channel=web": {`"channel":["` + unknown}, "sort=revenue": {`"sort":["` + unknown}, "page=1": {`"page":["` + unknown}, "explain=": {`"explain":["`},
+			"from=2026-03-01": {`"to":["must be given together`}, "from=2026-02-31&to=2026-03-31": {`"from":["` + date}, "channel=web": {`"channel":["` + unknown}, "compare=previous": {`"compare":["must be one of true, false, previous_period, previous_year"]`}, "sort=revenue": {`"sort":["` + unknown}, "page=1": {`"page":["` + unknown}, "explain=": {`"explain":["`},
 		},
 		"customers": {
 			"to=2026-03-01": {`"from":["must be given together`}, "to=2026-03-00&from=2026-03-01": {`"to":["` + date}, "channel=%C3%BC": {`"channel":["`}, "sort=name": {`"sort":["must be one of revenue, orders, last_order"]`}, "direction=": {`"direction":["`}, "page=x": {`"page":["`}, "per_page=1000": {`"per_page":["`}, "category_id=1": {`"category_id":["` + unknown},
@@ -322,7 +323,8 @@ func TestInvalidCustomReports(t *testing.T) {
 		return `{"from":"2026-03-01","to":"2026-03-31","metrics":["revenue"],` + fields + `}`
 	}
 	metrics := func(list string) string { return `{"from":"2026-03-01","to":"2026-03-31","metrics":` + list + `}` }
-	all := `"revenue","orders","avg_order_value","gross_profit","margin_percent","units_sold","discounts","tax","refunds"`
+	all := `"revenue","orders","avg_order_value","gross_profit","margin_percent","units_sold","discounts","tax","refunds",` +
+		`"gross_sales","net_revenue","shipping","total","items"`
 	for body, details := range map[string]string{
 		`{}`:                                     `{"from":["is required"],"metrics":["is required"],"to":["is required"]}`,
 		`{"from":null,"to":null,"metrics":null}`: `{"from":["is required"],"metrics":["is required"],"to":["is required"]}`,
@@ -334,9 +336,9 @@ func TestInvalidCustomReports(t *testing.T) {
 		metrics(`"revenue"`):             `{"metrics":["must be an array of strings"]}`,
 		metrics(`{"revenue":true}`):      `{"metrics":["must be an array of strings"]}`,
 		metrics(`["revenue","revenue"]`): `{"metrics[1]":["must not be a duplicate"]}`,
-		metrics(`["Revenue","profit",5]`): `{"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],` +
-			`"metrics[1]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],"metrics[2]":["must be a string"]}`,
-		metrics(`[` + all + `,"revenue"]`):                                                `{"metrics":["must have at most 9 elements"]}`,
+		metrics(`["Revenue","profit",5]`): `{"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],` +
+			`"metrics[1]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],"metrics[2]":["must be a string"]}`,
+		metrics(`[` + all + `,"revenue"]`):                                                `{"metrics":["must have at most 14 elements"]}`,
 		with(`"group_by":"year"`):                                                         `{"group_by":["must be one of day, week, month, channel, category, seller"]}`,
 		with(`"group_by":""`):                                                             `{"group_by":["must be one of day, week, month, channel, category, seller"]}`,
 		with(`"group_by":["day"]`):                                                        `{"group_by":["must be a string"]}`,
@@ -350,7 +352,7 @@ func TestInvalidCustomReports(t *testing.T) {
 		with(`"filters":{"category_id":[1,"2",null,1.5]}`):                                `{"filters.category_id[1]":["must be an integer"],"filters.category_id[2]":["must be an integer"],"filters.category_id[3]":["must be an integer"]}`,
 		with(`"filters":{"channel":[` + strings.Repeat(`"a",`, 1000) + `"a"]}`):           `{"filters.channel":["must have at most 1000 elements"]}`,
 		with(`"compare":true,"page":1`):                                                   `{"compare":["is not a known field"],"page":["is not a known field"]}`,
-		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
+		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
 	} {
 		a.try(t, call{method: "POST", path: "/api/reports/custom", body: body, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":` + details + `}`}})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -86,6 +87,41 @@ func BenchmarkEncode(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := writePage(discard{http.Header{}}, r, paging.Page{Number: 1, PerPage: n}, page, productShape); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEncodeSummary encodes the longest summary: of 7,320 days.
+func BenchmarkEncodeSummary(b *testing.B) {
+	day := reports.Sums{
+		Orders: 52, Items: 150, Units: 342, UnitsWithoutCost: 12, Revenue: 8_412_37, Discounts: 212_50, Tax: 1_682_47,
+		Cost: 4_120_11, RefundCount: 2, Refunds: 84_20, Shipping: 120_60, RevenueWithoutCost: 312_40,
+	}
+	from := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC)
+	of := func(from time.Time) reports.Summary {
+		s := reports.Summary{Zone: "UTC", Total: day, Range: reports.Range{From: from, To: from.AddDate(0, 0, maxReportDays-1)}}
+		for i := range maxReportDays {
+			s.Days = append(s.Days, reports.DaySums{Day: from.AddDate(0, 0, i).Format(time.DateOnly), Sums: day})
+		}
+		return s
+	}
+	plain, compared := of(from), of(from)
+	compared.Compare, compared.Previous = reports.PreviousPeriod, new(of(from.AddDate(0, 0, -maxReportDays)))
+	for name, s := range map[string]reports.Summary{"plain": plain, "compared": compared} {
+		b.Run(name, func(b *testing.B) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest("GET", "/", nil)
+			q := reports.SummaryQuery{Range: s.Range, Compare: s.Compare}
+			if err := writeLarge(w, r, http.StatusOK, envelope(summaryShape(s, q, "USD"))); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(w.Body.Len()))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := writeLarge(discard{http.Header{}}, r, http.StatusOK, envelope(summaryShape(s, q, "USD"))); err != nil {
 					b.Fatal(err)
 				}
 			}

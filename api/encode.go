@@ -94,6 +94,8 @@ func (e *encoder) add(v any) error {
 		e.WriteByte('}')
 	case array:
 		return e.addArray(v)
+	case nil:
+		e.WriteString("null")
 	case int64:
 		e.Write(strconv.AppendInt(e.AvailableBuffer(), v, 10))
 	case money.Cents:

@@ -23,6 +23,7 @@ type orderJSON struct {
 	Revenue          money.Cents   `json:"revenue"`
 	DiscountTotal    money.Cents   `json:"discount_total"`
 	TaxTotal         money.Cents   `json:"tax_total"`
+	ShippingTotal    money.Cents   `json:"shipping_total"`
 	CostTotal        money.Cents   `json:"cost_total"`
 	RefundedTotal    money.Cents   `json:"refunded_total"`
 	Units            int64         `json:"units"`
@@ -64,6 +65,7 @@ type itemJSON struct {
 	UnitCost  *money.Cents `json:"unit_cost"`
 	Discount  money.Cents  `json:"discount"`
 	Tax       money.Cents  `json:"tax"`
+	Shipping  money.Cents  `json:"shipping"`
 	Revenue   money.Cents  `json:"revenue"`
 	Refunded  money.Cents  `json:"refunded"`
 }
@@ -89,6 +91,7 @@ func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 		Revenue:          o.Revenue,
 		DiscountTotal:    o.Discounts,
 		TaxTotal:         o.Tax,
+		ShippingTotal:    o.Shipping,
 		CostTotal:        o.Cost,
 		RefundedTotal:    o.Refunded,
 		Units:            o.Units,
@@ -111,7 +114,8 @@ func itemShape(l sales.Line) itemJSON {
 	return itemJSON{
 		Line: l.Line, SKU: l.SKU, Name: l.Name, ProductID: l.ProductID,
 		Category: optionalNamed(l.CategoryID, l.CategoryName), Seller: optionalNamed(l.SellerID, l.SellerName),
-		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost, Discount: l.Discount, Tax: l.Tax,
+		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost,
+		Discount: l.Discount, Tax: l.Tax, Shipping: l.Shipping,
 		Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount, Refunded: l.Refunded,
 	}
 }
@@ -192,6 +196,7 @@ func (o *object) order() sales.Row {
 		Customer:      o.customer(),
 		DiscountTotal: optional(o, "discount_total", parseMoney),
 		TaxTotal:      optional(o, "tax_total", parseMoney),
+		ShippingTotal: optional(o, "shipping_total", parseMoney),
 		Items:         o.items(),
 	}
 	o.rejectUnknown()

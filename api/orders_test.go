@@ -50,19 +50,19 @@ func TestCreateOrderReturnsTheOrder(t *testing.T) {
 	category, seller := a.mustCreate(t, "/api/categories", `{"name":"Kitchen"}`), a.mustCreate(t, "/api/sellers", `{"name":"Hill"}`)
 	product := a.mustProduct(t, fmt.Sprintf(`{"sku":"MUG","name":"Blue mug","price":30,"cost":"11.35","category_id":%d,"seller_id":%d}`, category, seller))
 	body := `{"number":" SO 1 ","placed_at":"2026-03-01T09:30:00.1234567+01:00","channel":"web","customer":{"id":42,"name":" Zoë ","email":"zoe@example.com"},
-		"discount_total":"4.00","tax_total":12.14,"items":[{"sku":" MUG ","quantity":2,"unit_price":24.9,"discount":1,"unit_cost":null},{"sku":"odd","quantity":1.0,"unit_price":"14.90"}]}`
+		"discount_total":"4.00","tax_total":12.14,"shipping_total":"4.9","items":[{"sku":" MUG ","quantity":2,"unit_price":24.9,"discount":1,"unit_cost":null},{"sku":"odd","quantity":1.0,"unit_price":"14.90"}]}`
 	got := a.mustOrder(t, body)
 	data := mustData(t, got)
 	want := map[string]any{
 		"id": data["id"], "number": "SO 1", "status": "placed", "placed_at": "2026-03-01T08:30:00.123456Z", "cancelled_at": nil, "channel": "web",
 		"customer": map[string]any{"id": "42", "name": "Zoë", "email": "zoe@example.com"},
-		"revenue":  "60.70", "discount_total": "4.00", "tax_total": "12.14", "cost_total": "22.70", "refunded_total": "0.00",
+		"revenue":  "60.70", "discount_total": "4.00", "tax_total": "12.14", "shipping_total": "4.90", "cost_total": "22.70", "refunded_total": "0.00",
 		"units": 3.0, "units_without_cost": 1.0, "created_at": data["created_at"], "refunds": []any{},
 		"items": []any{
 			map[string]any{"line": 1.0, "sku": "MUG", "name": "Blue mug", "product_id": float64(product), "category": map[string]any{"id": float64(category), "name": "Kitchen"},
-				"seller": map[string]any{"id": float64(seller), "name": "Hill"}, "quantity": 2.0, "unit_price": "24.90", "unit_cost": "11.35", "discount": "3.30", "tax": "9.30", "revenue": "46.50", "refunded": "0.00"},
+				"seller": map[string]any{"id": float64(seller), "name": "Hill"}, "quantity": 2.0, "unit_price": "24.90", "unit_cost": "11.35", "discount": "3.30", "tax": "9.30", "shipping": "3.75", "revenue": "46.50", "refunded": "0.00"},
 			map[string]any{"line": 2.0, "sku": "odd", "name": "odd", "product_id": nil, "category": nil, "seller": nil, "quantity": 1.0, "unit_price": "14.90",
-				"unit_cost": nil, "discount": "0.70", "tax": "2.84", "revenue": "14.20", "refunded": "0.00"},
+				"unit_cost": nil, "discount": "0.70", "tax": "2.84", "shipping": "1.15", "revenue": "14.20", "refunded": "0.00"},
 		},
 	}
 	if diff := cmp.Diff(want, data); diff != "" {

@@ -17,7 +17,7 @@ func explainShape(e *reports.Explain, paths map[string]string) jsonField {
 	for name, f := range e.Formulas {
 		formulas[name] = jsonObject{
 			{"formula", f.Formula}, {"unit", f.Unit},
-			{"rounding", orNull(f.Rounding)}, {"over_zero", orNull(f.OverZero)},
+			{"rounding", orNull(f.Rounding)}, {"over_zero", orNull(f.OverZero)}, {"null_if", orNull(f.NullIf)},
 		}
 	}
 	groups := arrayFrom(e.Groups, func(g reports.Group) jsonObject {

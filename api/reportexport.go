@@ -51,7 +51,7 @@ func (s *Server) summaryFile(r *http.Request, params *query) (reportFile, error)
 		if format == csvFormat {
 			return []export.Sheet{export.Days(summary)}, err
 		}
-		return export.Summary(summary, q, t.Currency), err
+		return export.Summary(summary, t.Currency), err
 	}}, err
 }
 

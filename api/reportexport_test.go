@@ -25,27 +25,46 @@ func TestFilesOfAShop(t *testing.T) {
 	a := newAPI(t)
 	s := a.mustShop(t)
 	days := "date,revenue,orders,average_order_value,items_sold,discounts,tax,refunds," +
-		"gross_profit,margin_percent,units_without_cost\r\n"
-	products := "product_id,sku,name,units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost\r\n"
-	channels := "channel,label,revenue,orders,average_order_value,percent_of_total\r\n"
+		"gross_profit,margin_percent,units_without_cost," +
+		"gross_sales,net_revenue,shipping,total,items,revenue_without_cost,costed_percent"
+	products := "product_id,sku,name," + strings.ReplaceAll(productNames, " ", ",") + "\r\n"
+	channels := "channel,label,revenue,orders,average_order_value,percent_of_total," +
+		"gross_sales,discounts,refunds,net_revenue,tax,shipping,total,items,units_sold,gross_profit,margin_percent," +
+		"units_without_cost,revenue_without_cost,costed_percent"
+	// compared has the columns of a comparison.
+	compared := ",compared_" + strings.ReplaceAll(figureNames, " ", ",compared_") + "," +
+		strings.ReplaceAll(figureNames, " ", "_change_percent,") + "_change_percent\r\n"
+	// changes has the cells of a comparison; null is empty.
+	changes := func(before, changes string) string {
+		return "," + strings.NewReplacer(" ", ",", "null", "").Replace(before+" "+changes) + "\r\n"
+	}
+	const february = "100.00 0.00 100.00 0.00 100.00 0.00 0.00 100.00 1 100.00 1 4 60.00 60.00 0 0.00 100.00"
+	const none = "0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0 0.00 0 0 0.00 0.00 0 0.00 0.00"
+	web := "web,'-Web,100.00,3,33.33,87.03,105.00,5.00,12.50,87.50,9.00,4.90,101.40,4,5,55.00,57.89,1,5.00,95.00"
+	pos := "pos,Point of sale,14.90,1,14.90,12.97,14.90,0.00,0.00,14.90,0.00,0.00,14.90,1,1,,,1,14.90,0.00"
 	customers := "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at\r\n"
-	mug := fmt.Sprintf("%d,00017,'=Mug,4,95.00,40.00,55.00,57.89,0\r\n", s.mug)
-	lamp := fmt.Sprintf("%d,LAMP,Lamp,1,14.90,0.00,14.90,100.00,1\r\n", s.lamp)
-	unknown := ",X-1,X-1,1,5.00,0.00,5.00,100.00,1\r\n"
+	mug := fmt.Sprintf("%d,00017,'=Mug,4,95.00,40.00,55.00,57.89,0,0.00,100.00,100.00,5.00,12.50,82.50\r\n", s.mug)
+	lamp := fmt.Sprintf("%d,LAMP,Lamp,1,14.90,0.00,0.00,0.00,1,14.90,0.00,14.90,0.00,0.00,14.90\r\n", s.lamp)
+	unknown := ",X-1,X-1,1,5.00,0.00,0.00,0.00,1,5.00,0.00,5.00,0.00,0.00,5.00\r\n"
 	ada := "C-1,Ada,ada@example.com,2,75.00,37.50,12.50,2026-03-01T09:30:00.000000Z,2026-03-03T23:59:59.000000Z\r\n"
 	bob := "0002,,,1,25.00,25.00,0.00,2026-02-27T12:00:00.000000Z,2026-03-03T00:00:00.000000Z\r\n"
 	for query, want := range map[string]string{
-		"sales-summary?" + firstDays: days + "2026-03-01,59.90,2,29.95,3,5.00,9.00,0.00,39.90,66.61,1\r\n" +
-			"2026-03-02,0.00,0,0.00,0,0.00,0.00,0.00,0.00,0.00,0\r\n" +
-			"2026-03-03,55.00,2,27.50,3,0.00,0.00,12.50,35.00,63.64,1\r\n",
-		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos&compare=true&format=csv": days +
-			"2026-03-01,14.90,1,14.90,1,0.00,0.00,0.00,14.90,100.00,1\r\n",
+		"sales-summary?" + firstDays: days + "\r\n" +
+			"2026-03-01,59.90,2,29.95,3,5.00,9.00,0.00,25.00,55.56,1,64.90,59.90,4.90,73.80,2,14.90,75.13\r\n" +
+			"2026-03-02,0.00,0,0.00,0,0.00,0.00,0.00,0.00,0.00,0,0.00,0.00,0.00,0.00,0,0.00,0.00\r\n" +
+			"2026-03-03,55.00,2,27.50,3,0.00,0.00,12.50,30.00,60.00,1,55.00,42.50,0.00,42.50,3,5.00,90.91\r\n",
+		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos&compare=true&format=csv": days + ",compared_date" + compared +
+			"2026-03-01,14.90,1,14.90,1,0.00,0.00,0.00,0.00,0.00,1,14.90,14.90,0.00,14.90,1,14.90,0.00,2026-02-28" +
+			changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"),
 		"products?" + firstDays:                                         products + mug + lamp + unknown,
 		"products?" + firstDays + "&sort=units&direction=asc":           products + lamp + unknown + mug,
 		fmt.Sprintf("products?"+firstDays+"&category_id=%d", s.kitchen): products + mug,
 		"products?from=2026-03-02&to=2026-03-02":                        products,
-		"channels?" + firstDays: channels + "web,'-Web,100.00,3,33.33,87.03\r\n" +
-			"pos,Point of sale,14.90,1,14.90,12.97\r\n",
+		"channels?" + firstDays:                                         channels + "\r\n" + web + "\r\n" + pos + "\r\n",
+		"channels?" + firstDays + "&compare=previous_period": channels + compared +
+			web + changes(february,
+			"5.00 null 0.00 null -12.50 null null 1.40 200.00 -66.67 300.00 25.00 -8.33 -3.52 null null -5.00") +
+			pos + changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"),
 		"customers?" + firstDays: customers + ada + bob,
 		"customers?" + firstDays + "&channel=web&sort=orders&direction=asc": customers + bob + ada,
 		"customers?from=2026-03-02&to=2026-03-02":                           customers,
@@ -104,12 +123,14 @@ func TestXLSXEqualsCSV(t *testing.T) {
 	a.mustShop(t)
 	texts := []string{"sku", "name", "channel", "label", "customer_id", "email"}
 	for query, sheet := range map[string]string{
-		"sales-summary": "Daily", "products": "Products", "channels": "Channels", "customers": "Customers",
+		"sales-summary?compare=true": "Daily", "products?": "Products", "channels?": "Channels",
+		"channels?compare=previous_year": "Channels", "customers?": "Customers",
 	} {
-		path := "/api/reports/export/" + query + "?" + firstDays
+		path := "/api/reports/export/" + query + "&" + firstDays
 		rows := mustCSV(t, a.try(t, call{path: path, wantStatus: 200}).body)
 		got := a.try(t, call{path: path + "&format=xlsx", wantStatus: 200})
-		got.checkFile(t, xlsxKind, query+"_2026-03-01_2026-03-03.xlsx")
+		name, _, _ := strings.Cut(query, "?")
+		got.checkFile(t, xlsxKind, name+"_2026-03-01_2026-03-03.xlsx")
 		if size := strconv.Itoa(len(got.body)); got.Header.Get("Content-Length") != size {
 			t.Errorf("%s: Content-Length = %s, want %s", path, got.Header.Get("Content-Length"), size)
 		}
@@ -139,7 +160,7 @@ func TestXLSXEqualsCSV(t *testing.T) {
 	}
 	book := mustBook(t, a.mustReport(t, "", "export/sales-summary?format=xlsx&compare=true&"+firstDays).body)
 	for at, want := range map[string]string{
-		"Summary!B2": "2026-03-01", "Summary!B4": "USD", "Summary!B6": "114.90", "Summary!B13": "65.19",
+		"Summary!B2": "2026-03-01", "Summary!B4": "USD", "Summary!B6": "114.90", "Summary!B13": "57.89",
 		"Channels!A2": "web", "Channels!B2": "100.00", "Comparison!B2": "2026-02-26", "Comparison!B5": "14.90",
 	} {
 		sheet, cell, _ := strings.Cut(at, "!")

@@ -92,13 +92,25 @@ func newRange(from, to time.Time, errs tenancy.InvalidError) reports.Range {
 // flag takes true or false; absent means false.
 func (q *query) flag(name string) bool { return q.oneOf(name, "true", "false") == "true" }
 
+// comparison takes compare; absent means false.
+func (q *query) comparison() reports.Comparison {
+	const previousPeriod, previousYear = string(reports.PreviousPeriod), string(reports.PreviousYear)
+	switch value := q.oneOf("compare", "true", "false", previousPeriod, previousYear); value {
+	case "true":
+		return reports.PreviousPeriod
+	case previousPeriod, previousYear:
+		return reports.Comparison(value)
+	}
+	return ""
+}
+
 // ascending takes the direction of a report, which is descending by default.
 func (q *query) ascending() bool { return q.oneOf("direction", "asc", "desc") == "asc" }
 
 // The next four methods take the parameters that the JSON report and the file share.
 
 func (q *query) summary(r *http.Request) (summary reports.SummaryQuery, err error) {
-	summary.Channel, summary.Compare = q.channel(), q.flag("compare")
+	summary.Channel, summary.Compare = q.channel(), q.comparison()
 	summary.Range, err = q.period(r, true)
 	return summary, err
 }
@@ -111,6 +123,7 @@ func (q *query) products(r *http.Request) (products reports.ProductsQuery, err e
 }
 
 func (q *query) channels(r *http.Request) (channels reports.ChannelsQuery, err error) {
+	channels.Compare = q.comparison()
 	channels.Range, err = q.period(r, false)
 	return channels, err
 }

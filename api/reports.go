@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
@@ -27,18 +28,22 @@ func writeReport[Q, R any](
 
 // with appends a field for each column.
 func (o jsonObject) with(columns []reports.Column, s reports.Sums) jsonObject {
+	o = slices.Grow(o, len(columns)+1)
 	for _, c := range columns {
-		o = append(o, jsonField{c.Name, figureJSON(c.Metric.Of(s), c.Metric.Unit)})
+		o = append(o, jsonField{c.Name, figureJSON(c.Of(s), c.Metric.Unit)})
 	}
 	return o
 }
 
-// figureJSON returns a count as a number, and money and percentages as text.
-func figureJSON(f reports.Figure, u reports.Unit) any {
-	if u == reports.Number {
-		return int64(f)
+// figureJSON returns a count as a number, money and percentages as text, and nil as null.
+func figureJSON(f *reports.Figure, u reports.Unit) any {
+	switch {
+	case f == nil:
+		return nil
+	case u == reports.Number:
+		return int64(*f)
 	}
-	return money.Cents(f)
+	return money.Cents(*f)
 }
 
 // periodShape returns the dates of a range, both included.
@@ -51,21 +56,49 @@ func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) js
 		{"period", periodShape(q.Range)}, {"currency", currency}, {"timezone", s.Zone},
 		{"summary", jsonObject{}.with(reports.SummaryColumns, s.Total)},
 		{"by_channel", arrayFrom(s.Channels, func(c reports.ChannelSums) jsonObject {
-			return jsonObject{{"channel", c.Channel}}.with(reports.BriefColumns, c.Sums)
+			return jsonObject{{"channel", c.Channel}}.with(reports.GroupColumns, c.Sums)
 		})},
 	}
-	if previous := s.Previous; previous != nil {
-		revenueChange := reports.Change(int64(s.Total.Revenue), int64(previous.Revenue))
-		shape = append(shape, jsonField{"comparison", jsonObject{
-			{"period", periodShape(q.Previous())},
-			{"total_revenue", previous.Revenue},
-			{"revenue_change_percent", (*money.Cents)(revenueChange)},
-			{"orders_change_percent", (*money.Cents)(reports.Change(s.Total.Orders, previous.Orders))},
-		}})
+	if s.Previous != nil {
+		shape = append(shape, jsonField{"comparison", comparisonShape(s)})
 	}
 	return append(shape, jsonField{"daily_breakdown", arrayFrom(s.Days, func(d reports.DaySums) jsonObject {
-		return jsonObject{{"date", d.Day}}.with(reports.BriefColumns, d.Sums)
+		return jsonObject{{"date", d.Day}}.with(reports.GroupColumns, d.Sums)
 	})})
+}
+
+func comparisonShape(s reports.Summary) jsonObject {
+	previous := s.Previous
+	change := func(now, before int64) *money.Cents { return (*money.Cents)(reports.Change(now, before)) }
+	return jsonObject{
+		{"period", periodShape(previous.Range)},
+		{"total_revenue", previous.Total.Revenue},
+		{"revenue_change_percent", change(int64(s.Total.Revenue), int64(previous.Total.Revenue))},
+		{"orders_change_percent", change(s.Total.Orders, previous.Total.Orders)},
+		{"compare", s.Compare},
+		{"summary", jsonObject{}.with(reports.Figures, previous.Total)},
+		{"changes", changesShape(s.Total, previous.Total)},
+		{"by_channel", arrayFrom(s.PairChannels(), func(p reports.ChannelPair) jsonObject {
+			return jsonObject{{"channel", p.Before.Channel}}.withChanges(p.Now.Sums, p.Before.Sums)
+		})},
+		{"daily_breakdown", arrayFrom(s.PairDays(), func(p reports.DayPair) jsonObject {
+			return jsonObject{{"date", p.Before.Day}, {"compared_with", p.Now.Day}}.withChanges(p.Now.Sums, p.Before.Sums)
+		})},
+	}
+}
+
+// withChanges appends the figures of before, and how now differs from them.
+func (o jsonObject) withChanges(now, before reports.Sums) jsonObject {
+	return append(o.with(reports.Figures, before), jsonField{"changes", changesShape(now, before)})
+}
+
+// changesShape returns the change of each figure in percent.
+func changesShape(now, before reports.Sums) jsonObject {
+	changes := make(jsonObject, 0, len(reports.Figures))
+	for _, c := range reports.Figures {
+		changes = append(changes, jsonField{c.Name, figureJSON(c.Change(now, before), reports.Percent)})
+	}
+	return changes
 }
 
 // salesSummary answers GET /api/reports/sales-summary.
@@ -83,6 +116,8 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 		explain := explainShape(summary.Explain, map[string]string{
 			"summary": "data.summary", "comparison": "data.comparison",
 			"by_channel": "data.by_channel", "daily_breakdown": "data.daily_breakdown",
+			"comparison.summary": "data.comparison.summary", "comparison.by_channel": "data.comparison.by_channel",
+			"comparison.daily_breakdown": "data.comparison.daily_breakdown",
 		})
 		return envelope(summaryShape(summary, q, principal(r).Tenant.Currency), explain)
 	})
@@ -105,8 +140,12 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 			row := jsonObject{{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name}}
 			return row.with(reports.ProductColumns, p.Sums)
 		})
-		return envelope(rows, jsonField{"meta", newPageMeta(page, products.Count)},
-			explainShape(products.Explain, map[string]string{"rows": "data"}))
+		meta := productMeta{
+			newPageMeta(page, products.Count),
+			newReportMeta(r, q.Range, products.Zone, jsonObject{}.with(reports.ProductColumns, products.Total)),
+		}
+		return envelope(rows, jsonField{"meta", meta},
+			explainShape(products.Explain, map[string]string{"rows": "data", "total": "meta.totals"}))
 	})
 }
 
@@ -122,12 +161,45 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) jsonObject {
-		rows := arrayFrom(channels.Rows, func(c reports.ChannelSums) jsonObject {
-			row := jsonObject{{"channel", c.Channel}, {"label", c.Label}}.with(reports.ChannelColumns, c.Sums)
-			return append(row, jsonField{"percent_of_total", money.Cents(c.PercentOfTotal)})
+		meta := newReportMeta(r, q.Range, channels.Zone, jsonObject{}.with(reports.ChannelColumns, channels.Total))
+		if previous := channels.Previous; previous != nil {
+			meta.Comparison = append(jsonObject{{"period", periodShape(previous.Range)}, {"compare", q.Compare}},
+				jsonObject{}.withChanges(channels.Total, previous.Total)...)
+		}
+		rows := arrayFrom(channels.Pairs(), func(p reports.ChannelPair) jsonObject {
+			row := jsonObject{{"channel", p.Now.Channel}, {"label", p.Now.Label}}
+			row = append(row.with(reports.ChannelColumns, p.Now.Sums),
+				jsonField{"percent_of_total", money.Cents(p.Now.PercentOfTotal)})
+			if channels.Previous != nil {
+				row = append(row, jsonField{"comparison", jsonObject{}.withChanges(p.Now.Sums, p.Before.Sums)})
+			}
+			return row
 		})
-		return envelope(rows, explainShape(channels.Explain, map[string]string{"rows": "data"}))
+		return envelope(rows, jsonField{"meta", meta}, explainShape(channels.Explain, map[string]string{
+			"rows": "data", "total": "meta.totals", "comparison": "meta.comparison",
+		}))
 	})
+}
+
+// reportMeta is what a report whose data is an array has beside it.
+type reportMeta struct {
+	Period     jsonObject `json:"period"`
+	Currency   string     `json:"currency"`
+	Timezone   string     `json:"timezone"`
+	Totals     jsonObject `json:"totals"`
+	Comparison jsonObject `json:"comparison,omitempty"`
+}
+
+// productMeta is the meta of a page of products.
+type productMeta struct {
+	pageMeta
+	reportMeta
+}
+
+func newReportMeta(r *http.Request, period reports.Range, zone string, totals jsonObject) reportMeta {
+	return reportMeta{
+		Period: periodShape(period), Currency: principal(r).Tenant.Currency, Timezone: zone, Totals: totals,
+	}
 }
 
 // customersShape omits names and e-mail addresses unless withNames is set.
@@ -213,12 +285,7 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 func tieShape(t reports.Tie) jsonObject {
-	value := func(f *reports.Figure) any {
-		if f == nil {
-			return nil
-		}
-		return figureJSON(*f, t.Unit)
-	}
+	value := func(f *reports.Figure) any { return figureJSON(f, t.Unit) }
 	return jsonObject{
 		{"figure", t.Figure}, {"unit", t.Unit},
 		{"facts", value(&t.Facts)}, {"summary", value(&t.Summary)}, {"channels", value(t.Channels)}, {"days", value(t.Days)},

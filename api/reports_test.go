@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,7 +28,7 @@ func (a *testAPI) mustShop(t testing.TB) (s aShop) {
 	ada, bob := `"customer":{"id":"C-1","name":"Ada","email":"ada@example.com"}`, `"customer":{"id":"0002"}`
 	for _, body := range []string{
 		`{"number":"A","placed_at":"2026-03-01T09:30:00Z","channel":"web",` + ada + `,"discount_total":5,
-			"tax_total":9,"items":[{"sku":"00017","quantity":2,"unit_price":25}]}`,
+			"tax_total":9,"shipping_total":"4.90","items":[{"sku":"00017","quantity":2,"unit_price":25}]}`,
 		`{"number":"B","placed_at":"2026-03-01T10:00:00Z","channel":"pos","items":[{"sku":"LAMP","quantity":1,
 			"unit_price":14.9}]}`,
 		`{"number":"C","placed_at":"2026-03-03T23:59:59Z","channel":"web",` + ada + `,"items":[{"sku":"00017",
@@ -56,18 +58,59 @@ func (a *testAPI) mustReport(t testing.TB, key, path string, want ...string) rep
 // oneLine removes the line breaks that keep expected JSON readable.
 func oneLine(json string) string { return strings.NewReplacer("\n", "", "\t", "").Replace(json) }
 
+// The figures of groups, in their order.
+const (
+	groupNames = "revenue orders gross_sales discounts refunds net_revenue tax shipping total avg_order_value items " +
+		"units_sold gross_profit margin_percent units_without_cost revenue_without_cost costed_percent"
+	figureNames = "gross_sales discounts revenue refunds net_revenue tax shipping total orders avg_order_value items " +
+		"units_sold gross_profit margin_percent units_without_cost revenue_without_cost costed_percent"
+	channelNames = "revenue orders average_order_value gross_sales discounts refunds net_revenue tax shipping total " +
+		"items units_sold gross_profit margin_percent units_without_cost revenue_without_cost costed_percent"
+	productNames = "units_sold revenue cost_total gross_profit margin_percent units_without_cost " +
+		"revenue_without_cost costed_percent gross_sales discounts refunds net_revenue"
+	summaryNames = "total_revenue total_orders average_order_value total_items_sold total_discounts total_tax " +
+		"gross_profit gross_margin_percent units_without_cost gross_sales refunds net_revenue shipping total items " +
+		"revenue_without_cost costed_percent"
+)
+
+// fields returns JSON fields with these names and values. A value with a point is text.
+func fields(names, values string) string {
+	var all []string
+	list := strings.Fields(values)
+	for i, name := range strings.Fields(names) {
+		value := list[i]
+		if strings.Contains(value, ".") {
+			value = `"` + value + `"`
+		}
+		all = append(all, `"`+name+`":`+value)
+	}
+	return strings.Join(all, ",")
+}
+
 const firstDays = "from=2026-03-01&to=2026-03-03"
 
 func TestReportsOfAShop(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	s := a.mustShop(t)
-	mug := fmt.Sprintf(`{"product_id":%d,"sku":"00017","name":"=Mug","units_sold":4,"revenue":"95.00",
-		"cost_total":"40.00","gross_profit":"55.00","margin_percent":"57.89","units_without_cost":0}`, s.mug)
-	lamp := fmt.Sprintf(`{"product_id":%d,"sku":"LAMP","name":"Lamp","units_sold":1,"revenue":"14.90",
-		"cost_total":"0.00","gross_profit":"14.90","margin_percent":"100.00","units_without_cost":1}`, s.lamp)
-	unknown := `{"product_id":null,"sku":"X-1","name":"X-1","units_sold":1,"revenue":"5.00","cost_total":"0.00",
-		"gross_profit":"5.00","margin_percent":"100.00","units_without_cost":1}`
+	const zeros = "0.00 0 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0 0 0.00 0.00 0 0.00 0.00"
+	const web = "100.00 3 105.00 5.00 12.50 87.50 9.00 4.90 101.40 33.33 4 5 55.00 57.89 1 5.00 95.00"
+	const pos = "14.90 1 14.90 0.00 0.00 14.90 0.00 0.00 14.90 14.90 1 1 null null 1 14.90 0.00"
+	const first = "59.90 2 64.90 5.00 0.00 59.90 9.00 4.90 73.80 29.95 2 3 25.00 55.56 1 14.90 75.13"
+	const third = "55.00 2 55.00 0.00 12.50 42.50 0.00 0.00 42.50 27.50 3 3 30.00 60.00 1 5.00 90.91"
+	const february = "100.00 0.00 100.00 0.00 100.00 0.00 0.00 100.00 1 100.00 1 4 60.00 60.00 0 0.00 100.00"
+	const none = "0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0 0.00 0 0 0.00 0.00 0 0.00 0.00"
+	// before has the figures of the comparison and the changes from them.
+	before := func(figures, changes string) string {
+		return fields(figureNames, figures) + `,"changes":{` + fields(figureNames, changes) + `}`
+	}
+	mug := fmt.Sprintf(`{"product_id":%d,"sku":"00017","name":"=Mug",%s}`, s.mug, fields(productNames,
+		"4 95.00 40.00 55.00 57.89 0 0.00 100.00 100.00 5.00 12.50 82.50"))
+	lamp := fmt.Sprintf(`{"product_id":%d,"sku":"LAMP","name":"Lamp",%s}`, s.lamp, fields(productNames,
+		"1 14.90 0.00 0.00 0.00 1 14.90 0.00 14.90 0.00 0.00 14.90"))
+	unknown := `{"product_id":null,"sku":"X-1","name":"X-1",` + fields(productNames,
+		"1 5.00 0.00 0.00 0.00 1 5.00 0.00 5.00 0.00 0.00 5.00") + `}`
+	const all = "6 114.90 40.00 55.00 57.89 2 19.90 82.68 119.90 5.00 12.50 102.40"
 	ada := `{"customer_id":"C-1","name":"Ada","email":"ada@example.com","orders":2,"revenue":"75.00",
 		"average_order_value":"37.50","refunds":"12.50","first_order_at":"2026-03-01T09:30:00.000000Z",
 		"last_order_at":"2026-03-03T23:59:59.000000Z"}`
@@ -83,47 +126,77 @@ func TestReportsOfAShop(t *testing.T) {
 			"has_prev":%t}`, page, perPage, total, pages, next, prev)
 	}
 	page := func(rows ...string) string { return `[` + strings.Join(rows, ",") + `],` }
+	// totals adds the range and the totals to meta.
+	totals := func(meta, day, names, values string) string {
+		from, to, _ := strings.Cut(day, " ")
+		return fmt.Sprintf(`%s,"period":{"from":"%s","to":"%s"},"currency":"USD","timezone":"UTC","totals":{%s}}`,
+			strings.TrimSuffix(meta, "}"), from, cmp.Or(to, from), fields(names, values))
+	}
+	// products is the meta of a page of products from 1 to 3 March.
+	products := func(page, perPage, total, pages int, next, prev bool) string {
+		return totals(meta(page, perPage, total, pages, next, prev), "2026-03-01 2026-03-03", productNames, all)
+	}
+	const noProducts = "0 0.00 0.00 0.00 0.00 0 0.00 0.00 0.00 0.00 0.00 0.00"
+	const webByChannel = "100.00 3 33.33 105.00 5.00 12.50 87.50 9.00 4.90 101.40 4 5 55.00 57.89 1 5.00 95.00"
+	const posByChannel = "14.90 1 14.90 14.90 0.00 0.00 14.90 0.00 0.00 14.90 1 1 null null 1 14.90 0.00"
+	const allChannels = "114.90 4 28.73 119.90 5.00 12.50 102.40 9.00 4.90 116.30 5 6 55.00 57.89 2 19.90 82.68"
+	const allChanges = "19.90 null 14.90 null 2.40 null null 16.30 300.00 -71.27 400.00 50.00 -8.33 -3.52 null null -17.32"
+	const webChanges = "5.00 null 0.00 null -12.50 null null 1.40 200.00 -66.67 300.00 25.00 -8.33 -3.52 null null -5.00"
+	const posChanges = "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"
+	channels := `{"channel":"web","label":"-Web",` + fields(channelNames, webByChannel) + `,"percent_of_total":"87.03"%s},` +
+		`{"channel":"pos","label":"Point of sale",` + fields(channelNames, posByChannel) + `,"percent_of_total":"12.97"%s}`
 	for path, want := range map[string]string{
 		"sales-summary?" + firstDays + "&compare=true": `{` + march + `,"currency":"USD","timezone":"UTC",` +
-			`"summary":{"total_revenue":"114.90","total_orders":4,"average_order_value":"28.73","total_items_sold":6,
-				"total_discounts":"5.00","total_tax":"9.00","gross_profit":"74.90","gross_margin_percent":"65.19",
-				"units_without_cost":2},` +
-			`"by_channel":[{"channel":"web","revenue":"100.00","orders":3},{"channel":"pos","revenue":"14.90","orders":1}],` +
+			`"summary":{` + fields(summaryNames,
+			"114.90 4 28.73 6 5.00 9.00 55.00 57.89 2 119.90 12.50 102.40 4.90 116.30 5 19.90 82.68") + `},` +
+			`"by_channel":[{"channel":"web",` + fields(groupNames, web) + `},{"channel":"pos",` + fields(groupNames, pos) + `}],` +
 			`"comparison":{"period":{"from":"2026-02-26","to":"2026-02-28"},"total_revenue":"100.00",
-				"revenue_change_percent":"14.90","orders_change_percent":"300.00"},` +
-			`"daily_breakdown":[{"date":"2026-03-01","revenue":"59.90","orders":2},{"date":"2026-03-02","revenue":"0.00",
-				"orders":0},{"date":"2026-03-03","revenue":"55.00","orders":2}]}`,
-		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos&compare=true": `{"period":{"from":"2026-03-01",
+				"revenue_change_percent":"14.90","orders_change_percent":"300.00","compare":"previous_period",` +
+			`"summary":{` + fields(figureNames, february) + `},"changes":{` + fields(figureNames, allChanges) + `},` +
+			`"by_channel":[{"channel":"web",` + before(february, webChanges) + `},` +
+			`{"channel":"pos",` + before(none, posChanges) + `}],` +
+			`"daily_breakdown":[{"date":"2026-02-26","compared_with":"2026-03-01",` + before(none,
+			"null null null 0.00 null null null null null null null null null null null null null") + `},` +
+			`{"date":"2026-02-27","compared_with":"2026-03-02",` + before(february,
+			"-100.00 0.00 -100.00 0.00 -100.00 0.00 0.00 -100.00 -100.00 -100.00 -100.00 -100.00 -100.00 -100.00 0.00 0.00 -100.00") +
+			`},{"date":"2026-02-28","compared_with":"2026-03-03",` + before(none,
+			"null 0.00 null null null 0.00 0.00 null null null null null null null null null null") + `}]},` +
+			`"daily_breakdown":[{"date":"2026-03-01",` + fields(groupNames, first) + `},{"date":"2026-03-02",` +
+			fields(groupNames, zeros) + `},{"date":"2026-03-03",` + fields(groupNames, third) + `}]}`,
+		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos": `{"period":{"from":"2026-03-01",
 			"to":"2026-03-01"},"currency":"USD","timezone":"UTC",` +
-			`"summary":{"total_revenue":"14.90","total_orders":1,"average_order_value":"14.90","total_items_sold":1,
-				"total_discounts":"0.00","total_tax":"0.00","gross_profit":"14.90","gross_margin_percent":"100.00",
-				"units_without_cost":1},` +
-			`"by_channel":[{"channel":"pos","revenue":"14.90","orders":1}],` +
-			`"comparison":{"period":{"from":"2026-02-28","to":"2026-02-28"},"total_revenue":"0.00",
-				"revenue_change_percent":null,"orders_change_percent":null},` +
-			`"daily_breakdown":[{"date":"2026-03-01","revenue":"14.90","orders":1}]}`,
+			`"summary":{` + fields(summaryNames,
+			"14.90 1 14.90 1 0.00 0.00 0.00 0.00 1 14.90 0.00 14.90 0.00 14.90 1 14.90 0.00") + `},` +
+			`"by_channel":[{"channel":"pos",` + fields(groupNames, pos) + `}],` +
+			`"daily_breakdown":[{"date":"2026-03-01",` + fields(groupNames, pos) + `}]}`,
 		"sales-summary?from=1970-01-01&to=1970-01-01&channel=unknown&compare=false": `{"period":{"from":"1970-01-01",
 			"to":"1970-01-01"},"currency":"USD","timezone":"UTC",` +
-			`"summary":{"total_revenue":"0.00","total_orders":0,"average_order_value":"0.00","total_items_sold":0,
-				"total_discounts":"0.00","total_tax":"0.00","gross_profit":"0.00","gross_margin_percent":"0.00",
-				"units_without_cost":0},` +
-			`"by_channel":[],"daily_breakdown":[{"date":"1970-01-01","revenue":"0.00","orders":0}]}`,
-		"products?" + firstDays: page(mug, lamp, unknown) +
-			meta(1, 25, 3, 1, false, false),
+			`"summary":{` + fields(summaryNames,
+			"0.00 0 0.00 0 0.00 0.00 0.00 0.00 0 0.00 0.00 0.00 0.00 0.00 0 0.00 0.00") + `},` +
+			`"by_channel":[],"daily_breakdown":[{"date":"1970-01-01",` + fields(groupNames, zeros) + `}]}`,
+		"products?" + firstDays: page(mug, lamp, unknown) + products(1, 25, 3, 1, false, false),
 		"products?" + firstDays + "&direction=asc": page(unknown, lamp, mug) +
-			meta(1, 25, 3, 1, false, false),
-		"products?" + firstDays + "&sort=units&per_page=1":              page(mug) + meta(1, 1, 3, 3, true, false),
-		"products?" + firstDays + "&sort=margin&per_page=2":             page(lamp, unknown) + meta(1, 2, 3, 2, true, false),
-		"products?" + firstDays + "&sort=margin&per_page=2&page=2":      page(mug) + meta(2, 2, 3, 2, false, true),
-		"products?" + firstDays + "&page=9":                             page() + meta(9, 25, 3, 1, false, true),
-		fmt.Sprintf("products?"+firstDays+"&category_id=%d", s.kitchen): page(mug) + meta(1, 25, 1, 1, false, false),
-		"products?" + firstDays + "&category_id=-1":                     page() + meta(1, 25, 0, 0, false, false),
-		"products?from=2026-03-02&to=2026-03-02":                        page() + meta(1, 25, 0, 0, false, false),
-		"channels?" + firstDays: `[{"channel":"web","label":"-Web",
-			"revenue":"100.00","orders":3,"average_order_value":"33.33","percent_of_total":"87.03"},{"channel":"pos",
-			"label":"Point of sale","revenue":"14.90","orders":1,"average_order_value":"14.90",
-			"percent_of_total":"12.97"}]`,
-		"channels?from=2026-03-02&to=2026-03-02": `[]`,
+			products(1, 25, 3, 1, false, false),
+		"products?" + firstDays + "&sort=units&per_page=1":         page(mug) + products(1, 1, 3, 3, true, false),
+		"products?" + firstDays + "&sort=margin&per_page=2":        page(mug, lamp) + products(1, 2, 3, 2, true, false),
+		"products?" + firstDays + "&sort=margin&per_page=2&page=2": page(unknown) + products(2, 2, 3, 2, false, true),
+		"products?" + firstDays + "&page=9":                        page() + products(9, 25, 3, 1, false, true),
+		fmt.Sprintf("products?"+firstDays+"&category_id=%d", s.kitchen): page(mug) + totals(meta(1, 25, 1, 1, false, false),
+			"2026-03-01 2026-03-03", productNames, "4 95.00 40.00 55.00 57.89 0 0.00 100.00 100.00 5.00 12.50 82.50"),
+		"products?" + firstDays + "&category_id=-1": page() + totals(meta(1, 25, 0, 0, false, false),
+			"2026-03-01 2026-03-03", productNames, noProducts),
+		"products?from=2026-03-02&to=2026-03-02": page() + totals(meta(1, 25, 0, 0, false, false),
+			"2026-03-02", productNames, noProducts),
+		"channels?" + firstDays: page(fmt.Sprintf(channels, "", "")) + strings.Replace(totals(
+			`"meta":{`, "2026-03-01 2026-03-03", channelNames, allChannels), "{,", "{", 1),
+		"channels?" + firstDays + "&compare=true": page(fmt.Sprintf(channels,
+			`,"comparison":{`+before(february, webChanges)+`}`, `,"comparison":{`+before(none, posChanges)+`}`)) +
+			strings.TrimSuffix(strings.Replace(totals(
+				`"meta":{`, "2026-03-01 2026-03-03", channelNames, allChannels), "{,", "{", 1), "}") +
+			`,"comparison":{"period":{"from":"2026-02-26","to":"2026-02-28"},"compare":"previous_period",` +
+			before(february, allChanges) + `}}`,
+		"channels?from=2026-03-02&to=2026-03-02": page() + strings.Replace(totals(`"meta":{`, "2026-03-02", channelNames,
+			"0.00 0 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 0 0 0.00 0.00 0 0.00 0.00"), "{,", "{", 1),
 		"customers?" + firstDays: `{` + march + `,` + people + `,
 			"customers":[` + ada + `,` + bob + `]},` + meta(1, 25, 2, 1, false, false),
 		"customers?" + firstDays + "&sort=last_order&direction=asc&per_page=1": `{` + march + `,` + people + `,
@@ -147,12 +220,14 @@ func TestCustomReportsOfAShop(t *testing.T) {
 	a := newAPI(t)
 	s := a.mustShop(t)
 	figures := `"revenue":"%s","orders":%d,"avg_order_value":"%s","gross_profit":"%s","margin_percent":"%s",
-		"units_sold":%d,"discounts":"%s","tax":"%s","refunds":"%s","units_without_cost":%d}`
+		"units_sold":%d,"discounts":"%s","tax":"%s","refunds":"%s","units_without_cost":%d,
+		"revenue_without_cost":"%s","costed_percent":"%s"}`
 	all := `["revenue","orders","avg_order_value","gross_profit","margin_percent","units_sold","discounts","tax",
 		"refunds"]`
-	kitchen := fmt.Sprintf(figures, "95.00", 3, "31.67", "55.00", "57.89", 4, "5.00", "9.00", "12.50", 0)
-	none := fmt.Sprintf(figures, "19.90", 2, "9.95", "19.90", "100.00", 2, "0.00", "0.00", "0.00", 2)
-	total := fmt.Sprintf(figures, "114.90", 4, "28.73", "74.90", "65.19", 6, "5.00", "9.00", "12.50", 2)
+	kitchen := fmt.Sprintf(figures, "95.00", 3, "31.67", "55.00", "57.89", 4, "5.00", "9.00", "12.50", 0,
+		"0.00", "100.00")
+	none := fmt.Sprintf(figures, "19.90", 2, "9.95", "0.00", "0.00", 2, "0.00", "0.00", "0.00", 2, "19.90", "0.00")
+	total := fmt.Sprintf(figures, "114.90", 4, "28.73", "55.00", "57.89", 6, "5.00", "9.00", "12.50", 2, "19.90", "82.68")
 	for asked, want := range map[string]string{
 		`"metrics":` + all: `"group_by":null,"metrics":` + all + `,"rows":[],"totals":{` + total,
 		`"metrics":` + all + `,"group_by":"category","filters":null,"explain":null`: `"group_by":"category",
@@ -170,10 +245,16 @@ func TestCustomReportsOfAShop(t *testing.T) {
 		`"metrics":["refunds"],"group_by":"month"`: `"group_by":"month","metrics":["refunds"],
 			"rows":[{"group":"2026-03","label":"2026-03","refunds":"12.50"}],"totals":{"refunds":"12.50"}`,
 		`"metrics":["tax","margin_percent"],"group_by":"channel"`: `"group_by":"channel","metrics":["tax",
-			"margin_percent"],"rows":[{"group":"web","label":"-Web","tax":"9.00","margin_percent":"60.00",
-			"units_without_cost":1},` +
-			`{"group":"pos","label":"Point of sale","tax":"0.00","margin_percent":"100.00","units_without_cost":1}],
-				"totals":{"tax":"9.00","margin_percent":"65.19","units_without_cost":2}`,
+			"margin_percent"],"rows":[{"group":"web","label":"-Web","tax":"9.00","margin_percent":"57.89",
+			"units_without_cost":1,"revenue_without_cost":"5.00","costed_percent":"95.00"},` +
+			`{"group":"pos","label":"Point of sale","tax":"0.00","margin_percent":"0.00","units_without_cost":1,
+				"revenue_without_cost":"14.90","costed_percent":"0.00"}],
+				"totals":{"tax":"9.00","margin_percent":"57.89","units_without_cost":2,
+				"revenue_without_cost":"19.90","costed_percent":"82.68"}`,
+		`"metrics":["gross_sales","net_revenue","shipping","total","items"],"group_by":"month"`: `"group_by":"month",
+			"metrics":["gross_sales","net_revenue","shipping","total","items"],"rows":[{"group":"2026-03",
+			"label":"2026-03","gross_sales":"119.90","net_revenue":"102.40","shipping":"4.90","total":"116.30","items":5}],
+			"totals":{"gross_sales":"119.90","net_revenue":"102.40","shipping":"4.90","total":"116.30","items":5}`,
 		fmt.Sprintf(`"metrics":["revenue"],"group_by":"seller","filters":{"channel":["web"],
 			"category_id":[%d,%[1]d,-5]}`, s.kitchen): `"group_by":"seller","metrics":["revenue"],
 			"rows":[{"group":null,"label":"None","revenue":"95.00"}],"totals":{"revenue":"95.00"}`,
@@ -197,8 +278,10 @@ func TestReconcile(t *testing.T) {
 	want := `{"success":true,"data":{"period":{"from":"2026-03-01","to":"2026-03-03"},"timezone":"UTC",
 		"currency":"USD","balanced":true,"figures":[`
 	for figure, values := range map[string]string{
-		"revenue": `"114.90"`, "discounts": `"5.00"`, "tax": `"9.00"`, "cost": `"40.00"`, "gross_profit": `"74.90"`,
-		"refunds": `"12.50"`, "items": "5", "units_sold": "6", "units_without_cost": "2",
+		"revenue": `"114.90"`, "discounts": `"5.00"`, "tax": `"9.00"`, "cost": `"40.00"`, "gross_profit": `"55.00"`,
+		"gross_sales": `"119.90"`, "net_revenue": `"102.40"`, "shipping": `"4.90"`, "total": `"116.30"`,
+		"revenue_without_cost": `"19.90"`,
+		"refunds":              `"12.50"`, "items": "5", "units_sold": "6", "units_without_cost": "2",
 	} {
 		unit := "money"
 		if !strings.Contains(values, `"`) {
@@ -217,8 +300,8 @@ func TestReconcile(t *testing.T) {
 			t.Errorf("%s lacks %s", got.body, tie)
 		}
 	}
-	if !strings.HasPrefix(string(got.body), oneLine(want)) || len(mustData(t, got)["figures"].([]any)) != 11 {
-		t.Errorf("got %s, want 11 figures behind %s", got.body, want)
+	if !strings.HasPrefix(string(got.body), oneLine(want)) || len(mustData(t, got)["figures"].([]any)) != 16 {
+		t.Errorf("got %s, want 16 figures behind %s", got.body, want)
 	}
 	a.exec(t, `update sales_rollups set revenue = revenue + 1 where kind = 2 and day = '2026-03-01'`)
 	a.mustReport(t, "", "reconcile?"+firstDays, `"balanced":false,"figures":`)
@@ -251,7 +334,7 @@ func TestReportsShowOneTenant(t *testing.T) {
 		fmt.Sprintf("products?"+firstDays+"&category_id=%d", s.kitchen): `"data":[]`,
 		"customers?" + firstDays:                                        `"total_customers":0`,
 		"reconcile?" + firstDays:                                        `"balanced":true`,
-		"export/products?" + firstDays:                                  "units_without_cost\r\n",
+		"export/products?" + firstDays:                                  "net_revenue\r\n",
 	} {
 		got := a.mustReport(t, key, path, want)
 		if strings.Contains(string(got.body), "00017") || strings.Contains(string(got.body), "114.90") {
@@ -276,7 +359,7 @@ func TestReportsUseTheTimeZoneOfTheTenant(t *testing.T) {
 	a.try(t, call{method: "POST", path: "/api/orders", key: key, wantStatus: 201, body: `{
 		"number":"A","placed_at":"2026-03-01T09:59:59Z","channel":"web","items":[{"sku":"s","quantity":1,"unit_price":1}]}`})
 	a.mustReport(t, key, "sales-summary?from=2026-02-28&to=2026-02-28",
-		`"currency":"EUR","timezone":"Pacific/Honolulu"`, `[{"date":"2026-02-28","revenue":"1.00","orders":1}]`)
+		`"currency":"EUR","timezone":"Pacific/Honolulu"`, `[{"date":"2026-02-28","revenue":"1.00","orders":1,`)
 	a.mustReport(t, key, "sales-summary?from=2026-03-01&to=2026-03-01", `"total_orders":0`)
 
 	zone, err := time.LoadLocation("Pacific/Honolulu")
@@ -352,15 +435,17 @@ func TestExplainReproducesEveryFigure(t *testing.T) {
 		return call{method: "POST", path: "/api/reports/custom", body: `{
 			"from":"2026-03-01","to":"2026-03-03","explain":true,
 			"metrics":["revenue","orders","avg_order_value","gross_profit","margin_percent","units_sold",
-				"discounts","tax","refunds"]` + more + `}`}
+				"discounts","tax","refunds","gross_sales","net_revenue","shipping","total","items"]` + more + `}`}
 	}
 	for _, c := range []call{
 		{path: "/api/reports/sales-summary?explain=true&compare=true&" + firstDays},
+		{path: "/api/reports/sales-summary?explain=true&compare=previous_year&" + firstDays},
 		{path: "/api/reports/sales-summary?explain=true&compare=true&channel=pos&from=2026-03-01&to=2026-03-01"},
 		{path: "/api/reports/sales-summary?explain=true&compare=true&from=2020-01-01&to=2020-01-02"},
 		{path: "/api/reports/products?explain=true&" + firstDays},
 		{path: "/api/reports/products?explain=true&per_page=1&page=2&" + firstDays},
 		{path: "/api/reports/channels?explain=true&" + firstDays},
+		{path: "/api/reports/channels?explain=true&compare=previous_period&" + firstDays},
 		{path: "/api/reports/channels?explain=true&from=2026-03-02&to=2026-03-02"},
 		{path: "/api/reports/customers?explain=true&" + firstDays},
 		{path: "/api/reports/customers?explain=true&channel=web&" + firstDays},
@@ -393,12 +478,14 @@ func TestExplainReproducesEveryFigure(t *testing.T) {
 // explained is the response of any report.
 type explained struct {
 	Data    any
+	Meta    any
 	Explain struct {
 		Formulas map[string]struct {
 			Formula  string
 			Unit     string
 			Rounding *string
 			OverZero *string `json:"over_zero"`
+			NullIf   *string `json:"null_if"`
 		}
 		Groups []struct {
 			Name string
@@ -427,13 +514,17 @@ func (e explained) check(t *testing.T, what string) (n int) {
 		if g.Path == nil {
 			continue
 		}
-		object, ok := find(map[string]any{"data": e.Data}, *g.Path).(map[string]any)
+		object, ok := find(map[string]any{"data": e.Data, "meta": e.Meta}, *g.Path).(map[string]any)
 		if !ok {
 			t.Errorf("%s: nothing at %s", what, *g.Path)
 			continue
 		}
+		name := index.ReplaceAllString(g.Name, "[]")
+		if object["changes"] != nil {
+			n += e.checkChanges(t, what, name, *g.Path, object)
+		}
 		for field, value := range object {
-			key := index.ReplaceAllString(g.Name, "[]") + "." + field
+			key := name + "." + field
 			f, explained := e.Explain.Formulas[key]
 			if !explained {
 				_, isCount := value.(float64)
@@ -444,15 +535,22 @@ func (e explained) check(t *testing.T, what string) (n int) {
 				continue
 			}
 			n++
-			got := evaluate(f.Formula, func(name string) *big.Rat {
-				if in := sums[g.Name+"."+name]; in != nil {
+			inGroup := func(name string) *big.Rat {
+				if in := sums[g.Name+"."+name]; in != nil && !strings.Contains(name, ".") {
 					return in
 				}
 				if in := sums[name]; in != nil {
 					return in
 				}
 				return rational(object[name])
-			})
+			}
+			if f.NullIf != nil && holds(*f.NullIf, inGroup) {
+				if value != nil {
+					t.Errorf("%s: %s = %v, want null: %s", what, key, value, *f.NullIf)
+				}
+				continue
+			}
+			got := evaluate(f.Formula, inGroup)
 			if f.Rounding != nil && *f.Rounding == "largest_remainder" {
 				if shown[key] == nil {
 					shown[key] = new(big.Rat)
@@ -494,6 +592,80 @@ func rational(value any) *big.Rat {
 	return r
 }
 
+// checkChanges computes the changes beside the figures of a comparison, or beside their
+// summary, from the figures that the response shows.
+func (e explained) checkChanges(t *testing.T, what, name, path string, comparison map[string]any) (n int) {
+	t.Helper()
+	now, before := strings.TrimSuffix(strings.Replace(path, "comparison.", "", 1), ".comparison"), comparison
+	switch path {
+	case "data.comparison":
+		now, before = "data.summary", comparison["summary"].(map[string]any)
+	case "meta.comparison":
+		now = "meta.totals"
+	}
+	figures, _ := find(map[string]any{"data": e.Data, "meta": e.Meta}, now).(map[string]any)
+	for field, value := range comparison["changes"].(map[string]any) {
+		other := map[string]string{
+			"revenue": "total_revenue", "orders": "total_orders", "avg_order_value": "average_order_value",
+			"units_sold": "total_items_sold", "discounts": "total_discounts", "tax": "total_tax",
+			"margin_percent": "gross_margin_percent",
+		}[field]
+		compared, exists := figures[field]
+		if !exists {
+			compared = figures[other]
+		}
+		if s := e.Explain.Groups[0].Sums; now == "data.summary" && s["units"] == s["units_without_cost"] &&
+			s["units"] != 0. && (field == "gross_profit" || field == "margin_percent") {
+			compared = nil // the summary shows 0.00
+		}
+		key := name + ".changes." + field
+		f, explained := e.Explain.Formulas[key]
+		if !explained || f.NullIf == nil || *f.OverZero != "0.00" {
+			t.Errorf("%s: %s has the formula %+v", what, key, f)
+			continue
+		}
+		n++
+		values := func(name string) *big.Rat {
+			return rational(map[string]any{"now": compared, "before": before[field]}[name])
+		}
+		want := any("0.00")
+		if holds(*f.NullIf, values) {
+			want = nil
+		} else if got := evaluate(f.Formula, values); got != nil && got.FloatString(2) != "-0.00" {
+			want = got.FloatString(2)
+		}
+		if value != want {
+			t.Errorf("%s: %s = %v, %s of %v and %v is %v", what, key, value, f.Formula, compared, before[field], want)
+		}
+	}
+	return n
+}
+
+// holds reports whether a condition is true: comparisons joined by "and" and then "or".
+func holds(condition string, value func(name string) *big.Rat) bool {
+	return slices.ContainsFunc(strings.Split(condition, " or "), func(all string) bool {
+		return !slices.ContainsFunc(strings.Split(all, " and "), func(comparison string) bool {
+			parts := strings.Fields(comparison)
+			var a, b *big.Rat
+			for i, to := range []**big.Rat{&a, &b} {
+				if name := parts[2*i]; name == "0" {
+					*to = new(big.Rat)
+				} else if name != "null" {
+					*to = value(name)
+				}
+			}
+			equal := a == b || a != nil && b != nil && a.Cmp(b) == 0
+			switch parts[1] {
+			case "=":
+				return !equal
+			case "!=":
+				return equal
+			}
+			return a == nil || b == nil || a.Cmp(b) <= 0
+		})
+	})
+}
+
 // find returns the value at a path such as data.by_channel[3].
 func find(from any, path string) any {
 	for _, step := range regexp.MustCompile(`\w+`).FindAllString(path, -1) {
@@ -526,6 +698,12 @@ func evaluate(formula string, value func(name string) *big.Rat) *big.Rat {
 	}
 	operand := func() *big.Rat {
 		token := next()
+		if token == "abs" {
+			next()
+			inner := sum()
+			next()
+			return inner.Abs(inner)
+		}
 		if token == "(" {
 			inner := sum()
 			next()

@@ -411,36 +411,40 @@ create policy tenant on sold_products for all to public
 grant insert, select on sold_products to storeroom_runtime;
 
 create table orders (
-    tenant_id          bigint not null,
-    id                 bigint not null,
-    customer_id        bigint,
-    placed_at          timestamptz not null,
-    created_at         timestamptz not null default now(),
-    units              bigint not null,
-    units_without_cost bigint not null,
-    revenue            bigint not null,
-    discounts          bigint not null,
-    tax                bigint not null,
-    cost               bigint not null,
-    items              integer not null,
-    channel            text collate "C" not null,
-    number             text collate "C" not null,
-    content            bytea not null,
+    tenant_id            bigint not null,
+    id                   bigint not null,
+    customer_id          bigint,
+    placed_at            timestamptz not null,
+    created_at           timestamptz not null default now(),
+    units                bigint not null,
+    units_without_cost   bigint not null,
+    revenue              bigint not null,
+    discounts            bigint not null,
+    tax                  bigint not null,
+    cost                 bigint not null,
+    items                integer not null,
+    channel              text collate "C" not null,
+    number               text collate "C" not null,
+    content              bytea not null,
+    shipping             bigint not null default 0,
+    revenue_without_cost bigint not null default 0,
     PRIMARY KEY (tenant_id, id),
     UNIQUE (tenant_id, number),
     CHECK (units_without_cost >= 0 AND units_without_cost <= units),
+    CHECK (revenue_without_cost >= 0 AND revenue_without_cost <= revenue),
     CHECK (octet_length(content) = 32),
     CHECK (cost >= 0),
     CHECK (discounts >= 0),
     CHECK (items > 0),
     CHECK (revenue >= 0),
+    CHECK (shipping >= 0),
     CHECK (tax >= 0),
     CHECK (units > 0),
     FOREIGN KEY (tenant_id, channel) REFERENCES channels(tenant_id, identifier),
     FOREIGN KEY (tenant_id, customer_id) REFERENCES customers(tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax. content is the SHA-256 of the order as sent; it shows whether an order that is sent again is the same.';
+comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax and shipping; revenue_without_cost is the part of items without unit_cost. content is the SHA-256 of what was sent.';
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
 alter table orders alter tenant_id set statistics 0, alter placed_at set statistics 0;
@@ -461,18 +465,20 @@ create table order_items (
     tax        bigint not null,
     line       integer not null,
     quantity   integer not null,
+    shipping   bigint not null default 0,
     PRIMARY KEY (tenant_id, order_id, line),
     CHECK (discount <= (quantity * unit_price)),
     CHECK (discount >= 0),
     CHECK (line > 0),
     CHECK (quantity > 0),
+    CHECK (shipping >= 0),
     CHECK (tax >= 0),
     CHECK (unit_cost >= 0),
     CHECK (unit_price >= 0),
     FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE,
     FOREIGN KEY (tenant_id, sold_id) REFERENCES sold_products(tenant_id, id)
 );
-comment on table order_items is 'Items of orders. discount and tax are the item''s shares of those of the order. placed_at is that of the order. Revenue is quantity * unit_price - discount.';
+comment on table order_items is 'Lines of orders. discount, tax and shipping are the line''s shares of the order''s; placed_at is the order''s. Revenue is quantity * unit_price - discount.';
 CREATE INDEX order_items_placed ON order_items USING btree (tenant_id, placed_at);
 CREATE INDEX order_items_sold ON order_items USING btree (tenant_id, sold_id, placed_at);
 alter table order_items alter tenant_id set statistics 0, alter placed_at set statistics 0;
@@ -545,21 +551,23 @@ create policy tenant on refund_items for all to public
 grant insert, select on refund_items to storeroom_runtime;
 
 create table sales_rollups (
-    tenant_id          bigint not null,
-    kind               smallint not null,
-    day                date not null,
-    key                bigint not null,
-    orders             bigint not null,
-    items              bigint not null,
-    units              bigint not null,
-    units_without_cost bigint not null,
-    revenue            bigint not null,
-    discounts          bigint not null,
-    tax                bigint not null,
-    cost               bigint not null,
-    refund_count       bigint not null,
-    refunds            bigint not null,
-    channel            text collate "C" not null,
+    tenant_id            bigint not null,
+    kind                 smallint not null,
+    day                  date not null,
+    key                  bigint not null,
+    orders               bigint not null,
+    items                bigint not null,
+    units                bigint not null,
+    units_without_cost   bigint not null,
+    revenue              bigint not null,
+    discounts            bigint not null,
+    tax                  bigint not null,
+    cost                 bigint not null,
+    refund_count         bigint not null,
+    refunds              bigint not null,
+    channel              text collate "C" not null,
+    shipping             bigint not null default 0,
+    revenue_without_cost bigint not null default 0,
     PRIMARY KEY (tenant_id, kind, day, channel, key),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);

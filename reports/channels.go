@@ -13,15 +13,19 @@ import (
 // ChannelsQuery selects the sales of the report by channel.
 type ChannelsQuery struct {
 	Range
+	Compare Comparison
 	Explain bool
 }
 
 // Channels are the sales of a range by channel.
 type Channels struct {
-	Zone    string
-	Total   Sums
-	Rows    []ChannelSums // like Summary.Channels
-	Explain *Explain
+	Zone  string
+	Total Sums
+	Rows  []ChannelSums // like Summary.Channels
+	Range Range
+	// Previous is the range that this is compared with; nil without Compare.
+	Previous *Channels
+	Explain  *Explain
 }
 
 // ChannelSums are the sales of a channel.
@@ -35,10 +39,15 @@ type ChannelSums struct {
 // Channels computes the sales by channel.
 func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery) (Channels, error) {
 	query := groupQuery{Range: q.Range, groupBy: []column{byChannel}}
-	var rows []groupRow
+	previous := query
+	previous.Range = q.Compare.Range(q.Range)
+	var rows, previousRows []groupRow
 	var unfiltered unfilteredSums
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		b.queueGroups(query, &rows)
+		if q.Compare != "" {
+			b.queueGroups(previous, &previousRows)
+		}
 		if q.Explain {
 			b.queueUnfiltered(q.Range, &unfiltered)
 		}
@@ -46,8 +55,12 @@ func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery)
 	if err != nil {
 		return Channels{}, fmt.Errorf("read sales by channel: %w", err)
 	}
-	channels := Channels{Zone: zone}
+	channels := Channels{Zone: zone, Range: q.Range}
 	channels.Rows, channels.Total = channelRows(rows)
+	if q.Compare != "" {
+		channels.Previous = &Channels{Zone: zone, Range: previous.Range}
+		channels.Previous.Rows, channels.Previous.Total = channelRows(previousRows)
+	}
 	if q.Explain {
 		channels.Explain = channels.explain(unfiltered.leftOut(query, channels.Total))
 	}
@@ -56,12 +69,23 @@ func (s *Store) Channels(ctx context.Context, t tenancy.Tenant, q ChannelsQuery)
 
 func (c Channels) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
+	e.addFormulas("total.", ChannelColumns)
 	e.addFormulas("rows[].", ChannelColumns)
 	e.Formulas["rows[].percent_of_total"] = Formula{
-		"100 * (gross - discounts) / (total.gross - total.discounts)", Percent, largestRemainder, overZero,
+		"100 * (gross - discounts) / (total.gross - total.discounts)", Percent, largestRemainder, overZero, "",
 	}
 	e.addGroup("total", c.Total)
-	addRows(e, "rows", c.Rows, func(c ChannelSums) Sums { return c.Sums })
+	addRows(e, "rows", c.Pairs(), func(p ChannelPair) Sums { return p.Now.Sums })
+	if c.Previous != nil {
+		e.addFormulas("comparison.", Figures)
+		e.addChanges("comparison.")
+		e.addGroup("comparison", c.Previous.Total)
+		e.addFormulas("rows[].comparison.", Figures)
+		e.addChanges("rows[].comparison.")
+		for i, p := range c.Pairs() {
+			e.addGroup(fmt.Sprintf("rows[%d].comparison", i), p.Before.Sums)
+		}
+	}
 	return e
 }
 

@@ -228,9 +228,9 @@ func (c Customers) explain(leftOut []LeftOut) *Explain {
 		"returning_customers": {Formula: "total_customers - new_customers", Unit: Number},
 		"guest_orders":        {Formula: "guests.orders", Unit: Number},
 		"repeat_rate_percent": {
-			"100 * (total_customers - new_customers) / total_customers", Percent, halfAwayFromZero, overZero,
+			"100 * (total_customers - new_customers) / total_customers", Percent, halfAwayFromZero, overZero, "",
 		},
-		"average_revenue_per_customer": {"(gross - discounts) / total_customers", Money, halfAwayFromZero, overZero},
+		"average_revenue_per_customer": {"(gross - discounts) / total_customers", Money, halfAwayFromZero, overZero, ""},
 	} {
 		e.Formulas["summary."+name] = f
 	}

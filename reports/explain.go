@@ -26,12 +26,15 @@ type Formula struct {
 	Rounding string
 	// OverZero is the figure if the formula divides by zero: "0.00" or "null".
 	OverZero string
+	// NullIf is the condition under which the figure is null. It is empty without one.
+	NullIf string
 }
 
 const (
 	halfAwayFromZero = "half_away_from_zero"
 	largestRemainder = "largest_remainder"
 	overZero         = "0.00"
+	noneCosted       = "units > 0 and units_without_cost = units" // Sums.NoneCosted
 )
 
 // Group is the sums of one part of the report. Its path is, for example, "summary",
@@ -62,17 +65,34 @@ func (e *Explain) addFormulas(path string, columns []Column) {
 		if strings.Contains(f.Formula, "/") {
 			f.Rounding, f.OverZero = halfAwayFromZero, overZero
 		}
+		if c.Nullable {
+			f.NullIf = noneCosted
+		}
 		e.Formulas[path+c.Name] = f
 	}
 }
 
 // addChange adds the formula of a change to now; see Change.
 func (e *Explain) addChange(path, formula string, now int64) {
-	f := Formula{formula, Percent, halfAwayFromZero, overZero}
+	f := Formula{formula, Percent, halfAwayFromZero, overZero, ""}
 	if now != 0 {
 		f.OverZero = "null"
 	}
 	e.Formulas[path] = f
+}
+
+// addChanges adds the formulas of the changes of Figures. In them, now and before are the
+// figures that are compared, as the report shows them; see Column.Change.
+func (e *Explain) addChanges(path string) {
+	for _, c := range Figures {
+		nullIf := "before = 0 and now != 0"
+		if c.Nullable {
+			nullIf = "now = null or before = null or " + nullIf
+		}
+		e.Formulas[path+"changes."+c.Name] = Formula{
+			"100 * (now - before) / abs(before)", Percent, halfAwayFromZero, overZero, nullIf,
+		}
+	}
 }
 
 func (e *Explain) addGroup(path string, s Sums) { e.Groups = append(e.Groups, Group{path, s}) }

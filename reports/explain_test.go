@@ -32,14 +32,21 @@ func newCalculator(e *reports.Explain) calculator {
 			"units": count(g.Units), "units_without_cost": count(g.UnitsWithoutCost),
 			"gross": cents(g.Gross()), "discounts": cents(g.Discounts), "tax": cents(g.Tax), "cost": cents(g.Cost),
 			"refund_count": count(g.RefundCount), "refunds": cents(g.Refunds),
+			"shipping": cents(g.Shipping), "revenue_without_cost": cents(g.RevenueWithoutCost),
 		}
 	}
 	return c
 }
 
-// compute returns the value of an expression, or nil if it divides by zero.
+// compute returns the value of an expression, or nil if it divides by zero or by null.
 func (c calculator) compute(e ast.Expr, group string) *big.Rat {
 	switch e := e.(type) {
+	case *ast.CallExpr:
+		if e.Fun.(*ast.Ident).Name != "abs" {
+			panic(e.Fun)
+		}
+		n := c.compute(e.Args[0], group)
+		return new(big.Rat).Abs(n)
 	case *ast.BasicLit:
 		n, _ := new(big.Rat).SetString(e.Value)
 		return n
@@ -70,49 +77,122 @@ func (c calculator) compute(e ast.Expr, group string) *big.Rat {
 	panic(fmt.Sprintf("%T in a formula", e))
 }
 
+// holds reports whether a condition is true for a group.
+func (c calculator) holds(t *testing.T, condition, group string) bool {
+	t.Helper()
+	for either := range strings.SplitSeq(condition, " or ") {
+		all := true
+		for comparison := range strings.SplitSeq(either, " and ") {
+			parts := strings.Fields(comparison) // a name, an operator, and a name or a number
+			values := make([]*big.Rat, 2)
+			for i, operand := range []string{parts[0], parts[2]} {
+				if operand != "null" {
+					values[i] = c.compute(mustParse(t, operand), group)
+				}
+			}
+			a, b := values[0], values[1]
+			equal := a == b || a != nil && b != nil && a.Cmp(b) == 0
+			all = all && map[string]bool{"=": equal, "!=": !equal, ">": a != nil && b != nil && a.Cmp(b) > 0}[parts[1]]
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+func mustParse(t *testing.T, formula string) ast.Expr {
+	t.Helper()
+	e, err := parser.ParseExpr(formula)
+	if err != nil {
+		t.Fatalf("%s: %v", formula, err)
+	}
+	return e
+}
+
+// figures are the shown figures of a report by their path; a null figure is "null".
+type figures map[string]string
+
+func (f figures) add(path string, columns []reports.Column, s reports.Sums) {
+	for _, c := range columns {
+		f[path+"."+c.Name] = "null"
+		if n := c.Of(s); n != nil {
+			f[path+"."+c.Name] = n.Text(c.Metric.Unit)
+		}
+	}
+}
+
+// addComparison adds the figures of before, and their changes to now.
+func (f figures) addComparison(path, changes string, now, before reports.Sums) {
+	f.add(path, reports.Figures, before)
+	for _, c := range reports.Figures {
+		f[changes+"."+c.Name] = changed(c.Change(now, before))
+		f["now of "+changes+"."+c.Name] = changed(c.Of(now))
+		f["before of "+changes+"."+c.Name] = changed(c.Of(before))
+	}
+}
+
 var index = regexp.MustCompile(`\[\d+\]`)
 
 // mustExplain fails unless each figure, by its path in the report, equals the value of
 // its formula, and each formula has a figure.
-func (c calculator) mustExplain(t *testing.T, e *reports.Explain, figures map[string]string) {
+func (c calculator) mustExplain(t *testing.T, e *reports.Explain, f figures) {
 	t.Helper()
 	explained := map[string]bool{}
-	for path, figure := range figures {
+	for path, figure := range f {
+		if strings.Contains(path, " of ") {
+			continue
+		}
 		name := index.ReplaceAllString(path, "[]")
 		explained[name] = true
-		f, ok := e.Formulas[name]
+		formula, ok := e.Formulas[name]
 		if !ok {
 			t.Errorf("%s has no formula", path)
 			continue
 		}
-		expression, err := parser.ParseExpr(f.Formula)
-		if err != nil {
-			t.Fatal(err)
+		group := path[:strings.LastIndex(path, ".")]
+		if now, isChange := f["now of "+path]; isChange {
+			group = path
+			c.groups[group] = map[string]*big.Rat{}
+			for name, value := range map[string]string{"now": now, "before": f["before of "+path]} {
+				if value != "null" {
+					c.groups[group][name], _ = new(big.Rat).SetString(value)
+				}
+			}
 		}
-		n := c.compute(expression, path[:strings.LastIndex(path, ".")])
+		if formula.NullIf != "" && c.holds(t, formula.NullIf, group) {
+			if figure != "null" {
+				t.Errorf("%s = %s, want null if %s", path, figure, formula.NullIf)
+			}
+			continue
+		}
+		n := c.compute(mustParse(t, formula.Formula), group)
 		switch {
-		case n == nil && figure == f.OverZero && figure != "":
+		case n == nil && figure == formula.OverZero && figure != "":
 		case n == nil:
-			t.Errorf("%s = %s, its formula %s divides by zero", path, figure, f.Formula)
-		case f.Rounding == "largest_remainder":
+			t.Errorf("%s = %s, its formula %s divides by zero", path, figure, formula.Formula)
+		case formula.Rounding == "largest_remainder":
 			shown, _ := new(big.Rat).SetString(figure)
 			if shown.Sub(shown, n).Abs(shown).Cmp(big.NewRat(1, 100)) >= 0 {
 				t.Errorf("%s = %s, its formula gives %s", path, figure, n.FloatString(4))
 			}
 		default:
 			want := n.FloatString(2) // rounds half away from zero
-			if f.Unit == reports.Number {
+			if formula.Unit == reports.Number {
 				want = n.FloatString(0)
 			}
 			if figure != want {
-				t.Errorf("%s = %s, its formula %s gives %s", path, figure, f.Formula, want)
+				t.Errorf("%s = %s, its formula %s gives %s", path, figure, formula.Formula, want)
 			}
-			if exact, _ := new(big.Rat).SetString(want); f.Rounding == "" && exact.Cmp(n) != 0 {
+			if exact, _ := new(big.Rat).SetString(want); formula.Rounding == "" && exact.Cmp(n) != 0 {
 				t.Errorf("%s is %s, which needs rounding", path, n)
 			}
 		}
 	}
 	for name := range e.Formulas {
+		if rows := strings.HasPrefix(name, "by_channel[]") || strings.HasPrefix(name, "comparison.by_channel[]"); rows {
+			continue // a range without sales has no channels
+		}
 		if !explained[name] {
 			t.Errorf("%s has a formula but no figure", name)
 		}
@@ -129,69 +209,69 @@ func changed(f *reports.Figure) string {
 func TestExplainHasAFormulaForEachFigure(t *testing.T) {
 	t.Parallel()
 	s := teaShop(t)
-	s.mustSell(t, newOrder("9", "2026-03-11T10:00:00Z", item("CUP", 3, 1999)))
+	fair := newOrder("8", "2026-02-11T10:00:00Z", item("odd", 3, 1000)) // a channel without sales in March
+	fair.Channel = "fair"
+	s.mustSell(t, newOrder("9", "2026-03-11T10:00:00Z", item("CUP", 3, 1999)), fair)
 	t.Run("of a summary", func(t *testing.T) {
 		for _, r := range []reports.Range{
 			march, days("2026-03-02", "2026-03-04"), days("2026-04-01", "2026-04-01"), days("2026-01-01", "2026-02-28"),
+			days("2026-03-31", "2026-03-31"),
 		} {
-			got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: r, Compare: true, Explain: true})
-			total, before := got.Total, *got.Previous
-			figures := map[string]string{
-				"summary.total_revenue": total.Revenue.String(), "summary.total_orders": fmt.Sprint(total.Orders),
-				"summary.average_order_value": reports.AverageOrderValue(total).String(),
-				"summary.total_items_sold":    fmt.Sprint(total.Units),
-				"summary.total_discounts":     total.Discounts.String(), "summary.total_tax": total.Tax.String(),
-				"summary.gross_profit":              total.GrossProfit().String(),
-				"summary.gross_margin_percent":      reports.MarginPercent(total).Text(reports.Percent),
-				"summary.units_without_cost":        fmt.Sprint(total.UnitsWithoutCost),
-				"comparison.total_revenue":          before.Revenue.String(),
-				"comparison.revenue_change_percent": changed(reports.Change(int64(total.Revenue), int64(before.Revenue))),
-				"comparison.orders_change_percent":  changed(reports.Change(total.Orders, before.Orders)),
-				"by_channel[0].revenue":             "0.00", "by_channel[0].orders": "0", // without channels
-			}
-			for i, c := range got.Channels {
-				figures[fmt.Sprintf("by_channel[%d].revenue", i)] = c.Revenue.String()
-				figures[fmt.Sprintf("by_channel[%d].orders", i)] = fmt.Sprint(c.Orders)
-			}
-			for i, d := range got.Days {
-				figures[fmt.Sprintf("daily_breakdown[%d].revenue", i)] = d.Revenue.String()
-				figures[fmt.Sprintf("daily_breakdown[%d].orders", i)] = fmt.Sprint(d.Orders)
-			}
-			c := newCalculator(got.Explain)
-			if len(got.Channels) == 0 {
-				c.groups["by_channel[0]"] = map[string]*big.Rat{
-					"gross": new(big.Rat), "discounts": new(big.Rat), "orders": new(big.Rat),
+			for _, compare := range comparisons[1:] {
+				got := must(t, s.Summary, s.Tenant, reports.SummaryQuery{Range: r, Compare: compare, Explain: true})
+				total, before := got.Total, got.Previous.Total
+				f := figures{
+					"comparison.total_revenue":          before.Revenue.String(),
+					"comparison.revenue_change_percent": changed(reports.Change(int64(total.Revenue), int64(before.Revenue))),
+					"comparison.orders_change_percent":  changed(reports.Change(total.Orders, before.Orders)),
 				}
+				f.add("summary", reports.SummaryColumns, total)
+				for i, c := range got.Channels {
+					f.add(fmt.Sprintf("by_channel[%d]", i), reports.GroupColumns, c.Sums)
+				}
+				for i, d := range got.Days {
+					f.add(fmt.Sprintf("daily_breakdown[%d]", i), reports.GroupColumns, d.Sums)
+				}
+				f.addComparison("comparison.summary", "comparison.changes", total, before)
+				for i, p := range got.PairChannels() {
+					path := fmt.Sprintf("comparison.by_channel[%d]", i)
+					f.addComparison(path, path+".changes", p.Now.Sums, p.Before.Sums)
+				}
+				for i, p := range got.PairDays() {
+					path := fmt.Sprintf("comparison.daily_breakdown[%d]", i)
+					f.addComparison(path, path+".changes", p.Now.Sums, p.Before.Sums)
+				}
+				newCalculator(got.Explain).mustExplain(t, got.Explain, f)
 			}
-			c.mustExplain(t, got.Explain, figures)
 		}
 	})
 	t.Run("of channels", func(t *testing.T) {
-		got := must(t, s.Channels, s.Tenant, reports.ChannelsQuery{Range: march, Explain: true})
-		figures := map[string]string{}
-		for i, c := range got.Rows {
-			row := fmt.Sprintf("rows[%d].", i)
-			figures[row+"revenue"], figures[row+"orders"] = c.Revenue.String(), fmt.Sprint(c.Orders)
-			figures[row+"average_order_value"] = reports.AverageOrderValue(c.Sums).String()
-			figures[row+"percent_of_total"] = c.PercentOfTotal.Text(reports.Percent)
+		got := must(t, s.Channels, s.Tenant, reports.ChannelsQuery{
+			Range: march, Compare: reports.PreviousPeriod, Explain: true,
+		})
+		f := figures{}
+		f.add("total", reports.ChannelColumns, got.Total)
+		f.addComparison("comparison", "comparison.changes", got.Total, got.Previous.Total)
+		for i, p := range got.Pairs() {
+			row := fmt.Sprintf("rows[%d]", i)
+			f.add(row, reports.ChannelColumns, p.Now.Sums)
+			f[row+".percent_of_total"] = p.Now.PercentOfTotal.Text(reports.Percent)
+			f.addComparison(row+".comparison", row+".comparison.changes", p.Now.Sums, p.Before.Sums)
 		}
-		newCalculator(got.Explain).mustExplain(t, got.Explain, figures)
+		newCalculator(got.Explain).mustExplain(t, got.Explain, f)
 	})
 	t.Run("of products", func(t *testing.T) {
 		got := must(t, s.Products, s.Tenant, reports.ProductsQuery{Range: march, Page: 1, PerPage: 9, Explain: true})
-		figures := map[string]string{}
+		f := figures{}
+		f.add("total", reports.ProductColumns, got.Total)
 		for i, p := range got.Rows {
-			row := fmt.Sprintf("rows[%d].", i)
-			figures[row+"units_sold"], figures[row+"revenue"] = fmt.Sprint(p.Units), p.Revenue.String()
-			figures[row+"cost_total"], figures[row+"gross_profit"] = p.Cost.String(), p.GrossProfit().String()
-			figures[row+"margin_percent"] = reports.MarginPercent(p.Sums).Text(reports.Percent)
-			figures[row+"units_without_cost"] = fmt.Sprint(p.UnitsWithoutCost)
+			f.add(fmt.Sprintf("rows[%d]", i), reports.ProductColumns, p.Sums)
 		}
-		newCalculator(got.Explain).mustExplain(t, got.Explain, figures)
+		newCalculator(got.Explain).mustExplain(t, got.Explain, f)
 	})
 	t.Run("of customers", func(t *testing.T) {
 		got := must(t, s.Customers, s.Tenant, reports.CustomersQuery{Range: march, Page: 1, PerPage: 9, Explain: true})
-		figures := map[string]string{
+		f := figures{
 			"summary.total_customers": fmt.Sprint(got.Customers), "summary.new_customers": fmt.Sprint(got.New),
 			"summary.returning_customers":          fmt.Sprint(got.Customers - got.New),
 			"summary.guest_orders":                 fmt.Sprint(got.Guests.Orders),
@@ -200,13 +280,13 @@ func TestExplainHasAFormulaForEachFigure(t *testing.T) {
 		}
 		for i, p := range got.Rows {
 			row := fmt.Sprintf("rows[%d].", i)
-			figures[row+"orders"], figures[row+"revenue"] = fmt.Sprint(p.Orders), p.Revenue.String()
-			figures[row+"average_order_value"] = reports.AverageOrderValue(p.Sums).String()
-			figures[row+"refunds"] = p.Refunds.String()
+			f[row+"orders"], f[row+"revenue"] = fmt.Sprint(p.Orders), p.Revenue.String()
+			f[row+"average_order_value"] = reports.AverageOrderValue(p.Sums).String()
+			f[row+"refunds"] = p.Refunds.String()
 		}
 		c := newCalculator(got.Explain)
 		c.counts["total_customers"], c.counts["new_customers"] = big.NewRat(got.Customers, 1), big.NewRat(got.New, 1)
-		c.mustExplain(t, got.Explain, figures)
+		c.mustExplain(t, got.Explain, f)
 	})
 	t.Run("of a custom report", func(t *testing.T) {
 		q := reports.CustomQuery{Range: march, GroupBy: "category", Explain: true}
@@ -214,15 +294,12 @@ func TestExplainHasAFormulaForEachFigure(t *testing.T) {
 			q.Metrics = append(q.Metrics, m.Name)
 		}
 		got := must(t, s.Custom, s.Tenant, q)
-		figures := map[string]string{"totals.units_without_cost": fmt.Sprint(got.Total.UnitsWithoutCost)}
-		for _, m := range reports.Metrics {
-			figures["totals."+m.Name] = m.Of(got.Total).Text(m.Unit)
-			for i, g := range got.Rows {
-				figures[fmt.Sprintf("rows[%d].%s", i, m.Name)] = m.Of(g.Sums).Text(m.Unit)
-				figures[fmt.Sprintf("rows[%d].units_without_cost", i)] = fmt.Sprint(g.UnitsWithoutCost)
-			}
+		f := figures{}
+		f.add("totals", reports.CustomColumns(q.Metrics), got.Total)
+		for i, g := range got.Rows {
+			f.add(fmt.Sprintf("rows[%d]", i), reports.CustomColumns(q.Metrics), g.Sums)
 		}
-		newCalculator(got.Explain).mustExplain(t, got.Explain, figures)
+		newCalculator(got.Explain).mustExplain(t, got.Explain, f)
 	})
 }
 
@@ -231,7 +308,7 @@ func TestCountedAndLeftOutSumsAddUp(t *testing.T) {
 	s := teaShop(t)
 	everything := reports.Sums{
 		Orders: 3, Items: 5, Units: 15, UnitsWithoutCost: 1, Revenue: 4250 + 9*9999, Discounts: 1000, Tax: 100,
-		Cost: 3600 + 9*400, RefundCount: 2, Refunds: 399,
+		Cost: 3600 + 9*400, RefundCount: 2, Refunds: 399, Shipping: 490, RevenueWithoutCost: 250,
 	}
 	drinks := s.mustReference(t, catalog.Categories, "Drinks")
 	total := must(t, s.Custom, s.Tenant, reports.CustomQuery{

@@ -61,6 +61,7 @@ var (
 	orderSums = sumList(map[string]string{
 		"orders": "1", "items": "o.items", "units": "o.units", "units_without_cost": "o.units_without_cost",
 		"revenue": "o.revenue", "discounts": "o.discounts", "tax": "o.tax", "cost": "o.cost",
+		"shipping": "o.shipping", "revenue_without_cost": "o.revenue_without_cost",
 	})
 	refundSums = sumList(map[string]string{"refund_count": "1", "refunds": "r.amount"})
 )
@@ -158,7 +159,9 @@ var (
 		"orders": "1", "items": "count(*)", "units": "sum(i.quantity)",
 		"units_without_cost": "coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)",
 		"revenue":            "sum(i.quantity * i.unit_price - i.discount)", "discounts": "sum(i.discount)",
-		"tax": "sum(i.tax)", "cost": "coalesce(sum(i.quantity * i.unit_cost), 0)",
+		"tax": "sum(i.tax)", "cost": "coalesce(sum(i.quantity * i.unit_cost), 0)", "shipping": "sum(i.shipping)",
+		"revenue_without_cost": "coalesce(sum(i.quantity * i.unit_price - i.discount)" +
+			" filter (where i.unit_cost is null), 0)",
 	})
 	refundLineSums = sumList(map[string]string{"refund_count": "1", "refunds": "sum(i.amount)"})
 )

@@ -34,7 +34,7 @@ func TestReportsEqualFiguresComputedByHand(t *testing.T) {
 // The figures of the real shops are computed by testdata/golden.py.
 func TestReportsOfRealShopsEqualTheGoldenFiles(t *testing.T) {
 	t.Parallel()
-	for _, set := range []string{"uci", "contoso"} {
+	for _, set := range []string{"uci", "contoso", "grocery"} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			s := mustGoldenShop(t, os.DirFS(tenancytest.SharedData(t, set)), "UTC")
@@ -55,7 +55,7 @@ func TestGoldenFilesEqualTheOutputOfTheScript(t *testing.T) {
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("golden.py: %v\n%s", err, output)
 	}
-	for _, name := range []string{"golden_uci.json", "golden_contoso.json"} {
+	for _, name := range []string{"golden_uci.json", "golden_contoso.json", "golden_grocery.json"} {
 		if !bytes.Equal(mustFile(t, filepath.Join(out, name)), mustFile(t, filepath.Join("testdata", name))) {
 			t.Errorf("testdata/%s differs from the output of testdata/golden.py", name)
 		}
@@ -142,7 +142,7 @@ func onlyWanted(got, want goldenRow) goldenRow {
 // figures runs a report and returns its figures as text.
 func (s *goldenShop) figures(t *testing.T, g goldenReport) ([]goldenRow, error) {
 	switch g.Report {
-	case "summary", "previous", "daily", "by_channel":
+	case "summary", "previous", "previous_year", "daily", "by_channel":
 		return s.summary(t, g)
 	case "channels":
 		got, err := s.reports.Channels(t.Context(), s.tenant, reports.ChannelsQuery{Range: g.mustRange(t)})
@@ -175,12 +175,9 @@ func (g goldenReport) mustRange(t *testing.T) reports.Range {
 
 // sumRow returns all figures that follow from sums, and the pairs in more.
 func sumRow(s reports.Sums, more ...string) goldenRow {
-	row := goldenRow{
-		"items": strconv.FormatInt(s.Items, 10), "units_without_cost": strconv.FormatInt(s.UnitsWithoutCost, 10),
-		"cost": s.Cost.String(), "refund_count": strconv.FormatInt(s.RefundCount, 10),
-	}
-	for _, m := range reports.Metrics {
-		row[m.Name] = m.Of(s).Text(m.Unit)
+	row := goldenRow{"cost": s.Cost.String(), "refund_count": strconv.FormatInt(s.RefundCount, 10)}
+	for _, c := range reports.Figures {
+		row[c.Name] = c.Metric.Of(s).Text(c.Metric.Unit)
 	}
 	for pair := range slices.Chunk(more, 2) {
 		row[pair[0]] = pair[1]
@@ -189,7 +186,10 @@ func sumRow(s reports.Sums, more ...string) goldenRow {
 }
 
 func (s *goldenShop) summary(t *testing.T, g goldenReport) (rows []goldenRow, err error) {
-	q := reports.SummaryQuery{Range: g.mustRange(t), Channel: g.Channel, Compare: true}
+	q := reports.SummaryQuery{Range: g.mustRange(t), Channel: g.Channel, Compare: reports.PreviousPeriod}
+	if g.Report == "previous_year" {
+		q.Compare = reports.PreviousYear
+	}
 	got, err := s.reports.Summary(t.Context(), s.tenant, q)
 	if err != nil {
 		return nil, err
@@ -197,10 +197,11 @@ func (s *goldenShop) summary(t *testing.T, g goldenReport) (rows []goldenRow, er
 	switch g.Report {
 	case "summary":
 		return []goldenRow{sumRow(got.Total)}, nil
-	case "previous":
-		return []goldenRow{sumRow(*got.Previous,
-			"revenue_change_percent", changeText(int64(got.Total.Revenue), int64(got.Previous.Revenue)),
-			"orders_change_percent", changeText(got.Total.Orders, got.Previous.Orders))}, nil
+	case "previous", "previous_year":
+		before := got.Previous.Total
+		return []goldenRow{sumRow(before,
+			"revenue_change_percent", changeText(int64(got.Total.Revenue), int64(before.Revenue)),
+			"orders_change_percent", changeText(got.Total.Orders, before.Orders))}, nil
 	case "by_channel":
 		return channelRows(got.Channels), nil
 	}
@@ -328,14 +329,15 @@ func (s *goldenShop) order(t *testing.T, g goldenReport) ([]goldenRow, error) {
 	}
 	whole := reports.Sums{
 		Items: int64(got.ItemCount), Units: got.Units, UnitsWithoutCost: got.UnitsWithoutCost,
-		Revenue: got.Revenue, Discounts: got.Discounts, Tax: got.Tax, Cost: got.Cost, Refunds: got.Refunded,
+		Revenue: got.Revenue, Discounts: got.Discounts, Tax: got.Tax, Shipping: got.Shipping, Cost: got.Cost,
+		Refunds: got.Refunded,
 	}
 	rows := []goldenRow{sumRow(whole)}
 	lines := reports.Sums{Items: whole.Items, Cost: whole.Cost, UnitsWithoutCost: whole.UnitsWithoutCost}
 	for _, l := range got.Lines {
 		sums := reports.Sums{
 			Units: int64(l.Quantity), Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount,
-			Discounts: l.Discount, Tax: l.Tax, Refunds: l.Refunded,
+			Discounts: l.Discount, Tax: l.Tax, Shipping: l.Shipping, Refunds: l.Refunded,
 		}
 		lines.Add(sums)
 		number := strconv.Itoa(int(l.Line))

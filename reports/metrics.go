@@ -41,32 +41,50 @@ type Figure int64
 
 // All metrics that a report or the reconciliation shows.
 var (
-	revenue = Metric{"revenue", "gross - discounts", Money, func(s Sums) Figure { return Figure(s.Revenue) }}
+	gross     = Metric{"gross_sales", "gross", Money, func(s Sums) Figure { return Figure(s.Gross()) }}
+	discounts = Metric{"discounts", "discounts", Money, func(s Sums) Figure { return Figure(s.Discounts) }}
+	revenue   = Metric{"revenue", "gross - discounts", Money, func(s Sums) Figure { return Figure(s.Revenue) }}
+	refunds   = Metric{"refunds", "refunds", Money, func(s Sums) Figure { return Figure(s.Refunds) }}
+	net       = Metric{"net_revenue", "gross - discounts - refunds", Money, func(s Sums) Figure {
+		return Figure(s.NetRevenue())
+	}}
+	tax      = Metric{"tax", "tax", Money, func(s Sums) Figure { return Figure(s.Tax) }}
+	shipping = Metric{"shipping", "shipping", Money, func(s Sums) Figure { return Figure(s.Shipping) }}
+	total    = Metric{"total", "gross - discounts - refunds + tax + shipping", Money, func(s Sums) Figure {
+		return Figure(s.NetRevenue() + s.Tax + s.Shipping)
+	}}
 	orders  = Metric{"orders", "orders", Number, func(s Sums) Figure { return Figure(s.Orders) }}
 	average = Metric{"avg_order_value", "(gross - discounts) / orders", Money, func(s Sums) Figure {
 		return Figure(AverageOrderValue(s))
 	}}
-	profit = Metric{"gross_profit", "gross - discounts - cost", Money, func(s Sums) Figure {
+	items  = Metric{"items", "items", Number, func(s Sums) Figure { return Figure(s.Items) }}
+	units  = Metric{"units_sold", "units", Number, func(s Sums) Figure { return Figure(s.Units) }}
+	cost   = Metric{"cost", "cost", Money, func(s Sums) Figure { return Figure(s.Cost) }}
+	profit = Metric{"gross_profit", "gross - discounts - revenue_without_cost - cost", Money, func(s Sums) Figure {
 		return Figure(s.GrossProfit())
 	}}
 	margin = Metric{
-		"margin_percent", "100 * (gross - discounts - cost) / (gross - discounts)", Percent, MarginPercent,
+		"margin_percent",
+		"100 * (gross - discounts - revenue_without_cost - cost) / (gross - discounts - revenue_without_cost)",
+		Percent, MarginPercent,
 	}
-	units     = Metric{"units_sold", "units", Number, func(s Sums) Figure { return Figure(s.Units) }}
-	discounts = Metric{"discounts", "discounts", Money, func(s Sums) Figure { return Figure(s.Discounts) }}
-	tax       = Metric{"tax", "tax", Money, func(s Sums) Figure { return Figure(s.Tax) }}
-	refunds   = Metric{"refunds", "refunds", Money, func(s Sums) Figure { return Figure(s.Refunds) }}
-	cost      = Metric{"cost", "cost", Money, func(s Sums) Figure { return Figure(s.Cost) }}
-	gross     = Metric{"gross", "gross", Money, func(s Sums) Figure { return Figure(s.Gross()) }}
-	items     = Metric{"items", "items", Number, func(s Sums) Figure { return Figure(s.Items) }}
-	uncosted  = Metric{"units_without_cost", "units_without_cost", Number, func(s Sums) Figure {
+	unitsWithoutCost = Metric{"units_without_cost", "units_without_cost", Number, func(s Sums) Figure {
 		return Figure(s.UnitsWithoutCost)
 	}}
+	revenueWithoutCost = Metric{"revenue_without_cost", "revenue_without_cost", Money, func(s Sums) Figure {
+		return Figure(s.RevenueWithoutCost)
+	}}
+	costed = Metric{
+		"costed_percent", "100 * (gross - discounts - revenue_without_cost) / (gross - discounts)", Percent,
+		func(s Sums) Figure { return ratio(int64(s.CostedRevenue()), int64(s.Revenue), 100_00) },
+	}
 	refundCount = Metric{"refund_count", "refund_count", Number, func(s Sums) Figure { return Figure(s.RefundCount) }}
 )
 
-// Metrics are the metrics of the custom report, in the order of the specification.
-var Metrics = []Metric{revenue, orders, average, profit, margin, units, discounts, tax, refunds}
+// Metrics are the metrics of the custom report. The first nine are those of the specification.
+var Metrics = []Metric{
+	revenue, orders, average, profit, margin, units, discounts, tax, refunds, gross, net, shipping, total, items,
+}
 
 // MetricNamed returns one of Metrics. Its Of is nil if the name is unknown.
 func MetricNamed(name string) Metric {
@@ -77,79 +95,119 @@ func MetricNamed(name string) Metric {
 	return Metrics[i]
 }
 
-// UsesCost reports whether the metric depends on the cost of the items. A report
-// shows such a metric together with the number of units without a cost.
-func (m Metric) UsesCost() bool { return strings.Contains(m.Formula, "cost") }
+// usesCost reports whether the metric depends on the cost of the items. A report
+// shows such a metric together with what has no cost.
+func (m Metric) usesCost() bool { return strings.Contains(m.Formula, "cost") }
 
 // Column is a metric under the name that it has in a report.
 type Column struct {
 	Name   string
 	Metric Metric
+	// Nullable is set if a profit is null, and not 0, where no item has a cost.
+	Nullable bool
 }
 
-// The columns of the reports, in the order in which JSON, CSV and XLSX have them.
+// Of returns the figure of a group, or nil.
+func (c Column) Of(s Sums) *Figure {
+	if c.Nullable && s.NoneCosted() {
+		return nil
+	}
+	return new(c.Metric.Of(s))
+}
+
+// Figures are the figures of a group from gross sales to the total, then the counts and the profit.
+var Figures = extend(nil, gross, discounts, revenue, refunds, net, tax, shipping, total,
+	orders, average, items, units, profit, margin, unitsWithoutCost, revenueWithoutCost, costed)
+
+// extend appends metrics under their own names, unless the columns have them already.
+func extend(columns []Column, metrics ...Metric) []Column {
+	for _, m := range metrics {
+		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Metric.Name == m.Name }) {
+			columns = append(columns, Column{m.Name, m, m.Name == profit.Name || m.Name == margin.Name})
+		}
+	}
+	return columns
+}
+
+// withFigures appends the Figures that the columns do not have.
+func withFigures(columns ...Column) []Column {
+	for _, c := range Figures {
+		columns = extend(columns, c.Metric)
+	}
+	return columns
+}
+
+// The columns of the reports, in the order in which JSON, CSV and XLSX have them. The
+// columns that the specification or an earlier version names come first.
 var (
-	SummaryColumns = []Column{
-		{"total_revenue", revenue}, {"total_orders", orders}, {"average_order_value", average},
-		{"total_items_sold", units}, {"total_discounts", discounts}, {"total_tax", tax},
-		{"gross_profit", profit}, {"gross_margin_percent", margin}, {"units_without_cost", uncosted},
-	}
-	// BriefColumns are the columns of a channel or a day within a summary.
-	BriefColumns = []Column{{"revenue", revenue}, {"orders", orders}}
+	SummaryColumns = withFigures(
+		Column{Name: "total_revenue", Metric: revenue}, Column{Name: "total_orders", Metric: orders},
+		Column{Name: "average_order_value", Metric: average}, Column{Name: "total_items_sold", Metric: units},
+		Column{Name: "total_discounts", Metric: discounts}, Column{Name: "total_tax", Metric: tax},
+		Column{Name: "gross_profit", Metric: profit}, Column{Name: "gross_margin_percent", Metric: margin},
+		Column{Name: "units_without_cost", Metric: unitsWithoutCost})
+	// GroupColumns are the columns of a channel or a day within a summary.
+	GroupColumns = withFigures(Column{Name: "revenue", Metric: revenue}, Column{Name: "orders", Metric: orders})
 	// DayColumns are the columns of a day in a file.
-	DayColumns = []Column{
-		{"revenue", revenue}, {"orders", orders}, {"average_order_value", average}, {"items_sold", units},
-		{"discounts", discounts}, {"tax", tax}, {"refunds", refunds}, {"gross_profit", profit},
-		{"margin_percent", margin}, {"units_without_cost", uncosted},
-	}
-	ChannelColumns = []Column{{"revenue", revenue}, {"orders", orders}, {"average_order_value", average}}
-	ProductColumns = []Column{
-		{"units_sold", units}, {"revenue", revenue}, {"cost_total", cost}, {"gross_profit", profit},
-		{"margin_percent", margin}, {"units_without_cost", uncosted},
-	}
+	DayColumns = withFigures(
+		Column{Name: "revenue", Metric: revenue}, Column{Name: "orders", Metric: orders},
+		Column{Name: "average_order_value", Metric: average}, Column{Name: "items_sold", Metric: units},
+		Column{Name: "discounts", Metric: discounts}, Column{Name: "tax", Metric: tax},
+		Column{Name: "refunds", Metric: refunds}, Column{Name: "gross_profit", Metric: profit},
+		Column{Name: "margin_percent", Metric: margin}, Column{Name: "units_without_cost", Metric: unitsWithoutCost})
+	ChannelColumns = withFigures(
+		Column{Name: "revenue", Metric: revenue}, Column{Name: "orders", Metric: orders},
+		Column{Name: "average_order_value", Metric: average})
+	ProductColumns = extend([]Column{
+		{Name: "units_sold", Metric: units}, {Name: "revenue", Metric: revenue}, {Name: "cost_total", Metric: cost},
+		{Name: "gross_profit", Metric: profit}, {Name: "margin_percent", Metric: margin},
+		{Name: "units_without_cost", Metric: unitsWithoutCost},
+	}, revenueWithoutCost, costed, gross, discounts, refunds, net)
 	CustomerColumns = []Column{
-		{"orders", orders}, {"revenue", revenue}, {"average_order_value", average}, {"refunds", refunds},
+		{Name: "orders", Metric: orders}, {Name: "revenue", Metric: revenue},
+		{Name: "average_order_value", Metric: average}, {Name: "refunds", Metric: refunds},
 	}
 	// ExplainColumns are the sums that formulas use.
-	ExplainColumns = []Column{
-		{"orders", orders}, {"items", items}, {"units", units}, {"units_without_cost", uncosted}, {"gross", gross},
-		{"discounts", discounts}, {"tax", tax}, {"cost", cost}, {"refund_count", refundCount}, {"refunds", refunds},
-	}
-	LeftOutColumns = []Column{
-		{"orders", orders}, {"items", items}, {"units", units}, {"revenue", revenue},
-		{"refund_count", refundCount}, {"refunds", refunds},
-	}
+	ExplainColumns = extend([]Column{
+		{Name: "orders", Metric: orders}, {Name: "items", Metric: items}, {Name: "units", Metric: units},
+		{Name: "units_without_cost", Metric: unitsWithoutCost}, {Name: "gross", Metric: gross},
+	}, discounts, tax, cost, refundCount, refunds, shipping, revenueWithoutCost)
+	LeftOutColumns = extend([]Column{
+		{Name: "orders", Metric: orders}, {Name: "items", Metric: items}, {Name: "units", Metric: units},
+	}, revenue, refundCount, refunds)
 )
 
-// CustomColumns returns the columns of a custom report: its metrics, and the units
-// without a cost if one of the metrics uses the cost.
+// CustomColumns returns the columns of a custom report: its metrics, and what has no
+// cost if one of the metrics uses the cost.
 func CustomColumns(metrics []string) []Column {
 	var columns []Column
 	usesCost := false
 	for _, name := range metrics {
 		m := MetricNamed(name)
-		columns = append(columns, Column{name, m})
-		usesCost = usesCost || m.UsesCost()
+		columns = append(columns, Column{Name: name, Metric: m})
+		usesCost = usesCost || m.usesCost()
 	}
 	if usesCost {
-		columns = append(columns, Column{uncosted.Name, uncosted})
+		columns = extend(columns, unitsWithoutCost, revenueWithoutCost, costed)
 	}
 	return columns
 }
 
-// MarginPercent returns gross profit as a percentage of revenue.
-func MarginPercent(s Sums) Figure { return ratio(int64(s.GrossProfit()), int64(s.Revenue), 100_00) }
+// MarginPercent returns gross profit as a percentage of the revenue of the items with a known cost.
+func MarginPercent(s Sums) Figure {
+	return ratio(int64(s.GrossProfit()), int64(s.CostedRevenue()), 100_00)
+}
 
 // AverageOrderValue returns revenue divided by orders.
 func AverageOrderValue(s Sums) money.Cents { return money.Cents(ratio(int64(s.Revenue), s.Orders, 1)) }
 
-// Change returns by how many percent now differs from before. It returns nil if
-// only before is zero.
+// Change returns by how many percent now differs from before. A rise is positive, also
+// from a negative figure. It returns nil if only before is zero.
 func Change(now, before int64) *Figure {
 	if before == 0 && now != 0 {
 		return nil
 	}
-	return new(ratio(now-before, before, 100_00))
+	return new(ratio(now-before, max(before, -before), 100_00))
 }
 
 // ratio returns n × scale / d, rounded half away from zero, or 0 if d is 0. A

@@ -12,16 +12,10 @@ import (
 
 func (m *model) summary(q reports.SummaryQuery) reports.Summary {
 	keep := func(p modelPart) bool { return q.Channel == "" || p.order.Channel == q.Channel }
-	days := modelDays(q.Range)
-	parts := m.counted(days, keep)
-	want := reports.Summary{Zone: m.zone.String(), Total: modelSums(parts), Channels: m.byChannel(parts)}
-	groups := modelGroups(parts, func(p modelPart) string { return p.day })
-	for _, day := range days {
-		want.Days = append(want.Days, reports.DaySums{Day: day, Sums: modelSums(groups[day])})
-	}
-	if q.Compare {
-		before := modelSums(m.counted(modelPrevious(q.Range, len(days)), keep))
-		want.Previous = &before
+	want := m.summaryOf(modelDays(q.Range), keep)
+	if q.Compare != "" {
+		want.Compare = q.Compare
+		want.Previous = new(m.summaryOf(modelBefore(q.Compare, q.Range, len(want.Days)), keep))
 	}
 	if q.Explain {
 		e := &reports.Explain{LeftOut: m.leftOut(q.Range, modelChannels(q.Channel), nil, want.Total)}
@@ -32,12 +26,67 @@ func (m *model) summary(q reports.SummaryQuery) reports.Summary {
 		for i, d := range want.Days {
 			addGroup(e, fmt.Sprintf("daily_breakdown[%d]", i), d.Sums)
 		}
-		if q.Compare {
-			addGroup(e, "comparison", *want.Previous)
+		if q.Compare != "" {
+			addGroup(e, "comparison", want.Previous.Total)
+			addGroup(e, "comparison.summary", want.Previous.Total)
+			for i, c := range modelPairs(want.Channels, want.Previous.Channels) {
+				addGroup(e, fmt.Sprintf("comparison.by_channel[%d]", i), c.Before.Sums)
+			}
+			for i, before := range modelDaysBefore(want) {
+				addGroup(e, fmt.Sprintf("comparison.daily_breakdown[%d]", i), before.Sums)
+			}
 		}
 		want.Explain = e
 	}
 	return want
+}
+
+func (m *model) summaryOf(days []string, keep func(modelPart) bool) reports.Summary {
+	parts := m.counted(days, keep)
+	s := reports.Summary{
+		Zone: m.zone.String(), Total: modelSums(parts), Channels: m.byChannel(parts),
+		Range: reports.Range{From: mustDay(days[0]), To: mustDay(days[len(days)-1])},
+	}
+	groups := modelGroups(parts, func(p modelPart) string { return p.day })
+	for _, day := range days {
+		s.Days = append(s.Days, reports.DaySums{Day: day, Sums: modelSums(groups[day])})
+	}
+	return s
+}
+
+// modelDaysBefore returns the day that each day of the summary is compared with.
+func modelDaysBefore(s reports.Summary) (before []reports.DaySums) {
+	for i, day := range s.Days {
+		if s.Compare == reports.PreviousPeriod {
+			before = append(before, s.Previous.Days[i])
+			continue
+		}
+		before = append(before, s.Previous.Days[slices.IndexFunc(s.Previous.Days, func(d reports.DaySums) bool {
+			return d.Day == modelYearBefore(day.Day)
+		})])
+	}
+	return before
+}
+
+// modelPairs returns the channels of now, and then those of before alone.
+func modelPairs(now, before []reports.ChannelSums) (pairs []reports.ChannelPair) {
+	in := func(list []reports.ChannelSums, c reports.ChannelSums) reports.ChannelSums {
+		for _, other := range list {
+			if other.Channel == c.Channel {
+				return other
+			}
+		}
+		return reports.ChannelSums{Channel: c.Channel, Label: c.Label}
+	}
+	for _, c := range now {
+		pairs = append(pairs, reports.ChannelPair{Now: c, Before: in(before, c)})
+	}
+	for _, c := range before {
+		if p := (reports.ChannelPair{Now: in(now, c), Before: c}); p.Now.Sums.Empty() {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
 }
 
 // leftOut returns the sums in the range that a report with these filters and this total
@@ -74,11 +123,6 @@ func modelChannels(channel string) []string {
 	return []string{channel}
 }
 
-// modelPrevious returns n days, ending on the day before a range.
-func modelPrevious(r reports.Range, n int) []string {
-	return modelDays(reports.Range{From: r.From.Add(-time.Duration(n) * 24 * time.Hour), To: r.From.Add(-24 * time.Hour)})
-}
-
 func (m *model) byChannel(parts []modelPart) (rows []reports.ChannelSums) {
 	for channel, parts := range modelGroups(parts, func(p modelPart) string { return p.order.Channel }) {
 		rows = append(rows, reports.ChannelSums{Channel: channel, Label: m.channels[channel], Sums: modelSums(parts)})
@@ -97,20 +141,43 @@ func (m *model) byChannel(parts []modelPart) (rows []reports.ChannelSums) {
 }
 
 func (m *model) byChannels(q reports.ChannelsQuery) reports.Channels {
-	parts := m.counted(modelDays(q.Range), func(modelPart) bool { return true })
-	want := reports.Channels{Zone: m.zone.String(), Total: modelSums(parts), Rows: m.byChannel(parts)}
+	want := m.channelsOf(modelDays(q.Range))
+	var before reports.Channels
+	if q.Compare != "" {
+		before = m.channelsOf(modelBefore(q.Compare, q.Range, len(modelDays(q.Range))))
+		want.Previous = &before
+	}
 	if q.Explain {
 		want.Explain = &reports.Explain{LeftOut: m.leftOut(q.Range, nil, nil, want.Total)}
 		addGroup(want.Explain, "total", want.Total)
-		for i, row := range want.Rows {
-			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), row.Sums)
+		pairs := modelPairs(want.Rows, before.Rows)
+		for i, p := range pairs {
+			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), p.Now.Sums)
+		}
+		if q.Compare != "" {
+			addGroup(want.Explain, "comparison", before.Total)
+			for i, p := range pairs {
+				addGroup(want.Explain, fmt.Sprintf("rows[%d].comparison", i), p.Before.Sums)
+			}
 		}
 	}
 	return want
 }
 
+func (m *model) channelsOf(days []string) reports.Channels {
+	parts := m.counted(days, func(modelPart) bool { return true })
+	return reports.Channels{
+		Zone: m.zone.String(), Total: modelSums(parts), Rows: m.byChannel(parts),
+		Range: reports.Range{From: mustDay(days[0]), To: mustDay(days[len(days)-1])},
+	}
+}
+
 func (m *model) productsPage(q reports.ProductsQuery, all []reports.ProductSums) reports.Products {
 	want := reports.Products{Zone: m.zone.String(), Rows: modelPage(all, q.Page, q.PerPage), Count: int64(len(all))}
+	for _, p := range all {
+		want.Total.Add(p.Sums)
+	}
+	want.Total.Orders, want.Total.RefundCount = 0, 0
 	if q.Explain {
 		var categories []int64
 		if q.CategoryID != nil {
@@ -118,6 +185,7 @@ func (m *model) productsPage(q reports.ProductsQuery, all []reports.ProductSums)
 		}
 		parts := m.counted(modelDays(q.Range), func(p modelPart) bool { return modelMatches(categories, p.category) })
 		want.Explain = &reports.Explain{LeftOut: m.leftOut(q.Range, nil, categories, modelSums(parts))}
+		addGroup(want.Explain, "total", want.Total)
 		for i, row := range want.Rows {
 			addGroup(want.Explain, fmt.Sprintf("rows[%d]", i), row.Sums)
 		}
@@ -354,13 +422,18 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		{"discounts", reports.Money, int64(s.Discounts), false},
 		{"tax", reports.Money, int64(s.Tax), false},
 		{"cost", reports.Money, int64(s.Cost), false},
-		{"gross_profit", reports.Money, int64(s.Revenue) - int64(s.Cost), false},
+		{"gross_profit", reports.Money, modelFigure("gross_profit", s), false},
 		{"refunds", reports.Money, int64(s.Refunds), false},
 		{"orders", reports.Number, s.Orders, true},
 		{"items", reports.Number, s.Items, false},
 		{"units_sold", reports.Number, s.Units, false},
 		{"units_without_cost", reports.Number, s.UnitsWithoutCost, false},
 		{"refund_count", reports.Number, s.RefundCount, true},
+		{"gross_sales", reports.Money, modelFigure("gross_sales", s), false},
+		{"net_revenue", reports.Money, modelFigure("net_revenue", s), false},
+		{"shipping", reports.Money, int64(s.Shipping), false},
+		{"total", reports.Money, modelFigure("total", s), false},
+		{"revenue_without_cost", reports.Money, int64(s.RevenueWithoutCost), false},
 	} {
 		v := reports.Figure(f.value)
 		tie := reports.Tie{Figure: f.name, Unit: f.unit, Facts: v, Summary: v, Channels: &v, Days: &v, Balanced: true}

@@ -1,8 +1,11 @@
 package reports_test
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/reports"
@@ -39,8 +42,8 @@ type modelOrder struct {
 
 type modelLine struct {
 	soldProduct
-	quantity, gross, discount, tax, cost int64
-	costless                             bool
+	quantity, gross, discount, tax, shipping, cost int64
+	costless                                       bool
 }
 
 // soldProduct is the state of a product when it was sold.
@@ -87,6 +90,11 @@ func (m *model) sell(sent sales.Order) *modelOrder {
 	if sent.TaxTotal != nil {
 		for i, share := range o.spread(int64(*sent.TaxTotal)) {
 			o.lines[i].tax = share
+		}
+	}
+	if sent.ShippingTotal != nil {
+		for i, share := range o.spread(int64(*sent.ShippingTotal)) {
+			o.lines[i].shipping = share
 		}
 	}
 	m.orders = append(m.orders, o)
@@ -205,10 +213,12 @@ func modelSums(parts []modelPart) (s reports.Sums) {
 		s.Units += p.quantity
 		if p.costless {
 			s.UnitsWithoutCost += p.quantity
+			s.RevenueWithoutCost += money.Cents(p.gross - p.discount)
 		}
 		s.Revenue += money.Cents(p.gross - p.discount)
 		s.Discounts += money.Cents(p.discount)
 		s.Tax += money.Cents(p.tax)
+		s.Shipping += money.Cents(p.shipping)
 		s.Cost += money.Cents(p.cost)
 	}
 	s.Orders, s.RefundCount = int64(len(orders)), int64(len(refunds))
@@ -217,8 +227,25 @@ func modelSums(parts []modelPart) (s reports.Sums) {
 
 // modelFigure returns the value of a metric: a count, cents, or hundredths of a percent.
 func modelFigure(metric string, s reports.Sums) int64 {
-	profit := int64(s.Revenue) - int64(s.Cost)
+	withCost := int64(s.Revenue) - int64(s.RevenueWithoutCost)
+	profit := withCost - int64(s.Cost)
 	switch metric {
+	case "gross_sales":
+		return int64(s.Revenue) + int64(s.Discounts)
+	case "net_revenue":
+		return int64(s.Revenue) - int64(s.Refunds)
+	case "shipping":
+		return int64(s.Shipping)
+	case "total":
+		return int64(s.Revenue) - int64(s.Refunds) + int64(s.Tax) + int64(s.Shipping)
+	case "items":
+		return s.Items
+	case "units_without_cost":
+		return s.UnitsWithoutCost
+	case "revenue_without_cost":
+		return int64(s.RevenueWithoutCost)
+	case "costed_percent":
+		return modelRatio(10_000, withCost, int64(s.Revenue))
 	case "revenue":
 		return int64(s.Revenue)
 	case "orders":
@@ -228,7 +255,7 @@ func modelFigure(metric string, s reports.Sums) int64 {
 	case "gross_profit":
 		return profit
 	case "margin_percent":
-		return modelRatio(10_000, profit, int64(s.Revenue))
+		return modelRatio(10_000, profit, withCost)
 	case "units_sold":
 		return s.Units
 	case "discounts":
@@ -251,12 +278,45 @@ func modelRatio(scale, n, d int64) int64 {
 	return int64(exact.Sign()) * new(big.Int).Quo(up.Num(), up.Denom()).Int64()
 }
 
-// modelChange returns by how many percent now differs from before.
-func modelChange(now, before int64) *reports.Figure {
-	if before == 0 && now > 0 {
+// modelChange returns by how many percent a metric of now differs from that of before. A rise is
+// positive. It is nil if only before is zero, and for a profit if no sold item of one has a cost.
+func modelChange(metric string, now, before reports.Sums) *reports.Figure {
+	if metric == "gross_profit" || metric == "margin_percent" {
+		for _, s := range []reports.Sums{now, before} {
+			if s.Items > 0 && s.UnitsWithoutCost == s.Units {
+				return nil
+			}
+		}
+	}
+	from, to := modelFigure(metric, before), modelFigure(metric, now)
+	if from == 0 && to != 0 {
 		return nil
 	}
-	return new(reports.Figure(modelRatio(10_000, now-before, before)))
+	if from < 0 {
+		return new(reports.Figure(modelRatio(10_000, to-from, -from)))
+	}
+	return new(reports.Figure(modelRatio(10_000, to-from, from)))
+}
+
+// modelBefore returns the days that a range of n days is compared with.
+func modelBefore(c reports.Comparison, r reports.Range, n int) []string {
+	if c == reports.PreviousPeriod {
+		return modelDays(reports.Range{
+			From: r.From.Add(-time.Duration(n) * 24 * time.Hour), To: r.From.Add(-24 * time.Hour),
+		})
+	}
+	return modelDays(reports.Range{
+		From: mustDay(modelYearBefore(r.From.Format(time.DateOnly))), To: mustDay(modelYearBefore(r.To.Format(time.DateOnly))),
+	})
+}
+
+// modelYearBefore returns the same day of the year before, or 28 February for 29 February.
+func modelYearBefore(day string) string {
+	year, err := strconv.Atoi(day[:4])
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%04d%s", year-1, strings.Replace(day[4:], "-02-29", "-02-28", 1))
 }
 
 // modelDays returns all days of a range.

@@ -36,10 +36,11 @@ type Products struct {
 	Zone    string
 	Rows    []ProductSums
 	Count   int64 // of all pages
+	Total   Sums  // of the products of all pages; Orders and RefundCount are 0, because these do not add up
 	Explain *Explain
 }
 
-// productRow is a row of productsPageSQL. The first row has the count alone.
+// productRow is a row of productsPageSQL. The first row has the count and the totals.
 type productRow struct {
 	Count *int64
 	ProductSums
@@ -64,7 +65,8 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 	if err != nil {
 		return Products{}, fmt.Errorf("read sales by product: %w", err)
 	}
-	products := Products{Zone: zone, Count: *rows[0].Count, Rows: []ProductSums{}}
+	products := Products{Zone: zone, Count: *rows[0].Count, Total: rows[0].Sums, Rows: []ProductSums{}}
+	products.Total.Orders, products.Total.RefundCount = 0, 0
 	for _, row := range rows[1:] {
 		products.Rows = append(products.Rows, row.ProductSums)
 	}
@@ -171,9 +173,10 @@ const latestNameSQL = `
 // marginSQL is MarginPercent with the same rounding.
 const marginSQL = `
 		case
-		    when revenue = 0 then 0
-		    else sign(revenue - cost)
-		       * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric)
+		    when revenue = revenue_without_cost then 0
+		    else sign(revenue - revenue_without_cost - cost)
+		       * div(abs(revenue - revenue_without_cost - cost)::numeric * 20000 + revenue - revenue_without_cost,
+		             2 * (revenue - revenue_without_cost)::numeric)
 		end`
 
 func (b batch) productFragments(q ProductsQuery, args *arguments) map[string]string {
@@ -196,6 +199,8 @@ func offset(page, perPage int) int64 { return int64(page-1) * int64(perPage) }
 
 func (p Products) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
+	e.addFormulas("total.", ProductColumns)
+	e.addGroup("total", p.Total)
 	e.addFormulas("rows[].", ProductColumns)
 	addRows(e, "rows", p.Rows, func(p ProductSums) Sums { return p.Sums })
 	return e

@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -80,25 +81,54 @@ func differ[Q, A any](query Q, want, got A, err error) error {
 
 func (run *scenarioRun) compareSummary(ctx context.Context, q scenarioQueries) error {
 	for _, query := range []reports.SummaryQuery{
-		{Range: q.Range, Compare: true}, {Range: q.Range, Channel: q.Channel, Compare: q.Compare, Explain: q.Explain},
+		{Range: q.Range, Compare: reports.PreviousPeriod},
+		{Range: q.Range, Channel: q.Channel, Compare: q.Compare, Explain: q.Explain},
 	} {
+		want := run.model.summary(query)
 		got, err := run.reports.Summary(ctx, run.tenant, query)
-		if err := differ(query, run.model.summary(query), got, err); err != nil {
+		if err := differ(query, want, got, err); err != nil {
 			return err
 		}
 		if got.Previous == nil {
 			continue
 		}
-		now, before := int64(got.Total.Revenue), int64(got.Previous.Revenue)
-		if err := differ(query, modelChange(now, before), reports.Change(now, before), nil); err != nil {
+		err = errors.Join(
+			differ(query, modelPairs(want.Channels, want.Previous.Channels), got.PairChannels(), nil),
+			differ(query, modelChanges(want.Total, want.Previous.Total), changes(got.Total, got.Previous.Total), nil))
+		for i, before := range modelDaysBefore(want) {
+			pair := reports.DayPair{Now: want.Days[i], Before: before}
+			err = errors.Join(err, differ(query, pair, got.PairDays()[i], nil))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// changes returns the changes of all figures, by name.
+func changes(now, before reports.Sums) map[string]*reports.Figure {
+	all := map[string]*reports.Figure{}
+	for _, c := range reports.Figures {
+		all[c.Name] = c.Change(now, before)
+	}
+	return all
+}
+
+func modelChanges(now, before reports.Sums) map[string]*reports.Figure {
+	all := map[string]*reports.Figure{}
+	for _, name := range []string{
+		"gross_sales", "discounts", "revenue", "refunds", "net_revenue", "tax", "shipping", "total",
+		"orders", "avg_order_value", "items", "units_sold", "gross_profit", "margin_percent",
+		"units_without_cost", "revenue_without_cost", "costed_percent",
+	} {
+		all[name] = modelChange(name, now, before)
+	}
+	return all
+}
+
 func (run *scenarioRun) compareChannels(ctx context.Context, q scenarioQueries) error {
-	query := reports.ChannelsQuery{Range: q.Range, Explain: q.Explain}
+	query := reports.ChannelsQuery{Range: q.Range, Compare: q.Compare, Explain: q.Explain}
 	got, err := run.reports.Channels(ctx, run.tenant, query)
 	return differ(query, run.model.byChannels(query), got, err)
 }
@@ -197,33 +227,39 @@ func (run *scenarioRun) compareCustom(ctx context.Context, r reports.Range, c sc
 // compareStoredOrders compares each order and its lines.
 func (run *scenarioRun) compareStoredOrders(ctx context.Context, _ scenarioQueries) error {
 	type line struct {
-		SKU, Name                     string
-		Discount, Tax, Refunded, Cost money.Cents
+		SKU, Name                               string
+		Discount, Tax, Shipping, Refunded, Cost money.Cents
 	}
 	type order struct {
-		Cancelled                               bool
-		Revenue, Discounts, Tax, Cost, Refunded money.Cents
-		Lines                                   []line
+		Cancelled                                         bool
+		Revenue, Discounts, Tax, Shipping, Cost, Refunded money.Cents
+		Lines                                             []line
 	}
 	for _, o := range run.model.orders {
 		sale, err := run.sales.Order(ctx, run.tenant.ID, o.Number)
-		got := order{sale.CancelledAt != nil, sale.Revenue, sale.Discounts, sale.Tax, sale.Cost, sale.Refunded, nil}
+		got := order{
+			sale.CancelledAt != nil,
+			sale.Revenue, sale.Discounts, sale.Tax, sale.Shipping, sale.Cost, sale.Refunded, nil,
+		}
 		for _, l := range sale.Lines {
 			cost := money.Cents(0)
 			if l.UnitCost != nil {
 				cost = *l.UnitCost * money.Cents(l.Quantity)
 			}
-			got.Lines = append(got.Lines, line{l.SKU, l.Name, l.Discount, l.Tax, l.Refunded, cost})
+			got.Lines = append(got.Lines, line{l.SKU, l.Name, l.Discount, l.Tax, l.Shipping, l.Refunded, cost})
 		}
 		want := order{Cancelled: o.cancelled}
 		for i, l := range o.lines {
-			row := line{l.sku, l.name, money.Cents(l.discount), money.Cents(l.tax), 0, money.Cents(l.cost)}
+			row := line{
+				l.sku, l.name, money.Cents(l.discount), money.Cents(l.tax), money.Cents(l.shipping), 0, money.Cents(l.cost),
+			}
 			for _, r := range o.refunds {
 				row.Refunded += money.Cents(r.shares[i])
 			}
 			want.Revenue += money.Cents(l.gross - l.discount)
 			want.Discounts += row.Discount
 			want.Tax += row.Tax
+			want.Shipping += row.Shipping
 			want.Cost += row.Cost
 			want.Refunded += row.Refunded
 			want.Lines = append(want.Lines, row)

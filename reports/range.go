@@ -9,12 +9,6 @@ type Range struct{ From, To time.Time }
 // Days returns the number of days.
 func (r Range) Days() int { return int(r.To.Sub(r.From).Hours()/24) + 1 }
 
-// Previous returns the same number of days, ending on the day before r.
-func (r Range) Previous() Range {
-	n := r.Days()
-	return Range{r.From.AddDate(0, 0, -n), r.From.AddDate(0, 0, -1)}
-}
-
 // dayAfter returns the day after the range.
 func (r Range) dayAfter() time.Time { return r.To.AddDate(0, 0, 1) }
 

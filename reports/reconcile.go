@@ -25,7 +25,8 @@ type Reconciliation struct {
 }
 
 var reconciledMetrics = []Metric{
-	revenue, discounts, tax, cost, profit, refunds, orders, items, units, uncosted, refundCount,
+	revenue, discounts, tax, cost, profit, refunds, orders, items, units, unitsWithoutCost, refundCount,
+	gross, net, shipping, total, revenueWithoutCost,
 }
 
 // Reconcile adds up the sales of a range in several ways.

@@ -38,6 +38,7 @@ type scenarioOrder struct {
 	Customer      string // "" for a guest
 	DiscountTotal int64
 	TaxTotal      int64
+	ShippingTotal int64
 	Items         []scenarioItem
 }
 
@@ -109,7 +110,7 @@ type scenarioQueries struct {
 	ProductsBy  string
 	CustomersBy string
 	Ascending   bool
-	Compare     bool
+	Compare     reports.Comparison // "" for none
 	Explain     bool
 	PerPage     int
 	Customs     []scenarioCustom
@@ -132,16 +133,21 @@ var (
 	scenarioCustomers = []string{"", "", "10", "7", "a", "é"}
 	scenarioMetrics   = []string{
 		"revenue", "orders", "avg_order_value", "gross_profit", "margin_percent", "units_sold", "discounts", "tax", "refunds",
+		"gross_sales", "net_revenue", "shipping", "total", "items",
 	}
 	scenarioSums = []string{
 		"orders", "items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost", "refund_count", "refunds",
+		"shipping", "revenue_without_cost",
 	}
+	comparisons = []reports.Comparison{"", reports.PreviousPeriod, reports.PreviousYear}
 	// Days near clock changes and the ends of months and years. Samoa had no
 	// 30 December 2011.
 	scenarioSeasons = [][]string{
 		{"2011-11-30", "2011-12-29", "2011-12-30", "2011-12-31", "2012-01-01"},
 		{"2018-10-28", "2018-10-31", "2018-11-03", "2018-11-04", "2018-11-30"},
 		{"2018-12-31", "2019-01-01", "2019-01-31", "2019-02-16", "2019-02-17"},
+		{"2023-02-28", "2023-03-01", "2024-02-28", "2024-02-29", "2024-03-01"},
+		{"2024-02-28", "2024-02-29", "2024-03-01", "2025-02-28", "2025-03-01"},
 		{"2024-01-31", "2024-02-28", "2024-02-29", "2024-03-01", "2024-03-10"},
 		{"2024-02-29", "2024-03-31", "2024-04-01", "2024-04-07", "2024-04-30"},
 		{"2024-10-27", "2024-10-31", "2024-11-03", "2024-11-04", "2024-12-01"},
@@ -225,12 +231,13 @@ func mustDay(day string) time.Time {
 func scenarioOrders(season []string, stages int) *rapid.Generator[scenarioOrder] {
 	return rapid.Custom(func(t *rapid.T) scenarioOrder {
 		o := scenarioOrder{
-			Stage:    rapid.IntRange(0, stages-1).Draw(t, "stage"),
-			PlacedAt: scenarioMoments(season).Draw(t, "placed at"),
-			Channel:  rapid.SampledFrom(scenarioChannels).Draw(t, "channel"),
-			Customer: rapid.SampledFrom(scenarioCustomers).Draw(t, "customer"),
-			TaxTotal: rapid.SampledFrom([]int64{noAmount, 0, 1, 2, 7, 100, 333, 12_345, 999_999_999_999}).Draw(t, "tax"),
-			Items:    rapid.SliceOfN(rapid.Custom(drawItem), 1, 6).Draw(t, "items"),
+			Stage:         rapid.IntRange(0, stages-1).Draw(t, "stage"),
+			PlacedAt:      scenarioMoments(season).Draw(t, "placed at"),
+			Channel:       rapid.SampledFrom(scenarioChannels).Draw(t, "channel"),
+			Customer:      rapid.SampledFrom(scenarioCustomers).Draw(t, "customer"),
+			TaxTotal:      rapid.SampledFrom([]int64{noAmount, 0, 1, 2, 7, 100, 333, 12_345, 999_999_999_999}).Draw(t, "tax"),
+			ShippingTotal: rapid.SampledFrom([]int64{noAmount, noAmount, 0, 1, 5, 499, 999_999_999_999}).Draw(t, "shipping"),
+			Items:         rapid.SliceOfN(rapid.Custom(drawItem), 1, 6).Draw(t, "items"),
 		}
 		var value, discount int64
 		for _, i := range o.Items {
@@ -354,7 +361,7 @@ func drawQueries(t *rapid.T, season []string) scenarioQueries {
 		ProductsBy:  rapid.SampledFrom([]string{"", "revenue", "units", "margin"}).Draw(t, "products by"),
 		CustomersBy: rapid.SampledFrom([]string{"", "revenue", "orders", "last_order"}).Draw(t, "customers by"),
 		Ascending:   rapid.Bool().Draw(t, "ascending"),
-		Compare:     rapid.Bool().Draw(t, "compare"),
+		Compare:     rapid.SampledFrom(comparisons).Draw(t, "compare"),
 		Explain:     rapid.Bool().Draw(t, "explain"),
 		PerPage:     rapid.SampledFrom([]int{2, 3, 100}).Draw(t, "per page"),
 		Customs:     rapid.SliceOfN(rapid.Custom(drawCustom), 4, 4).Draw(t, "customs"),
@@ -382,6 +389,7 @@ func (o scenarioOrder) order(index int) sales.Order {
 	sent := sales.Order{
 		Number: fmt.Sprint("N", index), PlacedAt: o.PlacedAt, Channel: o.Channel,
 		DiscountTotal: scenarioMoney(o.DiscountTotal), TaxTotal: scenarioMoney(o.TaxTotal),
+		ShippingTotal: scenarioMoney(o.ShippingTotal),
 	}
 	if o.Customer != "" {
 		sent.Customer = &sales.Customer{ID: o.Customer}

@@ -50,7 +50,7 @@ func busyShop(t *testing.T, d *tenancytest.Database, slug, zone string) (s *shop
 			if r.IntN(3) > 0 {
 				o.Customer = &sales.Customer{ID: fmt.Sprint("C", r.IntN(40)), Name: new("Some One")}
 			}
-			o.TaxTotal = new(money.Cents(r.IntN(500)))
+			o.TaxTotal, o.ShippingTotal = new(money.Cents(r.IntN(500))), new(money.Cents(r.IntN(700)))
 			orders = append(orders, o)
 			if r.IntN(4) == 0 {
 				amount := money.Cents(1 + r.IntN(2000))
@@ -93,9 +93,11 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 	channel := rapid.SampledFrom([]string{"", "pos", "web", "never"}).Draw(t, "channel")
 	switch rapid.IntRange(0, 3).Draw(t, "report") {
 	case 0:
-		same(t, s, (*reports.Store).Summary, reports.SummaryQuery{Range: r, Channel: channel, Compare: true, Explain: true})
+		same(t, s, (*reports.Store).Summary, reports.SummaryQuery{
+			Range: r, Channel: channel, Compare: rapid.SampledFrom(comparisons).Draw(t, "compare"), Explain: true,
+		})
 	case 1:
-		same(t, s, (*reports.Store).Channels, reports.ChannelsQuery{Range: r, Explain: true})
+		same(t, s, (*reports.Store).Channels, reports.ChannelsQuery{Range: r, Compare: reports.PreviousYear, Explain: true})
 	case 2:
 		q := reports.ProductsQuery{
 			Range: r, By: rapid.SampledFrom([]string{"", "revenue", "units", "margin"}).Draw(t, "by"),
@@ -115,7 +117,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 		groupings := []string{"", "day", "week", "month", "channel", "category", "seller"}
 		q := reports.CustomQuery{
 			Range: r, GroupBy: rapid.SampledFrom(groupings).Draw(t, "group by"),
-			Metrics:     rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, 9, rapid.ID[string]).Draw(t, "metrics"),
+			Metrics:     rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, len(metrics), rapid.ID[string]).Draw(t, "metrics"),
 			Channels:    rapid.SliceOfN(rapid.SampledFrom([]string{"pos", "web", "never"}), 0, 2).Draw(t, "channels"),
 			CategoryIDs: rapid.SliceOfN(rapid.SampledFrom(append(categories, 0)), 0, 3).Draw(t, "categories"),
 			Explain:     rapid.Bool().Draw(t, "explain"),

@@ -20,7 +20,7 @@ var sqlRange = days("2025-01-20", "2025-06-10")
 // query of the package.
 var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant) error{
 	"summary": sending((*reports.Store).Summary,
-		reports.SummaryQuery{Range: sqlRange, Channel: "web", Compare: true}),
+		reports.SummaryQuery{Range: sqlRange, Channel: "web", Compare: reports.PreviousPeriod}),
 	"channels": sending((*reports.Store).Channels, reports.ChannelsQuery{Range: sqlRange, Explain: true}),
 	"products": sending((*reports.Store).Products,
 		reports.ProductsQuery{Range: sqlRange, Page: 2, PerPage: 25}),

@@ -11,7 +11,7 @@ import (
 type SummaryQuery struct {
 	Range
 	Channel string // "" for all
-	Compare bool   // with the previous period
+	Compare Comparison
 	Explain bool
 }
 
@@ -21,7 +21,9 @@ type Summary struct {
 	Total    Sums
 	Channels []ChannelSums // with an order or a refund, by revenue descending, then identifier
 	Days     []DaySums     // every day of the range
-	Previous *Sums         // nil without Compare
+	Range    Range
+	Compare  Comparison
+	Previous *Summary // of the range that this is compared with; nil without Compare
 	Explain  *Explain
 }
 
@@ -33,16 +35,16 @@ type DaySums struct {
 
 // Summary computes the sales of a range.
 func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (Summary, error) {
-	current := groupQuery{
-		Range: q.Range, groupBy: []column{byPeriod, byChannel}, periods: q.periods("day"),
-		channels: channelFilter(q.Channel),
+	current := summaryGroups(q.Range, q.Channel)
+	previous := current
+	if q.Compare != "" {
+		previous = summaryGroups(q.Compare.Range(q.Range), q.Channel)
 	}
-	previous := groupQuery{Range: q.Previous(), channels: current.channels}
 	var rows, previousRows []groupRow
 	var unfiltered unfilteredSums
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		b.queueGroups(current, &rows)
-		if q.Compare {
+		if q.Compare != "" {
 			b.queueGroups(previous, &previousRows)
 		}
 		if q.Explain {
@@ -52,18 +54,9 @@ func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the sales summary: %w", err)
 	}
-	summary := Summary{Zone: zone, Days: make([]DaySums, len(current.periods))}
-	for i, day := range current.periods {
-		summary.Days[i].Day = day.key
-	}
-	for _, row := range rows {
-		if row.Period != nil {
-			summary.Days[*row.Period-1].Sums = row.Sums
-		}
-	}
-	summary.Channels, summary.Total = channelRows(rows)
-	if q.Compare {
-		summary.Previous = &previousRows[0].Sums
+	summary := newSummary(zone, current, rows)
+	if q.Compare != "" {
+		summary.Compare, summary.Previous = q.Compare, new(newSummary(zone, previous, previousRows))
 	}
 	if q.Explain {
 		summary.Explain = summary.explain(unfiltered.leftOut(current, summary.Total))
@@ -71,20 +64,49 @@ func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (
 	return summary, nil
 }
 
+func summaryGroups(r Range, channel string) groupQuery {
+	return groupQuery{
+		Range: r, groupBy: []column{byPeriod, byChannel}, periods: r.periods("day"), channels: channelFilter(channel),
+	}
+}
+
+func newSummary(zone string, q groupQuery, rows []groupRow) Summary {
+	s := Summary{Zone: zone, Range: q.Range, Days: make([]DaySums, len(q.periods))}
+	for i, day := range q.periods {
+		s.Days[i].Day = day.key
+	}
+	for _, row := range rows {
+		if row.Period != nil {
+			s.Days[*row.Period-1].Sums = row.Sums
+		}
+	}
+	s.Channels, s.Total = channelRows(rows)
+	return s
+}
+
 func (s Summary) explain(leftOut []LeftOut) *Explain {
 	e := newExplain(leftOut)
 	e.addFormulas("summary.", SummaryColumns)
 	e.addGroup("summary", s.Total)
-	e.addFormulas("by_channel[].", BriefColumns)
+	e.addFormulas("by_channel[].", GroupColumns)
 	addRows(e, "by_channel", s.Channels, func(c ChannelSums) Sums { return c.Sums })
-	e.addFormulas("daily_breakdown[].", BriefColumns)
+	e.addFormulas("daily_breakdown[].", GroupColumns)
 	addRows(e, "daily_breakdown", s.Days, func(d DaySums) Sums { return d.Sums })
 	if s.Previous != nil {
-		e.addFormulas("comparison.", []Column{{"total_revenue", revenue}})
+		e.addFormulas("comparison.", []Column{{Name: "total_revenue", Metric: revenue}})
 		e.addChange("comparison.revenue_change_percent",
 			"100 * (summary.gross - summary.discounts - (gross - discounts)) / (gross - discounts)", int64(s.Total.Revenue))
 		e.addChange("comparison.orders_change_percent", "100 * (summary.orders - orders) / orders", s.Total.Orders)
-		e.addGroup("comparison", *s.Previous)
+		e.addGroup("comparison", s.Previous.Total)
+		e.addFormulas("comparison.summary.", Figures)
+		e.addChanges("comparison.")
+		e.addGroup("comparison.summary", s.Previous.Total)
+		e.addFormulas("comparison.by_channel[].", Figures)
+		e.addChanges("comparison.by_channel[].")
+		addRows(e, "comparison.by_channel", s.PairChannels(), func(p ChannelPair) Sums { return p.Before.Sums })
+		e.addFormulas("comparison.daily_breakdown[].", Figures)
+		e.addChanges("comparison.daily_breakdown[].")
+		addRows(e, "comparison.daily_breakdown", s.PairDays(), func(p DayPair) Sums { return p.Before.Sums })
 	}
 	return e
 }

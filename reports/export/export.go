@@ -17,37 +17,76 @@ import (
 	"github.com/storeroom/storeroom/reports"
 )
 
-// Days returns a sales summary by day: the CSV file, and the sheet Daily.
+// Days returns a sales summary by day: the CSV file, and the sheet Daily. With a comparison it
+// has the figures of the day that each day is compared with, and the changes.
 func Days(s reports.Summary) Sheet {
-	columns := []column[reports.DaySums]{{"date", 12, func(d reports.DaySums) cell { return dayOf(d.Day) }}}
-	return newSheet("Daily", append(columns,
-		metricColumns(reports.DayColumns, func(d reports.DaySums) reports.Sums { return d.Sums })...), listRows(s.Days))
+	now := func(p reports.DayPair) reports.Sums { return p.Now.Sums }
+	columns := []column[reports.DayPair]{{"date", 12, func(p reports.DayPair) cell { return dayOf(p.Now.Day) }}}
+	columns = append(columns, metricColumns(reports.DayColumns, "", now)...)
+	if s.Previous != nil {
+		columns = append(columns, column[reports.DayPair]{
+			"compared_date", 15, func(p reports.DayPair) cell { return dayOf(p.Before.Day) },
+		})
+		columns = append(columns, changeColumns(func(p reports.DayPair) (now, before reports.Sums) {
+			return p.Now.Sums, p.Before.Sums
+		})...)
+	}
+	return newSheet("Daily", columns, listRows(s.PairDays()))
+}
+
+// changeColumns returns each figure of before, and by how many percent now differs.
+func changeColumns[T any](sums func(T) (now, before reports.Sums)) []column[T] {
+	columns := metricColumns(reports.Figures, "compared_", func(row T) reports.Sums {
+		_, before := sums(row)
+		return before
+	})
+	for _, c := range reports.Figures {
+		name := c.Name + "_change_percent"
+		columns = append(columns, column[T]{name, float64(len(name) + 2), func(row T) cell {
+			return optional(c.Change(sums(row)), percentOf)
+		}})
+	}
+	return columns
 }
 
 // Summary returns the sheets Summary, Daily and Channels, and Comparison if the summary
-// has a previous period.
-func Summary(s reports.Summary, q reports.SummaryQuery, currency string) []Sheet {
-	figures := append(periodFigures(q.Range), figure{"currency", textOf(currency)}, figure{"timezone", textOf(s.Zone)})
+// has one.
+func Summary(s reports.Summary, currency string) []Sheet {
+	figures := append(periodFigures(s.Range), figure{"currency", textOf(currency)}, figure{"timezone", textOf(s.Zone)})
 	for _, c := range reports.SummaryColumns {
-		figures = append(figures, figure{c.Name, figureOf(c.Metric.Of(s.Total), c.Metric.Unit)})
+		figures = append(figures, figure{c.Name, figureOf(c.Of(s.Total), c.Metric.Unit)})
 	}
-	channels := []column[reports.ChannelSums]{
-		{"channel", 20, func(c reports.ChannelSums) cell { return textOf(c.Channel) }},
+	channels := []column[reports.ChannelPair]{
+		{"channel", 20, func(p reports.ChannelPair) cell { return textOf(p.Now.Channel) }},
+	}
+	channels = append(channels, metricColumns(reports.GroupColumns, "", sumsOfChannel)...)
+	if s.Previous != nil {
+		channels = append(channels, changeColumns(sumsOfPair)...)
 	}
 	sheets := []Sheet{
-		figureSheet("Summary", figures),
-		Days(s),
-		newSheet("Channels", append(channels, metricColumns(reports.BriefColumns, sumsOfChannel)...), listRows(s.Channels)),
+		figureSheet("Summary", figures), Days(s), newSheet("Channels", channels, listRows(s.PairChannels())),
 	}
-	if previous := s.Previous; previous != nil {
-		revenueChange := reports.Change(int64(s.Total.Revenue), int64(previous.Revenue))
-		ordersChange := reports.Change(s.Total.Orders, previous.Orders)
-		sheets = append(sheets, figureSheet("Comparison", append(periodFigures(q.Previous()),
-			figure{"total_revenue", amountOf(previous.Revenue)},
-			figure{"revenue_change_percent", optional(revenueChange, percentOf)},
-			figure{"orders_change_percent", optional(ordersChange, percentOf)})))
+	if s.Previous != nil {
+		sheets = append(sheets, figureSheet("Comparison", comparisonFigures(s)))
 	}
 	return sheets
+}
+
+func comparisonFigures(s reports.Summary) []figure {
+	now, before := s.Total, s.Previous.Total
+	figures := append(periodFigures(s.Previous.Range),
+		figure{"total_revenue", amountOf(before.Revenue)},
+		figure{"revenue_change_percent", optional(reports.Change(int64(now.Revenue), int64(before.Revenue)), percentOf)},
+		figure{"orders_change_percent", optional(reports.Change(now.Orders, before.Orders), percentOf)})
+	for _, c := range reports.Figures {
+		figures = append(figures, figure{c.Name, figureOf(c.Of(before), c.Metric.Unit)})
+	}
+	for _, c := range reports.Figures {
+		if c.Name != "revenue" && c.Name != "orders" {
+			figures = append(figures, figure{c.Name + "_change_percent", optional(c.Change(now, before), percentOf)})
+		}
+	}
+	return figures
 }
 
 // figure is a row of a sheet with one figure in each row.
@@ -75,23 +114,31 @@ func Products(rows Rows[reports.ProductSums]) Sheet {
 		{"name", 40, func(p reports.ProductSums) cell { return textOf(p.Name) }},
 	}
 	return newSheet("Products", append(columns,
-		metricColumns(reports.ProductColumns, func(p reports.ProductSums) reports.Sums { return p.Sums })...), rows)
+		metricColumns(reports.ProductColumns, "", func(p reports.ProductSums) reports.Sums { return p.Sums })...), rows)
 }
 
-// Channels returns the sales by channel.
+// Channels returns the sales by channel. With a comparison it has the figures of the range that
+// this is compared with, and the changes.
 func Channels(c reports.Channels) Sheet {
-	columns := []column[reports.ChannelSums]{
-		{"channel", 20, func(c reports.ChannelSums) cell { return textOf(c.Channel) }},
-		{"label", 30, func(c reports.ChannelSums) cell { return textOf(c.Label) }},
+	columns := []column[reports.ChannelPair]{
+		{"channel", 20, func(p reports.ChannelPair) cell { return textOf(p.Now.Channel) }},
+		{"label", 30, func(p reports.ChannelPair) cell { return textOf(p.Now.Label) }},
 	}
-	columns = append(columns, metricColumns(reports.ChannelColumns, sumsOfChannel)...)
-	columns = append(columns, column[reports.ChannelSums]{
-		"percent_of_total", 18, func(c reports.ChannelSums) cell { return percentOf(c.PercentOfTotal) },
+	specified, added := reports.ChannelColumns[:3], reports.ChannelColumns[3:]
+	columns = append(columns, metricColumns(specified, "", sumsOfChannel)...)
+	columns = append(columns, column[reports.ChannelPair]{
+		"percent_of_total", 18, func(p reports.ChannelPair) cell { return percentOf(p.Now.PercentOfTotal) },
 	})
-	return newSheet("Channels", columns, listRows(c.Rows))
+	columns = append(columns, metricColumns(added, "", sumsOfChannel)...)
+	if c.Previous != nil {
+		columns = append(columns, changeColumns(sumsOfPair)...)
+	}
+	return newSheet("Channels", columns, listRows(c.Pairs()))
 }
 
-func sumsOfChannel(c reports.ChannelSums) reports.Sums { return c.Sums }
+func sumsOfChannel(p reports.ChannelPair) reports.Sums { return p.Now.Sums }
+
+func sumsOfPair(p reports.ChannelPair) (now, before reports.Sums) { return p.Now.Sums, p.Before.Sums }
 
 // Customers returns the sales by customer. Names and e-mail addresses are empty unless
 // withNames is set.
@@ -108,7 +155,7 @@ func Customers(rows Rows[reports.CustomerSums], withNames bool) Sheet {
 		{"email", 34, func(c reports.CustomerSums) cell { return name(c.Email) }},
 	}
 	columns = append(columns,
-		metricColumns(reports.CustomerColumns, func(c reports.CustomerSums) reports.Sums { return c.Sums })...)
+		metricColumns(reports.CustomerColumns, "", func(c reports.CustomerSums) reports.Sums { return c.Sums })...)
 	columns = append(columns, []column[reports.CustomerSums]{
 		{"first_order_at", 20, func(c reports.CustomerSums) cell { return momentOf(c.FirstOrderAt) }},
 		{"last_order_at", 20, func(c reports.CustomerSums) cell { return momentOf(c.LastOrderAt) }},

@@ -25,12 +25,19 @@ var march = reports.Range{
 func summary() reports.Summary {
 	first := reports.Sums{
 		Orders: 3, Items: 4, Units: 7, UnitsWithoutCost: 1, Revenue: 100_00, Discounts: 5_50, Tax: 19_00, Cost: 133_33,
+		Shipping: 4_90, RevenueWithoutCost: 20_00,
 	}
 	second := reports.Sums{RefundCount: 1, Refunds: 123_456_789_01}
 	total := first
 	total.Add(second)
+	before := reports.Sums{Orders: 0, Revenue: 200_00}
 	return reports.Summary{
-		Zone: "Europe/Berlin", Total: total, Previous: &reports.Sums{Orders: 0, Revenue: 200_00},
+		Zone: "Europe/Berlin", Total: total, Range: march, Compare: reports.PreviousPeriod,
+		Previous: &reports.Summary{
+			Total: before, Channels: []reports.ChannelSums{{Channel: "fair", Label: "Fair", Sums: before}},
+			Range: reports.Range{From: march.From.AddDate(0, 0, -2), To: march.To.AddDate(0, 0, -2)},
+			Days:  []reports.DaySums{{Day: "2026-02-27"}, {Day: "2026-02-28", Sums: before}},
+		},
 		Days: []reports.DaySums{{Day: "2026-03-01", Sums: first}, {Day: "2026-03-02", Sums: second}},
 		Channels: []reports.ChannelSums{
 			{Channel: "web", Label: "=Web", Sums: first, PercentOfTotal: 100_00},
@@ -43,7 +50,7 @@ func products(write func(reports.ProductSums) error) error {
 	for _, p := range []reports.ProductSums{
 		{ProductID: new(int64(1042)), SKU: "00012345", Name: `Mug, 12" "blue"`,
 			Sums: reports.Sums{Units: 3, Revenue: 30_00, Cost: 10_00}},
-		{SKU: "=1+1", Name: "-cmd|' /c calc'!A0", Sums: reports.Sums{Units: 1, UnitsWithoutCost: 1, Revenue: 1, Cost: 2}},
+		{SKU: "=1+1", Name: "-cmd|' /c calc'!A0", Sums: reports.Sums{Units: 2, UnitsWithoutCost: 1, Revenue: 1, Cost: 2}},
 		{ProductID: new(int64(9007199254740993)), SKU: "'=1", Name: " _x0041_ <&> 界",
 			Sums: reports.Sums{Units: 2147483647, Revenue: 9_999_999_999_99}},
 	} {
@@ -67,32 +74,38 @@ func customers(write func(reports.CustomerSums) error) error {
 }
 
 const (
-	channelHeader  = "channel,label,revenue,orders,average_order_value,percent_of_total"
+	channelHeader = "channel,label,revenue,orders,average_order_value,percent_of_total,gross_sales,discounts,refunds," +
+		"net_revenue,tax,shipping,total,items,units_sold,gross_profit,margin_percent,units_without_cost," +
+		"revenue_without_cost,costed_percent"
 	customerHeader = "customer_id,name,email,orders,revenue,average_order_value,refunds,first_order_at,last_order_at"
 )
 
 func TestCSVFiles(t *testing.T) {
 	t.Parallel()
 	s := summary()
+	s.Previous = nil
 	for _, c := range []struct {
 		name  string
 		sheet export.Sheet
 		want  string // with LF instead of CRLF
 	}{
 		{"a sales summary by day", export.Days(s), `date,revenue,orders,average_order_value,items_sold,` +
-			`discounts,tax,refunds,gross_profit,margin_percent,units_without_cost
-2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-33.33,-33.33,1
-2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0
+			`discounts,tax,refunds,gross_profit,margin_percent,units_without_cost,` +
+			`gross_sales,net_revenue,shipping,total,items,revenue_without_cost,costed_percent
+2026-03-01,100.00,3,33.33,7,5.50,19.00,0.00,-53.33,-66.66,1,105.50,100.00,4.90,123.90,4,20.00,80.00
+2026-03-02,0.00,0,0.00,0,0.00,0.00,123456789.01,0.00,0.00,0,0.00,-123456789.01,0.00,-123456789.01,0,0.00,0.00
 `},
 		{"products", export.Products(products), `product_id,sku,name,` +
-			`units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost
-1042,00012345,"Mug, 12"" ""blue""",3,30.00,10.00,20.00,66.67,0
-,'=1+1,'-cmd|' /c calc'!A0,1,0.01,0.02,-0.01,-100.00,1
-9007199254740993,''=1," _x0041_ <&> 界",2147483647,9999999999.99,0.00,9999999999.99,100.00,0
+			`units_sold,revenue,cost_total,gross_profit,margin_percent,units_without_cost,` +
+			`revenue_without_cost,costed_percent,gross_sales,discounts,refunds,net_revenue
+1042,00012345,"Mug, 12"" ""blue""",3,30.00,10.00,20.00,66.67,0,0.00,100.00,30.00,0.00,0.00,30.00
+,'=1+1,'-cmd|' /c calc'!A0,2,0.01,0.02,-0.01,-100.00,1,0.00,100.00,0.01,0.00,0.00,0.01
+9007199254740993,''=1," _x0041_ <&> 界",2147483647,9999999999.99,0.00,9999999999.99,100.00,0,` +
+			`0.00,100.00,9999999999.99,0.00,0.00,9999999999.99
 `},
 		{"channels", export.Channels(reports.Channels{Rows: s.Channels}), channelHeader + `
-web,'=Web,100.00,3,33.33,100.00
-'-pos,Point of sale,0.00,0,0.00,0.00
+web,'=Web,100.00,3,33.33,100.00,105.50,5.50,0.00,100.00,19.00,4.90,123.90,4,7,-53.33,-66.66,1,20.00,80.00
+'-pos,Point of sale,0.00,0,0.00,0.00,` + `0.00,0.00,123456789.01,-123456789.01,0.00,0.00,-123456789.01,0,0,0.00,0.00,0,0.00,0.00
 `},
 		{"customers", export.Customers(customers, true), customerHeader + `
 0017,'@Ada,ada@example.com,3,100.00,33.33,0.01,2026-03-01T08:30:15.500000Z,2026-03-02T08:30:15.500000Z
@@ -201,7 +214,7 @@ func mustCells(t *testing.T, book *excelize.File, sheet, from string, n int) []s
 
 func TestAWorkbookOfASalesSummary(t *testing.T) {
 	t.Parallel()
-	book := mustWorkbook(t, export.Summary(summary(), reports.SummaryQuery{Range: march, Compare: true}, "EUR")...)
+	book := mustWorkbook(t, export.Summary(summary(), "EUR")...)
 	if diff := cmp.Diff([]string{"Summary", "Daily", "Channels", "Comparison"}, book.GetSheetList()); diff != "" {
 		t.Errorf("sheets differ (-want +got):\n%s", diff)
 	}
@@ -215,8 +228,8 @@ func TestAWorkbookOfASalesSummary(t *testing.T) {
 		{"Summary", "A4", []shown{{"currency", "currency", true}, {"EUR", "EUR", true}}},
 		{"Summary", "A5", []shown{{"timezone", "timezone", true}, {"Europe/Berlin", "Europe/Berlin", true}}},
 		{"Summary", "A6", []shown{{"total_revenue", "total_revenue", true}, {"100", "100.00", false}}},
-		{"Summary", "A12", []shown{{"gross_profit", "gross_profit", true}, {"-33.33", "-33.33", false}}},
-		{"Summary", "A13", []shown{{"gross_margin_percent", "gross_margin_percent", true}, {"-33.33", "-33.33", false}}},
+		{"Summary", "A12", []shown{{"gross_profit", "gross_profit", true}, {"-53.33", "-53.33", false}}},
+		{"Summary", "A13", []shown{{"gross_margin_percent", "gross_margin_percent", true}, {"-66.66", "-66.66", false}}},
 		{"Daily", "A2", []shown{
 			{"46082", "2026-03-01", false}, {"100", "100.00", false}, {"3", "3", false}, {"33.33", "33.33", false},
 			{"7", "7", false},
@@ -224,7 +237,10 @@ func TestAWorkbookOfASalesSummary(t *testing.T) {
 		{"Daily", "H3", []shown{
 			{"123456789.01", "123,456,789.01", false}, {"0", "0.00", false}, {"0", "0.00", false}, {"0", "0", false},
 		}},
+		{"Daily", "S3", []shown{{"46081", "2026-02-28", false}, {"200", "200.00", false}}},
+		{"Daily", "AK3", []shown{{"-100", "-100.00", false}, {"0", "0.00", false}, {"-100", "-100.00", false}, {"", "", false}}},
 		{"Channels", "A3", []shown{{"-pos", "-pos", true}, {"0", "0.00", false}, {"0", "0", false}}},
+		{"Channels", "A4", []shown{{"fair", "fair", true}, {"0", "0.00", false}, {"0", "0", false}}},
 		{"Comparison", "A2", []shown{{"from", "from", true}, {"46080", "2026-02-27", false}}},
 		{"Comparison", "A4", []shown{{"total_revenue", "total_revenue", true}, {"200", "200.00", false}}},
 		{"Comparison", "A5", []shown{{"revenue_change_percent", "revenue_change_percent", true}, {"-50", "-50.00", false}}},
@@ -246,7 +262,7 @@ func TestAWorkbookOfASalesSummary(t *testing.T) {
 	}
 	without := summary()
 	without.Previous = nil
-	book = mustWorkbook(t, export.Summary(without, reports.SummaryQuery{Range: march}, "EUR")...)
+	book = mustWorkbook(t, export.Summary(without, "EUR")...)
 	if got := book.GetSheetList(); len(got) != 3 {
 		t.Errorf("sheets without comparison = %v", got)
 	}
@@ -262,7 +278,7 @@ func TestCellsOfAWorkbookHaveTypes(t *testing.T) {
 		},
 		"A3": {
 			{"", "", false}, {"=1+1", "=1+1", true}, {"-cmd|' /c calc'!A0", "-cmd|' /c calc'!A0", true},
-			{"1", "1", false}, {"0.01", "0.01", false}, {"0.02", "0.02", false}, {"-0.01", "-0.01", false},
+			{"2", "2", false}, {"0.01", "0.01", false}, {"0.02", "0.02", false}, {"-0.01", "-0.01", false},
 			{"-100", "-100.00", false},
 		},
 		"B4": {

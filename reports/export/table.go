@@ -37,7 +37,10 @@ func momentOf(t time.Time) cell   { return cell{kind: moment, number: t.UnixMicr
 
 func percentOf(f reports.Figure) cell { return cell{kind: percent, number: int64(f)} }
 
-func figureOf(f reports.Figure, u reports.Unit) cell { return cell{kind: kindOf[u], number: int64(f)} }
+// figureOf returns an empty cell for nil.
+func figureOf(f *reports.Figure, u reports.Unit) cell {
+	return optional(f, func(f reports.Figure) cell { return cell{kind: kindOf[u], number: int64(f)} })
+}
 
 var kindOf = map[reports.Unit]kind{reports.Money: amount, reports.Percent: percent, reports.Number: count}
 
@@ -56,16 +59,16 @@ type column[T any] struct {
 	of    func(T) cell
 }
 
-// metricColumns returns the columns of a report.
-func metricColumns[T any](columns []reports.Column, sums func(T) reports.Sums) []column[T] {
+// metricColumns returns the columns of a report, with a prefix before each name.
+func metricColumns[T any](columns []reports.Column, prefix string, sums func(T) reports.Sums) []column[T] {
 	var all []column[T]
 	for _, c := range columns {
-		kind, width := kindOf[c.Metric.Unit], 16
-		if kind == count {
+		name, width := prefix+c.Name, 16
+		if kindOf[c.Metric.Unit] == count {
 			width = 10
 		}
-		all = append(all, column[T]{c.Name, float64(max(width, len(c.Name)+2)), func(row T) cell {
-			return cell{kind: kind, number: int64(c.Metric.Of(sums(row)))}
+		all = append(all, column[T]{name, float64(max(width, len(name)+2)), func(row T) cell {
+			return figureOf(c.Of(sums(row)), c.Metric.Unit)
 		}})
 	}
 	return all

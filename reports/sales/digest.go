@@ -18,9 +18,13 @@ import (
 //
 // Version 2 is the byte 2 and then the fields. A number is 8 bytes, big endian. A
 // text is its length and its bytes. An optional field is the byte 0, or the byte 1 and
-// the value. The items follow their number.
+// the value. The items follow their number. Version 3 has shipping after tax; an order
+// without shipping has version 2, so that it equals the one stored before version 3.
 func (o Order) digest() []byte {
 	b := encoding{2}
+	if o.ShippingTotal != nil {
+		b = encoding{3}
+	}
 	b.text(o.Number)
 	b.number(o.PlacedAt.UnixMicro())
 	b.text(o.Channel)
@@ -31,6 +35,9 @@ func (o Order) digest() []byte {
 	}
 	b.optionalAmount(o.DiscountTotal)
 	b.optionalAmount(o.TaxTotal)
+	if o.ShippingTotal != nil {
+		b.number(int64(*o.ShippingTotal))
+	}
 	b.number(int64(len(o.Items)))
 	for _, item := range o.Items {
 		b.text(item.SKU)

@@ -84,6 +84,12 @@ var placedAt = time.Date(2026, 3, 1, 9, 30, 0, 123456000, time.UTC)
 
 func TestDigestsOfOrdersNeverChange(t *testing.T) {
 	t.Parallel()
+	withShipping := goldenDigests[1].order
+	withShipping.ShippingTotal = new(money.Cents(4_90))
+	const v3 = "8dfb12d6f94521b9c7bc0cdda86c8de63e5f7035eff1bd1de21c5106928ab93f"
+	if got := hex.EncodeToString(withShipping.digest()); got != v3 {
+		t.Errorf("version 3 = %s, want %s", got, v3)
+	}
 	for _, test := range goldenDigests {
 		if got := hex.EncodeToString(test.order.digestV1()); got != test.v1 {
 			t.Errorf("%s: version 1 = %s, want %s", test.name, got, test.v1)

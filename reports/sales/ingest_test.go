@@ -128,10 +128,49 @@ func TestAnOrderWithADigestOfVersion1IsCompared(t *testing.T) {
 	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Unchanged {
 		t.Errorf("the same order = %+v, want it unchanged", got)
 	}
-	o.TaxTotal = new(money.Cents(1))
-	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Failed {
-		t.Errorf("an order with a different tax = %+v, want it failed", got)
+	taxed, shipped := o, o
+	taxed.TaxTotal, shipped.ShippingTotal = new(money.Cents(1)), new(money.Cents(0))
+	for _, different := range []sales.Order{taxed, shipped} {
+		if got := s.mustIngest(t, different)[0]; got.Outcome != sales.Failed {
+			t.Errorf("an order with a different tax or shipping = %+v, want it failed", got)
+		}
 	}
+}
+
+// An order without shipping that an earlier version stored has the same digest. Content is
+// compared as sent, so a shipping of 0 differs from none.
+func TestShippingIsPartOfTheContentOfAnOrder(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	before := order("A-1")
+	before.PlacedAt = time.Date(2026, 3, 1, 9, 30, 0, 123456000, time.UTC)
+	shipped := before
+	shipped.Number, shipped.ShippingTotal = "A-2", new(money.Cents(4_90))
+	s.mustIngest(t, before, shipped)
+	const version2 = "eae54d0c85aa429f96fe4d8c007fe535747d60f842191658bdae6d611df309df"
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
+		update orders set content = decode($1, 'hex') where number = 'A-1'`, version2); err != nil {
+		t.Fatal(err)
+	}
+	other, none, added, zero := shipped, shipped, before, before
+	other.ShippingTotal, none.ShippingTotal = new(money.Cents(5_00)), nil
+	added.ShippingTotal, zero.ShippingTotal = new(money.Cents(4_90)), new(money.Cents(0))
+	for _, test := range []struct {
+		name  string
+		order sales.Order
+		want  sales.Outcome
+	}{
+		{"an order of the earlier version", before, sales.Unchanged}, {"the same shipping", shipped, sales.Unchanged},
+		{"shipping added", added, sales.Failed}, {"a shipping of zero", zero, sales.Failed},
+		{"another shipping", other, sales.Failed}, {"shipping removed", none, sales.Failed},
+	} {
+		got := s.mustIngest(t, test.order)[0]
+		invalid, _ := errors.AsType[tenancy.InvalidError](got.Err)
+		if got.Outcome != test.want || (got.Outcome == sales.Failed) != (len(invalid["number"]) == 1) {
+			t.Errorf("%s: Ingest = %+v, want it %s", test.name, got, test.want)
+		}
+	}
+	s.mustAgree(t)
 }
 
 func TestValidationErrorsOfAnOrder(t *testing.T) {

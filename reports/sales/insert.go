@@ -39,15 +39,17 @@ func (b *orderBatch) queueNewOrders(q *pgx.Batch, orders []*orderRow, rollups *d
 func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 	q.Queue(`
 		insert into orders (tenant_id, id, number, placed_at, channel, customer_id, items, units, units_without_cost,
-		                    revenue, discounts, tax, cost, content)
+		                    revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
 		overriding system value
 		select $1, u.id, u.number, u.placed_at, u.channel,
 		       (select c.id from customers c where c.tenant_id = $1 and c.number = u.customer),
-		       u.items, u.units, u.units_without_cost, u.revenue, u.discounts, u.tax, u.cost, u.content
+		       u.items, u.units, u.units_without_cost, u.revenue, u.revenue_without_cost,
+		       u.discounts, u.tax, u.shipping, u.cost, u.content
 		  from unnest($2::bigint[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
-		              $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[])
-		       u (id, number, placed_at, channel, customer, items, units,
-		          units_without_cost, revenue, discounts, tax, cost, content)`,
+		              $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+		              $14::bigint[], $15::bigint[], $16::bytea[])
+		       u (id, number, placed_at, channel, customer, items, units, units_without_cost,
+		          revenue, revenue_without_cost, discounts, tax, shipping, cost, content)`,
 		tenant,
 		column(orders, func(o *orderRow) int64 { return o.result.ID }),
 		column(orders, func(o *orderRow) string { return o.Number }),
@@ -58,8 +60,10 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(orders, func(o *orderRow) int64 { return o.totals.Units }),
 		column(orders, func(o *orderRow) int64 { return o.totals.UnitsWithoutCost }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Revenue }),
+		column(orders, func(o *orderRow) money.Cents { return o.totals.RevenueWithoutCost }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Discounts }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Tax }),
+		column(orders, func(o *orderRow) money.Cents { return o.totals.Shipping }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Cost }),
 		column(orders, func(o *orderRow) []byte { return o.digest }))
 	var lines []line
@@ -68,10 +72,10 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 	}
 	q.Queue(`
 		insert into order_items (tenant_id, order_id, line, placed_at, sold_id,
-		                         quantity, unit_price, unit_cost, discount, tax)
+		                         quantity, unit_price, unit_cost, discount, tax, shipping)
 		select $1, *
 		  from unnest($2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::bigint[],
-		              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])`,
+		              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])`,
 		tenant,
 		column(lines, func(l line) int64 { return l.OrderID }),
 		column(lines, func(l line) int32 { return l.Line }),
@@ -81,7 +85,8 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(lines, func(l line) money.Cents { return l.UnitPrice }),
 		column(lines, func(l line) *money.Cents { return l.UnitCost }),
 		column(lines, func(l line) money.Cents { return l.Discount }),
-		column(lines, func(l line) money.Cents { return l.Tax }))
+		column(lines, func(l line) money.Cents { return l.Tax }),
+		column(lines, func(l line) money.Cents { return l.Shipping }))
 }
 
 func (o *orderRow) customerID() *string {

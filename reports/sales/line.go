@@ -23,9 +23,10 @@ type line struct {
 	UnitCost   *money.Cents
 	Discount   money.Cents
 	Tax        money.Cents
+	Shipping   money.Cents
 }
 
-// lines returns the items of a new order with their shares of its discounts and tax.
+// lines returns the items of a new order with their shares of its discounts, tax and shipping.
 func (o Order) lines(orderID int64, products map[string]soldProduct) ([]line, tenancy.InvalidError) {
 	lines, invalid := make([]line, len(o.Items)), tenancy.InvalidError{}
 	for i, item := range o.Items {
@@ -50,6 +51,9 @@ func (o Order) lines(orderID int64, products map[string]soldProduct) ([]line, te
 	for i, share := range spread(valueOr(o.TaxTotal, 0), lines) {
 		lines[i].Tax = share
 	}
+	for i, share := range spread(valueOr(o.ShippingTotal, 0), lines) {
+		lines[i].Shipping = share
+	}
 	return lines, invalid
 }
 
@@ -70,10 +74,10 @@ func (l line) net() money.Cents { return money.Cents(l.Quantity)*l.UnitPrice - l
 func (l line) sold() lineSums {
 	s := sums.Sums{
 		Items: 1, Units: l.Quantity, Revenue: l.net(), Discounts: l.Discount, Tax: l.Tax,
-		Cost: money.Cents(l.Quantity) * valueOr(l.UnitCost, 0),
+		Shipping: l.Shipping, Cost: money.Cents(l.Quantity) * valueOr(l.UnitCost, 0),
 	}
 	if l.UnitCost == nil {
-		s.UnitsWithoutCost = l.Quantity
+		s.UnitsWithoutCost, s.RevenueWithoutCost = l.Quantity, l.net()
 	}
 	return l.with(s)
 }

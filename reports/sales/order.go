@@ -45,6 +45,7 @@ func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
 	}
 	checkAmount(o.DiscountTotal, "discount_total", invalid)
 	checkAmount(o.TaxTotal, "tax_total", invalid)
+	checkAmount(o.ShippingTotal, "shipping_total", invalid)
 	o.Items = checkItems(o.Items, invalid)
 	for field := range invalid {
 		if strings.HasPrefix(field, "items") {

@@ -87,7 +87,7 @@ type (
 		Number      string
 		Channel     string
 		PlacedAt    time.Time
-		Paid        money.Cents // revenue and tax
+		Paid        money.Cents // revenue, tax and shipping
 		Refunded    money.Cents
 		CancelledAt *time.Time
 	}
@@ -121,7 +121,7 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint || ' ' || number, 0))
 		  from (select unnest($2::text[]) as number order by 1) n`, tenant, numbers)
 	q.Queue(`
-		select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid,
+		select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax + o.shipping as paid,
 		       (select coalesce(sum(amount), 0)::bigint
 		          from refunds r
 		         where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -136,7 +136,7 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 	})
 	tenancy.QueueRows(q, &f.lines, `
 		select i.order_id, i.line, i.placed_at, i.sold_id, p.category_id, p.seller_id,
-		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
 		  from `+ordersByNumber+`
 		 cross join lateral (select * from order_items where tenant_id = $1 and order_id = o.id offset 0) i
 		 cross join lateral (

@@ -64,6 +64,20 @@ func TestARefundIsSpreadByValueToTheCent(t *testing.T) {
 	s.mustAgree(t)
 }
 
+func TestARefundCanIncludeTaxAndShipping(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	o := order("A", sales.Item{SKU: "TEA", Quantity: 1, UnitPrice: 100})
+	o.TaxTotal, o.ShippingTotal = new(money.Cents(20)), new(money.Cents(5))
+	s.mustIngest(t, o)
+	if got := s.mustRefund(t, refundOf("A", 125, "all"))[0]; got.ExceedsPaid {
+		t.Errorf("Refund of revenue, tax and shipping = %+v, want it within what was paid", got)
+	}
+	if got := s.mustRefund(t, refundOf("A", 1, "more"))[0]; !got.ExceedsPaid {
+		t.Errorf("Refund of one more cent = %+v, want ExceedsPaid", got)
+	}
+}
+
 func TestARefundCountsOnceByItsReference(t *testing.T) {
 	t.Parallel()
 	s := mustShop(t)

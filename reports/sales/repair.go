@@ -12,8 +12,9 @@ import (
 )
 
 // Repair corrects the rollups that differ from the facts, month by month, and returns
-// the number of changed rows. Orders can be stored meanwhile: they change rollups and
+// the number of changed rollups. Orders can be stored meanwhile: they change rollups and
 // facts in the same transaction, so the difference that a statement sees stays right.
+// It needs the migrator's connection.
 func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
 	var all []month
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
@@ -54,7 +55,25 @@ func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 	return addDifferences(ctx, tx, newMonth(m.tenant, m.days[0], zone))
 }
 
+// addDifferences corrects the rollups of a month, and revenue_without_cost of its orders: an
+// instance of the version before that column stored 0.
 func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
+	_, err := tx.Exec(ctx, `
+		with facts as (
+			select id, (select coalesce(sum(quantity * unit_price - discount), 0)
+			              from order_items
+			             where tenant_id = $1 and order_id = o.id and unit_cost is null) as revenue
+			  from orders o
+			 where tenant_id = $1 and placed_at >= $2 and placed_at < $3
+			   and (units_without_cost > 0 or revenue_without_cost > 0)
+		)
+		update orders o
+		   set revenue_without_cost = f.revenue
+		  from facts f
+		 where o.tenant_id = $1 and o.id = f.id and o.revenue_without_cost <> f.revenue`, m.bounds()...)
+	if err != nil {
+		return 0, err
+	}
 	tag, err := tx.Exec(ctx, `
 		with `+differences+insertRollups+`
 		select $1, kind, day, channel, key, `+sums.List+`

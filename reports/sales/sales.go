@@ -50,6 +50,7 @@ type Order struct {
 	Customer      *Customer    // nil is a guest
 	DiscountTotal *money.Cents // includes the discounts of the items; nil is their sum
 	TaxTotal      *money.Cents
+	ShippingTotal *money.Cents
 	Items         []Item
 }
 
@@ -113,7 +114,7 @@ type RefundRow struct {
 type RefundResult struct {
 	ID          int64
 	Outcome     Outcome
-	ExceedsPaid bool // the order's refunds are now more than its revenue and tax
+	ExceedsPaid bool // the order's refunds are now more than its revenue, tax and shipping
 	Err         error
 }
 
@@ -132,6 +133,7 @@ type StoredOrder struct {
 	Revenue          money.Cents // after discounts, without tax
 	Discounts        money.Cents
 	Tax              money.Cents
+	Shipping         money.Cents
 	Cost             money.Cents
 	Refunded         money.Cents
 	CancelledAt      *time.Time
@@ -155,6 +157,7 @@ type Line struct {
 	UnitCost     *money.Cents
 	Discount     money.Cents // including its share of the order's discount
 	Tax          money.Cents
+	Shipping     money.Cents
 	Refunded     money.Cents `db:"-"`
 }
 

@@ -82,7 +82,7 @@ func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
 	o := order("A-1",
 		sales.Item{SKU: "TEA", Quantity: 2, UnitPrice: 999},
 		sales.Item{SKU: "odd/1", Quantity: 1, UnitPrice: 1, Discount: new(money.Cents(1))})
-	o.DiscountTotal, o.TaxTotal = new(money.Cents(101)), new(money.Cents(7))
+	o.DiscountTotal, o.TaxTotal, o.ShippingTotal = new(money.Cents(101)), new(money.Cents(7)), new(money.Cents(490))
 	o.Customer = &sales.Customer{ID: "17", Name: new("Ann")}
 	if got := s.mustIngest(t, o)[0]; got.Outcome != sales.Created || got.Err != nil {
 		t.Fatalf("Ingest = %+v, want it created", got)
@@ -92,17 +92,17 @@ func TestAnOrderKeepsItsItemsAsSold(t *testing.T) {
 		t.Fatal(err)
 	}
 	type figures struct {
-		Revenue, Discounts, Tax, Cost money.Cents
-		Units, Without                int64
+		Revenue, Discounts, Tax, Shipping, Cost money.Cents
+		Units, Without                          int64
 	}
-	want := figures{1999 - 101, 101, 7, 900, 3, 1}
-	stored := figures{got.Revenue, got.Discounts, got.Tax, got.Cost, got.Units, got.UnitsWithoutCost}
+	want := figures{1999 - 101, 101, 7, 490, 900, 3, 1}
+	stored := figures{got.Revenue, got.Discounts, got.Tax, got.Shipping, got.Cost, got.Units, got.UnitsWithoutCost}
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Error(diff)
 	}
 	tea, unknown := got.Lines[0], got.Lines[1]
-	if tea.Discount != 100 || tea.Tax != 7 || unknown.Discount != 1 {
-		t.Errorf("lines are %+v, want discounts of 1.00 and 0.01 and a tax of 0.07", got.Lines)
+	if tea.Discount != 100 || tea.Tax != 7 || tea.Shipping != 490 || unknown.Discount != 1 || unknown.Shipping != 0 {
+		t.Errorf("lines are %+v, want discounts of 1.00 and 0.01, a tax of 0.07 and a shipping of 4.90", got.Lines)
 	}
 	if unknown.Name != "odd/1" || unknown.ProductID != nil {
 		t.Errorf("the line of an unknown SKU is %+v", unknown)

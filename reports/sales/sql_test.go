@@ -110,7 +110,7 @@ func (s *shop) mustSeed(t testing.TB) {
 		}
 	}
 	for _, tenant := range []tenancy.ID{s.tenant, other} {
-		if _, err := s.store.Repair(t.Context(), tenant); err != nil {
+		if _, err := sales.New(s.Admin).Repair(t.Context(), tenant); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 var differences = `
 	sold as (
 		select ($2::date[])[width_bucket(o.placed_at, $3::timestamptz[])] as day, o.channel, i.order_id, i.quantity,
-		       i.quantity * i.unit_price - i.discount as revenue, i.discount, i.tax,
+		       i.quantity * i.unit_price - i.discount as revenue, i.discount, i.tax, i.shipping,
 		       i.quantity * coalesce(i.unit_cost, 0) as cost,
 		       case when i.unit_cost is null then i.quantity else 0 end as without_cost,
 		       i.sold_id, coalesce(p.category_id, 0) as category_id, coalesce(p.seller_id, 0) as seller_id
@@ -46,17 +46,21 @@ var differences = `
 		       sum(units)::bigint as units, sum(units_without_cost)::bigint as units_without_cost,
 		       sum(revenue)::bigint as revenue, sum(discounts)::bigint as discounts,
 		       sum(tax)::bigint as tax, sum(cost)::bigint as cost,
-		       sum(refund_count)::bigint as refund_count, sum(refunds)::bigint as refunds
+		       sum(refund_count)::bigint as refund_count, sum(refunds)::bigint as refunds,
+		       sum(shipping)::bigint as shipping, sum(revenue_without_cost)::bigint as revenue_without_cost
 		  from (
 			select k.kind, k.day, k.channel, k.key, count(distinct s.order_id) as orders, count(*) as items,
 			       sum(s.quantity) as units, sum(s.without_cost) as units_without_cost,
 			       sum(s.revenue) as revenue, sum(s.discount) as discounts,
-			       sum(s.tax) as tax, sum(s.cost) as cost, 0 as refund_count, 0 as refunds
+			       sum(s.tax) as tax, sum(s.cost) as cost, 0 as refund_count, 0 as refunds,
+			       sum(s.shipping) as shipping,
+			       coalesce(sum(s.revenue) filter (where s.without_cost > 0), 0) as revenue_without_cost
 			  from sold s
 			 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
 			 group by 1, 2, 3, 4
 			union all
-			select k.kind, k.day, k.channel, k.key, 0, 0, 0, 0, 0, 0, 0, 0, count(distinct s.refund_id), sum(s.amount)
+			select k.kind, k.day, k.channel, k.key, 0, 0, 0, 0, 0, 0, 0, 0,
+			       count(distinct s.refund_id), sum(s.amount), 0, 0
 			  from refunded s
 			 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
 			 group by 1, 2, 3, 4

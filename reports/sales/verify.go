@@ -86,6 +86,9 @@ func format(c sums.Column, value string) string {
 	return money.Cents(cents).String()
 }
 
+var orderSums = sums.Select("items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost", "shipping",
+	"revenue_without_cost")
+
 var checks = []check{
 	{sums.Columns(), month.args, `
 		with ` + differences + `
@@ -101,10 +104,12 @@ var checks = []check{
 		       stored::text[], facts::text[]
 		  from difference
 		 order by kind, day, channel, key`},
-	{sums.Select("items", "units", "units_without_cost", "revenue", "discounts", "tax", "cost"), month.bounds, `
+	{orderSums, month.bounds, `
 		select 'order ' || o.number as what, o.stored::text[], f.facts::text[]
 		  from (
-			select id, number, placed_at, array[items, units, units_without_cost, revenue, discounts, tax, cost] as stored
+			select id, number, placed_at,
+			       array[items, units, units_without_cost, revenue, discounts, tax, cost, shipping,
+			             revenue_without_cost] as stored
 			  from orders
 			 where tenant_id = $1 and placed_at >= $2 and placed_at < $3
 		       ) o
@@ -112,12 +117,14 @@ var checks = []check{
 			select order_id, placed_at,
 			       array[count(*), sum(quantity), coalesce(sum(quantity) filter (where unit_cost is null), 0),
 			             sum(quantity * unit_price - discount), sum(discount), sum(tax),
-			             sum(quantity * coalesce(unit_cost, 0))]::bigint[] as facts
+			             sum(quantity * coalesce(unit_cost, 0)), sum(shipping),
+			             coalesce(sum(quantity * unit_price - discount) filter (where unit_cost is null), 0)
+			            ]::bigint[] as facts
 			  from order_items
 			 where tenant_id = $1 and placed_at >= $2 and placed_at < $3
 			 group by order_id, placed_at
 		       ) i on i.order_id = o.id and i.placed_at = o.placed_at
-		 cross join lateral (values (coalesce(i.facts, '{0,0,0,0,0,0,0}'))) f (facts)
+		 cross join lateral (values (coalesce(i.facts, '{0,0,0,0,0,0,0,0,0}'))) f (facts)
 		 where f.facts <> o.stored
 		 order by what`},
 	// Reports find the cancelled orders of a range by this copy of placed_at.

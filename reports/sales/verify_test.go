@@ -12,6 +12,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 func TestVerifyReportsManipulatedRows(t *testing.T) {
@@ -26,17 +27,25 @@ func TestVerifyReportsManipulatedRows(t *testing.T) {
 		{`insert into sales_rollups (tenant_id, kind, day, channel, key, ` + sums.List + `)
 		  select tenant_id, kind, '1999-01-01', channel, key, ` + sums.List + ` from sales_rollups where kind = 1 limit 1`,
 			"rollup of day 1999-01-01, channel pos", "units"},
+		{`update sales_rollups set shipping = shipping + 1 where kind = 2`,
+			"rollup of day 2026-03-01, channel pos, category 0", "shipping"},
+		{`update sales_rollups set revenue_without_cost = 0 where kind = 1`,
+			"rollup of day 2026-03-01, channel pos", "revenue_without_cost"},
 		{`update orders set tax = tax + 1`, "order A", "tax"},
+		{`update orders set shipping = shipping + 1`, "order A", "shipping"},
+		{`update orders set revenue_without_cost = 0`, "order A", "revenue_without_cost"},
 		{`update order_items set discount = discount + 1`, "order A", "revenue"},
 		{`insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
 		  select tenant_id, id, '1999-01-01', now() from orders`,
 			"cancellation of order A", "placed_at"},
 		{`update refunds set amount = amount + 1`, "refund ", "refunds"},
 	} {
-		t.Run(test.what, func(t *testing.T) {
+		t.Run(test.what+" "+test.figure, func(t *testing.T) {
 			t.Parallel()
 			s := mustShop(t)
-			s.mustIngest(t, order("A"))
+			o := order("A", sales.Item{SKU: "TEA", Quantity: 2, UnitPrice: 999}, sales.Item{SKU: "X", Quantity: 1, UnitPrice: 3})
+			o.ShippingTotal = new(money.Cents(490))
+			s.mustIngest(t, o)
 			s.mustRefund(t, refundOf("A", 10, "r"))
 			s.mustAgree(t)
 			if _, err := s.MustSuper(t).Exec(t.Context(), test.sql); err != nil {
@@ -61,14 +70,17 @@ func TestRepairCorrectsRollupsWhileOrdersAreStored(t *testing.T) {
 	s := mustShop(t)
 	for n := range 20 {
 		o := order(fmt.Sprint("A-", n))
-		o.PlacedAt = noon.AddDate(0, 0, 5*n-100)
+		o.PlacedAt, o.ShippingTotal = noon.AddDate(0, 0, 5*n-100), new(money.Cents(n))
+		o.Items[0].SKU = []string{"TEA", "X"}[n%2]
 		s.mustIngest(t, o)
 	}
 	if _, err := s.MustSuper(t).Exec(t.Context(), `
 		delete from sales_rollups where kind in (1, 3);
-		update sales_rollups set units = units * 2, cost = 7`); err != nil {
+		update sales_rollups set units = units * 2, cost = 7, shipping = 1 - shipping, revenue_without_cost = 3;
+		update orders set revenue_without_cost = 0 where id % 3 > 0`); err != nil {
 		t.Fatal(err)
 	}
+	operator := sales.New(s.Admin)
 	var requests errgroup.Group
 	for sender := range 2 {
 		requests.Go(func() error {
@@ -84,7 +96,7 @@ func TestRepairCorrectsRollupsWhileOrdersAreStored(t *testing.T) {
 	}
 	for range 2 {
 		requests.Go(func() error {
-			_, err := s.store.Repair(t.Context(), s.tenant)
+			_, err := operator.Repair(t.Context(), s.tenant)
 			return err
 		})
 	}
@@ -92,7 +104,7 @@ func TestRepairCorrectsRollupsWhileOrdersAreStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustAgree(t)
-	if changed, err := s.store.Repair(t.Context(), s.tenant); changed != 0 || err != nil {
+	if changed, err := operator.Repair(t.Context(), s.tenant); changed != 0 || err != nil {
 		t.Errorf("the second Repair changes %d rows, %v, want 0", changed, err)
 	}
 }

@@ -28,6 +28,9 @@ type Sums struct {
 	Cost             money.Cents
 	RefundCount      int64
 	Refunds          money.Cents
+	Shipping         money.Cents
+	// RevenueWithoutCost is the part of Revenue of items without a known cost.
+	RevenueWithoutCost money.Cents
 }
 
 // Column is a sum as a column of sales_rollups.
@@ -47,6 +50,8 @@ var columns = [...]Column{
 	{"cost", true},
 	{"refund_count", false},
 	{"refunds", true},
+	{"shipping", true},
+	{"revenue_without_cost", true},
 }
 
 // fields returns the fields in the order of columns. It is an array without functions
@@ -55,7 +60,7 @@ func (s *Sums) fields() [len(columns)]*int64 {
 	return [...]*int64{
 		&s.Orders, &s.Items, &s.Units, &s.UnitsWithoutCost,
 		(*int64)(&s.Revenue), (*int64)(&s.Discounts), (*int64)(&s.Tax), (*int64)(&s.Cost),
-		&s.RefundCount, (*int64)(&s.Refunds),
+		&s.RefundCount, (*int64)(&s.Refunds), (*int64)(&s.Shipping), (*int64)(&s.RevenueWithoutCost),
 	}
 }
 
@@ -149,5 +154,14 @@ func (s Sums) Empty() bool { return s.Orders == 0 && s.Items == 0 && s.RefundCou
 // Gross returns the value of the items before discounts.
 func (s Sums) Gross() money.Cents { return s.Revenue + s.Discounts }
 
-// GrossProfit returns revenue less cost.
-func (s Sums) GrossProfit() money.Cents { return s.Revenue - s.Cost }
+// CostedRevenue returns the revenue of the items with a known cost.
+func (s Sums) CostedRevenue() money.Cents { return s.Revenue - s.RevenueWithoutCost }
+
+// GrossProfit returns the revenue of the items with a known cost, less their cost.
+func (s Sums) GrossProfit() money.Cents { return s.CostedRevenue() - s.Cost }
+
+// NoneCosted reports whether items were sold and none of them has a known cost.
+func (s Sums) NoneCosted() bool { return s.Units > 0 && s.UnitsWithoutCost == s.Units }
+
+// NetRevenue returns revenue less refunds.
+func (s Sums) NetRevenue() money.Cents { return s.Revenue - s.Refunds }

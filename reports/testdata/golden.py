@@ -3,18 +3,22 @@
 
     python3 reports/testdata/golden.py DATA_FOLDER OUTPUT_FOLDER
 
-reads DATA_FOLDER/uci and DATA_FOLDER/contoso and writes golden_uci.json and
-golden_contoso.json, which golden_test.go compares with the reports. It needs only
+reads DATA_FOLDER/uci, contoso and grocery and writes golden_uci.json and so on,
+which golden_test.go compares with the reports. It needs only
 the standard library and takes a few seconds. It shares no code with the service:
 its formulas are written from the definitions of the figures.
 
-Money is in cents. Days are in UTC, the time zone of both shops.
+Money is in cents. Days are in UTC, the time zone of all shops.
 
     revenue         sum of quantity * unit_price - discount, without tax
     orders          orders with an item in the group
     avg_order_value revenue / orders
-    gross_profit    revenue - sum of quantity * unit_cost (0 without a unit cost)
-    margin_percent  100 * gross_profit / revenue
+    gross_profit    revenue - sum of quantity * unit_cost, both of lines with a unit cost
+    margin_percent  100 * gross_profit / revenue of lines with a unit cost
+    costed_percent  100 * revenue of lines with a unit cost / revenue
+    gross_sales     sum of quantity * unit_price
+    net_revenue     revenue - refunds
+    total           net_revenue + tax + shipping; no shop has tax or shipping
     refunds         by the day of refunded_at and the channel of the order, spread
                     over its lines by net value (by quantity if all net values are zero)
 
@@ -43,7 +47,7 @@ create index shares_line on shares (number, line);
 # The order lines and refund lines with all columns that reports group or filter by.
 LINES = """
 create table lines as
-    select o.*, substr(o.day, 1, 7) as month, i.line, i.sku, p.name, p.category, p.seller, quantity, discount,
+    select o.*, substr(o.day, 1, 7) as month, i.line, i.sku, p.name, p.category, p.seller, quantity, price, discount,
            quantity * price - discount as revenue, coalesce(i.cost, p.cost) as cost
       from items i join orders o using (number) left join products p using (sku);
 create index lines_number on lines (number);
@@ -131,6 +135,7 @@ def load(folder):
 SALES = """
     select {key} as k, count(distinct number) as orders, count(*) as items, sum(quantity) as units,
            sum(case when cost is null then quantity else 0 end) as without, sum(revenue) as revenue,
+           sum(case when cost is null then revenue else 0 end) as costless, sum(quantity * price) as gross,
            sum(discount) as discounts, sum(quantity * coalesce(cost, 0)) as cost
       from lines where day between ? and ? group by k"""
 REFUNDS = "select {key} as k, count(distinct id) as n, sum(amount) as refunds from refunded_lines where day between ? and ? group by k"
@@ -142,7 +147,7 @@ def sums(db, key, first, last):
     for r in db.execute(SALES.format(key=key), (first, last)):
         groups[r["k"]] = dict(r)
     for r in db.execute(REFUNDS.format(key=key), (first, last)):
-        groups.setdefault(r["k"], dict(k=r["k"], orders=0, items=0, units=0, without=0, revenue=0, discounts=0, cost=0)).update(dict(r))
+        groups.setdefault(r["k"], dict(k=r["k"], orders=0, items=0, units=0, without=0, revenue=0, costless=0, gross=0, discounts=0, cost=0)).update(dict(r))
     for g in groups.values():
         g.setdefault("refunds", 0)
         g.setdefault("n", 0)
@@ -151,13 +156,14 @@ def sums(db, key, first, last):
 
 def figures(g, counted=True):
     """Returns the figures that a report shows. A refund can belong to several groups; then counted is False."""
-    profit = g["revenue"] - g["cost"]
+    costed = g["revenue"] - g["costless"]
+    profit = costed - g["cost"]
     out = {
         "revenue": money(g["revenue"]),
         "orders": str(g["orders"]),
         "avg_order_value": money(ratio(g["revenue"], g["orders"])),
         "gross_profit": money(profit),
-        "margin_percent": money(ratio(10000 * profit, g["revenue"])),
+        "margin_percent": money(ratio(10000 * profit, costed)),
         "units_sold": str(g["units"]),
         "discounts": money(g["discounts"]),
         "tax": "0.00",
@@ -165,14 +171,21 @@ def figures(g, counted=True):
         "cost": money(g["cost"]),
         "items": str(g["items"]),
         "units_without_cost": str(g["without"]),
+        "revenue_without_cost": money(g["costless"]),
+        "costed_percent": money(ratio(10000 * costed, g["revenue"])),
+        "gross_sales": money(g["gross"]),
+        "net_revenue": money(g["revenue"] - g["refunds"]),
+        "shipping": "0.00",
+        "total": money(g["revenue"] - g["refunds"]),
     }
     if counted:
         out["refund_count"] = str(g["n"])
     return out
 
 
-TIES = ("revenue", "discounts", "tax", "cost", "gross_profit", "refunds", "orders", "items", "units_sold", "units_without_cost", "refund_count")
-ZERO = dict(orders=0, items=0, units=0, without=0, revenue=0, discounts=0, cost=0, refunds=0, n=0)
+TIES = ("revenue", "discounts", "tax", "cost", "gross_profit", "refunds", "orders", "items", "units_sold", "units_without_cost", "refund_count",
+        "gross_sales", "net_revenue", "shipping", "total", "revenue_without_cost")
+ZERO = dict(orders=0, items=0, units=0, without=0, revenue=0, costless=0, gross=0, discounts=0, cost=0, refunds=0, n=0)
 
 
 def summary(db, first, last):
@@ -189,6 +202,10 @@ def summary(db, first, last):
     previous = sums(db, "''", *before).get("", ZERO)
     change = {f"{k}_change_percent": percent_change(total[k], previous[k]) for k in ("revenue", "orders")}
     yield dict(report="previous", rows=[dict(**figures(previous), **change)])
+    before = [f"{int(day[:4]) - 1}{day[4:].replace('-02-29', '-02-28')}" for day in (first, last)]
+    year = sums(db, "''", *before).get("", ZERO)
+    change = {f"{k}_change_percent": percent_change(total[k], year[k]) for k in ("revenue", "orders")}
+    yield dict(report="previous_year", rows=[dict(**figures(year), **change)])
 
 
 def by_month(db, first, last):
@@ -215,12 +232,12 @@ def products(db, by, first, last, limit=25):
     key = {
         "revenue": lambda g: -g["revenue"],
         "units": lambda g: -g["units"],
-        "margin": lambda g: -ratio(10000 * (g["revenue"] - g["cost"]), g["revenue"]),
+        "margin": lambda g: -ratio(10000 * (g["revenue"] - g["costless"] - g["cost"]), g["revenue"] - g["costless"]),
     }[by]
     known = {r["sku"]: r for r in db.execute("select rowid, sku, name from products")}
     groups = [dict(r) for r in db.execute(SALES.format(key="sku"), (first, last))]
     top = sorted(groups, key=lambda g: (key(g), -g["revenue"], known[g["k"]]["rowid"]))[:limit]
-    shown = ("revenue", "units_sold", "cost", "gross_profit", "margin_percent", "units_without_cost")
+    shown = ("revenue", "units_sold", "cost", "gross_profit", "margin_percent", "units_without_cost", "revenue_without_cost", "gross_sales")
     out = []
     for g in top:
         f = figures(dict(g, refunds=0, n=0))
@@ -294,6 +311,13 @@ def contoso(folder):
     yield from between(*whole, by_month(db, *whole))
 
 
+def grocery(folder):
+    db = load(folder)
+    whole = ("2017-01-01", "2018-01-01")
+    yield from between(*whole, summary(db, *whole), by_month(db, *whole), by_channel(db, folder, *whole),
+                       products(db, "revenue", *whole, limit=10), customers(db, *whole))
+
+
 def write(path, entries):
     """Writes JSON with one row of figures per line, so that diffs are readable."""
     with open(path, "w", encoding="utf-8", newline="\n") as f:
@@ -312,3 +336,4 @@ if __name__ == "__main__":
     data, out = sys.argv[1:]
     write(os.path.join(out, "golden_uci.json"), uci(os.path.join(data, "uci")))
     write(os.path.join(out, "golden_contoso.json"), contoso(os.path.join(data, "contoso")))
+    write(os.path.join(out, "golden_grocery.json"), grocery(os.path.join(data, "grocery")))

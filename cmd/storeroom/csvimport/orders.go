@@ -20,7 +20,7 @@ const maxBatchItems = 20_000
 
 var (
 	orderColumns = columns{[]string{
-		"number", "placed_at", "channel", "customer", "discount_total", "tax_total",
+		"number", "placed_at", "channel", "customer", "discount_total", "tax_total", "shipping_total",
 	}, 3, "number"}
 	itemColumns = columns{[]string{
 		"order_number", "sku", "quantity", "unit_price", "unit_cost", "discount",
@@ -194,6 +194,7 @@ func newOrder(w row) *order {
 			Channel:       w.id("channel"),
 			DiscountTotal: cell(w, "discount_total", parseMoney),
 			TaxTotal:      cell(w, "tax_total", parseMoney),
+			ShippingTotal: cell(w, "shipping_total", parseMoney),
 		},
 	}}
 	if id := cell(w, "customer", parseText); id != nil {

@@ -38,7 +38,8 @@ func TestSalesAreStoredAsInTheFiles(t *testing.T) {
 		"products.csv", "sku,name,price,cost\nA,Axe,20,8\n",
 		"channels.csv", "identifier,label\nweb,Web shop\npos,Counter\n",
 		"customers.csv", "id,name,email,country\n7,'=Ada,ada@example.com,GB\n8,,,FR\n",
-		"orders.csv", orderHeader+"1,2026-03-01T09:30:00Z,web,7,1.50,2\n2,2026-03-01T10:30:00.5+01:00,pos,,,\n",
+		"orders.csv", "number,placed_at,channel,customer,discount_total,tax_total,shipping_total\n"+
+			"1,2026-03-01T09:30:00Z,web,7,1.50,2,4.9\n2,2026-03-01T10:30:00.5+01:00,pos,,,,\n",
 		"order_items.csv", itemHeader+"1,A,2,10.00,,\n1,X,1,5,4.00,0.50\n2,X,1,3,,\n",
 		"refunds.csv", refundHeader+"1,2026-03-02T00:00:00Z,1.5\n1,2026-03-02T00:00:00Z,1.50\n2,2026-03-02T00:00:00Z,3.01\n",
 	)
@@ -66,12 +67,12 @@ func TestSalesAreStoredAsInTheFiles(t *testing.T) {
 		first.Discounts.String(), first.Tax.String(), first.Cost.String(), first.Refunded.String(),
 		*first.Refunds[0].Reference, *first.Refunds[1].Reference,
 		second.PlacedAt.UTC().String(), fmt.Sprint(second.CustomerNumber), second.Refunded.String(),
-		fmt.Sprint(second.UnitsWithoutCost),
+		fmt.Sprint(second.UnitsWithoutCost), first.Shipping.String(), second.Shipping.String(),
 	}
 	if diff := cmp.Diff([]string{
 		"2026-03-01 09:30:00 +0000 UTC", "web", "7", "=Ada", "ada@example.com", "23.50",
 		"1.50", "2.00", "20.00", "3.00", "import:2026-03-02T00:00:00Z:1.50:1", "import:2026-03-02T00:00:00Z:1.50:2",
-		"2026-03-01 09:30:00.5 +0000 UTC", "<nil>", "3.01", "1",
+		"2026-03-01 09:30:00.5 +0000 UTC", "<nil>", "3.01", "1", "4.90", "0.00",
 	}, got); diff != "" {
 		t.Errorf("orders (-want +got):\n%s", diff)
 	}

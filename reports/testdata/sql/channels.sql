@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 1
@@ -22,7 +22,9 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by grouping sets (channel)
 )
@@ -32,7 +34,7 @@ select period, channel, key,
               from channels c
              where c.tenant_id = $1 and c.identifier = g.channel),
            g.channel) as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -51,7 +53,9 @@ with sales as (
             o.tax::bigint as tax,
             o.cost::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            o.shipping::bigint as shipping,
+            o.revenue_without_cost::bigint as revenue_without_cost
        from cancellations c
       cross join lateral (
             select *
@@ -72,7 +76,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            r.amount::bigint as refunds
+            r.amount::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from refunds r
       cross join lateral (
             select channel, customer_id
@@ -97,13 +103,15 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from groups g
 
 -- Plan on PostgreSQL 15:

@@ -5,7 +5,7 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 2
@@ -23,13 +23,15 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from groups g
 
 -- Plan on PostgreSQL 15:
@@ -38,7 +40,7 @@ select period, channel, key,
 
 with sales as (
      select s.period, s.channel, coalesce(p.seller_id, 0) as key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
        from (
             select null::int as period, '' as channel, i.sold_id as key,
                    1::bigint as orders,
@@ -50,7 +52,9 @@ with sales as (
                    sum(i.tax)::bigint as tax,
                    coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
                    0::bigint as refund_count,
-                   0::bigint as refunds
+                   0::bigint as refunds,
+                   sum(i.shipping)::bigint as shipping,
+                   coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
               from sold_products p
              cross join lateral (
                    select *
@@ -78,7 +82,9 @@ with sales as (
                    0::bigint as tax,
                    0::bigint as cost,
                    1::bigint as refund_count,
-                   sum(i.amount)::bigint as refunds
+                   sum(i.amount)::bigint as refunds,
+                   0::bigint as shipping,
+                   0::bigint as revenue_without_cost
               from (
                    select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
                      from refunds r
@@ -116,7 +122,9 @@ with sales as (
                    sum(i.tax)::bigint as tax,
                    coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
                    0::bigint as refund_count,
-                   0::bigint as refunds
+                   0::bigint as refunds,
+                   sum(i.shipping)::bigint as shipping,
+                   coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
               from sold_products p
              cross join lateral (
                    select *
@@ -144,7 +152,9 @@ with sales as (
                    0::bigint as tax,
                    0::bigint as cost,
                    1::bigint as refund_count,
-                   sum(i.amount)::bigint as refunds
+                   sum(i.amount)::bigint as refunds,
+                   0::bigint as shipping,
+                   0::bigint as revenue_without_cost
               from (
                    select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
                      from refunds r
@@ -173,7 +183,7 @@ with sales as (
              group by i.refund_id, 1, 2, 3
              union all
             select null::int as period, r.channel, r.key,
-                   orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+                   orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
               from sold_products p
              cross join unnest($8::date[]) m (month)
              cross join lateral (
@@ -197,7 +207,9 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by grouping sets (key)
 )
@@ -212,7 +224,7 @@ select period, channel, key,
              order by p.id desc
              limit 1),
            g.key::text) as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from groups g
 
 -- Plan on PostgreSQL 15:

@@ -14,7 +14,9 @@ with sales as (
             sum(i.tax)::bigint as tax,
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -42,7 +44,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from (
             select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
               from refunds r
@@ -80,13 +84,15 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by grouping sets (())
 )
 select period, channel, key,
        null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from groups g
 
 -- Plan on PostgreSQL 15:

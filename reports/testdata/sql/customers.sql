@@ -14,7 +14,9 @@ with sales as (
             o.tax::bigint as tax,
             o.cost::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            o.shipping::bigint as shipping,
+            o.revenue_without_cost::bigint as revenue_without_cost
        from orders o
       where o.tenant_id = $1
         and o.placed_at >= $2
@@ -37,7 +39,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            r.amount::bigint as refunds
+            r.amount::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from refunds r
       cross join lateral (
             select channel, customer_id
@@ -62,12 +66,14 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by key
 )
 select part, count, number as customer_id, name, email, first_order_at, last_order_at,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from (
        select case when key = 0 then 'guest' when orders = 0 then 'no_order' else 'customer' end as part,
               count(*) as count, '' as number, null as name, null as email,
@@ -81,7 +87,9 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
               coalesce(sum(tax), 0)::bigint as tax,
               coalesce(sum(cost), 0)::bigint as cost,
               coalesce(sum(refund_count), 0)::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds
+              coalesce(sum(refunds), 0)::bigint as refunds,
+              coalesce(sum(shipping), 0)::bigint as shipping,
+              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
          from customer_sums
         group by 1
         union all
@@ -95,7 +103,9 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
               coalesce(sum(tax), 0)::bigint as tax,
               coalesce(sum(cost), 0)::bigint as cost,
               coalesce(sum(refund_count), 0)::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds
+              coalesce(sum(refunds), 0)::bigint as refunds,
+              coalesce(sum(shipping), 0)::bigint as shipping,
+              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
          from customer_sums g
         where key <> 0
           and orders > 0
@@ -113,7 +123,7 @@ select part, count, number as customer_id, name, email, first_order_at, last_ord
               ) >= $4
         union all
        select null, 0, g.number, g.name, g.email, first.placed_at, g.last_order_at,
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
          from (
               select *
                 from (

@@ -14,7 +14,9 @@ with sales as (
             o.tax::bigint as tax,
             o.cost::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            o.shipping::bigint as shipping,
+            o.revenue_without_cost::bigint as revenue_without_cost
        from orders o
       where o.tenant_id = $1
         and o.placed_at >= $2
@@ -38,7 +40,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            r.amount::bigint as refunds
+            r.amount::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from refunds r
       cross join lateral (
             select channel, customer_id
@@ -64,12 +68,14 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by key
 )
 select g.number, g.name, g.email, first.placed_at, g.last_order_at,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from (
        select c.number, c.name, c.email, g.*
          from customer_sums g

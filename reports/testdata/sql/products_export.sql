@@ -14,7 +14,9 @@ with sales as (
             sum(i.tax)::bigint as tax,
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $2
@@ -38,7 +40,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from (
             select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
               from refunds r
@@ -73,7 +77,9 @@ with sales as (
             sum(i.tax)::bigint as tax,
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $4
@@ -97,7 +103,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from (
             select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
               from refunds r
@@ -123,7 +131,7 @@ with sales as (
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
        from sales_rollups
       where tenant_id = $1
         and kind = 4
@@ -140,7 +148,9 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by key
 ), product_sums as materialized (
@@ -154,7 +164,9 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -165,7 +177,7 @@ with sales as (
      having sum(s.items) > 0
 )
 select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from product_sums p
   left join lateral (
        select s.sku, s.name

@@ -14,7 +14,9 @@ with sales as (
             sum(i.tax)::bigint as tax,
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -42,7 +44,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from (
             select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
               from refunds r
@@ -80,7 +84,9 @@ with sales as (
             sum(i.tax)::bigint as tax,
             coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
             0::bigint as refund_count,
-            0::bigint as refunds
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -108,7 +114,9 @@ with sales as (
             0::bigint as tax,
             0::bigint as cost,
             1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
        from (
             select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
               from refunds r
@@ -137,7 +145,7 @@ with sales as (
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, r.channel, r.key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
        from sold_products p
       cross join unnest($8::date[]) m (month)
       cross join lateral (
@@ -158,7 +166,9 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
       group by key
 ), product_sums as materialized (
@@ -172,7 +182,9 @@ with sales as (
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
             coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sold s
       cross join lateral (
             select product_id, sku
@@ -183,7 +195,7 @@ with sales as (
      having sum(s.items) > 0
 )
 select count, product_id, sku, name,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
               coalesce(sum(orders), 0)::bigint as orders,
@@ -195,19 +207,22 @@ select count, product_id, sku, name,
               coalesce(sum(tax), 0)::bigint as tax,
               coalesce(sum(cost), 0)::bigint as cost,
               coalesce(sum(refund_count), 0)::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds
+              coalesce(sum(refunds), 0)::bigint as refunds,
+              coalesce(sum(shipping), 0)::bigint as shipping,
+              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
          from product_sums
         union all
        select null, p.product_id, p.unknown_sku,
               coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
          from (
               select *
                 from product_sums
                order by case
-                            when revenue = 0 then 0
-                            else sign(revenue - cost)
-                               * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric)
+                            when revenue = revenue_without_cost then 0
+                            else sign(revenue - revenue_without_cost - cost)
+                               * div(abs(revenue - revenue_without_cost - cost)::numeric * 20000 + revenue - revenue_without_cost,
+                                     2 * (revenue - revenue_without_cost)::numeric)
                         end desc, revenue desc, product_id, unknown_sku
                limit $10
               offset $11
@@ -222,9 +237,10 @@ select count, product_id, sku, name,
            on true
        ) page
  order by count, case
-                     when revenue = 0 then 0
-                     else sign(revenue - cost)
-                        * div(abs(revenue - cost)::numeric * 20000 + revenue, 2 * revenue::numeric)
+                     when revenue = revenue_without_cost then 0
+                     else sign(revenue - revenue_without_cost - cost)
+                        * div(abs(revenue - revenue_without_cost - cost)::numeric * 20000 + revenue - revenue_without_cost,
+                              2 * (revenue - revenue_without_cost)::numeric)
                  end desc, revenue desc, product_id, unknown_sku
 
 -- Plan on PostgreSQL 15:

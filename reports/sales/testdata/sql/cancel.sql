@@ -14,7 +14,7 @@ select pg_advisory_xact_lock(hashtextextended('order of tenant ' || $1::bigint |
 --   Sort
 --     ProjectSet
 
-select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax as paid,
+select o.id, o.number, o.channel, o.placed_at, o.revenue + o.tax + o.shipping as paid,
            (select coalesce(sum(amount), 0)::bigint
               from refunds r
              where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -39,7 +39,7 @@ unnest($2::text[]) n (number)
 --       Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
 select i.order_id, i.line, i.placed_at, i.sold_id, p.category_id, p.seller_id,
-           i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+           i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
       from
 unnest($2::text[]) n (number)
  cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
@@ -111,11 +111,11 @@ values ($1, $2, $3, $4)
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on cancellations
 
-insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost)
 select $1::bigint, *
-  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])
 on conflict (tenant_id, kind, day, channel, key) do update
-   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on sales_rollups
@@ -123,7 +123,7 @@ on conflict (tenant_id, kind, day, channel, key) do update
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
-       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
        (select coalesce(sum(r.amount), 0)::bigint
           from refunds r
          where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -142,7 +142,7 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Index Scan using cancellations_pkey on cancellations (SubPlan)
 
 select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
-       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
   from orders o
   join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
   join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id

@@ -96,15 +96,17 @@ on conflict (tenant_id, number) do update
 --     Function Scan
 
 insert into orders (tenant_id, id, number, placed_at, channel, customer_id, items, units, units_without_cost,
-                    revenue, discounts, tax, cost, content)
+                    revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
 overriding system value
 select $1, u.id, u.number, u.placed_at, u.channel,
        (select c.id from customers c where c.tenant_id = $1 and c.number = u.customer),
-       u.items, u.units, u.units_without_cost, u.revenue, u.discounts, u.tax, u.cost, u.content
+       u.items, u.units, u.units_without_cost, u.revenue, u.revenue_without_cost,
+       u.discounts, u.tax, u.shipping, u.cost, u.content
   from unnest($2::bigint[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
-              $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[])
-       u (id, number, placed_at, channel, customer, items, units,
-          units_without_cost, revenue, discounts, tax, cost, content)
+              $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
+              $14::bigint[], $15::bigint[], $16::bytea[])
+       u (id, number, placed_at, channel, customer, items, units, units_without_cost,
+          revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on orders
@@ -112,20 +114,20 @@ select $1, u.id, u.number, u.placed_at, u.channel,
 --       Index Scan using customers_tenant_id_number_key on customers (SubPlan)
 
 insert into order_items (tenant_id, order_id, line, placed_at, sold_id,
-                         quantity, unit_price, unit_cost, discount, tax)
+                         quantity, unit_price, unit_cost, discount, tax, shipping)
 select $1, *
   from unnest($2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::bigint[],
-              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on order_items
 --     Function Scan
 
-insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost)
 select $1::bigint, *
-  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
+  from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])
 on conflict (tenant_id, kind, day, channel, key) do update
-   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds
+   set orders = r.orders + excluded.orders, items = r.items + excluded.items, units = r.units + excluded.units, units_without_cost = r.units_without_cost + excluded.units_without_cost, revenue = r.revenue + excluded.revenue, discounts = r.discounts + excluded.discounts, tax = r.tax + excluded.tax, cost = r.cost + excluded.cost, refund_count = r.refund_count + excluded.refund_count, refunds = r.refunds + excluded.refunds, shipping = r.shipping + excluded.shipping, revenue_without_cost = r.revenue_without_cost + excluded.revenue_without_cost
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on sales_rollups

@@ -16,7 +16,7 @@ select
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
-       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
        (select coalesce(sum(r.amount), 0)::bigint
           from refunds r
          where r.tenant_id = $1 and r.order_id = o.id) as refunded,

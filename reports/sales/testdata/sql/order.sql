@@ -1,6 +1,6 @@
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
-       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.cost,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
        (select coalesce(sum(r.amount), 0)::bigint
           from refunds r
          where r.tenant_id = $1 and r.order_id = o.id) as refunded,
@@ -19,7 +19,7 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Index Scan using cancellations_pkey on cancellations (SubPlan)
 
 select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
-       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax
+       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
   from orders o
   join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
   join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id

@@ -1,0 +1,153 @@
+package reports_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/reports"
+)
+
+func TestDaysThatARangeIsComparedWith(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		compare        reports.Comparison
+		from, to       string
+		wantFrom, want string
+	}{
+		{reports.PreviousPeriod, "2024-03-01", "2024-03-31", "2024-01-30", "2024-02-29"},
+		{reports.PreviousPeriod, "2024-03-01", "2024-03-01", "2024-02-29", "2024-02-29"},
+		{reports.PreviousPeriod, "1970-01-01", "1970-01-02", "1969-12-30", "1969-12-31"},
+		{reports.PreviousYear, "2024-02-01", "2024-02-29", "2023-02-01", "2023-02-28"},
+		{reports.PreviousYear, "2024-02-29", "2024-02-29", "2023-02-28", "2023-02-28"},
+		{reports.PreviousYear, "2025-02-28", "2025-03-01", "2024-02-28", "2024-03-01"},
+		{reports.PreviousYear, "2025-01-01", "2025-12-31", "2024-01-01", "2024-12-31"},
+		{reports.PreviousYear, "2005-01-01", "2025-01-14", "2004-01-01", "2024-01-14"},
+	} {
+		if got := test.compare.Range(days(test.from, test.to)); got != days(test.wantFrom, test.want) {
+			t.Errorf("%s of %s to %s = %v, want %s to %s", test.compare, test.from, test.to, got, test.wantFrom, test.want)
+		}
+	}
+}
+
+func TestDaysOfALeapYearAreComparedWithTheYearBefore(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	s.mustSell(t,
+		newOrder("1", "2023-02-28T10:00:00Z", item("X", 1, 100)), newOrder("2", "2023-03-01T10:00:00Z", item("X", 1, 200)),
+		newOrder("3", "2024-02-28T10:00:00Z", item("X", 1, 150)), newOrder("4", "2024-02-29T10:00:00Z", item("X", 1, 50)),
+		newOrder("5", "2024-03-01T10:00:00Z", item("X", 1, 300)), newOrder("6", "2025-02-28T10:00:00Z", item("X", 1, 600)))
+	for _, test := range []struct {
+		from, to, total string
+		want            []string
+	}{
+		{"2024-02-28", "2024-03-01", "5.00 3.00", []string{
+			"2024-02-28 2023-02-28 50.00", "2024-02-29 2023-02-28 -50.00", "2024-03-01 2023-03-01 50.00",
+		}},
+		// 29 February counts in the total; no day is compared with it.
+		{"2025-02-28", "2025-03-01", "6.00 5.00", []string{
+			"2025-02-28 2024-02-28 300.00", "2025-03-01 2024-03-01 -100.00",
+		}},
+	} {
+		q := reports.SummaryQuery{Range: days(test.from, test.to), Compare: reports.PreviousYear}
+		got := must(t, s.Summary, s.Tenant, q)
+		var rows []string
+		for _, p := range got.PairDays() {
+			change := changed(reports.Change(int64(p.Now.Revenue), int64(p.Before.Revenue)))
+			rows = append(rows, fmt.Sprint(p.Now.Day, " ", p.Before.Day, " ", change))
+		}
+		if diff := cmp.Diff(test.want, rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.from, diff)
+		}
+		if total := fmt.Sprint(got.Total.Revenue, " ", got.Previous.Total.Revenue); total != test.total {
+			t.Errorf("%s: total and comparison = %s, want %s", test.from, total, test.total)
+		}
+	}
+}
+
+func TestChange(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		now, before int64
+		want        string
+	}{
+		{150, 100, "50.00"}, {50, 100, "-50.00"}, {0, 100, "-100.00"}, {0, 0, "0.00"}, {1, 0, "null"}, {-1, 0, "null"},
+		{-50, -100, "50.00"}, {-150, -100, "-50.00"}, {100, -100, "200.00"}, {0, -100, "100.00"}, {-100, 100, "-200.00"},
+		{2, 3, "-33.33"}, {-2, -3, "33.33"},
+	} {
+		if got := changed(reports.Change(test.now, test.before)); got != test.want {
+			t.Errorf("from %d to %d = %s, want %s", test.before, test.now, got, test.want)
+		}
+	}
+}
+
+func TestProfitIsNullOnlyWhereNoCostIsKnown(t *testing.T) {
+	t.Parallel()
+	sold := reports.Sums{Orders: 1, Items: 2, Units: 3, Revenue: 30_00, Cost: 12_00}
+	some, none := sold, sold
+	some.UnitsWithoutCost, some.RevenueWithoutCost = 1, 10_00
+	none.UnitsWithoutCost, none.RevenueWithoutCost, none.Cost = 3, 30_00, 0
+	gift := reports.Sums{Orders: 1, Items: 1, Units: 1, UnitsWithoutCost: 1}
+	for _, test := range []struct {
+		name                               string
+		sums                               reports.Sums
+		profit, margin, costed             string
+		specifiedProfit, specifiedMargin   string
+		profitFromSold, profitChangeToSold string
+	}{
+		{"all costs", sold, "18.00", "60.00", "100.00", "18.00", "60.00", "0.00", "0.00"},
+		{"some costs", some, "8.00", "40.00", "66.67", "8.00", "40.00", "-55.56", "125.00"},
+		{"no cost", none, "null", "null", "0.00", "0.00", "0.00", "null", "null"},
+		{"a gift without a cost", gift, "null", "null", "0.00", "0.00", "0.00", "null", "null"},
+		{"no sale", reports.Sums{}, "0.00", "0.00", "0.00", "0.00", "0.00", "-100.00", "null"},
+		{"a refund alone", reports.Sums{RefundCount: 1, Refunds: 5_00}, "0.00", "0.00", "0.00", "0.00", "0.00", "-100.00", "null"},
+	} {
+		f := figures{}
+		f.add("group", reports.GroupColumns, test.sums)
+		f.add("summary", reports.SummaryColumns, test.sums)
+		f.addComparison("sold", "changes", test.sums, sold)
+		f.addComparison("this", "changes to sold", sold, test.sums)
+		got := []string{
+			f["group.gross_profit"], f["group.margin_percent"], f["group.costed_percent"],
+			f["summary.gross_profit"], f["summary.gross_margin_percent"],
+			f["changes.gross_profit"], f["changes to sold.gross_profit"],
+		}
+		want := []string{
+			test.profit, test.margin, test.costed, test.specifiedProfit, test.specifiedMargin,
+			test.profitFromSold, test.profitChangeToSold,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestTotalsAreTheSumOfAllPages(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	q := reports.ProductsQuery{Range: march, Page: 1, PerPage: 2}
+	var pages, all reports.Sums
+	for ; ; q.Page++ {
+		got := must(t, s.Products, s.Tenant, q)
+		all = got.Total
+		for _, row := range got.Rows {
+			pages.Add(row.Sums)
+		}
+		if len(got.Rows) == 0 {
+			break
+		}
+	}
+	pages.Orders, pages.RefundCount = 0, 0
+	if diff := cmp.Diff(pages, all); diff != "" || q.Page != 3 {
+		t.Errorf("page %d (-sum of the pages +total):\n%s", q.Page, diff)
+	}
+	channels := must(t, s.Channels, s.Tenant, reports.ChannelsQuery{Range: march})
+	var rows reports.Sums
+	for _, c := range channels.Rows {
+		rows.Add(c.Sums)
+	}
+	if diff := cmp.Diff(rows, channels.Total); diff != "" {
+		t.Errorf("channels (-sum of the rows +total):\n%s", diff)
+	}
+}
