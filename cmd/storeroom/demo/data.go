@@ -3,6 +3,8 @@ package demo
 import (
 	_ "embed"
 	"encoding/json"
+
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 //go:embed shop.json
@@ -56,11 +58,12 @@ type channel struct {
 	vouchers, off     int    // probability of a voucher, and its discount
 	cancelled         int    // probability of a cancellation
 	wholesale         bool   // sells larger quantities to companies
+	shipping          money.Cents
 }
 
 var channels = []channel{
-	{"pos", "Point of sale", [3]int{38, 78, 0}, [2]int{9, 18}, [2]int{1, 3}, 25, 2, 5, 0, false},
-	{"online", "Online shop", [3]int{40, 42, 62}, [2]int{6, 23}, [2]int{1, 4}, 80, 8, 10, 3, false},
-	{"marketplace", "Marketplace", [3]int{14, 18, 22}, [2]int{5, 24}, [2]int{1, 2}, 0, 0, 0, 3, false},
-	{"wholesale", "Wholesale", [3]int{4, 0, 0}, [2]int{8, 16}, [2]int{3, 8}, 100, 100, 15, 2, true},
+	{"pos", "Point of sale", [3]int{38, 78, 0}, [2]int{9, 18}, [2]int{1, 3}, 25, 2, 5, 0, false, 0},
+	{"online", "Online shop", [3]int{40, 42, 62}, [2]int{6, 23}, [2]int{1, 4}, 80, 8, 10, 3, false, 4_90},
+	{"marketplace", "Marketplace", [3]int{14, 18, 22}, [2]int{5, 24}, [2]int{1, 2}, 0, 0, 0, 3, false, 3_50},
+	{"wholesale", "Wholesale", [3]int{4, 0, 0}, [2]int{8, 16}, [2]int{3, 8}, 100, 100, 15, 2, true, 0},
 }

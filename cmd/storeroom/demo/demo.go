@@ -159,6 +159,9 @@ func newProduct(
 			Tags:         catalog.Value(l.Tags),
 		},
 	}
+	if n == 3 { // one line of each department has no known cost
+		p.Cost = catalog.Field[money.Cents]{}
+	}
 	if random.IntN(5) < 2 {
 		p.MSRP = catalog.Value((price*money.Cents(112+random.IntN(20))/100)/100*100 + 90)
 		p.Tags = catalog.Value(append(slices.Clone(l.Tags), "sale"))

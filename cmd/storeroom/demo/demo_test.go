@@ -27,7 +27,7 @@ func TestTheProductsArePlausible(t *testing.T) {
 		"sku": {}, "name": {}, "upc": {}, "category": {},
 		"seller": {}, "status": {}, "condition": {}, "second warehouse": {},
 	}
-	var none, low, onOffer int
+	var none, low, onOffer, costed int
 	for _, it := range items {
 		for kind, value := range map[string]string{
 			"sku": it.SKU.Value, "name": it.Name.Value, "upc": it.UPC.Value, "category": it.category, "seller": it.seller,
@@ -47,6 +47,9 @@ func TestTheProductsArePlausible(t *testing.T) {
 		if it.MSRP.Set {
 			onOffer++
 		}
+		if it.Cost.Set {
+			costed++
+		}
 	}
 	n := len(items)
 	if n < 280 || n > 320 || len(seen["sku"]) != n || len(seen["name"]) != n || len(seen["upc"]) != n {
@@ -59,8 +62,8 @@ func TestTheProductsArePlausible(t *testing.T) {
 			t.Errorf("%d values of %s, want %d: %v", len(seen[kind]), kind, want, seen[kind])
 		}
 	}
-	if none < 5 || low < 10 || onOffer < 50 {
-		t.Errorf("%d out of stock, %d low, %d on offer, want some of each", none, low, onOffer)
+	if none < 5 || low < 10 || onOffer < 50 || costed < n*6/10 || costed == n {
+		t.Errorf("%d out of stock, %d low, %d on offer, %d with a cost, want some of each", none, low, onOffer, costed)
 	}
 }
 

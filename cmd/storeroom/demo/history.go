@@ -14,6 +14,7 @@ import (
 const (
 	ordersPerDay = 10.5 // average of the first two years
 	lastGiftDay  = 24   // of December
+	freeShipping = 75_00
 )
 
 // demoOrder is an order with its later cancellation or refund.
@@ -25,10 +26,11 @@ type demoOrder struct {
 
 // article is a product that is for sale.
 type article struct {
-	sku         string
-	price, cost money.Cents
-	popularity  int  // the weight of the article in its department
-	gift        bool // sells better in December
+	sku        string
+	price      money.Cents
+	cost       *money.Cents
+	popularity int  // the weight of the article in its department
+	gift       bool // sells better in December
 }
 
 // simulation creates random orders day by day. The orders of a day depend only on the days
@@ -60,10 +62,14 @@ func articlesByDepartment() map[string][]article {
 		}
 		code, _, _ := strings.Cut(p.SKU.Value, "-")
 		price := p.Price.Value
+		var cost *money.Cents
+		if p.Cost.Set {
+			cost = &p.Cost.Value
+		}
 		all[code] = append(all[code], article{
 			sku:        p.SKU.Value,
 			price:      price,
-			cost:       p.Cost.Value,
+			cost:       cost,
 			popularity: (1 + random.IntN(10)) * 1_000_000 / (int(price) + 2_000),
 			gift:       slices.Contains(p.Tags.Value, "gift"),
 		})
@@ -149,6 +155,9 @@ func (s *simulation) order(p purchase) demoOrder {
 	}
 	tax := (net*20 + 50) / 100
 	o.TaxTotal = &tax
+	if fee := p.channel.shipping; fee > 0 && net < freeShipping {
+		o.ShippingTotal = &fee
+	}
 	s.cancelOrRefund(&o, p.channel, net+tax)
 	return o
 }
@@ -197,7 +206,7 @@ func (s *simulation) article(at time.Time) article {
 // November a third of the items has a discount of 20 percent, otherwise a few have one of
 // 10 percent.
 func (s *simulation) item(a article, p purchase) sales.Item {
-	item := sales.Item{SKU: a.sku, Quantity: 1, UnitPrice: a.price, UnitCost: &a.cost}
+	item := sales.Item{SKU: a.sku, Quantity: 1, UnitPrice: a.price, UnitCost: a.cost}
 	switch {
 	case p.channel.wholesale:
 		item.Quantity = int64(s.between(2, 6) * min(4, 1+10_000/int(a.price)))

@@ -15,7 +15,7 @@ import (
 
 // orderPrefix is the prefix of the order numbers. A change of the simulation needs a new
 // prefix, so that LoadSales does not add orders to shops with other ones.
-const orderPrefix = "LL-"
+const orderPrefix = "LM-"
 
 const batchSize = 500
 
