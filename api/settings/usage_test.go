@@ -47,17 +47,17 @@ func TestTheUsagePage(t *testing.T) {
 	page := s.get(t, viewer, s.path("/usage"), 200,
 		"4 of 120 requests (3 %)", "1 request above the rate limit", "Web &lt;shop&gt;",
 		`<code>/api/orders/{number}</code>`, "404 <code>NOT_FOUND</code>", "<code>request-&lt;7&gt;</code>",
-		`<td data-label="All keys">5</td>`, `<td data-label="All keys">0</td>`)
+		`<td data-label="All keys" class="num">5</td>`, `<td data-label="All keys" class="num">0</td>`)
 	for _, absent := range []string{"RATE_LIMIT_EXCEEDED", "Other keys", ">Idle 0</a>", "/api/me"} {
 		if strings.Contains(page.body, absent) {
 			t.Errorf("the page contains %q", absent)
 		}
 	}
-	if days := strings.Count(page.body, `<td data-label="All keys">`); days != 7 {
+	if days := strings.Count(page.body, `<td data-label="All keys" class="num">`); days != 7 {
 		t.Errorf("the page has %d days, want 7", days)
 	}
 	one := s.get(t, viewer, s.path(fmt.Sprint("/usage?days=30&key=", till.ID)), 200,
-		"the key “Till”", "/api/products", "/api/me", "Unknown or refused", "2 of 120 requests (1 %)", `<td data-label="Till">3</td>`)
+		"the key “Till”", "/api/products", "/api/me", "Unknown or refused", "2 of 120 requests (1 %)", `<td data-label="Till" class="num">3</td>`)
 	if strings.Contains(one.body, "&lt;shop&gt;<") || strings.Contains(one.body, "NOT_FOUND") {
 		t.Error("the page of one key shows another")
 	}
