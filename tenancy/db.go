@@ -45,7 +45,7 @@ var (
 	// ErrNotFound reports that the tenant has no such row, whether or not another
 	// tenant has it.
 	ErrNotFound = errors.New("not found")
-	// ErrBusy reports that no connection became free within a second. The caller may
+	// ErrBusy reports that no connection became free within five seconds. The caller may
 	// try again.
 	ErrBusy = errors.New("no database connection is free")
 )

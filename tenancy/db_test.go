@@ -282,7 +282,7 @@ func TestADeadlocksVictimRunsAgain(t *testing.T) {
 	}
 }
 
-func TestAFullPoolIsBusyWithinASecond(t *testing.T) {
+func TestAFullPoolIsBusyAfterFiveSeconds(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
@@ -292,8 +292,8 @@ func TestAFullPoolIsBusyWithinASecond(t *testing.T) {
 		if err := db.Run(t.Context(), a, func(*pgx.Batch) {}); !errors.Is(err, tenancy.ErrBusy) {
 			t.Errorf("Run on a full pool = %v, want ErrBusy", err)
 		}
-		if waited := time.Since(start); waited < 900*time.Millisecond || waited > 3*time.Second {
-			t.Errorf("Run on a full pool waited %v, want about a second", waited)
+		if waited := time.Since(start); waited < 4900*time.Millisecond || waited > 7*time.Second {
+			t.Errorf("Run on a full pool waited %v, want about five seconds", waited)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

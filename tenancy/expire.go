@@ -43,7 +43,7 @@ func DeleteExpired(ctx context.Context, db *DB, function string) error {
 		found, err := Call[batch](batchCtx, db, `select tenant, deleted from `+function+`($1, $2)`, after, deleteBatch)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("%s after tenant %d: %w", function, after, err)
+			return fmt.Errorf("%q after tenant %d: %w", function, after, err)
 		}
 		if len(found) == 0 {
 			return nil

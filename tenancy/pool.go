@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	acquireTimeout = time.Second
-	dialTimeout    = 5 * time.Second
+	acquireTimeout  = 5 * time.Second
+	rollbackTimeout = time.Second
+	dialTimeout     = 5 * time.Second
 	// The default size of a pool; pool_max_conns in the URL overrides it. Package
 	// admission divides it. A server has two threads for each CPU.
 	minMaxConns    = 24
@@ -155,8 +156,8 @@ func (c *conn) Release() {
 }
 
 // acquire waits until the request in ctx may use a connection, and takes one from the pool. The pool
-// has more connections than the budgets allow, so that a second is enough for this step; then it
-// returns ErrBusy.
+// has more connections than the budgets allow, so this step waits only for PostgreSQL to open one.
+// After five seconds it returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
 	ticket := admission.FromContext(ctx)
 	free, err := ticket.Connection(ctx)

@@ -186,7 +186,7 @@ func (s *SharedTx) Rollback(ctx context.Context) {
 
 // rollback ends a transaction, even if ctx has ended.
 func rollback(ctx context.Context, tx pgx.Tx) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
 	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
 }

@@ -98,10 +98,13 @@ func TestAnOperationsPortInUseIsReported(t *testing.T) {
 	}
 }
 
+// processors is read before another test runs serve in this process, which doubles it.
+var processors = runtime.GOMAXPROCS(0)
+
 func TestTheGoRuntimeIsConfigured(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ variables, want []string }{
-		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*runtime.GOMAXPROCS(0)), "go_config_gogc_percent 200\n"}},
+		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*processors), "go_config_gogc_percent 200\n"}},
 		{
 			[]string{"GOMAXPROCS=3", "GOGC=50", "GOMEMLIMIT=300MiB"},
 			[]string{"go_processor_limit 3\n", "go_config_gogc_percent 50\n", fmt.Sprintf("go_memory_limit_bytes %g\n", float64(300<<20))},
