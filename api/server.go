@@ -118,6 +118,10 @@ const (
 	noKey  keys.Permission = "no key" // only outside /api
 )
 
+// disconnectDelay is how long a handler may continue after its client has disconnected. A cancelled statement closes its
+// connection to the database, and a new one costs more than a short statement.
+const disconnectDelay = time.Second
+
 // handler handles a request, or returns an error from which writeError makes the response.
 type handler func(http.ResponseWriter, *http.Request) error
 
@@ -240,8 +244,9 @@ func (s *Server) routeHandler(r route) http.Handler {
 		if r.options.deadline > 0 || stateOf(req).body != nil { // the server's deadline is too early
 			setWriteDeadline(w, deadline+s.limits.readerTimeout)
 		}
-		ctx, cancel := context.WithTimeout(req.Context(), deadline)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), deadline)
 		defer cancel()
+		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(disconnectDelay, cancel) })()
 		return handle(w, req.WithContext(ctx))
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {

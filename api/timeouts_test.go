@@ -263,3 +263,38 @@ func TestFormTimeout(t *testing.T) {
 		t.Errorf("= %q, %v, want a refusal and the end of the connection", answer, err)
 	}
 }
+
+// A cancelled statement closes its connection, so a short one may end although its client has disconnected.
+func TestAStatementMayEndAfterItsClientHasDisconnected(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		seconds  float64
+		finishes bool
+	}{{0.3, true}, {20, false}} {
+		inside, done := make(chan struct{}), make(chan error, 1)
+		var db *tenancy.DB
+		sleep := func(_ http.ResponseWriter, r *http.Request) error {
+			close(inside)
+			_, err := tenancy.Call[struct{ Slept string }](r.Context(), db, `select pg_sleep($1)::text as slept`, test.seconds)
+			done <- err
+			return err
+		}
+		a := newAPI(t, with(route{"GET", "/api/sleep", "products:read", sleep, options{}}))
+		db = a.server.DB
+		ctx, hangUp := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, "GET", a.url+"/api/sleep", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+a.key)
+		go func() { <-inside; hangUp() }()
+		if _, err := testClient.Do(req); err == nil {
+			t.Fatal("the request was answered")
+		}
+		began := time.Now()
+		err = <-done
+		if took := time.Since(began); (err == nil) != test.finishes || took > a.server.limits.deadline-time.Second {
+			t.Errorf("a statement of %v s ended %v after its client disconnected: %v", test.seconds, took, err)
+		}
+	}
+}
