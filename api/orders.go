@@ -115,8 +115,7 @@ func itemShape(l sales.Line) itemJSON {
 		Line: l.Line, SKU: l.SKU, Name: l.Name, ProductID: l.ProductID,
 		Category: optionalNamed(l.CategoryID, l.CategoryName), Seller: optionalNamed(l.SellerID, l.SellerName),
 		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost,
-		Discount: l.Discount, Tax: l.Tax, Shipping: l.Shipping,
-		Revenue: money.Cents(l.Quantity)*l.UnitPrice - l.Discount, Refunded: l.Refunded,
+		Discount: l.Discount, Tax: l.Tax, Shipping: l.Shipping, Revenue: l.Revenue(), Refunded: l.Refunded,
 	}
 }
 

@@ -14,12 +14,6 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-// A workbook needs this much memory and disk while it is written.
-const (
-	workbookMemory = 48 << 20
-	workbookDisk   = 128 << 20
-)
-
 const csvFormat, xlsxFormat = "csv", "xlsx"
 
 var contentTypes = map[string]string{
@@ -122,37 +116,16 @@ func sendReport(r *http.Request, file *download, report reportFile, format strin
 			return export.CSV(to, sheets[0])
 		})
 	}
-	workbook, err := writeWorkbook(r, report)
+	workbook, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
+		return report.sheets(ctx, xlsxFormat)
+	})
 	if err != nil {
 		return err
 	}
 	defer workbook.Close()
-	freeDisk, err := stateOf(r).ticket.TryDisk(workbook.Size)
-	if err != nil {
-		return err
-	}
-	defer freeDisk()
 	file.size = workbook.Size
 	return file.stream(stateOf(r), func(to io.Writer) error {
 		_, err := io.Copy(to, workbook)
 		return err
 	})
-}
-
-func writeWorkbook(r *http.Request, report reportFile) (*export.File, error) {
-	freeMemory, err := stateOf(r).ticket.Large(r.Context(), workbookMemory)
-	if err != nil {
-		return nil, err
-	}
-	defer freeMemory()
-	freeDisk, err := stateOf(r).ticket.Disk(r.Context(), workbookDisk)
-	if err != nil {
-		return nil, err
-	}
-	defer freeDisk()
-	sheets, err := report.sheets(r.Context(), xlsxFormat)
-	if err != nil {
-		return nil, err
-	}
-	return export.XLSX(r.Context(), sheets...)
 }

@@ -36,6 +36,9 @@ type Product struct {
 	UpdatedAt     time.Time
 }
 
+// IsLow reports whether the stock is at the reorder point or below.
+func (p Product) IsLow() bool { return p.ReorderPoint != nil && p.Quantity <= *p.ReorderPoint }
+
 // Image is a picture of a product.
 type Image struct {
 	ID       int64  `json:"id"`

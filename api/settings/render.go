@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -61,6 +62,12 @@ var functions = template.FuncMap{
 	"errorList":  errorList,
 	"options":    func(field string) []option { return options[field] },
 	"contains":   slices.Contains[[]string],
+	"periods":    func() []string { return reports.Presets },
+	"period":     periodLabel,
+	"path":       url.PathEscape,
+	"product": func(slug string, id any, name, sku string) map[string]any {
+		return map[string]any{"Slug": slug, "ID": id, "Name": name, "SKU": sku}
+	},
 	"prompt": func(u user, errors fieldErrors, field string) passwordPrompt {
 		return passwordPrompt{u, errors, field}
 	},

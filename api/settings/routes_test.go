@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,6 +28,12 @@ var allowed = map[string][]string{
 	"GET /settings/password":       {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"POST /settings/password":      {"viewer", "admin", "owner", "outsider", "no tenant"},
 	"GET {t}":                      {"viewer", "admin", "owner"},
+	"GET {t}/overview":             {"viewer", "admin", "owner"},
+	"GET {t}/overview.xlsx":        {"viewer", "admin", "owner"},
+	"GET {t}/products":             {"viewer", "admin", "owner"},
+	"GET {t}/products/{id}":        {"viewer", "admin", "owner"},
+	"GET {t}/orders":               {"viewer", "admin", "owner"},
+	"GET {t}/orders/{number}":      {"viewer", "admin", "owner"},
 	"GET {t}/keys":                 {"viewer", "admin", "owner"},
 	"GET {t}/usage":                {"viewer", "admin", "owner"},
 	"GET {t}/members":              {"viewer", "admin", "owner"},
@@ -105,8 +112,15 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 		email := strings.NewReplacer(" ", "", "/", "", "{", "", "}", "").Replace(strings.ToLower(name))
 		id = s.mustPerson(t, email, s.a, people.Viewer)
 	}
+	if strings.Contains(pattern, "/products/{id}") {
+		id = s.mustLamp(t)
+	}
+	number := fmt.Sprint("N-", rand.Uint64())
+	if strings.Contains(pattern, "{number}") {
+		s.mustSell(t, sale(number, "2026-03-02", 1, nil))
+	}
 	return strings.NewReplacer(
-		"{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{token}", freshToken(), "*", "icon.svg",
+		"{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{number}", number, "{token}", freshToken(), "*", "icon.svg",
 	).Replace(pattern)
 }
 
@@ -321,7 +335,7 @@ func TestHome(t *testing.T) {
 	id, both := session("both", people.Viewer)
 	_, none := session("none", "")
 	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, id)
-	s.get(t, one, "/settings", http.StatusSeeOther, s.path("/keys"))
+	s.get(t, one, "/settings", http.StatusSeeOther, s.path("/overview"))
 	s.get(t, both, "/settings", http.StatusOK, "Choose a business", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
 	s.get(t, none, "/settings", http.StatusOK, "No business yet")
 }

@@ -26,8 +26,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -40,6 +43,9 @@ type Options struct {
 	DB      *tenancy.DB
 	People  *people.Store
 	Keys    *keys.Store
+	Catalog *catalog.Store
+	Sales   *sales.Store
+	Reports *reports.Store
 	Limiter *ratelimit.Limiter
 	// BaseURL is the public URL of the service. Its scheme decides whether the session
 	// cookie is secure; see CheckBaseURL.
@@ -150,6 +156,12 @@ func (p *Pages) routes() []route {
 		{"POST", "/settings/password", signedIn, p.changePassword},
 
 		{"GET", t, viewer, p.showTenant},
+		{"GET", t + "/overview", viewer, p.showOverview},
+		{"GET", t + "/overview.xlsx", viewer, p.downloadOverview},
+		{"GET", t + "/products", viewer, p.showProducts},
+		{"GET", t + "/products/{id}", viewer, p.showProduct},
+		{"GET", t + "/orders", viewer, p.showOrders},
+		{"GET", t + "/orders/{number}", viewer, p.showOrder},
 		{"GET", t + "/keys", viewer, p.listKeys},
 		{"GET", t + "/keys/new", admin, p.showNewKey},
 		{"POST", t + "/keys", admin, p.createKey},

@@ -12,14 +12,14 @@ import (
 // home redirects to the user's tenant, or shows a choice if there are several.
 func (p *Pages) home(w http.ResponseWriter, r *http.Request, u user) error {
 	if len(u.Tenants) == 1 {
-		redirect(w, r, "/settings/t/"+u.Tenants[0].Slug+"/keys")
+		redirect(w, r, "/settings/t/"+u.Tenants[0].Slug+"/overview")
 		return nil
 	}
 	return p.show(w, http.StatusOK, "tenants", u, u.Tenants)
 }
 
 func (p *Pages) showTenant(w http.ResponseWriter, r *http.Request, u user) error {
-	redirect(w, r, u.path("/keys"))
+	redirect(w, r, u.path("/overview"))
 	return nil
 }
 

@@ -30,8 +30,12 @@ var allowedImports = map[string][]string{
 		"api/docs", "api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
-	"api/docs":             {},
-	"api/settings":         {"keys", "keys/usage", "ratelimit", "tenancy", "tenancy/people"},
+	"api/docs": {},
+	"api/settings": {
+		"api/settings/chart", "catalog", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy",
+		"tenancy/money", "tenancy/paging", "tenancy/people",
+	},
+	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
 	"catalog/csvexport":    {"catalog", "tenancy/csvcell", "tenancy/money"},

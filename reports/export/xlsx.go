@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/xuri/excelize/v2"
@@ -28,10 +29,52 @@ type File struct {
 	*os.File
 	Size int64
 	dir  string
+	free func() // ends the use of disk; may be nil
 }
 
 // Close closes and removes the file.
-func (f *File) Close() error { return errors.Join(f.File.Close(), os.RemoveAll(f.dir)) }
+func (f *File) Close() error {
+	if f.free != nil {
+		f.free()
+	}
+	return errors.Join(f.File.Close(), os.RemoveAll(f.dir))
+}
+
+// A workbook needs this much memory and disk while it is written.
+const (
+	workbookMemory = 48 << 20
+	workbookDisk   = 128 << 20
+)
+
+// Workbook takes memory and disk from the budgets of the request in ctx, runs a report and writes its
+// sheets. The file counts as disk until it is closed.
+func Workbook(ctx context.Context, report func(context.Context) ([]Sheet, error)) (*File, error) {
+	ticket := admission.FromContext(ctx)
+	freeMemory, err := ticket.Large(ctx, workbookMemory)
+	if err != nil {
+		return nil, err
+	}
+	defer freeMemory()
+	freeDisk, err := ticket.Disk(ctx, workbookDisk)
+	if err != nil {
+		return nil, err
+	}
+	freeDisk = sync.OnceFunc(freeDisk)
+	defer freeDisk()
+	sheets, err := report(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := XLSX(ctx, sheets...)
+	if err != nil {
+		return nil, err
+	}
+	freeDisk()
+	if f.free, err = ticket.TryDisk(f.Size); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
 
 // XLSX writes sheets as a workbook, with a CPU in turns. It returns ErrTooManyRows if one of them has
 // too many rows. An error leaves nothing on disk.

@@ -161,6 +161,9 @@ type Line struct {
 	Refunded     money.Cents `db:"-"`
 }
 
+// Revenue returns what the line cost after its discount, without tax and shipping.
+func (l Line) Revenue() money.Cents { return money.Cents(l.Quantity)*l.UnitPrice - l.Discount }
+
 // StoredRefund is a refund as it is stored.
 type StoredRefund struct {
 	ID         int64

@@ -18,7 +18,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/cmd/storeroom/demo"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -83,17 +86,28 @@ func (b *tab) checkTabOrder(name string) {
 	type stop struct {
 		Count, Index int
 		Shown        bool // the focus is visible
+		Date         bool // Tab goes through its parts
 		HTML         string
 	}
-	step := func() stop {
+	press := func() stop {
 		b.keys(kb.Tab)
 		return evaluate[stop](b, `(() => {
 			const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")]
 				.filter(e => e.checkVisibility() && !(e.type === "radio" && !e.checked));
 			const e = document.activeElement, s = getComputedStyle(e);
 			const shown = s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2;
-			return {Count: all.length, Index: all.indexOf(e), Shown: shown, HTML: e.outerHTML.slice(0, 120)};
+			return {Count: all.length, Index: all.indexOf(e), Shown: shown, Date: e.type === "date",
+				HTML: e.outerHTML.slice(0, 120)};
 		})()`)
+	}
+	last := -1
+	step := func() stop {
+		at := press()
+		for at.Date && at.Index == last {
+			at = press()
+		}
+		last = at.Index
+		return at
 	}
 	at := step()
 	if at.Index < 0 { // controls of the browser follow the last control of the page
@@ -149,6 +163,7 @@ func TestEveryPage(t *testing.T) {
 	s.checkMemberPages(t, owner, ben)
 	s.checkKeyPages(t, owner, keyID)
 	s.checkPublicPages(t)
+	s.checkSalesPages(t, owner)
 }
 
 func TestEveryPageWithLongNames(t *testing.T) {
@@ -168,6 +183,47 @@ func TestEveryPageWithLongNames(t *testing.T) {
 	s.checkMemberPages(t, owner, ben)
 	s.checkKeyPages(t, owner, keyID)
 	s.checkPublicPages(t)
+	s.checkSalesPages(t, owner)
+}
+
+// checkSalesPages checks the pages with figures, products and orders of the demo shop.
+func (s *site) checkSalesPages(t *testing.T, owner string) {
+	t.Helper()
+	b := s.newTab(t)
+	b.signIn(owner)
+	for _, name := range []string{"overview", "products", "orders"} {
+		b.mustOpen(s.page(name))
+		b.check(name + "-empty")
+	}
+	if _, err := demo.Load(t.Context(), catalog.New(s.DB), s.tenant.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := demo.LoadSales(t.Context(), sales.New(s.DB), s.tenant.ID, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if s.widths {
+		s.exec(t, `update products set name = repeat('Rindfleischetikettierung', 8)`)
+		s.exec(t, `update channels set label = repeat('Rindfleischetikettierung', 8)`)
+	}
+	for _, page := range []struct{ name, link, path string }{
+		{"overview", "", "overview?period=last_90_days"}, {"overview-year", "", "overview?period=last_year&compare=previous_period"},
+		{"overview-days", "", "overview?from=2026-03-02&to=2026-03-01"},
+		{"products", "", "products?search=e&sort=-price"}, {"orders", "", "orders?channel=online&status=placed"},
+	} {
+		b.mustOpen(s.page("") + page.path)
+		b.check(page.name)
+	}
+	if s.widths {
+		return
+	}
+	b.mustOpen(s.page("products"))
+	b.press(evaluate[string](b, `document.querySelector("main tbody a").innerText`))
+	b.wantText("Stock changes", "Revenue by month")
+	b.check("product")
+	b.mustOpen(s.page("orders"))
+	b.press(evaluate[string](b, `document.querySelector("main tbody a").innerText`))
+	b.wantText("Items", "Shipping")
+	b.check("order")
 }
 
 // fill creates keys in every status, members in every role and entries of the audit

@@ -98,7 +98,10 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 		Usage: recorder, Limiter: limiter,
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Settings:       &settings.Options{DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base},
+		Settings: &settings.Options{
+			DB: s.DB, People: s.people, Keys: keys.New(s.DB, peppers), Limiter: limiter, BaseURL: base,
+			Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB),
+		},
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Forwarded-For", address)

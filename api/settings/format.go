@@ -1,0 +1,99 @@
+package settings
+
+import (
+	"math"
+	"net/http"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/number"
+
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// maxExact is the largest number that a float64 has exactly, in cents.
+const maxExact = 1 << 53
+
+var scale0, scale1, scale2 = number.Scale(0), number.Scale(1), number.Scale(2)
+
+// minus is the minus sign of all texts, because some languages format it with invisible marks.
+const minus = "−"
+
+// formatter formats figures in the visitor's language, and times in the tenant's time zone.
+type formatter struct {
+	printer  *message.Printer
+	zone     *time.Location
+	Currency string
+}
+
+// newFormatter uses the first language that the browser accepts, or English.
+func newFormatter(r *http.Request, t tenancy.Tenant) (formatter, error) {
+	accepted, _, err := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
+	if err != nil || len(accepted) == 0 {
+		accepted = []language.Tag{language.English}
+	}
+	zone, err := t.Location()
+	return formatter{message.NewPrinter(accepted[0]), zone, t.Currency}, err
+}
+
+// Count formats a count.
+func (f formatter) Count(n int64) string { return f.signed(n, scale0, 1) }
+
+// Integer formats a quantity.
+func (f formatter) Integer(n int32) string { return f.Count(int64(n)) }
+
+// Money formats an amount without its currency.
+func (f formatter) Money(c money.Cents) string { return f.signed(int64(c), scale2, 100) }
+
+// Percent formats hundredths of a percent.
+func (f formatter) Percent(p reports.Figure) string {
+	return f.signed(int64(p), scale2, 100) + " %"
+}
+
+// Change formats a change in percent with its sign, or returns "" for nil.
+func (f formatter) Change(p *reports.Figure) string {
+	switch {
+	case p == nil:
+		return ""
+	case *p > 0:
+		return "+" + f.signed(int64(*p), scale1, 100) + " %"
+	}
+	return f.signed(int64(*p), scale1, 100) + " %"
+}
+
+func (f formatter) signed(n int64, scale number.Option, divisor int64) string {
+	if n < -maxExact || n > maxExact {
+		return money.Cents(n * (100 / divisor)).String()
+	}
+	text := f.printer.Sprint(number.Decimal(math.Abs(float64(n))/float64(divisor), scale))
+	if n < 0 {
+		return minus + text
+	}
+	return text
+}
+
+// Axis formats a value in cents, short.
+func (f formatter) Axis(cents float64) string {
+	sign := ""
+	if cents < 0 {
+		sign, cents = minus, -cents
+	}
+	for _, unit := range []struct {
+		size   float64
+		suffix string
+	}{{1e11, " bn"}, {1e8, " m"}, {1e5, " k"}} {
+		if cents >= unit.size {
+			return sign + f.printer.Sprint(number.Decimal(cents/unit.size, number.MaxFractionDigits(1))) + unit.suffix
+		}
+	}
+	return sign + f.printer.Sprint(number.Decimal(cents/100, number.MaxFractionDigits(2)))
+}
+
+// Day formats a day.
+func (f formatter) Day(day time.Time) string { return day.Format("2 Jan 2006") }
+
+// Time formats a time in the tenant's time zone.
+func (f formatter) Time(at time.Time) string { return at.In(f.zone).Format("2 Jan 2006, 15:04 MST") }

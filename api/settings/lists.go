@@ -1,0 +1,270 @@
+package settings
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/api/settings/chart"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+const (
+	listPerPage   = 50
+	ledgerPerPage = 20
+	maxListPage   = 1_000_000
+	maxFilterText = 500
+	// maxChoices limits the categories and channels of a filter.
+	maxChoices = 200
+	// productMonths is how many months of sales a product shows.
+	productMonths = 24
+)
+
+// pager is the navigation between the pages of a list.
+type pager struct {
+	Number, Pages  int
+	Total          int64
+	Previous, Next string // URLs, "" if there is none
+}
+
+// pageNumber returns the requested page of a list, or the first.
+func pageNumber(r *http.Request) int {
+	if n, err := strconv.Atoi(r.FormValue("page")); err == nil && n > 1 && n < maxListPage {
+		return n
+	}
+	return 1
+}
+
+// newPager keeps the other parameters of the request in its links.
+func newPager(r *http.Request, number, perPage int, total int64) pager {
+	p := pager{Number: number, Total: total, Pages: max(1, int((total+int64(perPage)-1)/int64(perPage)))}
+	link := func(n int) string {
+		values := url.Values{}
+		for name, all := range r.Form {
+			values[name] = all
+		}
+		values.Set("page", strconv.Itoa(n))
+		return "?" + values.Encode()
+	}
+	if number > 1 {
+		p.Previous = link(number - 1)
+	}
+	if number < p.Pages {
+		p.Next = link(number + 1)
+	}
+	return p
+}
+
+// filterText returns a parameter as PostgreSQL can store it.
+func filterText(r *http.Request, name string) string {
+	text := strings.TrimSpace(strings.ToValidUTF8(r.FormValue(name), ""))
+	text = strings.ReplaceAll(text, "\x00", "")
+	if characters := []rune(text); len(characters) > maxFilterText {
+		text = string(characters[:maxFilterText])
+	}
+	return text
+}
+
+// filterDay returns the start of a day in the tenant's time zone, days later. It returns the zero time
+// for an invalid day.
+func filterDay(r *http.Request, name string, zone *time.Location, days int) time.Time {
+	day, err := time.Parse(time.DateOnly, r.FormValue(name))
+	if err != nil || day.Year() < 1970 || day.Year() > 2200 {
+		return time.Time{}
+	}
+	return tenancy.StartOfDay(day.AddDate(0, 0, days), zone)
+}
+
+type productsPage struct {
+	Format     formatter
+	Search     string
+	Status     string
+	CategoryID int64
+	Sort       string // a column, with - in front for descending
+	Categories []catalog.Reference
+	Products   []catalog.Product
+	Pager      pager
+	IsFiltered bool
+}
+
+// productSorts are the values of the parameter sort. The first is the default.
+var productSorts = map[string]paging.Order{
+	"": {}, "name": {By: "name"}, "sku": {By: "sku"}, "price": {By: "price"}, "-price": {By: "price", Descending: true},
+}
+
+// showProducts lists the products of the tenant.
+func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
+	format, err := newFormatter(r, *u.Tenant)
+	if err != nil {
+		return err
+	}
+	page := productsPage{Format: format, Search: filterText(r, "search"), Status: r.FormValue("status"), Sort: r.FormValue("sort")}
+	filter := catalog.Filter{
+		Search: page.Search, Order: productSorts[page.Sort],
+		Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
+	}
+	if filter.Order.By == "" {
+		filter.Order.Descending = true
+	}
+	for _, status := range catalog.Statuses {
+		if status == page.Status {
+			filter.Status = status
+		}
+	}
+	if id, err := strconv.ParseInt(r.FormValue("category"), 10, 64); err == nil {
+		filter.CategoryID, page.CategoryID = &id, id
+	}
+	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil
+	categories, err := p.Catalog.References(r.Context(), u.Tenant.ID, catalog.Categories, "",
+		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
+	if err != nil {
+		return err
+	}
+	products, err := p.Catalog.List(r.Context(), u.Tenant.ID, filter)
+	if err != nil {
+		return err
+	}
+	page.Categories, page.Products = categories.Items, products.Items
+	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
+	return p.show(w, http.StatusOK, "products", u, page)
+}
+
+type productPage struct {
+	Format  formatter
+	Product catalog.Product
+	Stock   []catalog.WarehouseStock
+	Ledger  []catalog.Adjustment
+	Pager   pager
+	Months  []reports.MonthSums
+	Chart   chart.Chart
+}
+
+// showProduct shows a product with its stock and its ledger.
+func (p *Pages) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
+	format, err := newFormatter(r, *u.Tenant)
+	if err != nil {
+		return err
+	}
+	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
+	if err != nil {
+		return tenancy.ErrNotFound
+	}
+	page := productPage{Format: format}
+	if page.Product, err = p.Catalog.Product(r.Context(), u.Tenant.ID, id); err != nil {
+		return err
+	}
+	if page.Stock, err = p.Catalog.Inventory(r.Context(), u.Tenant.ID, id); err != nil {
+		return err
+	}
+	last := tenancy.DayOf(time.Now(), format.zone)
+	if page.Months, err = p.Reports.ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
+		return err
+	}
+	page.Chart = monthsChart(page.Months, format)
+	number := pageNumber(r)
+	ledger, err := p.Catalog.Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
+		Page: paging.Page{Number: number, PerPage: ledgerPerPage},
+	})
+	if err != nil {
+		return err
+	}
+	page.Ledger, page.Pager = ledger.Items, newPager(r, number, ledgerPerPage, ledger.Total)
+	return p.show(w, http.StatusOK, "product", u, page)
+}
+
+func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
+	c := chart.Chart{
+		ID: "months", Title: "Revenue by month", Format: f.Axis,
+		Description: fmt.Sprintf("Revenue of the last %d months in %s. The table has the same figures.", len(months), f.Currency),
+	}
+	for _, m := range months {
+		label := m.Day.Format("Jan 2006")
+		c.Points = append(c.Points, chart.Point{
+			Label: label, Tip: fmt.Sprintf("%s: %s, %s units", label, f.Money(m.Revenue), f.Count(m.Units)),
+			Now: new(float64(m.Revenue)),
+		})
+	}
+	return c
+}
+
+type ordersPage struct {
+	Format                      formatter
+	Number, Customer, Channel   string
+	Status, From, To            string
+	Channels                    []sales.Channel
+	Orders                      []sales.StoredOrder
+	Pager                       pager
+	IsFiltered, NumberIsMissing bool
+}
+
+// showOrders lists the orders of the tenant. A number that exists leads to its order.
+func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
+	format, err := newFormatter(r, *u.Tenant)
+	if err != nil {
+		return err
+	}
+	page := ordersPage{
+		Format: format, Number: filterText(r, "number"), Customer: filterText(r, "customer"),
+		Channel: filterText(r, "channel"), Status: r.FormValue("status"), From: r.FormValue("from"), To: r.FormValue("to"),
+	}
+	if page.Number != "" {
+		_, err := p.Sales.Order(r.Context(), u.Tenant.ID, page.Number)
+		if err == nil {
+			redirect(w, r, u.path("/orders/"+url.PathEscape(page.Number)))
+			return nil
+		}
+		page.NumberIsMissing = true
+	}
+	filter := sales.Filter{
+		Customer: page.Customer, Channel: page.Channel,
+		From: filterDay(r, "from", format.zone, 0), Before: filterDay(r, "to", format.zone, 1),
+		Order: paging.Order{Descending: true}, Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
+	}
+	if page.Status == "placed" || page.Status == "cancelled" {
+		filter.Status = page.Status
+	}
+	page.IsFiltered = page.Customer != "" || page.Channel != "" || filter.Status != "" ||
+		!filter.From.IsZero() || !filter.Before.IsZero()
+	channels, err := p.Sales.Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
+	if err != nil {
+		return err
+	}
+	orders, err := p.Sales.List(r.Context(), u.Tenant.ID, filter)
+	if err != nil {
+		return err
+	}
+	page.Channels, page.Orders = channels.Items, orders.Items
+	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
+	return p.show(w, http.StatusOK, "orders", u, page)
+}
+
+type orderPage struct {
+	Format formatter
+	Order  sales.StoredOrder
+}
+
+// showOrder shows an order with its items, refunds and cancellation.
+func (p *Pages) showOrder(w http.ResponseWriter, r *http.Request, u user) error {
+	format, err := newFormatter(r, *u.Tenant)
+	if err != nil {
+		return err
+	}
+	number, err := url.PathUnescape(chi.URLParam(r, "number"))
+	if err != nil || strings.ToValidUTF8(number, "") != number || strings.ContainsRune(number, 0) {
+		return tenancy.ErrNotFound
+	}
+	order, err := p.Sales.Order(r.Context(), u.Tenant.ID, number)
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "order", u, orderPage{format, order})
+}

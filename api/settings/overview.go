@@ -1,0 +1,294 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/api/settings/chart"
+	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	// maxRangeDays limits the days of the overview, as of a report.
+	maxRangeDays = 7320
+	// A range of more days has a bar for each week, and of more weeks for each month.
+	maxDayBars, maxWeekBars = 45, 26
+	overviewProducts        = 10
+)
+
+// rangeForm is the period picker. It is in the URL, so that a page can be linked.
+type rangeForm struct {
+	Period   string // a preset, or "custom"
+	From, To string
+	Compare  reports.Comparison
+	Errors   fieldErrors
+}
+
+// readRange reads the period picker. Without valid values it selects the default.
+func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
+	form := rangeForm{
+		Period: r.FormValue("period"), From: r.FormValue("from"), To: r.FormValue("to"),
+		Compare: reports.Comparison(r.FormValue("compare")), Errors: fieldErrors{},
+	}
+	if form.Compare != reports.PreviousPeriod {
+		form.Compare = reports.PreviousYear
+	}
+	selected := reports.Preset("this_month", today)
+	switch {
+	case slices.Contains(reports.Presets, form.Period):
+		selected = reports.Preset(form.Period, today)
+	case form.From == "" && form.To == "":
+		form.Period = "this_month"
+	default:
+		form.Period = "custom"
+		from, err := time.Parse(time.DateOnly, form.From)
+		to, err2 := time.Parse(time.DateOnly, form.To)
+		chosen := reports.Range{From: from, To: to}
+		switch {
+		case err != nil || from.Year() < 1970 || from.Year() > 2200:
+			form.Errors["from"] = "Enter a date between 1970 and 2200."
+		case err2 != nil || to.Year() < 1970 || to.Year() > 2200:
+			form.Errors["to"] = "Enter a date between 1970 and 2200."
+		case to.Before(from):
+			form.Errors["to"] = "Enter a day that is not before the first one."
+		case chosen.Days() > maxRangeDays:
+			form.Errors["to"] = fmt.Sprintf("Enter at most %d days.", maxRangeDays)
+		default:
+			return form, chosen
+		}
+	}
+	form.From, form.To = selected.From.Format(time.DateOnly), selected.To.Format(time.DateOnly)
+	return form, selected
+}
+
+// Query returns the URL parameters of the picker.
+func (f rangeForm) Query() string {
+	v := url.Values{"compare": {string(f.Compare)}}
+	if f.Period == "custom" {
+		v.Set("from", f.From)
+		v.Set("to", f.To)
+	} else {
+		v.Set("period", f.Period)
+	}
+	return v.Encode()
+}
+
+// tile is a figure with its change and its calculation in words.
+type tile struct {
+	Label, Value, Unit, Note, Explain string
+	Change                            string
+	Rose, Fell, Good                  bool
+}
+
+type overviewPage struct {
+	rangeForm
+	Format        formatter
+	Range, Before reports.Range
+	Tiles         []tile
+	Chart         chart.Chart
+	Cumulative    chart.Chart
+	Rows          []chartRow
+	ByWhat        string // day, week or month
+	Channels      []reports.ChannelPair
+	Products      []reports.ProductSums
+	Declines      []reports.ProductChange
+	Low           []reports.LowProduct
+	Customers     reports.Customers
+	Empty         bool
+}
+
+// chartRow is a row of the table with the figures of the chart.
+type chartRow struct {
+	Label       string
+	Now, Before reports.Sums
+}
+
+// showOverview shows the figures of a period, and those that it is compared with.
+func (p *Pages) showOverview(w http.ResponseWriter, r *http.Request, u user) error {
+	format, err := newFormatter(r, *u.Tenant)
+	if err != nil {
+		return err
+	}
+	form, selected := readRange(r, tenancy.DayOf(time.Now(), format.zone))
+	page := overviewPage{rangeForm: form, Format: format, Range: selected}
+	summary, err := p.readOverview(r.Context(), *u.Tenant, &page)
+	if err != nil {
+		return err
+	}
+	page.Before, page.Tiles, page.Channels = summary.Previous.Range, tiles(summary, format), summary.PairChannels()
+	page.Empty = summary.Total.Empty() && summary.Previous.Total.Empty()
+	page.addCharts(summary)
+	return p.show(w, http.StatusOK, "overview", u, page)
+}
+
+// readOverview reads the lists of the page, and returns its summary.
+func (p *Pages) readOverview(ctx context.Context, t tenancy.Tenant, page *overviewPage) (reports.Summary, error) {
+	summary, err := p.Reports.Summary(ctx, t, reports.SummaryQuery{Range: page.Range, Compare: page.Compare})
+	if err != nil {
+		return summary, err
+	}
+	products, err := p.Reports.Products(ctx, t, reports.ProductsQuery{Range: page.Range, Page: 1, PerPage: overviewProducts})
+	if err != nil {
+		return summary, err
+	}
+	page.Products = products.Rows
+	page.Customers, err = p.Reports.Customers(ctx, t, reports.CustomersQuery{Range: page.Range, Page: 1, PerPage: 1})
+	if err != nil {
+		return summary, err
+	}
+	if page.Declines, err = p.Reports.Declines(ctx, t, page.Range, summary.Previous.Range, overviewProducts); err != nil {
+		return summary, err
+	}
+	page.Low, err = p.Reports.LowStock(ctx, t, page.Range, overviewProducts)
+	return summary, err
+}
+
+// downloadTimeout is how long a client may take to read a file.
+const downloadTimeout = 30 * time.Second
+
+// downloadOverview sends the summary of the overview, and all its products, as a workbook.
+func (p *Pages) downloadOverview(w http.ResponseWriter, r *http.Request, u user) error {
+	zone, err := u.Tenant.Location()
+	if err != nil {
+		return err
+	}
+	form, selected := readRange(r, tenancy.DayOf(time.Now(), zone))
+	file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
+		summary, err := p.Reports.Summary(ctx, *u.Tenant, reports.SummaryQuery{Range: selected, Compare: form.Compare})
+		products := export.Products(func(write func(reports.ProductSums) error) error {
+			return p.Reports.WalkProducts(ctx, *u.Tenant, reports.ProductsQuery{Range: selected}, write)
+		})
+		return append(export.Summary(summary, u.Tenant.Currency), products), err
+	})
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	name := fmt.Sprintf("overview_%s_%s.xlsx", selected.From.Format(time.DateOnly), selected.To.Format(time.DateOnly))
+	w.Header().Set("Content-Type", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	w.Header().Set("Content-Length", strconv.FormatInt(file.Size, 10))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTimeout))
+	_, _ = io.Copy(w, file) // fails only if the browser has disconnected
+	return nil
+}
+
+func tiles(s reports.Summary, f formatter) []tile {
+	now, before := s.Total, s.Previous.Total
+	figures := map[string]reports.Column{}
+	for _, c := range reports.Figures {
+		figures[c.Name] = c
+	}
+	newTile := func(name, label, explain string) tile {
+		c := figures[name]
+		t := tile{Label: label, Explain: explain, Value: "No costs known"}
+		if value := c.Of(now); value != nil {
+			t.Value, t.Unit = f.figure(*value, c.Metric.Unit)
+		}
+		if change := c.Change(now, before); change != nil {
+			t.Change, t.Rose, t.Fell = f.Change(change), *change > 0, *change < 0
+			t.Good = t.Rose != (name == "refunds")
+		}
+		return t
+	}
+	costed := fmt.Sprintf("%s costed", f.Percent(*figures["costed_percent"].Of(now)))
+	profit := newTile("gross_profit", "Gross profit", fmt.Sprintf(
+		"%s revenue of items with a known cost − %s cost", f.Money(now.CostedRevenue()), f.Money(now.Cost)))
+	margin := newTile("margin_percent", "Margin", fmt.Sprintf(
+		"100 × %s gross profit ÷ %s revenue of items with a known cost", f.Money(now.GrossProfit()), f.Money(now.CostedRevenue())))
+	if now.RevenueWithoutCost != 0 && !now.NoneCosted() {
+		profit.Note, margin.Note = costed, costed
+	}
+	return []tile{
+		newTile("revenue", "Revenue", fmt.Sprintf("%s gross sales − %s discounts", f.Money(now.Gross()), f.Money(now.Discounts))),
+		newTile("net_revenue", "Net revenue", fmt.Sprintf("%s revenue − %s refunds", f.Money(now.Revenue), f.Money(now.Refunds))),
+		newTile("orders", "Orders", "Orders placed in the period, without cancelled orders"),
+		newTile("avg_order_value", "Average order", fmt.Sprintf("%s revenue ÷ %s orders", f.Money(now.Revenue), f.Count(now.Orders))),
+		newTile("units_sold", "Units", fmt.Sprintf("Quantities of %s items of orders", f.Count(now.Items))),
+		profit, margin,
+		newTile("refunds", "Refunds", fmt.Sprintf("Amounts of %s refunds made in the period", f.Count(now.RefundCount))),
+	}
+}
+
+// figure returns the text and the unit of a figure.
+func (f formatter) figure(value reports.Figure, unit reports.Unit) (text, suffix string) {
+	switch unit {
+	case reports.Money:
+		return f.signed(int64(value), scale2, 100), f.Currency
+	case reports.Percent:
+		return f.signed(int64(value), scale2, 100), "%"
+	}
+	return f.Count(int64(value)), ""
+}
+
+// addCharts adds up the days of the summary by day, week or month.
+func (o *overviewPage) addCharts(s reports.Summary) {
+	o.ByWhat = "day"
+	switch days := s.Range.Days(); {
+	case days > 7*maxWeekBars:
+		o.ByWhat = "month"
+	case days > maxDayBars:
+		o.ByWhat = "week"
+	}
+	for i, pair := range s.PairDays() {
+		day := s.Range.From.AddDate(0, 0, i)
+		label := day.Format("2 Jan")
+		switch o.ByWhat {
+		case "week":
+			label = day.AddDate(0, 0, -(int(day.Weekday())+6)%7).Format("2 Jan")
+		case "month":
+			label = day.Format("Jan 2006")
+		}
+		if n := len(o.Rows); n == 0 || o.Rows[n-1].Label != label {
+			o.Rows = append(o.Rows, chartRow{Label: label})
+		}
+		row := &o.Rows[len(o.Rows)-1]
+		row.Now.Add(pair.Now.Sums)
+		row.Before.Add(pair.Before.Sums)
+	}
+	compared := "the previous period"
+	if o.Compare == reports.PreviousYear {
+		compared = "a year earlier"
+	}
+	o.Chart = chart.Chart{
+		ID: "revenue", Title: "Revenue by " + o.ByWhat, Compared: true, Format: o.Format.Axis,
+		Description: fmt.Sprintf("%s of revenue in %d bars, in front of the revenue of %s. The table has the same figures.",
+			o.Format.Money(s.Total.Revenue)+" "+o.Format.Currency, len(o.Rows), compared),
+	}
+	o.Cumulative = chart.Chart{
+		ID: "cumulative", Title: "Revenue since the start of the period", Compared: true, Format: o.Format.Axis,
+		Description: fmt.Sprintf("A line that rises to %s, and a dashed line for %s. The table has the same figures.",
+			o.Format.Money(s.Total.Revenue)+" "+o.Format.Currency, compared),
+	}
+	var now, before reports.Sums
+	for _, row := range o.Rows {
+		now.Add(row.Now)
+		before.Add(row.Before)
+		tip := func(now, before reports.Sums) string {
+			return fmt.Sprintf("%s: %s; %s: %s", row.Label, o.Format.Money(now.Revenue), compared, o.Format.Money(before.Revenue))
+		}
+		o.Chart.Points = append(o.Chart.Points, chart.Point{
+			Label: row.Label, Tip: tip(row.Now, row.Before),
+			Now: new(float64(row.Now.Revenue)), Comparison: new(float64(row.Before.Revenue)),
+		})
+		o.Cumulative.Points = append(o.Cumulative.Points, chart.Point{
+			Label: row.Label, Tip: tip(now, before),
+			Now: new(float64(now.Revenue)), Comparison: new(float64(before.Revenue)),
+		})
+	}
+}
+
+// periodLabel returns the name of a period in words.
+func periodLabel(name string) string { return title(strings.ReplaceAll(name, "_", " ")) }
+
+// Returning returns the customers with an order before the period.
+func (o overviewPage) Returning() int64 { return o.Customers.Customers - o.Customers.New }

@@ -1,0 +1,117 @@
+package reports_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+func TestDeclines(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	for _, sku := range []string{"fell", "gone", "rose", "same"} {
+		s.mustProduct(t, sku, "", "", 0)
+	}
+	s.mustSell(t,
+		newOrder("1", "2026-02-10T10:00:00Z",
+			item("fell", 3, 1000), item("gone", 1, 1500), item("rose", 1, 100), item("same", 1, 700), item("unknown", 1, 900)),
+		newOrder("2", "2026-03-10T10:00:00Z", item("fell", 1, 1000), item("rose", 2, 100), item("same", 1, 700)),
+		newOrder("3", "2026-03-11T10:00:00Z", item("gone", 9, 1500)))
+	s.mustCancel(t, "3")
+	declines := func(limit int) (lines []string) {
+		t.Helper()
+		found, err := s.Declines(t.Context(), s.Tenant, march, days("2026-02-01", "2026-02-28"), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range found {
+			lines = append(lines, fmt.Sprint(p.SKU, " ", p.Name, " ", p.Now, " ", p.Before, " ", p.ProductID != nil))
+		}
+		return lines
+	}
+	want := []string{"fell Name of fell 10.00 30.00 true", "gone Name of gone 0.00 15.00 true", "unknown unknown 0.00 9.00 false"}
+	if diff := cmp.Diff(want, declines(10)); diff != "" {
+		t.Errorf("Declines differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:2], declines(2)); diff != "" {
+		t.Errorf("Declines limited to 2 differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestLowStock(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	add := func(sku string, quantity, reorderPoint int64) {
+		t.Helper()
+		c := catalog.Changes{
+			SKU: catalog.Value(sku), Name: catalog.Value(sku), Price: catalog.Value(money.Cents(100)),
+			Quantity: catalog.Value(quantity),
+		}
+		if reorderPoint >= 0 {
+			c.ReorderPoint = catalog.Value(reorderPoint)
+		}
+		if _, err := s.catalog.Create(t.Context(), s.by(), c, tenancy.InvalidError{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("plenty", 50, 10)
+	add("unlimited", 0, -1)
+	add("slow", 5, 10)
+	add("fast", 10, 10)
+	add("unsold", 2, 10)
+	add("empty", 0, 0)
+	s.mustSell(t, newOrder("1", "2026-03-10T10:00:00Z", item("slow", 1, 100), item("fast", 20, 100), item("plenty", 90, 100)))
+	low := func(limit int) (lines []string) {
+		t.Helper()
+		found, err := s.LowStock(t.Context(), s.Tenant, march, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range found {
+			left := "never"
+			if d := p.DaysLeft(march.Days()); d != nil {
+				left = fmt.Sprint(*d)
+			}
+			lines = append(lines, fmt.Sprint(p.SKU, " ", p.Quantity, " ", p.ReorderPoint, " ", p.Units, " of ", p.Total, " ", left))
+		}
+		return lines
+	}
+	want := []string{"empty 0 0 0 of 4 0", "fast 10 10 20 of 4 15", "slow 5 10 1 of 4 155", "unsold 2 10 0 of 4 never"}
+	if diff := cmp.Diff(want, low(10)); diff != "" {
+		t.Errorf("LowStock differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:1], low(1)); diff != "" {
+		t.Errorf("LowStock limited to 1 differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestProductMonths(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "Europe/Berlin")
+	id := s.mustProduct(t, "TEA", "", "", 400)
+	s.mustProduct(t, "CUP", "", "", 400)
+	// The order of 31 January 23:30 UTC belongs to February in Berlin.
+	s.mustSell(t, newOrder("1", "2026-01-31T23:30:00Z", item("TEA", 2, 500), item("CUP", 1, 100)),
+		newOrder("2", "2026-03-02T10:00:00Z", item("TEA", 1, 500)), newOrder("3", "2025-12-02T10:00:00Z", item("TEA", 9, 500)))
+	name := catalog.Changes{Name: catalog.Value("Tea")} // another row of sold_products
+	if _, err := s.catalog.Patch(t.Context(), s.by(), id, nil, name, tenancy.InvalidError{}); err != nil {
+		t.Fatal(err)
+	}
+	s.mustSell(t, newOrder("4", "2026-03-03T10:00:00Z", item("TEA", 3, 500)))
+	months, err := s.ProductMonths(t.Context(), s.Tenant, id, march.To, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range months {
+		got = append(got, fmt.Sprint(m.Day.Format("2006-01"), " ", m.Units, " ", m.Revenue))
+	}
+	if diff := cmp.Diff([]string{"2026-01 0 0.00", "2026-02 2 10.00", "2026-03 4 20.00"}, got); diff != "" {
+		t.Errorf("ProductMonths differs (-want +got):\n%s", diff)
+	}
+}
