@@ -2,11 +2,10 @@ package reports
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -216,14 +215,30 @@ func ratio(n, d, scale int64) Figure {
 	if d == 0 {
 		return 0
 	}
-	q := decimal.NewFromInt(n).Mul(decimal.NewFromInt(scale)).DivRound(decimal.NewFromInt(d), 0)
-	switch whole := q.BigInt(); {
-	case whole.IsInt64():
-		return Figure(whole.Int64())
-	case whole.Sign() < 0:
-		return math.MinInt64
+	divisor := magnitude(d)
+	high, low := bits.Mul64(magnitude(n), uint64(scale))
+	quotient := uint64(math.MaxUint64)
+	if high < divisor {
+		var rest uint64
+		if quotient, rest = bits.Div64(high, low, divisor); quotient <= math.MaxInt64 && rest >= divisor-rest {
+			quotient++
+		}
 	}
-	return math.MaxInt64
+	switch negative := (n < 0) != (d < 0); {
+	case negative && quotient > math.MaxInt64:
+		return math.MinInt64
+	case negative:
+		return -Figure(quotient)
+	}
+	return Figure(min(quotient, math.MaxInt64))
+}
+
+// magnitude returns the absolute value, also of the smallest number.
+func magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
 }
 
 // Text formats a figure as JSON and CSV have it.

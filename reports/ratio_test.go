@@ -17,6 +17,9 @@ func TestRatiosAreRoundedHalfAwayFromZero(t *testing.T) {
 		{1, 2, 1, 1}, {-1, 2, 1, -1}, {1, 3, 1, 0}, {5, 0, 1, 0}, {0, 0, 10_000, 0},
 		{1, 3, 10_000, 3333}, {2, 3, 10_000, 6667}, {1, 20_000, 10_000, 1}, {-1, 20_000, 10_000, -1},
 		{-5e15, 1, 10_000, math.MinInt64}, {5e15, 1, 10_000, math.MaxInt64},
+		{1, -2, 1, -1}, {-1, -2, 1, 1}, {math.MinInt64, 1, 1, math.MinInt64}, {math.MinInt64, -1, 1, math.MaxInt64},
+		{math.MaxInt64, math.MaxInt64, 10_000, 10_000}, {math.MinInt64, math.MaxInt64, 10_000, -10_000},
+		{math.MinInt64, math.MinInt64, 10_000, 10_000}, {math.MaxInt64, 1, math.MaxInt64, math.MaxInt64},
 	} {
 		if got := ratio(test.n, test.d, test.scale); got != test.want {
 			t.Errorf("ratio(%d, %d, %d) = %d, want %d", test.n, test.d, test.scale, got, test.want)
