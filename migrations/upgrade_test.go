@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -111,12 +112,14 @@ func TestTheMigrationOfStatisticsDelaysNoRequestForLong(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `select from products`); err != nil {
 		t.Fatal(err)
 	}
+	migrator, err := pgx.Connect(t.Context(), d.AdminURL) // without the timeouts of the pool
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error, 1)
 	go func() {
-		done <- d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
-			_, err := migrations.Apply(t.Context(), conn)
-			return err
-		})
+		_, err := migrations.Apply(t.Context(), migrator)
+		done <- errors.Join(err, migrator.Close(t.Context()))
 	}()
 	waiting := func() (n int) {
 		const sql = `select count(*) from pg_locks where relation = 'products'::regclass and not granted`
