@@ -167,7 +167,7 @@ func TestKeyLookupTimeoutIsA503(t *testing.T) {
 	a.try(t, call{path: "/api/me", wantStatus: 200})
 }
 
-func TestExhaustedPoolFailsWithinASecond(t *testing.T) {
+func TestExhaustedPoolFailsAfterFiveSeconds(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	db := a.withDatabase(t, "&pool_max_conns=1")
@@ -175,8 +175,8 @@ func TestExhaustedPoolFailsWithinASecond(t *testing.T) {
 	err := db.Conn(t.Context(), func(*pgx.Conn) error { // holds the only connection
 		begun := time.Now()
 		got := a.try(t, call{path: "/api/products", wantStatus: 503, wantCode: ServiceUnavailable})
-		if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took < 900*time.Millisecond || took > 5*time.Second {
-			t.Errorf("Retry-After = %q after %v, want 1 after about a second", got.Header.Get("Retry-After"), took)
+		if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took < 4900*time.Millisecond || took > 9*time.Second {
+			t.Errorf("Retry-After = %q after %v, want 1 after about five seconds", got.Header.Get("Retry-After"), took)
 		}
 		a.try(t, call{name: "what needs no database goes on", path: "/api/me", wantStatus: 200})
 		return nil

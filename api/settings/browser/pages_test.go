@@ -566,7 +566,7 @@ func TestNavigationWithoutScript(t *testing.T) {
 	b.enter()
 	b.tabTo("Larch & Loam\nOwner")
 	b.load(chromedp.KeyEvent(kb.Enter))
-	if want := "/settings/t/" + first.Slug + "/keys"; b.path() != want {
+	if want := "/settings/t/" + first.Slug + "/overview"; b.path() != want {
 		t.Errorf("the switcher opens %s, want %s", b.path(), want)
 	}
 	b.tabTo("Menu")
@@ -644,6 +644,8 @@ func TestKeyboardOnly(t *testing.T) {
 	b.allowClipboard()
 	b.mustOpen("/settings")
 	b.keys(email + kb.Tab + password)
+	b.load(chromedp.KeyEvent(kb.Enter))
+	b.tabTo("API keys")
 	b.load(chromedp.KeyEvent(kb.Enter))
 	b.tabTo("Generate new key")
 	b.load(chromedp.KeyEvent(kb.Enter))

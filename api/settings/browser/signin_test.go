@@ -160,10 +160,10 @@ func TestInvitation(t *testing.T) {
 	guest.wantText("This password was not accepted.")
 	guest.fill("Password", password)
 	guest.press("Join")
-	if guest.path() != s.page("keys") {
-		t.Errorf("joined at %s, want %s", guest.path(), s.page("keys"))
+	if guest.path() != s.page("overview") {
+		t.Errorf("joined at %s, want %s", guest.path(), s.page("overview"))
 	}
-	guest.wantText("Generate new key")
+	guest.wantText("No sales in this period.")
 	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
 		t.Errorf("the link a second time: %d, want 404", status)
 	}
@@ -202,6 +202,8 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("E-mail", email)
 	b.fill("Password", password)
 	b.press("Sign in")
+	b.wantText("No sales in this period.")
+	b.press("API keys")
 	b.press("Generate new key")
 	b.fill("Name", "Till")
 	b.press("Generate key")
