@@ -203,7 +203,7 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("Password", password)
 	b.press("Sign in")
 	b.wantText("No sales in this period.")
-	b.press("API keys")
+	b.mustOpen(s.page("keys"))
 	b.press("Generate new key")
 	b.fill("Name", "Till")
 	b.press("Generate key")
