@@ -18,7 +18,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// planShop is a tenant whose operations report their plans. Autovacuum is off, so nothing
+// planShop is a tenant, and the plans of its operations. Autovacuum is off, so nothing
 // but the test collects statistics.
 type planShop struct {
 	*testAPI
@@ -197,7 +197,7 @@ func (s *planShop) operations(t testing.TB) []operation {
 	return slices.Concat(s.commands(), s.writes(t), s.catalogReads(t), s.salesReads(), s.reportReads(t))
 }
 
-// get returns a request whose path is a format, so that its name has no ids.
+// get returns a GET request. Its path is a format, so that its name has no ids.
 func (s *planShop) get(path string, ids ...any) operation {
 	return operation{"GET " + path, func(t testing.TB) { s.request(t, "GET", fmt.Sprintf(path, ids...), "") }}
 }

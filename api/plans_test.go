@@ -247,7 +247,7 @@ func (l *planLog) add(notice *pgconn.Notice) error {
 	return err
 }
 
-// mustOpenLogged opens one connection whose messages are added.
+// mustOpenLogged opens a pool of one connection, and adds the messages of its server.
 func (l *planLog) mustOpenLogged(t testing.TB, url string) *tenancy.DB {
 	t.Helper()
 	db, err := tenancy.Open(t.Context(), url+"&pool_max_conns=1", func(c *pgx.ConnConfig) {

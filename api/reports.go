@@ -181,7 +181,7 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// reportMeta is what a report whose data is an array has beside it.
+// reportMeta is the meta of reports with an array as data.
 type reportMeta struct {
 	Period     jsonObject `json:"period"`
 	Currency   string     `json:"currency"`

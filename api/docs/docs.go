@@ -169,7 +169,7 @@ func (d document) operations(tag string) []operation {
 	return found
 }
 
-// content returns the JSON of a request or response, or nil if there is none.
+// content returns the JSON content of a request or response. It returns nil without one.
 func (d document) content(body any) *content {
 	media := get(d.resolve(body), "content", "application/json")
 	if media == nil {

@@ -123,7 +123,7 @@ func LinkURL(base *url.URL, token people.Token) string {
 type memberPage struct {
 	form
 	people.Member
-	Change string // whose form was submitted: role or reset
+	Change string // the submitted form: role or reset
 }
 
 // withMember passes the member whose id is in the URL to a handler.

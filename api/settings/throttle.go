@@ -89,7 +89,7 @@ func (p *Pages) throttleOwnPassword(r *http.Request, u user) error {
 
 // throttleLink limits attempts through a link: an invitation asks for the password of
 // an existing account. All links of an account into a tenant share a bucket for all
-// networks, because nobody else can use up the bucket without a link.
+// networks, because only holders of a link can use up the bucket.
 func (p *Pages) throttleLink(r *http.Request, link people.Link) error {
 	return p.throttle(r, bucket{fmt.Sprint("pl:", link.TenantID, " ", link.Email), perLink})
 }

@@ -114,7 +114,7 @@ func (p usagePage) NameOf(id int64) string {
 // errorCount returns the number of requests that failed and were not refused.
 func errorCount(c usage.Counts) int64 { return c.Statuses[2] + c.Statuses[3] - c.Refused }
 
-// percentile returns a percentile of durations in words, or a dash if there is none.
+// percentile returns a percentile of durations in words. Without durations it returns a dash.
 func percentile(c usage.Counts, share float64) string {
 	took, ok := c.Percentile(share)
 	switch {

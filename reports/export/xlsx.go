@@ -197,22 +197,11 @@ func writeSheet(turns turns, book *excelize.File, s Sheet, styles styles) error 
 	if err != nil {
 		return err
 	}
+	if err := writeHeader(to, s, styles); err != nil {
+		return err
+	}
 	// All rows share these cells, because SetRow does not keep them.
 	cells, row := make([]excelize.Cell, len(s.columns)), make([]any, len(s.columns))
-	for i, name := range s.columns {
-		if err := to.SetColWidth(i+1, i+1, s.widths[i]); err != nil {
-			return err
-		}
-		cells[i] = excelize.Cell{StyleID: styles[header], Value: name}
-		row[i] = &cells[i]
-	}
-	panes := excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
-	if err := to.SetPanes(&panes); err != nil {
-		return err
-	}
-	if err := to.SetRow("A1", row); err != nil {
-		return err
-	}
 	n := 1
 	write := func(values []cell) error {
 		if n++; n > excelize.TotalRows {
@@ -253,6 +242,22 @@ func writeSheet(turns turns, book *excelize.File, s Sheet, styles styles) error 
 		return err
 	}
 	return to.Flush()
+}
+
+// writeHeader sets the widths of the columns and writes their names, which stay visible.
+func writeHeader(to *excelize.StreamWriter, s Sheet, styles styles) error {
+	row := make([]any, len(s.columns))
+	for i, name := range s.columns {
+		if err := to.SetColWidth(i+1, i+1, s.widths[i]); err != nil {
+			return err
+		}
+		row[i] = excelize.Cell{StyleID: styles[header], Value: name}
+	}
+	panes := excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
+	if err := to.SetPanes(&panes); err != nil {
+		return err
+	}
+	return to.SetRow("A1", row)
 }
 
 // day1970 is 1970-01-01 as a spreadsheet counts days, from the end of 1899.

@@ -86,11 +86,12 @@ func openInstance(
 	}
 	i.usage = usage.Open(ctx, i.db, logger)
 	var open *connections
+	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
 	handler := api.New(api.Options{
 		DB:      i.db,
-		Catalog: catalog.New(i.db),
-		Sales:   sales.New(i.db),
-		Reports: reports.New(i.db),
+		Catalog: catalogStore,
+		Sales:   salesStore,
+		Reports: reportStore,
 		Keys:    i.keys,
 		Usage:   i.usage,
 		Limiter: i.limiter,
@@ -98,14 +99,9 @@ func openInstance(
 
 		Admission: admission.New(i.db.MaxConns()),
 		Settings: &settings.Options{
-			DB:      i.db,
-			People:  people.New(i.db),
-			Keys:    keys.New(i.db, cfg.KeyPeppers),
-			Catalog: catalog.New(i.db),
-			Sales:   sales.New(i.db),
-			Reports: reports.New(i.db),
-			Limiter: i.limiter,
-			BaseURL: cfg.BaseURL,
+			DB: i.db, People: people.New(i.db), Keys: keys.New(i.db, cfg.KeyPeppers),
+			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,
+			Limiter: i.limiter, BaseURL: cfg.BaseURL,
 		},
 		WaitsForClient: func(request context.Context, begins bool) { open.wait(request, begins) },
 		TrustedProxies: cfg.TrustedProxies,

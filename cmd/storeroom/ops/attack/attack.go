@@ -75,7 +75,7 @@ func (a Attack) Run(t *Target, o *Others, without, with time.Duration) (r Round)
 	return r
 }
 
-// Faults returns the violated guarantees. Without a measurement before the attack, latency is none: tests that run in
+// Faults returns the violated guarantees. It checks latency only after a measurement without the attack: tests that run in
 // parallel use the same CPUs.
 func (r Round) Faults() (faults []string) {
 	if n := len(r.With.Failures); n > 0 {

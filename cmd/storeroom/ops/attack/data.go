@@ -12,7 +12,7 @@ import (
 // tenant is a tenant with a key.
 type tenant struct{ Slug, Key string }
 
-// nobody means clients without a key.
+// nobody selects clients without a key.
 func nobody(*Target) []tenant { return nil }
 
 // fresh creates tenants with a plan.
