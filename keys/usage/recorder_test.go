@@ -267,7 +267,7 @@ func TestAnOutageOfPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.exec(t, `alter database `+database+` connection limit 0`)
-	s.exec(t, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = 'storeroom_runtime'`)
+	s.exec(t, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and usename = 'storeroom_runtime'`)
 	fail := func() {
 		t.Helper()
 		if err := r.flush(t.Context()); err == nil || mayBeStored(err) {
