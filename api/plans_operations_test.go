@@ -178,7 +178,7 @@ func (s *planShop) bulk(t testing.TB, path, field, key string, count int, row fu
 			if got.StatusCode == http.StatusOK {
 				break
 			}
-			if got.StatusCode != http.StatusServiceUnavailable || try == 5 {
+			if got.StatusCode != http.StatusServiceUnavailable || try == 20 {
 				t.Fatalf("%s = %d %.300s", path, got.StatusCode, got.body)
 			}
 		}

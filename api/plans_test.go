@@ -126,6 +126,7 @@ type planNode struct {
 	Rows     float64 `json:"Actual Rows"` // of one loop
 	Loops    float64 `json:"Actual Loops"`
 	Removed  float64 `json:"Rows Removed by Filter"` // of one loop
+	NotEqual float64 `json:"Rows Removed by Join Filter"`
 	Hit      int     `json:"Shared Hit Blocks"`
 	Read     int     `json:"Shared Read Blocks"`
 	Plans    []planNode
@@ -171,6 +172,8 @@ func (n planNode) findFaults(query string, repeated bool, small []string, faults
 		fault = "reads the whole table " + n.Relation
 	case wholeTenant && repeated:
 		fault = "reads the whole tenant for each row with " + name
+	case n.NotEqual > 20*n.Rows+20_000:
+		fault = fmt.Sprintf("compares %.0f pairs of rows and keeps %.0f", n.NotEqual, n.Rows)
 	case wholeTenant && n.Removed > 4*n.Rows+100:
 		fault = fmt.Sprintf("removes %.0f rows of the tenant and keeps %.0f with %s", n.Removed, n.Rows, name)
 	}
