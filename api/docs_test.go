@@ -77,7 +77,10 @@ func TestFilesAreCompressedOnRequest(t *testing.T) {
 
 func TestUnknownDocsPaths(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/docs/", "/docs/index.html", "/docs/docs", "/docs/docs.go", "/docs/home.html", "/docs/../openapi.yaml", "/docs/%2e%2e/docs.go"} {
+	for _, path := range []string{
+		"/docs/", "/docs/index.html", "/docs/docs", "/docs/docs.go", "/docs/home.html", "/docs/../openapi.yaml",
+		"/docs/%2e%2e/docs.go",
+	} {
 		if got := get(t, path, nil); got.StatusCode != http.StatusNotFound {
 			t.Errorf("%s = %d, want 404", path, got.StatusCode)
 		}
@@ -92,5 +95,13 @@ func TestServedDocumentKeepsTheOrderOfTheSource(t *testing.T) {
 	}
 	if _, err := toJSON([]byte("a: [")); err == nil {
 		t.Error("toJSON accepts invalid YAML")
+	}
+}
+
+// A comma ends an unquoted text of a flow mapping in YAML. The rest becomes a key without a value.
+func TestOpenAPITextsAreComplete(t *testing.T) {
+	t.Parallel()
+	for _, rest := range regexp.MustCompile(`"[^"]* [^"]*":null`).FindAll(openAPIJSON().plain.body, -1) {
+		t.Errorf("the text before %s needs quotes", rest)
 	}
 }
