@@ -71,7 +71,8 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 		{"long-running connections", (*admission.Ticket).Start, admission.Report, 1, all(reports, workbook), []call{list}},
 		{"connections", (*admission.Ticket).Start, admission.Read, 4, all(reports, list), nil},
 		{"memory for large requests",
-			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
+			func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Large(ctx, 24<<20) }, admission.Bulk, 1,
+			[]call{workbook}, all(reports, list, bulk)},
 		{"disk", func(t *admission.Ticket, ctx context.Context) (func(), error) { return t.Disk(ctx, 512<<20) },
 			admission.Bulk, 1, []call{workbook}, all(reports, list, bulk)},
 	} {
@@ -136,7 +137,8 @@ func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) n
 		t.Fatal(err)
 	}
 	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: %s\r\n"+
-		"Authorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n%s", path, a.address, key, contentType, begin)
+		"Authorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n%s", path, a.address, key, contentType,
+		begin)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,10 +35,20 @@ func TestAPIRequiresAValidKey(t *testing.T) {
 	calls := []call{
 		{name: "no header", path: me, key: "-", wantCode: MissingAPIKey},
 		{name: "an empty header", path: me, key: "-", header: authorization(""), wantCode: MissingAPIKey},
-		{name: "another scheme", path: me, header: authorization("Basic " + base64.StdEncoding.EncodeToString([]byte(a.key+":"))), wantCode: InvalidAPIKey, want: []string{"Bearer scheme"}},
-		{name: "the key without a scheme", path: me, header: authorization(a.key), wantCode: InvalidAPIKey, want: []string{"Bearer scheme"}},
+		{
+			name: "another scheme", path: me,
+			header: authorization("Basic " + base64.StdEncoding.EncodeToString([]byte(a.key+":"))), wantCode: InvalidAPIKey,
+			want: []string{"Bearer scheme"},
+		},
+		{
+			name: "the key without a scheme", path: me, header: authorization(a.key), wantCode: InvalidAPIKey,
+			want: []string{"Bearer scheme"},
+		},
 		{name: "a scheme without a key", path: me, header: authorization("Bearer"), wantCode: InvalidAPIKey},
-		{name: "two headers", path: me, header: authorization("Bearer "+a.key, "Bearer "+a.key), wantCode: InvalidAPIKey, want: []string{"one Authorization header"}},
+		{
+			name: "two headers", path: me, header: authorization("Bearer "+a.key, "Bearer "+a.key), wantCode: InvalidAPIKey,
+			want: []string{"one Authorization header"},
+		},
 		{name: "a malformed key", path: me, key: "sk_live_123", wantCode: InvalidAPIKey},
 		{name: "a reserved key", path: me, key: strings.Replace(a.key, "live", "test", 1), wantCode: InvalidAPIKey},
 		{name: "a mistyped key", path: me, key: a.key[:len(a.key)-1] + "!", wantCode: InvalidAPIKey},
@@ -118,8 +128,14 @@ func TestFailedKeysAreLimitedByAddress(t *testing.T) {
 	} else if got.StatusCode != 429 {
 		t.Errorf("a key that is not known = %d", got.StatusCode)
 	}
-	a.try(t, call{name: "the same /64", path: "/api/nothing", key: "-", header: http.Header{"X-Forwarded-For": {strings.Replace(a.address, "::1", "::2", 1)}}, wantStatus: 429})
-	a.try(t, call{name: "another address", path: "/api/me", key: "-", header: http.Header{"X-Forwarded-For": {"2001:db8:ffff:" + a.address[9:13] + "::1"}}, wantStatus: 401})
+	a.try(t, call{
+		name: "the same /64", path: "/api/nothing", key: "-",
+		header: http.Header{"X-Forwarded-For": {strings.Replace(a.address, "::1", "::2", 1)}}, wantStatus: 429,
+	})
+	a.try(t, call{
+		name: "another address", path: "/api/me", key: "-",
+		header: http.Header{"X-Forwarded-For": {"2001:db8:ffff:" + a.address[9:13] + "::1"}}, wantStatus: 401,
+	})
 }
 
 func mustHeader(t testing.TB, a reply, name string) int64 {
@@ -133,7 +149,9 @@ func mustHeader(t testing.TB, a reply, name string) int64 {
 
 func TestClientAddressBehindTrustedProxies(t *testing.T) {
 	t.Parallel()
-	s := &Server{Options: Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}}
+	s := &Server{Options: Options{TrustedProxies: []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"),
+	}}}
 	for _, c := range []struct{ peer, forwarded, want string }{
 		{"203.0.113.9:4711", "", "203.0.113.9"},
 		{"203.0.113.9:4711", "198.51.100.1", "203.0.113.9"},
@@ -171,7 +189,8 @@ func TestTenantRateLimit(t *testing.T) {
 		{method: "POST", path: "/api/products", body: "{}", key: one, wantStatus: 422},
 	} {
 		got := a.try(t, c)
-		if left := mustHeader(t, got, "X-Ratelimit-Remaining"); left != int64(4-i) || mustHeader(t, got, "X-Ratelimit-Limit") != 5 {
+		if left := mustHeader(t, got, "X-Ratelimit-Remaining"); left != int64(4-i) ||
+			mustHeader(t, got, "X-Ratelimit-Limit") != 5 {
 			t.Errorf("%d: %d left of %s", got.StatusCode, left, got.Header.Get("X-Ratelimit-Limit"))
 		}
 	}
@@ -200,7 +219,10 @@ func TestSuspendedTenant(t *testing.T) {
 func TestEveryRouteChecksItsPermission(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, permission := range []string{"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read", "usage:read"} {
+	for _, permission := range []string{
+		"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read",
+		"usage:read",
+	} {
 		key := a.mustKey(t, a.tenant, permission)
 		held := keys.Permissions{keys.Permission(permission)}
 		for _, r := range a.server.routes() {
@@ -208,7 +230,9 @@ func TestEveryRouteChecksItsPermission(t *testing.T) {
 				continue
 			}
 			// Neither the id nor the body would pass: permission comes before both.
-			got := a.send(t, call{method: r.method, path: strings.NewReplacer("{id}", "x", "{sku}", "x").Replace(r.pattern), body: "{", key: key})
+			got := a.send(t, call{
+				method: r.method, path: strings.NewReplacer("{id}", "x", "{sku}", "x").Replace(r.pattern), body: "{", key: key,
+			})
 			refused := got.StatusCode == 403
 			if want := r.permission != anyKey && !held.Allow(r.permission); refused != want {
 				t.Errorf("%s %s with %s = %d, want 403: %t", r.method, r.pattern, permission, got.StatusCode, want)
@@ -223,8 +247,12 @@ func TestEveryRouteChecksItsPermission(t *testing.T) {
 func TestRouteWithoutPermissionPanics(t *testing.T) {
 	t.Parallel()
 	for _, r := range []route{
-		{"GET", "/api/open", "", nil, options{}}, {"GET", "/api/open", noKey, nil, options{}}, {"GET", "/api", noKey, nil, options{}},
-		{"GET", "/page", "", nil, options{}}, {"GET", "/page", anyKey, nil, options{}}, {"GET", "/page", keys.ProductsRead, nil, options{}},
+		{"GET", "/api/open", "", nil, options{}}, {
+			"GET", "/api/open", noKey, nil, options{},
+		}, {"GET", "/api", noKey, nil, options{}},
+		{"GET", "/page", "", nil, options{}}, {"GET", "/page", anyKey, nil, options{}}, {
+			"GET", "/page", keys.ProductsRead, nil, options{},
+		},
 	} {
 		func() {
 			defer func() {
@@ -263,7 +291,10 @@ func TestUnavailablePostgreSQL(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "alter database "+name+" connection limit 0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`, name); err != nil {
+	if _, err := conn.Exec(
+		t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`,
+		name,
+	); err != nil {
 		t.Fatal(err)
 	}
 	unavailable := call{wantStatus: 503, wantCode: ServiceUnavailable}
@@ -352,7 +383,10 @@ func (a *testAPI) sendTogether(t *testing.T, key string, requests int) (served, 
 func TestAccessLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.try(t, call{method: "POST", path: "/api/products", body: `{"sku":"topsecret"}`, header: http.Header{"X-Request-Id": {"mine"}}, wantStatus: 422})
+	a.try(t, call{
+		method: "POST", path: "/api/products", body: `{"sku":"topsecret"}`, header: http.Header{"X-Request-Id": {"mine"}},
+		wantStatus: 422,
+	})
 	a.try(t, call{path: "/api/products/sku/topsecret", wantStatus: 404})
 	var line string
 	for l := range strings.Lines(a.log.String()) {

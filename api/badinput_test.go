@@ -39,10 +39,14 @@ func TestBodyMustBeAJSONObject(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000)
 	for _, route := range writes(id) {
 		for name, body := range map[string]string{
-			"empty": "", "blank": " \n", "half": `{"sku":"x"`, "single quotes": `{'sku':'x'}`, "a comma too many": `{"sku":"x",}`, "a comment": `{"sku":"x"/**/}`,
-			"an array": `[{"sku":"x"}]`, "a string": `"sku"`, "a number": `5`, "null": `null`, "trailing data": `{"sku":"x"}{}`, "trailing text": `{"sku":"x"} x`,
-			"NaN": `{"price":NaN}`, "a leading zero": `{"price":01}`, "a plus": `{"price":+1}`, "invalid UTF-8": "{\"sku\":\"\xff\"}", "UTF-16": "\xff\xfe{\x00}\x00",
-			"a byte order mark": "\ufeff{}", "a raw NUL": "{\"sku\":\"a\x00b\"}", "a raw line break": "{\"sku\":\"a\nb\"}", "a name twice": `{"sku":"x","sku":"y"}`, "too deep": deep, "form data": "sku=x&price=1",
+			"empty": "", "blank": " \n", "half": `{"sku":"x"`, "single quotes": `{'sku':'x'}`,
+			"a comma too many": `{"sku":"x",}`, "a comment": `{"sku":"x"/**/}`,
+			"an array": `[{"sku":"x"}]`, "a string": `"sku"`, "a number": `5`, "null": `null`, "trailing data": `{"sku":"x"}{}`,
+			"trailing text": `{"sku":"x"} x`,
+			"NaN":           `{"price":NaN}`, "a leading zero": `{"price":01}`, "a plus": `{"price":+1}`,
+			"invalid UTF-8": "{\"sku\":\"\xff\"}", "UTF-16": "\xff\xfe{\x00}\x00",
+			"a byte order mark": "\ufeff{}", "a raw NUL": "{\"sku\":\"a\x00b\"}", "a raw line break": "{\"sku\":\"a\nb\"}",
+			"a name twice": `{"sku":"x","sku":"y"}`, "too deep": deep, "form data": "sku=x&price=1",
 		} {
 			route.name, route.body, route.wantStatus, route.wantCode = name, body, http.StatusBadRequest, InvalidJSON
 			a.try(t, route)
@@ -68,7 +72,11 @@ func TestContentTypeMustBeJSON(t *testing.T) {
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
 	for _, route := range writes(id) {
-		for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json-patch+json", "application/merge-patch+json", "text/json", "application/json; charset", "application/json; version=1", "json"} {
+		for _, kind := range []string{
+			"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+			"application/json-patch+json", "application/merge-patch+json", "text/json", "application/json; charset",
+			"application/json; version=1", "json",
+		} {
 			route.header, route.body = http.Header{"Content-Type": {kind}}, `{}`
 			route.wantStatus, route.wantCode = http.StatusUnsupportedMediaType, UnsupportedMediaType
 			a.try(t, route)
@@ -76,8 +84,14 @@ func TestContentTypeMustBeJSON(t *testing.T) {
 		route.header = http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}
 		a.try(t, route)
 	}
-	for _, kind := range []string{"application/json", "application/json; charset=utf-8", `Application/JSON;charset="UTF-8"`, "application/json ; charset=iso-8859-1"} {
-		a.try(t, call{method: "PATCH", path: fmt.Sprintf("/api/products/%d", id), body: `{}`, header: http.Header{"Content-Type": {kind}}, wantStatus: 200})
+	for _, kind := range []string{
+		"application/json", "application/json; charset=utf-8", `Application/JSON;charset="UTF-8"`,
+		"application/json ; charset=iso-8859-1",
+	} {
+		a.try(t, call{
+			method: "PATCH", path: fmt.Sprintf("/api/products/%d", id), body: `{}`, header: http.Header{"Content-Type": {kind}},
+			wantStatus: 200,
+		})
 	}
 }
 
@@ -93,7 +107,10 @@ func TestBodySizeLimit(t *testing.T) {
 		a.try(t, route)
 	}
 	exactly := func(n int) string { return `{"name":"` + strings.Repeat("x", n-len(`{"name":""}`)) + `"}` }
-	patch := call{method: "PATCH", path: fmt.Sprintf("/api/products/%d", id), body: exactly(1 << 20), wantStatus: 422, wantCode: ValidationError}
+	patch := call{
+		method: "PATCH", path: fmt.Sprintf("/api/products/%d", id), body: exactly(1 << 20), wantStatus: 422,
+		wantCode: ValidationError,
+	}
 	a.try(t, patch)
 	patch.body, patch.wantStatus, patch.wantCode = exactly(1<<20+1), 413, PayloadTooLarge
 	a.try(t, patch)
@@ -109,37 +126,84 @@ func TestInvalidProductFields(t *testing.T) {
 	var calls []call
 	for field, faults := range map[string]map[string]string{
 		"sku": {`""`: "must not be empty", `"  "`: "must not be empty", `5`: "must be a string", `null`: "must not be null", `["a"]`: "must be a string", `"a\u0000b"`: "NUL", `"a\nb"`: "control characters",
-			`"` + strings.Repeat("x", 101) + `"`: "at most 100", `"taken"`: "is already taken", `"."`: "must not be . or ..", `"\ud800"`: "surrogate"},
-		"name":          {`""`: "must not be empty", `true`: "must be a string", `"` + strings.Repeat("ü", 256) + `"`: "at most 255", `"a\u0007"`: "control characters"},
-		"description":   {`5`: "must be a string", `"` + strings.Repeat("x", 65536) + `"`: "at most 65535", `"a\u0000"`: "NUL"},
-		"price":         {`null`: "must not be null", `true`: "must be a decimal number", `""`: "must be a decimal number", `"1,50"`: "must be a decimal number", `"1.2.3"`: "must be a decimal number", `"$5"`: "must be a decimal number", `-1`: "must be between", `1.005`: "more than two fraction digits", `"1.001"`: "more than two fraction digits", `10000000000`: "must be between", `1e400`: "must be between", `99999999999999999999999999`: "must be between", `"NaN"`: "must be a decimal number", `{}`: "must be a decimal number"},
-		"msrp":          {`"x"`: "must be a decimal number"},
-		"cost":          {`-0.01`: "must be between"},
-		"status":        {`"deleted"`: "must be one of active, draft", `null`: "must not be null", `""`: "must be one of", `"Active"`: "must be one of"},
-		"condition":     {`"broken"`: "must be one of", `1`: "must be a string"},
-		"quantity":      {`-1`: "must be between 0 and 2147483647", `2147483648`: "must be between 0 and 2147483647", `9223372036854775808`: "must be between", `1e99`: "must be between", `1.5`: "must be an integer", `"1"`: "must be an integer", `null`: "must not be null", `true`: "must be an integer"},
+			`"` + strings.Repeat("x", 101) + `"`: "at most 100", `"taken"`: "is already taken", `"."`: "must not be . or ..",
+			`"\ud800"`: "surrogate"},
+		"name": {
+			`""`: "must not be empty", `true`: "must be a string", `"` + strings.Repeat("ü", 256) + `"`: "at most 255",
+			`"a\u0007"`: "control characters",
+		},
+		"description": {
+			`5`: "must be a string", `"` + strings.Repeat("x", 65536) + `"`: "at most 65535", `"a\u0000"`: "NUL",
+		},
+		"price": {
+			`null`: "must not be null", `true`: "must be a decimal number", `""`: "must be a decimal number",
+			`"1,50"`: "must be a decimal number", `"1.2.3"`: "must be a decimal number", `"$5"`: "must be a decimal number",
+			`-1`: "must be between", `1.005`: "more than two fraction digits", `"1.001"`: "more than two fraction digits",
+			`10000000000`: "must be between", `1e400`: "must be between", `99999999999999999999999999`: "must be between",
+			`"NaN"`: "must be a decimal number", `{}`: "must be a decimal number",
+		},
+		"msrp": {`"x"`: "must be a decimal number"},
+		"cost": {`-0.01`: "must be between"},
+		"status": {
+			`"deleted"`: "must be one of active, draft", `null`: "must not be null", `""`: "must be one of",
+			`"Active"`: "must be one of",
+		},
+		"condition": {`"broken"`: "must be one of", `1`: "must be a string"},
+		"quantity": {
+			`-1`: "must be between 0 and 2147483647", `2147483648`: "must be between 0 and 2147483647",
+			`9223372036854775808`: "must be between", `1e99`: "must be between", `1.5`: "must be an integer",
+			`"1"`: "must be an integer", `null`: "must not be null", `true`: "must be an integer",
+		},
 		"reorder_point": {`-1`: "must be between", `[]`: "must be an integer"},
-		"category_id":   {`1.5`: "must be an integer", `"1"`: "must be an integer", `99999999999`: "does not exist", `-1`: "does not exist", `9223372036854775808`: "must be between", `0`: "does not exist"},
-		"seller_id":     {`99999999999`: "does not exist"},
-		"warehouse_id":  {`99999999999`: "does not exist", `null`: "must not be null"},
-		"category":      {`"Light"`: "must be an object with an id", `[1]`: "must be an object with an id"},
-		"bin_location":  {`"a\tb"`: "control characters", `"` + strings.Repeat("x", 65) + `"`: "at most 64"},
-		"upc":           {`"1234567"`: "8 to 14 digits", `"123456789012345"`: "8 to 14 digits", `"1234567a"`: "8 to 14 digits", `12345678`: "must be a string", `""`: "8 to 14 digits", `"١٢٣٤٥٦٧٨"`: "8 to 14 digits"},
-		"tags":          {`"a"`: "must be an array of strings", `null`: "must not be null", `{"a":1}`: "must be an array of strings", `[` + strings.Repeat(`"a",`, 1000) + `"a"]`: "at most 1000"},
-		"prize":         {`1`: "is not a known field"},
-		"SKU":           {`"x"`: "is not a known field"},
-		"":              {`1`: "is not a known field"},
+		"category_id": {
+			`1.5`: "must be an integer", `"1"`: "must be an integer", `99999999999`: "does not exist", `-1`: "does not exist",
+			`9223372036854775808`: "must be between", `0`: "does not exist",
+		},
+		"seller_id":    {`99999999999`: "does not exist"},
+		"warehouse_id": {`99999999999`: "does not exist", `null`: "must not be null"},
+		"category":     {`"Light"`: "must be an object with an id", `[1]`: "must be an object with an id"},
+		"bin_location": {`"a\tb"`: "control characters", `"` + strings.Repeat("x", 65) + `"`: "at most 64"},
+		"upc": {
+			`"1234567"`: "8 to 14 digits", `"123456789012345"`: "8 to 14 digits", `"1234567a"`: "8 to 14 digits",
+			`12345678`: "must be a string", `""`: "8 to 14 digits", `"١٢٣٤٥٦٧٨"`: "8 to 14 digits",
+		},
+		"tags": {
+			`"a"`: "must be an array of strings", `null`: "must not be null", `{"a":1}`: "must be an array of strings",
+			`[` + strings.Repeat(`"a",`, 1000) + `"a"]`: "at most 1000",
+		},
+		"prize": {`1`: "is not a known field"},
+		"SKU":   {`"x"`: "is not a known field"},
+		"":      {`1`: "is not a known field"},
 	} {
 		for value, message := range faults {
-			calls = append(calls, call{name: field + " " + value[:min(len(value), 30)], method: "PATCH", body: fmt.Sprintf(`{%q:%s}`, field, value), want: []string{fmt.Sprintf(`%q:["`, field), message}})
+			calls = append(calls, call{
+				name: field + " " + value[:min(len(value), 30)], method: "PATCH", body: fmt.Sprintf(`{%q:%s}`, field, value),
+				want: []string{fmt.Sprintf(`%q:["`, field), message},
+			})
 		}
 	}
 	calls = append(calls,
-		call{name: "a tag of the wrong type", method: "PATCH", body: `{"tags":["a",5,null,"b"]}`, want: []string{`"tags[1]":["must be a string"]`, `"tags[2]":["must be a string"]`}},
-		call{name: "a tag that is empty", method: "PATCH", body: `{"tags":["a"," "]}`, want: []string{`"tags[1]":["must not be empty"]`}},
-		call{name: "more than fifty tags", method: "PATCH", body: `{"tags":[` + strings.Trim(strings.Repeat(`"%d",`, 51), ",") + `]}`, want: []string{`"tags":["must hold at most 50 tags"]`}},
-		call{name: "nothing", method: "POST", body: `{}`, want: []string{`"details":{"name":["is required"],"price":["is required"],"sku":["is required"]}`}},
-		call{name: "nothing to put", method: "PUT", body: `{}`, want: []string{`"details":{"name":["is required"],"price":["is required"],"sku":["is required"]}`}},
+		call{
+			name: "a tag of the wrong type", method: "PATCH", body: `{"tags":["a",5,null,"b"]}`,
+			want: []string{`"tags[1]":["must be a string"]`, `"tags[2]":["must be a string"]`},
+		},
+		call{
+			name: "a tag that is empty", method: "PATCH", body: `{"tags":["a"," "]}`,
+			want: []string{`"tags[1]":["must not be empty"]`},
+		},
+		call{
+			name: "more than fifty tags", method: "PATCH",
+			body: `{"tags":[` + strings.Trim(strings.Repeat(`"%d",`, 51), ",") + `]}`,
+			want: []string{`"tags":["must hold at most 50 tags"]`},
+		},
+		call{
+			name: "nothing", method: "POST", body: `{}`,
+			want: []string{`"details":{"name":["is required"],"price":["is required"],"sku":["is required"]}`},
+		},
+		call{
+			name: "nothing to put", method: "PUT", body: `{}`,
+			want: []string{`"details":{"name":["is required"],"price":["is required"],"sku":["is required"]}`},
+		},
 		call{name: "all wrong at once", method: "POST", body: `{"sku":"taken","name":7,"price":"x","status":"y","quantity":-1,"category_id":99999999999,"zzz":null}`,
 			want: []string{`"details":{"category_id":["does not exist"],"name":["must be a string"],"price":["must be a decimal number"],"quantity":["must be between 0 and 2147483647"],"sku":["is already taken"],"status":["must be one of active, draft"],"zzz":["is not a known field"]}`}})
 	for _, c := range calls {
@@ -157,7 +221,10 @@ func TestInvalidProductFields(t *testing.T) {
 		c.wantStatus, c.wantCode = http.StatusUnprocessableEntity, ValidationError
 		t.Run(c.name, func(t *testing.T) { a.try(t, c) })
 	}
-	a.try(t, call{path: "/api/products/sku/mine", wantStatus: 200, want: []string{`"name":"A"`, `"price":"1.00"`, `"quantity":0`, `"tags":[]`}})
+	a.try(t, call{
+		path: "/api/products/sku/mine", wantStatus: 200,
+		want: []string{`"name":"A"`, `"price":"1.00"`, `"quantity":0`, `"tags":[]`},
+	})
 	a.mustHaveProducts(t, 2)
 }
 
@@ -168,56 +235,155 @@ func TestInvalidOrderFields(t *testing.T) {
 	a := newAPI(t)
 	const whole = `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","customer":{"id":"7","name":"Zoë","email":"z@example.com"},"discount_total":2,"tax_total":3,"shipping_total":4,` +
 		`"items":[{"sku":"A","quantity":1,"unit_price":1},{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}]}`
-	const required, moment, early, text = `"is required"`, `"must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"`, `"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
-	const decimal, fraction, amount, long = `"must be a decimal number"`, `"must not have more than two fraction digits"`, `"must be between 0 and 9999999999.99"`, `"must have at most 255 characters"`
-	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not contain control characters"`, `"must be a JSON object: found another JSON value"`
+	const required, moment, early, text = `"is required"`, `"must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"`,
+		`"must be between 1970-01-01T00:00:00Z and one day from now"`, `"must be a string"`
+	const decimal, fraction, amount, long = `"must be a decimal number"`, `"must not have more than two fraction digits"`,
+		`"must be between 0 and 9999999999.99"`, `"must have at most 255 characters"`
+	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not contain control characters"`,
+		`"must be a JSON object: found another JSON value"`
 	calls := []call{}
 	for part, faults := range map[string]map[string]string{
 		`"number":"1",`: {``: `"number":[` + required, `"number":null,`: `"number":[` + required, `"number":1,`: `"number":[` + text, `"number":" ",`: `"number":["must not be empty"`, `"number":"..",`: `"number":["must not be . or .."`,
-			`"number":"a\nb",`: `"number":[` + control, `"number":"a\u0000b",`: `"number":["must not contain NUL`, `"number":"\ud800",`: `"number":["must not contain half`, `"number":"` + strings.Repeat("ü", 101) + `",`: `"number":["must have at most 100 characters"`},
-		`"placed_at":"2026-03-01T09:30:00Z",`: {``: `"placed_at":[` + required, `"placed_at":null,`: `"placed_at":[` + required, `"placed_at":1772357400,`: `"placed_at":[` + moment},
+			`"number":"a\nb",`: `"number":[` + control, `"number":"a\u0000b",`: `"number":["must not contain NUL`,
+			`"number":"\ud800",`: `"number":["must not contain half`, `"number":"` + strings.Repeat("ü", 101) +
+				`",`: `"number":["must have at most 100 characters"`},
+		`"placed_at":"2026-03-01T09:30:00Z",`: {
+			``: `"placed_at":[` + required, `"placed_at":null,`: `"placed_at":[` + required,
+			`"placed_at":1772357400,`: `"placed_at":[` + moment,
+		},
 		`"2026-03-01T09:30:00Z"`: {`""`: `"placed_at":[` + moment, `"2026-03-01"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00"`: `"placed_at":[` + moment, `"2026-02-30T09:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01 09:30:00Z"`: `"placed_at":[` + moment,
-			`"2026-03-01T9:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00,5Z"`: `"placed_at":[` + moment, `"2026-03-01T24:00:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+0100"`: `"placed_at":[` + moment, `"Sun, 01 Mar 2026 09:30:00 GMT"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00Z "`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+24:00"`: `"placed_at":[` + moment,
-			`"1969-12-31T23:59:59.999999Z"`: `"placed_at":[` + early, `"1970-01-01T00:30:00+01:00"`: `"placed_at":[` + early, `"0001-01-01T00:00:00Z"`: `"placed_at":[` + early, `"9999-12-31T23:59:59Z"`: `"placed_at":[` + early, `"2200-01-01T00:00:00Z"`: `"placed_at":[` + early, fmt.Sprintf("%q", time.Now().Add(25*time.Hour).Format(time.RFC3339)): `"placed_at":[` + early},
-		`"channel":"web",`: {``: `"channel":[` + required, `"channel":null,`: `"channel":[` + required, `"channel":7,`: `"channel":[` + text, `"channel":"Web",`: `"channel":["must be 1 to 50 lower-case`, `"channel":"",`: `"channel":["must be 1 to 50`, `"channel":"web\n",`: `"channel":["must be 1 to 50`},
-		`{"id":"7","name":"Zoë","email":"z@example.com"}`: {`"Zoë"`: `"customer":[` + object, `[]`: `"customer":[` + object, `{}`: `"customer.id":[` + required, `{"id":"7","id":"7"}`: `"customer":["must be a JSON object: duplicate field customer.id"`, `{"id":"7","phone":"1"}`: `"customer.phone":["is not a known field"`},
-		`"id":"7"`:                {`"id":null`: `"customer.id":[` + required, `"id":""`: `"customer.id":["must not be empty"`, `"id":1.5`: `"customer.id":["must be a string or an integer"`, `"id":true`: `"customer.id":["must be a string or an integer"`, `"id":1e99`: `"customer.id":["must be a string or`, `"id":"` + strings.Repeat("7", 101) + `"`: `"customer.id":["must have at most 100`},
-		`"name":"Zoë"`:            {`"name":" "`: `"customer.name":["must not be empty"`, `"name":7`: `"customer.name":[` + text, `"name":"` + strings.Repeat("ë", 256) + `"`: `"customer.name":[` + long, `"name":"a\tb"`: `"customer.name":[` + control},
-		`"email":"z@example.com"`: {`"email":"example.com"`: `"customer.email":["must be an e-mail address"`, `"email":""`: `"customer.email":["must not be empty"`, `"email":[]`: `"customer.email":[` + text, `"email":"@` + strings.Repeat("x", 255) + `"`: `"customer.email":[` + long},
-		`"discount_total":2`:      {`"discount_total":-1`: `"discount_total":[` + amount, `"discount_total":"x"`: `"discount_total":[` + decimal, `"discount_total":0.001`: `"discount_total":[` + fraction, `"discount_total":0.99`: `"discount_total":["must include the discounts of the items, 1.00"`, `"discount_total":11.01`: `"discount_total":["must not be above the value of the items, 11.00"`},
-		`"tax_total":3`:           {`"tax_total":-0.01`: `"tax_total":[` + amount, `"tax_total":{}`: `"tax_total":[` + decimal, `"tax_total":10000000000`: `"tax_total":[` + amount},
-		`"shipping_total":4`:      {`"shipping_total":-1`: `"shipping_total":[` + amount, `"shipping_total":"free"`: `"shipping_total":[` + decimal, `"shipping_total":4.901`: `"shipping_total":[` + fraction},
-		`"items":[{"sku":"A","quantity":1,"unit_price":1},`: {`"items":null,"x":[`: `"items":[` + required, `"x":[`: `"items":[` + required, `"items":{},"x":[`: `"items":["must be an array of objects"`, `"items":"A","x":[`: `"items":["must be an array of objects"`, `"items":[],"x":[`: `"items":["must contain 1 to 5000 items"`},
+			`"2026-03-01T9:30:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00,5Z"`: `"placed_at":[` + moment,
+			`"2026-03-01T24:00:00Z"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00+0100"`: `"placed_at":[` + moment,
+			`"Sun, 01 Mar 2026 09:30:00 GMT"`: `"placed_at":[` + moment, `"2026-03-01T09:30:00Z "`: `"placed_at":[` + moment,
+			`"2026-03-01T09:30:00+24:00"`:   `"placed_at":[` + moment,
+			`"1969-12-31T23:59:59.999999Z"`: `"placed_at":[` + early, `"1970-01-01T00:30:00+01:00"`: `"placed_at":[` + early,
+			`"0001-01-01T00:00:00Z"`: `"placed_at":[` + early, `"9999-12-31T23:59:59Z"`: `"placed_at":[` + early,
+			`"2200-01-01T00:00:00Z"`: `"placed_at":[` + early,
+			fmt.Sprintf("%q", time.Now().Add(25*time.Hour).Format(time.RFC3339)): `"placed_at":[` + early},
+		`"channel":"web",`: {
+			``: `"channel":[` + required, `"channel":null,`: `"channel":[` + required, `"channel":7,`: `"channel":[` + text,
+			`"channel":"Web",`: `"channel":["must be 1 to 50 lower-case`, `"channel":"",`: `"channel":["must be 1 to 50`,
+			`"channel":"web\n",`: `"channel":["must be 1 to 50`,
+		},
+		`{"id":"7","name":"Zoë","email":"z@example.com"}`: {
+			`"Zoë"`: `"customer":[` + object, `[]`: `"customer":[` + object, `{}`: `"customer.id":[` + required,
+			`{"id":"7","id":"7"}`:    `"customer":["must be a JSON object: duplicate field customer.id"`,
+			`{"id":"7","phone":"1"}`: `"customer.phone":["is not a known field"`,
+		},
+		`"id":"7"`: {
+			`"id":null`: `"customer.id":[` + required, `"id":""`: `"customer.id":["must not be empty"`,
+			`"id":1.5`:  `"customer.id":["must be a string or an integer"`,
+			`"id":true`: `"customer.id":["must be a string or an integer"`, `"id":1e99`: `"customer.id":["must be a string or`,
+			`"id":"` + strings.Repeat("7", 101) + `"`: `"customer.id":["must have at most 100`,
+		},
+		`"name":"Zoë"`: {
+			`"name":" "`: `"customer.name":["must not be empty"`, `"name":7`: `"customer.name":[` + text,
+			`"name":"` + strings.Repeat("ë", 256) + `"`: `"customer.name":[` + long,
+			`"name":"a\tb"`: `"customer.name":[` + control,
+		},
+		`"email":"z@example.com"`: {
+			`"email":"example.com"`: `"customer.email":["must be an e-mail address"`,
+			`"email":""`:            `"customer.email":["must not be empty"`, `"email":[]`: `"customer.email":[` + text,
+			`"email":"@` + strings.Repeat("x", 255) + `"`: `"customer.email":[` + long,
+		},
+		`"discount_total":2`: {
+			`"discount_total":-1`: `"discount_total":[` + amount, `"discount_total":"x"`: `"discount_total":[` + decimal,
+			`"discount_total":0.001`: `"discount_total":[` + fraction,
+			`"discount_total":0.99`:  `"discount_total":["must include the discounts of the items, 1.00"`,
+			`"discount_total":11.01`: `"discount_total":["must not be above the value of the items, 11.00"`,
+		},
+		`"tax_total":3`: {
+			`"tax_total":-0.01`: `"tax_total":[` + amount, `"tax_total":{}`: `"tax_total":[` + decimal,
+			`"tax_total":10000000000`: `"tax_total":[` + amount,
+		},
+		`"shipping_total":4`: {
+			`"shipping_total":-1`: `"shipping_total":[` + amount, `"shipping_total":"free"`: `"shipping_total":[` + decimal,
+			`"shipping_total":4.901`: `"shipping_total":[` + fraction,
+		},
+		`"items":[{"sku":"A","quantity":1,"unit_price":1},`: {
+			`"items":null,"x":[`: `"items":[` + required, `"x":[`: `"items":[` + required,
+			`"items":{},"x":[`:  `"items":["must be an array of objects"`,
+			`"items":"A","x":[`: `"items":["must be an array of objects"`,
+			`"items":[],"x":[`:  `"items":["must contain 1 to 5000 items"`,
+		},
 		`{"sku":"B","quantity":2,"unit_price":5,"unit_cost":4,"discount":1}`: {`7`: `"details":{"items[1]":[` + object + `]}`, `null`: `"details":{"items[1]":[` + object + `]}`, `[]`: `"items[1]":[` + object, `{}`: `"details":{"items[1].quantity":[` + required + `],"items[1].sku":[` + required + `],"items[1].unit_price":[` + required + `]}`,
-			`{"sku":"B","sku":"C"}`: `"items[1]":["must be a JSON object: duplicate field items[1].sku"`, strings.TrimSuffix(strings.Repeat(`{"sku":"B","quantity":2,"unit_price":5},`, 5000), ","): `"items":["must have at most 5000 elements"`},
-		`"sku":"B"`:      {`"sku":null`: `"items[1].sku":[` + required, `"SKU":"B"`: `"details":{"items[1].SKU":["is not a known field"],"items[1].sku":[` + required, `"sku":""`: `"items[1].sku":["must not be empty"`, `"sku":7`: `"items[1].sku":[` + text, `"sku":"."`: `"items[1].sku":["must not be . or .."`, `"sku":"` + strings.Repeat("x", 101) + `"`: `"items[1].sku":["must have at most 100`},
-		`"quantity":2`:   {`"quantity":null`: `"items[1].quantity":[` + required, `"quantity":0`: `"items[1].quantity":[` + pieces, `"quantity":-1`: `"items[1].quantity":[` + pieces, `"quantity":2147483648`: `"items[1].quantity":[` + pieces, `"quantity":1.5`: `"items[1].quantity":["must be an integer"`, `"quantity":"2"`: `"items[1].quantity":["must be an integer"`, `"quantity":9223372036854775808`: `"items[1].quantity":["must be between`, `"quantity":2000000000`: `"items[1].quantity":["times unit_price must be at most 9999999999.99"`},
-		`"unit_price":5`: {`"unit_price":null`: `"items[1].unit_price":[` + required, `"unit_price":-5`: `"items[1].unit_price":[` + amount, `"unit_price":1.005`: `"items[1].unit_price":[` + fraction, `"unit_price":"five"`: `"items[1].unit_price":[` + decimal, `"unit_price":10000000000`: `"items[1].unit_price":[` + amount},
-		`"unit_cost":4`:  {`"unit_cost":-4`: `"items[1].unit_cost":[` + amount, `"unit_cost":true`: `"items[1].unit_cost":[` + decimal, `"unit_cost":9999999999.99`: `"items[1].quantity":["times unit_cost must be at most 9999999999.99"`},
-		`"discount":1`:   {`"discount":-1`: `"items[1].discount":[` + amount, `"discount":10.01`: `"items[1].discount":["must not be above quantity times unit_price, 10.00"`, `"discount":""`: `"items[1].discount":[` + decimal},
+			`{"sku":"B","sku":"C"}`: `"items[1]":["must be a JSON object: duplicate field items[1].sku"`,
+			strings.TrimSuffix(
+				strings.Repeat(`{"sku":"B","quantity":2,"unit_price":5},`, 5000), ",",
+			): `"items":["must have at most 5000 elements"`},
+		`"sku":"B"`: {
+			`"sku":null`: `"items[1].sku":[` + required,
+			`"SKU":"B"`:  `"details":{"items[1].SKU":["is not a known field"],"items[1].sku":[` + required,
+			`"sku":""`:   `"items[1].sku":["must not be empty"`, `"sku":7`: `"items[1].sku":[` + text,
+			`"sku":"."`: `"items[1].sku":["must not be . or .."`,
+			`"sku":"` + strings.Repeat("x", 101) + `"`: `"items[1].sku":["must have at most 100`,
+		},
+		`"quantity":2`: {
+			`"quantity":null`: `"items[1].quantity":[` + required, `"quantity":0`: `"items[1].quantity":[` + pieces,
+			`"quantity":-1`: `"items[1].quantity":[` + pieces, `"quantity":2147483648`: `"items[1].quantity":[` + pieces,
+			`"quantity":1.5`:                 `"items[1].quantity":["must be an integer"`,
+			`"quantity":"2"`:                 `"items[1].quantity":["must be an integer"`,
+			`"quantity":9223372036854775808`: `"items[1].quantity":["must be between`,
+			`"quantity":2000000000`:          `"items[1].quantity":["times unit_price must be at most 9999999999.99"`,
+		},
+		`"unit_price":5`: {
+			`"unit_price":null`: `"items[1].unit_price":[` + required, `"unit_price":-5`: `"items[1].unit_price":[` + amount,
+			`"unit_price":1.005`:       `"items[1].unit_price":[` + fraction,
+			`"unit_price":"five"`:      `"items[1].unit_price":[` + decimal,
+			`"unit_price":10000000000`: `"items[1].unit_price":[` + amount,
+		},
+		`"unit_cost":4`: {
+			`"unit_cost":-4`: `"items[1].unit_cost":[` + amount, `"unit_cost":true`: `"items[1].unit_cost":[` + decimal,
+			`"unit_cost":9999999999.99`: `"items[1].quantity":["times unit_cost must be at most 9999999999.99"`,
+		},
+		`"discount":1`: {
+			`"discount":-1`:    `"items[1].discount":[` + amount,
+			`"discount":10.01`: `"items[1].discount":["must not be above quantity times unit_price, 10.00"`,
+			`"discount":""`:    `"items[1].discount":[` + decimal,
+		},
 	} {
 		if strings.Count(whole, part) != 1 {
 			t.Fatalf("%s stands %d times in the order", part, strings.Count(whole, part))
 		}
 		for value, want := range faults {
-			calls = append(calls, call{name: part[:min(len(part), 20)] + " " + value[:min(len(value), 40)], body: strings.Replace(whole, part, value, 1), want: []string{want}})
+			calls = append(calls, call{
+				name: part[:min(len(part), 20)] + " " + value[:min(len(value), 40)], body: strings.Replace(whole, part, value, 1),
+				want: []string{want},
+			})
 		}
 	}
 	calls = append(calls,
-		call{name: "nothing", body: `{}`, want: []string{`"details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}`}},
-		call{name: "what answers show", body: strings.Replace(whole, `"number"`, `"id":1,"status":"placed","number"`, 1), want: []string{`"details":{"id":["is not a known field"],"status":["is not a known field"]}`}},
+		call{
+			name: "nothing", body: `{}`,
+			want: []string{`"details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}`},
+		},
+		call{
+			name: "what answers show", body: strings.Replace(whole, `"number"`, `"id":1,"status":"placed","number"`, 1),
+			want: []string{`"details":{"id":["is not a known field"],"status":["is not a known field"]}`},
+		},
 		call{name: "all wrong at once", body: `{"number":7,"placed_at":"x","channel":"?","customer":{"id":"","email":"x"},"tax_total":-1,"items":[{"sku":"A","quantity":0,"unit_price":1},{"quantity":1,"unit_price":"x","odd":1},3],"zzz":null}`,
 			want: []string{`"details":{"channel":["must be 1 to 50 lower-case letters, digits, dashes and underscores"],"customer.email":["must be an e-mail address"],"customer.id":["must not be empty"],` +
-				`"items[0].quantity":[` + pieces + `],"items[1].odd":["is not a known field"],"items[1].sku":[` + required + `],"items[1].unit_price":[` + decimal + `],"items[2]":[` + object + `],` +
-				`"number":[` + text + `],"placed_at":[` + moment + `],"tax_total":[` + amount + `],"zzz":["is not a known field"]}`}},
-		call{name: "more faults than are told", body: strings.Replace(whole, `"items":[`, `"items":[`+strings.Repeat(`7,`, 60), 1), want: []string{`"items":["has at least 50 invalid elements"]`, `"items[49]":[`}})
+				`"items[0].quantity":[` + pieces + `],"items[1].odd":["is not a known field"],"items[1].sku":[` + required +
+				`],"items[1].unit_price":[` + decimal + `],"items[2]":[` + object + `],` +
+				`"number":[` + text + `],"placed_at":[` + moment + `],"tax_total":[` + amount +
+				`],"zzz":["is not a known field"]}`}},
+		call{
+			name: "more faults than are told",
+			body: strings.Replace(whole, `"items":[`, `"items":[`+strings.Repeat(`7,`, 60), 1),
+			want: []string{`"items":["has at least 50 invalid elements"]`, `"items[49]":[`},
+		})
 	for _, c := range calls {
 		c.method, c.path, c.wantStatus, c.wantCode = "POST", "/api/orders", http.StatusUnprocessableEntity, ValidationError
 		t.Run(c.name, func(t *testing.T) { a.try(t, c) })
 	}
 	a.mustOrders(t, 0, 0, 0)
-	for i, edge := range []string{`"1970-01-01T00:00:00Z"`, fmt.Sprintf("%q", time.Now().Add(23*time.Hour).Format(time.RFC3339)), `"2026-03-01T09:30:00.123456789-11:30"`} {
-		body := strings.NewReplacer(`"2026-03-01T09:30:00Z"`, edge, `"number":"1"`, fmt.Sprintf(`"number":"edge %d"`, i)).Replace(whole)
+	for i, edge := range []string{
+		`"1970-01-01T00:00:00Z"`, fmt.Sprintf("%q", time.Now().Add(23*time.Hour).Format(time.RFC3339)),
+		`"2026-03-01T09:30:00.123456789-11:30"`,
+	} {
+		body := strings.NewReplacer(
+			`"2026-03-01T09:30:00Z"`, edge, `"number":"1"`, fmt.Sprintf(`"number":"edge %d"`, i),
+		).Replace(whole)
 		a.try(t, call{method: "POST", path: "/api/orders", body: body, wantStatus: 201})
 	}
 	a.try(t, call{method: "POST", path: "/api/orders", wantStatus: 201, body: `{"number":"largest","placed_at":"2026-03-01T09:30:00Z","channel":"web","discount_total":9999999999.99,"items":[{"sku":"A","quantity":1,"unit_price":9999999999.99}]}`,
@@ -229,9 +395,13 @@ func TestMoneyIsReadFromItsLiteral(t *testing.T) {
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1}`))
 	for literal, want := range map[string]string{
-		"0": "0.00", "1.5": "1.50", `"1.5"`: "1.50", "1.500": "1.50", "15e-1": "1.50", "0.1": "0.10", "9999999999.99": "9999999999.99", `"0.07"`: "0.07", "1e2": "100.00", "4503599627.37": "4503599627.37",
+		"0": "0.00", "1.5": "1.50", `"1.5"`: "1.50", "1.500": "1.50", "15e-1": "1.50", "0.1": "0.10",
+		"9999999999.99": "9999999999.99", `"0.07"`: "0.07", "1e2": "100.00", "4503599627.37": "4503599627.37",
 	} {
-		a.try(t, call{method: "PATCH", path: path, body: `{"price":` + literal + `}`, wantStatus: 200, want: []string{`"price":"` + want + `"`}})
+		a.try(t, call{
+			method: "PATCH", path: path, body: `{"price":` + literal + `}`, wantStatus: 200,
+			want: []string{`"price":"` + want + `"`},
+		})
 	}
 }
 
@@ -239,30 +409,55 @@ func TestInvalidParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for query, parts := range map[string][]string{
-		"page=0": {"page", "must be between 1 and 2147483647"}, "page=-1": {"page"}, "page=x": {"page", "must be an integer"}, "page=": {"page"}, "page=1.0": {"page"}, "page=%2B1": {"page"}, "page=1e3": {"page"}, "page=0x1": {"page"}, "page=%201": {"page"}, "page=99999999999999999999": {"page", "must be between"}, "page=2147483648": {"page"},
+		"page=0": {"page", "must be between 1 and 2147483647"}, "page=-1": {"page"}, "page=x": {"page", "must be an integer"},
+		"page=": {"page"}, "page=1.0": {"page"}, "page=%2B1": {"page"}, "page=1e3": {"page"}, "page=0x1": {"page"},
+		"page=%201": {"page"}, "page=99999999999999999999": {"page", "must be between"}, "page=2147483648": {"page"},
 		"per_page=0": {"per_page", "must be between 1 and 100"}, "per_page=101": {"per_page"}, "per_page=": {"per_page"},
-		"status=": {"status", "must be one of active, draft"}, "status=ACTIVE": {"status"}, "sort=id": {"sort", "must be one of name, sku, price, created_at"}, "sort=": {"sort"}, "sort=name%3Bdrop": {"sort"}, "direction=up": {"direction", "must be one of asc, desc"}, "direction=": {"direction"},
-		"category_id=x": {"category_id", "must be an integer"}, "category_id=": {"category_id"}, "category_id=9223372036854775808": {"category_id"}, "category_id=1&category=2": {"category", "must equal category_id"}, "category=x": {"category"}, "seller_id=1.5": {"seller_id"}, "warehouse_id=null": {"warehouse_id"},
-		"tag=": {"tag", "must not be empty"}, "from=": {"from"}, "from=2026-02-30": {"from", "must be a date"}, "from=2026-1-1": {"from"}, "from=01.01.2026": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"}, "to=2026-01-01T00:00:00Z": {"to"},
-		"search=%00": {"search", "NUL"}, "search=%ff": {"search"}, "search=%zz": {"search"}, "%zz=1": {"%zz"}, "page=1&page=2": {"page", "must be given once"}, "page=1&page=1": {"page"}, "search=a&search=b": {"search"},
-		"limit=5": {"limit", "is not a known parameter"}, "Page=1": {"Page"}, "=x": {`""`, "is not a known parameter"}, "page[]=1": {"page[]"},
+		"status=": {"status", "must be one of active, draft"}, "status=ACTIVE": {"status"},
+		"sort=id": {"sort", "must be one of name, sku, price, created_at"}, "sort=": {"sort"}, "sort=name%3Bdrop": {"sort"},
+		"direction=up": {"direction", "must be one of asc, desc"}, "direction=": {"direction"},
+		"category_id=x": {"category_id", "must be an integer"}, "category_id=": {"category_id"},
+		"category_id=9223372036854775808": {"category_id"},
+		"category_id=1&category=2":        {"category", "must equal category_id"}, "category=x": {"category"},
+		"seller_id=1.5": {"seller_id"}, "warehouse_id=null": {"warehouse_id"},
+		"tag=": {"tag", "must not be empty"}, "from=": {"from"}, "from=2026-02-30": {"from", "must be a date"},
+		"from=2026-1-1": {"from"}, "from=01.01.2026": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"},
+		"to=2026-01-01T00:00:00Z": {"to"},
+		"search=%00":              {"search", "NUL"}, "search=%ff": {"search"}, "search=%zz": {"search"}, "%zz=1": {"%zz"},
+		"page=1&page=2": {"page", "must be given once"}, "page=1&page=1": {"page"}, "search=a&search=b": {"search"},
+		"limit=5": {"limit", "is not a known parameter"}, "Page=1": {"Page"}, "=x": {`""`, "is not a known parameter"},
+		"page[]=1":                         {"page[]"},
 		"page=x&per_page=y&status=z&odd=1": {`"odd":["`, `"page":["`, `"per_page":["`, `"status":["`},
 	} {
 		a.try(t, call{path: "/api/products?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})
 	}
 	for query, parts := range map[string][]string{
-		"page=0": {"page", "must be between"}, "per_page=101": {"per_page"}, "sort=revenue": {"sort", "must be one of placed_at, number"}, "sort=": {"sort"}, "direction=up": {"direction"},
-		"status=": {"status", "must be one of placed, cancelled"}, "status=refunded": {"status"}, "channel=": {"channel", "must be 1 to 50 lower-case"}, "channel=Web": {"channel"}, "channel=a%20b": {"channel"}, "channel=%ff": {`"channel":["must be percent-encoded UTF-8 without NUL"]`},
-		"customer_id=": {"customer_id", "must not be empty"}, "customer_id=%00": {"customer_id", "NUL"}, "from=2026-02-30": {"from", "must be a date"}, "from=": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"}, "from=2026-03-01T00:00:00Z": {"from"},
-		"channel=web&channel=pos": {"channel", "must be given once"}, "search=x": {"search", "is not a known parameter"}, "cursor=": {"cursor"},
+		"page=0": {"page", "must be between"}, "per_page=101": {"per_page"},
+		"sort=revenue": {"sort", "must be one of placed_at, number"}, "sort=": {"sort"}, "direction=up": {"direction"},
+		"status=": {"status", "must be one of placed, cancelled"}, "status=refunded": {"status"},
+		"channel=": {"channel", "must be 1 to 50 lower-case"}, "channel=Web": {"channel"}, "channel=a%20b": {"channel"},
+		"channel=%ff":  {`"channel":["must be percent-encoded UTF-8 without NUL"]`},
+		"customer_id=": {"customer_id", "must not be empty"}, "customer_id=%00": {"customer_id", "NUL"},
+		"from=2026-02-30": {"from", "must be a date"}, "from=": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"},
+		"from=2026-03-01T00:00:00Z": {"from"},
+		"channel=web&channel=pos":   {"channel", "must be given once"}, "search=x": {"search", "is not a known parameter"},
+		"cursor=":                         {"cursor"},
 		"page=x&status=y&channel=Z&odd=1": {`"channel":["`, `"odd":["`, `"page":["`, `"status":["`},
 	} {
 		a.try(t, call{path: "/api/orders?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})
 	}
-	for _, path := range []string{"/api/products/1?x=1", "/api/orders/1?x=1", "/api/channels/pos?x=1", "/api/products/sku/a?x=1", "/api/categories?status=active", "/api/categories/1?x=", "/api/me?a", "/api/categories?sort=price"} {
+	for _, path := range []string{
+		"/api/products/1?x=1", "/api/orders/1?x=1", "/api/channels/pos?x=1", "/api/products/sku/a?x=1",
+		"/api/categories?status=active", "/api/categories/1?x=", "/api/me?a", "/api/categories?sort=price",
+	} {
 		a.try(t, call{path: path, wantStatus: 400, wantCode: InvalidParameter})
 	}
-	for _, c := range []call{{method: "POST", path: "/api/products?x=1", body: "{}"}, {method: "POST", path: "/api/sellers?x=1", body: "{}"}, {method: "POST", path: "/api/orders?x=1", body: "{}"}, {method: "POST", path: "/api/channels?x=1", body: "{}"}, {method: "PATCH", path: "/api/channels/pos?x=1", body: "{}"}, {method: "DELETE", path: "/api/products/1?x=1"}, {method: "PATCH", path: "/api/sellers/1?x=1", body: "{}"}} {
+	for _, c := range []call{
+		{method: "POST", path: "/api/products?x=1", body: "{}"}, {method: "POST", path: "/api/sellers?x=1", body: "{}"},
+		{method: "POST", path: "/api/orders?x=1", body: "{}"}, {method: "POST", path: "/api/channels?x=1", body: "{}"},
+		{method: "PATCH", path: "/api/channels/pos?x=1", body: "{}"}, {method: "DELETE", path: "/api/products/1?x=1"},
+		{method: "PATCH", path: "/api/sellers/1?x=1", body: "{}"},
+	} {
 		c.wantStatus, c.wantCode, c.want = 400, InvalidParameter, []string{`"x":["is not a known parameter"]`}
 		a.try(t, c)
 	}
@@ -275,41 +470,81 @@ func TestInvalidReportParameters(t *testing.T) {
 	date, unknown := "must be a date YYYY-MM-DD between 1970 and 2200", "is not a known parameter"
 	for path, queries := range map[string]map[string][]string{
 		"sales-summary": {
-			"": {`"from":["is required"]`, `"to":["is required"]`}, "from=2026-03-01": {`"to":["is required"]`}, "to=2026-03-01": {`"from":["is required"]`},
-			"from=2026-02-30&to=2026-03-01": {`{"from":["` + date + `"]}`}, "from=2026-02-29&to=x": {`{"from":["` + date + `"],"to":["` + date + `"]}`}, "from=2026-02-29": {`"from":["` + date + `"]`, `"to":["is required"]`},
-			"from=&to=": {`"from":["` + date, `"to":["` + date}, "from=1969-12-31&to=1970-01-01": {`{"from":["` + date}, "from=2200-12-31&to=2201-01-01": {`{"to":["` + date},
-			"from=2026-1-1&to=2026-03-01": {`"from":["`}, "from=01.03.2026&to=2026-03-01": {`"from":["`}, "from=2026-03-01T00:00:00Z&to=2026-03-02": {`"from":["`}, "from=20260301&to=2026-03-02": {`"from":["`}, "from=today&to=2026-03-02": {`"from":["`}, "from=2025-02-29&to=2026-03-02": {`"from":["`},
-			"from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`}, "from=2000-01-01&to=2020-01-16": {`{"to":["must end a range of at most 7320 days"]}`}, "from=2026-03-01&from=2026-03-01&to=2026-03-02": {`{"from":["must be given once"]}`},
-			days + "&channel=": {`"channel":["`}, days + "&channel=Web": {`"channel":["`}, days + "&channel=a,b": {`"channel":["`}, days + "&channel=" + strings.Repeat("x", 51): {`"channel":["`}, days + "&channel=%00": {`"channel":["`}, days + "&channel=a&channel=b": {`"channel":["must be given once"]`},
-			days + "&compare=": {`"compare":["must be one of true, false, previous_period, previous_year"]`}, days + "&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`}, days + "&explain=on": {`"explain":["must be one of true, false"]`},
-			days + "&page=1": {`"page":["` + unknown}, days + "&sort=revenue": {`"sort":["` + unknown}, days + "&format=csv": {`"format":["` + unknown}, days + "&filters=x": {`"filters":["` + unknown},
-			"period=tomorrow": {`"period":["must be one of today, yesterday,`}, "period=": {`"period":["`}, "period=today&from=2026-03-01": {`{"period":["must not be given together with from or to"]}`}, "period=today&to=x": {`"period":["must not be`, `"to":["` + date},
-			"from=x&channel=%20&compare=z&odd=1": {`"channel":["`, `"compare":["`, `"from":["`, `"odd":["`, `"to":["is required"]`},
+			"": {`"from":["is required"]`, `"to":["is required"]`}, "from=2026-03-01": {`"to":["is required"]`},
+			"to=2026-03-01":                 {`"from":["is required"]`},
+			"from=2026-02-30&to=2026-03-01": {`{"from":["` + date + `"]}`},
+			"from=2026-02-29&to=x":          {`{"from":["` + date + `"],"to":["` + date + `"]}`},
+			"from=2026-02-29":               {`"from":["` + date + `"]`, `"to":["is required"]`},
+			"from=&to=":                     {`"from":["` + date, `"to":["` + date},
+			"from=1969-12-31&to=1970-01-01": {`{"from":["` + date}, "from=2200-12-31&to=2201-01-01": {`{"to":["` + date},
+			"from=2026-1-1&to=2026-03-01": {`"from":["`}, "from=01.03.2026&to=2026-03-01": {`"from":["`},
+			"from=2026-03-01T00:00:00Z&to=2026-03-02": {`"from":["`}, "from=20260301&to=2026-03-02": {`"from":["`},
+			"from=today&to=2026-03-02": {`"from":["`}, "from=2025-02-29&to=2026-03-02": {`"from":["`},
+			"from=2026-03-02&to=2026-03-01":                 {`{"to":["must not be before from"]}`},
+			"from=2000-01-01&to=2020-01-16":                 {`{"to":["must end a range of at most 7320 days"]}`},
+			"from=2026-03-01&from=2026-03-01&to=2026-03-02": {`{"from":["must be given once"]}`},
+			days + "&channel=":                              {`"channel":["`}, days + "&channel=Web": {`"channel":["`}, days +
+				"&channel=a,b": {`"channel":["`}, days + "&channel=" + strings.Repeat("x", 51): {`"channel":["`}, days +
+				"&channel=%00": {`"channel":["`}, days + "&channel=a&channel=b": {`"channel":["must be given once"]`},
+			days + "&compare=": {`"compare":["must be one of true, false, previous_period, previous_year"]`}, days +
+				"&compare=1": {`"compare":["`}, days + "&compare=TRUE": {`"compare":["`}, days + "&compare=yes": {`"compare":["`},
+			days + "&explain=on": {`"explain":["must be one of true, false"]`},
+			days + "&page=1":     {`"page":["` + unknown}, days + "&sort=revenue": {`"sort":["` + unknown}, days +
+				"&format=csv": {`"format":["` + unknown}, days + "&filters=x": {`"filters":["` + unknown},
+			"period=tomorrow": {`"period":["must be one of today, yesterday,`}, "period=": {`"period":["`},
+			"period=today&from=2026-03-01": {`{"period":["must not be given together with from or to"]}`},
+			"period=today&to=x":            {`"period":["must not be`, `"to":["` + date},
+			"from=x&channel=%20&compare=z&odd=1": {
+				`"channel":["`, `"compare":["`, `"from":["`, `"odd":["`, `"to":["is required"]`,
+			},
 		},
 		"products": {
-			"from=2026-03-01": {`{"to":["must be given together with the other end of the range"]}`}, "to=2026-03-01": {`{"from":["must be given together with the other end of the range"]}`}, "from=2026-13-01&to=2026-03-01": {`{"from":["` + date}, "from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`},
-			"sort=orders": {`"sort":["must be one of revenue, units, margin"]`}, "sort=": {`"sort":["`}, "sort=name": {`"sort":["`}, "direction=up": {`"direction":["must be one of asc, desc"]`}, "per_page=101": {`"per_page":["must be between 1 and 100"]`}, "per_page=0": {`"per_page":["`}, "page=0": {`"page":["`},
-			"category_id=x": {`"category_id":["must be an integer"]`}, "category_id=9223372036854775808": {`"category_id":["`}, "category_id=": {`"category_id":["`}, "category=1": {`"category":["` + unknown}, "channel=web": {`"channel":["` + unknown}, "compare=true": {`"compare":["` + unknown}, "explain=1": {`"explain":["`},
+			"from=2026-03-01":               {`{"to":["must be given together with the other end of the range"]}`},
+			"to=2026-03-01":                 {`{"from":["must be given together with the other end of the range"]}`},
+			"from=2026-13-01&to=2026-03-01": {`{"from":["` + date},
+			"from=2026-03-02&to=2026-03-01": {`{"to":["must not be before from"]}`},
+			"sort=orders":                   {`"sort":["must be one of revenue, units, margin"]`}, "sort=": {`"sort":["`},
+			"sort=name": {`"sort":["`}, "direction=up": {`"direction":["must be one of asc, desc"]`},
+			"per_page=101": {`"per_page":["must be between 1 and 100"]`}, "per_page=0": {`"per_page":["`},
+			"page=0":        {`"page":["`},
+			"category_id=x": {`"category_id":["must be an integer"]`}, "category_id=9223372036854775808": {`"category_id":["`},
+			"category_id=": {`"category_id":["`}, "category=1": {`"category":["` + unknown},
+			"channel=web": {`"channel":["` + unknown}, "compare=true": {`"compare":["` + unknown}, "explain=1": {`"explain":["`},
 		},
 		"channels": {
-			"from=2026-03-01": {`"to":["must be given together`}, "from=2026-02-31&to=2026-03-31": {`"from":["` + date}, "channel=web": {`"channel":["` + unknown}, "compare=previous": {`"compare":["must be one of true, false, previous_period, previous_year"]`}, "sort=revenue": {`"sort":["` + unknown}, "page=1": {`"page":["` + unknown}, "explain=": {`"explain":["`},
+			"from=2026-03-01": {`"to":["must be given together`}, "from=2026-02-31&to=2026-03-31": {`"from":["` + date},
+			"channel=web":      {`"channel":["` + unknown},
+			"compare=previous": {`"compare":["must be one of true, false, previous_period, previous_year"]`},
+			"sort=revenue":     {`"sort":["` + unknown}, "page=1": {`"page":["` + unknown}, "explain=": {`"explain":["`},
 		},
 		"customers": {
-			"to=2026-03-01": {`"from":["must be given together`}, "to=2026-03-00&from=2026-03-01": {`"to":["` + date}, "channel=%C3%BC": {`"channel":["`}, "sort=name": {`"sort":["must be one of revenue, orders, last_order"]`}, "direction=": {`"direction":["`}, "page=x": {`"page":["`}, "per_page=1000": {`"per_page":["`}, "category_id=1": {`"category_id":["` + unknown},
+			"to=2026-03-01": {`"from":["must be given together`}, "to=2026-03-00&from=2026-03-01": {`"to":["` + date},
+			"channel=%C3%BC": {`"channel":["`}, "sort=name": {`"sort":["must be one of revenue, orders, last_order"]`},
+			"direction=": {`"direction":["`}, "page=x": {`"page":["`}, "per_page=1000": {`"per_page":["`},
+			"category_id=1": {`"category_id":["` + unknown},
 		},
 		"reconcile": {
-			"": {`"from":["is required"]`, `"to":["is required"]`}, days + "&channel=web": {`"channel":["` + unknown}, days + "&explain=true": {`"explain":["` + unknown}, "from=2026-03-31&to=2026-03-01": {`"to":["must not be before from"]`},
+			"": {`"from":["is required"]`, `"to":["is required"]`}, days + "&channel=web": {`"channel":["` + unknown}, days +
+				"&explain=true": {`"explain":["` + unknown}, "from=2026-03-31&to=2026-03-01": {`"to":["must not be before from"]`},
 		},
 	} {
 		for query, parts := range queries {
 			a.try(t, call{path: "/api/reports/" + path + "?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})
 		}
 	}
-	a.try(t, call{method: "POST", path: "/api/reports/custom?explain=true", body: `{}`, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"explain":["` + unknown}})
-	for _, path := range []string{"/api/reports", "/api/reports/", "/api/reports/sales_summary", "/api/reports/export", "/api/reports/export/"} {
+	a.try(t, call{
+		method: "POST", path: "/api/reports/custom?explain=true", body: `{}`, wantStatus: 400, wantCode: InvalidParameter,
+		want: []string{`"explain":["` + unknown},
+	})
+	for _, path := range []string{
+		"/api/reports", "/api/reports/", "/api/reports/sales_summary", "/api/reports/export", "/api/reports/export/",
+	} {
 		a.try(t, call{path: path, wantStatus: 404, wantCode: RouteNotFound})
 	}
-	for _, c := range []call{{method: "POST", path: "/api/reports/sales-summary", body: "{}"}, {path: "/api/reports/custom"}, {method: "DELETE", path: "/api/reports/export/products"}} {
+	for _, c := range []call{
+		{method: "POST", path: "/api/reports/sales-summary", body: "{}"}, {path: "/api/reports/custom"},
+		{method: "DELETE", path: "/api/reports/export/products"},
+	} {
 		c.wantStatus, c.wantCode = 405, MethodNotAllowed
 		a.try(t, c)
 	}
@@ -354,10 +589,20 @@ func TestInvalidCustomReports(t *testing.T) {
 		with(`"compare":true,"page":1`):                                                   `{"compare":["is not a known field"],"page":["is not a known field"]}`,
 		`{"to":"x","metrics":["y"],"group_by":"z","filters":{"f":1},"explain":2,"odd":3}`: `{"explain":["must be true or false"],"filters.f":["is not a known field"],"from":["is required"],"group_by":["must be one of day, week, month, channel, category, seller"],"metrics[0]":["must be one of revenue, orders, avg_order_value, gross_profit, margin_percent, units_sold, discounts, tax, refunds, gross_sales, net_revenue, shipping, total, items"],"odd":["is not a known field"],"to":["must be a date YYYY-MM-DD between 1970 and 2200"]}`,
 	} {
-		a.try(t, call{method: "POST", path: "/api/reports/custom", body: body, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":` + details + `}`}})
+		a.try(t, call{
+			method: "POST", path: "/api/reports/custom", body: body, wantStatus: 422, wantCode: ValidationError,
+			want: []string{`"details":` + details + `}`},
+		})
 	}
-	a.try(t, call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"channel":["web","Point of sale",""]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.channel[1]":["`, `"filters.channel[2]":["`}})
-	many := call{method: "POST", path: "/api/reports/custom", body: with(`"filters":{"category_id":[` + strings.Repeat(`"a",`, 900) + `1]}`), wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.category_id":["has at least 50 invalid elements"]`}}
+	a.try(t, call{
+		method: "POST", path: "/api/reports/custom", body: with(`"filters":{"channel":["web","Point of sale",""]}`),
+		wantStatus: 422, wantCode: ValidationError, want: []string{`"filters.channel[1]":["`, `"filters.channel[2]":["`},
+	})
+	many := call{
+		method: "POST", path: "/api/reports/custom",
+		body: with(`"filters":{"category_id":[` + strings.Repeat(`"a",`, 900) + `1]}`), wantStatus: 422,
+		wantCode: ValidationError, want: []string{`"filters.category_id":["has at least 50 invalid elements"]`},
+	}
 	if got := a.try(t, many); len(got.body) > 5000 {
 		t.Errorf("900 faults are told in %d bytes", len(got.body))
 	}
@@ -366,15 +611,27 @@ func TestInvalidCustomReports(t *testing.T) {
 func TestInvalidReportFiles(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, path := range []string{"orders", "sales_summary", "Products", "custom", "reconcile", "products.csv", "%20", "a%2Fb", "%00?format=x", "nothing?format=pdf&odd=1"} {
+	for _, path := range []string{
+		"orders", "sales_summary", "Products", "custom", "reconcile", "products.csv", "%20", "a%2Fb", "%00?format=x",
+		"nothing?format=pdf&odd=1",
+	} {
 		a.try(t, call{path: "/api/reports/export/" + path, wantStatus: 404, wantCode: NotFound})
 	}
 	for path, parts := range map[string][]string{
-		"sales-summary": {`"from":["is required"]`, `"to":["is required"]`}, "products?format=pdf": {`{"format":["must be one of csv, xlsx"]}`}, "products?format=": {`"format":["`}, "products?format=CSV": {`"format":["`}, "products?format=csv&format=csv": {`"format":["must be given once"]`},
-		"products?page=1&per_page=5": {`"page":["is not a known parameter"]`, `"per_page":["is not a known parameter"]`}, "customers?page=1": {`"page":["`}, "products?explain=true": {`"explain":["is not a known parameter"]`},
-		"products?channel=web": {`"channel":["is not a known`}, "channels?channel=web": {`"channel":["is not a known`}, "channels?sort=revenue": {`"sort":["is not a known`}, "customers?category_id=1": {`"category_id":["is not a known`}, "customers?compare=true": {`"compare":["is not a known`},
-		"sales-summary?from=2026-03-01&to=2026-03-31&sort=revenue": {`"sort":["is not a known`}, "products?sort=orders": {`"sort":["must be one of revenue, units, margin"]`}, "customers?sort=units": {`"sort":["must be one of revenue, orders, last_order"]`},
-		"customers?format=ods&sort=x&direction=y&channel=Z&from=2026-02-30&odd=1": {`"channel":["`, `"direction":["`, `"format":["`, `"from":["`, `"odd":["`, `"sort":["`, `"to":["`},
+		"sales-summary":       {`"from":["is required"]`, `"to":["is required"]`},
+		"products?format=pdf": {`{"format":["must be one of csv, xlsx"]}`}, "products?format=": {`"format":["`},
+		"products?format=CSV": {`"format":["`}, "products?format=csv&format=csv": {`"format":["must be given once"]`},
+		"products?page=1&per_page=5": {`"page":["is not a known parameter"]`, `"per_page":["is not a known parameter"]`},
+		"customers?page=1":           {`"page":["`}, "products?explain=true": {`"explain":["is not a known parameter"]`},
+		"products?channel=web": {`"channel":["is not a known`}, "channels?channel=web": {`"channel":["is not a known`},
+		"channels?sort=revenue": {`"sort":["is not a known`}, "customers?category_id=1": {`"category_id":["is not a known`},
+		"customers?compare=true":                                   {`"compare":["is not a known`},
+		"sales-summary?from=2026-03-01&to=2026-03-31&sort=revenue": {`"sort":["is not a known`},
+		"products?sort=orders":                                     {`"sort":["must be one of revenue, units, margin"]`},
+		"customers?sort=units":                                     {`"sort":["must be one of revenue, orders, last_order"]`},
+		"customers?format=ods&sort=x&direction=y&channel=Z&from=2026-02-30&odd=1": {
+			`"channel":["`, `"direction":["`, `"format":["`, `"from":["`, `"odd":["`, `"sort":["`, `"to":["`,
+		},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			got := a.send(t, call{method: method, path: "/api/reports/export/" + path})
@@ -399,9 +656,14 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 			continue
 		}
 		at := func(id string) call {
-			return call{method: r.method, path: strings.Replace(r.pattern, "{id}", id, 1), body: `{"name":"N","sku":"s","price":1}`}
+			return call{
+				method: r.method, path: strings.Replace(r.pattern, "{id}", id, 1), body: `{"name":"N","sku":"s","price":1}`,
+			}
 		}
-		for _, id := range []string{"x", "1.0", "1e3", "%31x", "%20", "+1", "0x10", "9223372036854775808", "-9223372036854775809", "99999999999999999999999", "1%2F2", "%00", "%ff", "null", "١"} {
+		for _, id := range []string{
+			"x", "1.0", "1e3", "%31x", "%20", "+1", "0x10", "9223372036854775808", "-9223372036854775809",
+			"99999999999999999999999", "1%2F2", "%00", "%ff", "null", "١",
+		} {
 			c := at(id)
 			c.wantStatus, c.wantCode, c.want = 400, InvalidParameter, []string{`"details":{"id":["`}
 			a.try(t, c)

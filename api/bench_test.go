@@ -24,7 +24,8 @@ func benchProduct() catalog.Product {
 		ID: 1042, SKU: "KET-SA-0001042", Name: "Brushed kettle, sage", Description: &text, Price: 4990,
 		Status: "active", Condition: "new", Quantity: 120, CategoryID: new(int64(17)), CategoryName: new("Kitchen ware"),
 		SellerID: new(int64(4)), SellerName: new("Alder & Co"), WarehouseID: 1, WarehouseName: "Main warehouse",
-		UPC: new("400000007294"), Tags: []string{"kitchen", "gift"}, CreatedAt: time.Unix(1_750_000_000, 0), UpdatedAt: time.Unix(1_760_000_000, 0),
+		UPC: new("400000007294"), Tags: []string{"kitchen", "gift"}, CreatedAt: time.Unix(1_750_000_000, 0),
+		UpdatedAt: time.Unix(1_760_000_000, 0),
 	}
 }
 
@@ -70,7 +71,9 @@ func BenchmarkDecodeOrders(b *testing.B) {
 
 func BenchmarkReadFilter(b *testing.B) {
 	for b.Loop() {
-		q := readQuery(httptest.NewRequest("GET", "/api/products?page=3&per_page=100&sort=price&direction=desc&status=active&category_id=17", nil))
+		q := readQuery(httptest.NewRequest(
+			"GET", "/api/products?page=3&per_page=100&sort=price&direction=desc&status=active&category_id=17", nil,
+		))
 		q.page()
 		q.order(catalog.ProductOrders)
 	}
@@ -102,7 +105,9 @@ func BenchmarkEncodeSummary(b *testing.B) {
 	}
 	from := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC)
 	of := func(from time.Time) reports.Summary {
-		s := reports.Summary{Zone: "UTC", Total: day, Range: reports.Range{From: from, To: from.AddDate(0, 0, maxReportDays-1)}}
+		s := reports.Summary{
+			Zone: "UTC", Total: day, Range: reports.Range{From: from, To: from.AddDate(0, 0, maxReportDays-1)},
+		}
 		for i := range maxReportDays {
 			s.Days = append(s.Days, reports.DaySums{Day: from.AddDate(0, 0, i).Format(time.DateOnly), Sums: day})
 		}

@@ -85,7 +85,9 @@ func (c *contract) validationErrors(req *http.Request, resp *http.Response, body
 	}
 	var found []*validation.ValidationError
 	if operation != nil || underAPI(path) {
-		_, found = responses.ValidateResponseHeaders(req, resp, documented.Headers, path, strconv.Itoa(resp.StatusCode), config.WithExistingOpts(c.options))
+		_, found = responses.ValidateResponseHeaders(
+			req, resp, documented.Headers, path, strconv.Itoa(resp.StatusCode), config.WithExistingOpts(c.options),
+		)
 	}
 	found = append(found, c.bodyErrors(req, resp, documented, body)...)
 	var texts []string
@@ -99,7 +101,9 @@ func (c *contract) validationErrors(req *http.Request, resp *http.Response, body
 	return texts
 }
 
-func (c *contract) bodyErrors(req *http.Request, resp *http.Response, documented *v3.Response, body []byte) []*validation.ValidationError {
+func (c *contract) bodyErrors(
+	req *http.Request, resp *http.Response, documented *v3.Response, body []byte,
+) []*validation.ValidationError {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var content *v3.MediaType
 	if documented.Content != nil {
@@ -207,7 +211,8 @@ func TestRoutesMatchTheDocument(t *testing.T) {
 			return
 		}
 		documented[method+" "+path] = permission.Value
-		if named := "`" + permission.Value + "`"; strings.Contains(permission.Value, ":") && !strings.Contains(o.Description, named) {
+		if named := "`" + permission.Value + "`"; strings.Contains(permission.Value, ":") &&
+			!strings.Contains(o.Description, named) {
 			t.Errorf("%s %s: the description does not name %s", method, path, named)
 		}
 		if open := o.Security != nil && len(o.Security) == 0; open == underAPI(path) {
@@ -256,7 +261,10 @@ func TestOperationsListTheirHeaders(t *testing.T) {
 			status string // that only requests with the header get
 			want   bool
 		}{
-			{"Idempotency-Key", "409", method == "POST" && strings.HasSuffix(o.Extensions.GetOrZero("x-permission").Value, ":write")},
+			{
+				"Idempotency-Key", "409",
+				method == "POST" && strings.HasSuffix(o.Extensions.GetOrZero("x-permission").Value, ":write"),
+			},
 			{"If-Match", "412", product && method != "GET"},
 			{"If-None-Match", "304", product && method == "GET"},
 		} {
@@ -293,7 +301,10 @@ func TestDocumentedParametersAreAccepted(t *testing.T) {
 		if len(query) == 1 {
 			return
 		}
-		got := a.try(t, call{method: method, path: strings.ReplaceAll(path, "{id}", "1") + "?" + query.Encode(), wantStatus: 400, wantCode: InvalidParameter})
+		got := a.try(t, call{
+			method: method, path: strings.ReplaceAll(path, "{id}", "1") + "?" + query.Encode(), wantStatus: 400,
+			wantCode: InvalidParameter,
+		})
 		for name, faults := range mustDecode[errorResponse](t, got.body).Error.Details {
 			if unknown := slices.Contains(faults, "is not a known parameter"); unknown != (name == "unheard-of") {
 				t.Errorf("%s %s: %s %v", method, path, name, faults)

@@ -41,7 +41,13 @@ func (a *testAPI) mustList(t testing.TB, query string) listedProducts {
 func (a *testAPI) mustManyProducts(t testing.TB) {
 	t.Helper()
 	for i, sku := range strings.Split("g,a,f,b,e,c,d", ",") {
-		a.mustProduct(t, fmt.Sprintf(`{"sku":%q,"name":"Mug %d","price":%d,"status":%q,"tags":["t%d"]}`, sku, i/3, i%2, []string{"active", "draft"}[i%2], i%3))
+		a.mustProduct(
+			t,
+			fmt.Sprintf(
+				`{"sku":%q,"name":"Mug %d","price":%d,"status":%q,"tags":["t%d"]}`, sku, i/3, i%2, []string{"active", "draft"}[i%2],
+				i%3,
+			),
+		)
 	}
 }
 
@@ -50,7 +56,8 @@ func TestCursorPagesEqualTheList(t *testing.T) {
 	a := newAPI(t)
 	a.mustManyProducts(t)
 	for _, query := range []string{
-		"", "direction=asc", "sort=name", "sort=name&direction=desc", "sort=sku", "sort=price", "sort=price&direction=desc", "sort=created_at",
+		"", "direction=asc", "sort=name", "sort=name&direction=desc", "sort=sku", "sort=price", "sort=price&direction=desc",
+		"sort=created_at",
 		"status=draft", "tag=t1&sort=price", "search=mug&sort=name", "search=nothing", "from=1970-01-01&to=2200-12-31",
 	} {
 		want := a.mustList(t, query+"&per_page=100")
@@ -60,7 +67,8 @@ func TestCursorPagesEqualTheList(t *testing.T) {
 			for steps := 0; ; steps++ {
 				// The size of a step may change on the way.
 				got := a.mustList(t, fmt.Sprintf("%s&per_page=%d&cursor=%s", query, perPage+steps%2, cursor))
-				if got.Meta.PerPage != perPage+steps%2 || got.Meta.Total != int64(len(want.Data)) || len(got.Data) > got.Meta.PerPage {
+				if got.Meta.PerPage != perPage+steps%2 || got.Meta.Total != int64(len(want.Data)) ||
+					len(got.Data) > got.Meta.PerPage {
 					t.Fatalf("?%s: meta = %+v of %d products", query, got.Meta, len(got.Data))
 				}
 				walked = append(walked, got.skus()...)
@@ -79,10 +87,19 @@ func TestCursorPagesEqualTheList(t *testing.T) {
 func TestCursorMeta(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.try(t, call{path: "/api/products?cursor=", wantStatus: 200, want: []string{`"data":[],"meta":{"per_page":25,"total":0,"next_cursor":null}`}})
+	a.try(t, call{
+		path: "/api/products?cursor=", wantStatus: 200,
+		want: []string{`"data":[],"meta":{"per_page":25,"total":0,"next_cursor":null}`},
+	})
 	a.mustManyProducts(t)
-	a.try(t, call{path: "/api/products?cursor=&per_page=7", wantStatus: 200, want: []string{`"meta":{"per_page":7,"total":7,"next_cursor":null}`}})
-	a.try(t, call{path: "/api/products?cursor=&per_page=6", wantStatus: 200, want: []string{`"meta":{"per_page":6,"total":7,"next_cursor":"`}})
+	a.try(t, call{
+		path: "/api/products?cursor=&per_page=7", wantStatus: 200,
+		want: []string{`"meta":{"per_page":7,"total":7,"next_cursor":null}`},
+	})
+	a.try(t, call{
+		path: "/api/products?cursor=&per_page=6", wantStatus: 200,
+		want: []string{`"meta":{"per_page":6,"total":7,"next_cursor":"`},
+	})
 }
 
 func TestCursorContinuesAfterTheLastProduct(t *testing.T) {
@@ -110,7 +127,10 @@ func TestCursorsOfAnotherList(t *testing.T) {
 	other := a.mustKey(t, a.MustTenant(t, "other", withLimit(1000)), "full")
 	const same = "sort=price&status=active&cursor="
 	bad := func(name, query string, want ...string) call {
-		return call{name: name, path: "/api/products?" + query, wantStatus: 400, wantCode: InvalidParameter, want: append(want, `"cursor":["must be a next_cursor of the same list"]`)}
+		return call{
+			name: name, path: "/api/products?" + query, wantStatus: 400, wantCode: InvalidParameter,
+			want: append(want, `"cursor":["must be a next_cursor of the same list"]`),
+		}
 	}
 	a.try(t, call{path: "/api/products?" + same + cursor, wantStatus: 200})
 	foreign := bad("another tenant's", same+cursor)
@@ -132,10 +152,22 @@ func TestCursorsOfAnotherList(t *testing.T) {
 		bad("a number", same+"1"),
 		bad("long", same+strings.Repeat("A", 20_000)),
 		bad("beside another fault", same+"abc&odd=1", `"odd":["is not a known parameter"]`),
-		{name: "with page", path: "/api/products?page=2&" + same + cursor, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"page":["must not be given together with cursor"]}`}},
-		{name: "begun with page", path: "/api/products?page=1&cursor=", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"page":["must not be given together with cursor"]}`}},
-		{name: "given twice", path: "/api/products?cursor=&cursor=", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"cursor":["must be given once"]}`}},
-		{name: "too many a step", path: "/api/products?cursor=&per_page=101", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"per_page":["must be`}},
+		{
+			name: "with page", path: "/api/products?page=2&" + same + cursor, wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"details":{"page":["must not be given together with cursor"]}`},
+		},
+		{
+			name: "begun with page", path: "/api/products?page=1&cursor=", wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"details":{"page":["must not be given together with cursor"]}`},
+		},
+		{
+			name: "given twice", path: "/api/products?cursor=&cursor=", wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"details":{"cursor":["must be given once"]}`},
+		},
+		{
+			name: "too many a step", path: "/api/products?cursor=&per_page=101", wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"details":{"per_page":["must be`},
+		},
 	})
 }
 
@@ -193,14 +225,26 @@ func TestUpdatedSinceFindsWhatChanged(t *testing.T) {
 	a := newAPI(t)
 	a.mustManyProducts(t)
 	one := mustData(t, a.send(t, call{path: "/api/products/sku/b"}))
-	adjusted := mustData(t, a.try(t, call{method: "POST", path: fmt.Sprintf("/api/products/%.0f/inventory/adjust", one["id"]), body: `{"type":"add","quantity":1}`, wantStatus: 200}))
+	adjusted := mustData(
+		t,
+		a.try(t, call{
+			method: "POST", path: fmt.Sprintf("/api/products/%.0f/inventory/adjust", one["id"]),
+			body: `{"type":"add","quantity":1}`, wantStatus: 200,
+		}),
+	)
 	since := adjusted["updated_at"].(string)
 	two := mustData(t, a.send(t, call{path: "/api/products/sku/e"}))
-	a.try(t, call{method: "PATCH", path: fmt.Sprintf("/api/products/%.0f", two["id"]), body: `{"name":"E"}`, wantStatus: 200})
+	a.try(t, call{
+		method: "PATCH", path: fmt.Sprintf("/api/products/%.0f", two["id"]), body: `{"name":"E"}`, wantStatus: 200,
+	})
 	at := mustTime(t, since)
 	for _, c := range []struct{ since, want string }{
-		{since, "b,e"}, {at.Add(-1).Format("2006-01-02T15:04:05.000000000Z"), "b,e"}, {at.Format("2006-01-02T15:04:05.000000") + "%2B00:00", "b,e"},
-		{"1970-01-01T00:00:00Z", "a,b,c,d,e,f,g"}, {"2200-12-31T23:59:59Z", ""}, {"2000-01-01T00:00:00-05:00", "a,b,c,d,e,f,g"},
+		{since, "b,e"}, {at.Add(-1).Format("2006-01-02T15:04:05.000000000Z"), "b,e"}, {
+			at.Format("2006-01-02T15:04:05.000000") + "%2B00:00", "b,e",
+		},
+		{"1970-01-01T00:00:00Z", "a,b,c,d,e,f,g"}, {"2200-12-31T23:59:59Z", ""}, {
+			"2000-01-01T00:00:00-05:00", "a,b,c,d,e,f,g",
+		},
 	} {
 		for _, walk := range []string{"", "&cursor="} {
 			got := a.mustList(t, "sort=sku&updated_since="+c.since+walk)
@@ -209,7 +253,14 @@ func TestUpdatedSinceFindsWhatChanged(t *testing.T) {
 			}
 		}
 	}
-	for _, value := range []string{"", "yesterday", "2026-03-01", "1772357460", "2026-03-01T09:30:00", "2026-03-01%2009:30:00Z", "2026-03-01T09:30Z", "2026-02-30T00:00:00Z", "2026-03-01T24:00:00Z", "2026-03-01T09:30:00%2B25:00", "1969-12-31T23:59:59Z", "2201-01-01T00:00:00Z", "%00"} {
-		a.try(t, call{path: "/api/products?updated_since=" + value, wantStatus: 400, wantCode: InvalidParameter, want: []string{`"details":{"updated_since":["must be`}})
+	for _, value := range []string{
+		"", "yesterday", "2026-03-01", "1772357460", "2026-03-01T09:30:00", "2026-03-01%2009:30:00Z", "2026-03-01T09:30Z",
+		"2026-02-30T00:00:00Z", "2026-03-01T24:00:00Z", "2026-03-01T09:30:00%2B25:00", "1969-12-31T23:59:59Z",
+		"2201-01-01T00:00:00Z", "%00",
+	} {
+		a.try(t, call{
+			path: "/api/products?updated_since=" + value, wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"details":{"updated_since":["must be`},
+		})
 	}
 }

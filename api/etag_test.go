@@ -17,7 +17,8 @@ func TestETagCoversTheWholeProduct(t *testing.T) {
 		names[kind] = a.mustCreate(t, "/api/"+kind, `{"name":"Before"}`)
 	}
 	made := a.try(t, call{method: "POST", path: "/api/products", wantStatus: 201, body: fmt.Sprintf(
-		`{"sku":"a","name":"A","price":1,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, names["categories"], names["sellers"], names["warehouses"])})
+		`{"sku":"a","name":"A","price":1,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, names["categories"],
+		names["sellers"], names["warehouses"])})
 	path := made.Header.Get("Location")
 	last := made.Header.Get("ETag")
 	if !regexp.MustCompile(`^"[A-Za-z0-9_-]{20}"$`).MatchString(last) {
@@ -26,7 +27,13 @@ func TestETagCoversTheWholeProduct(t *testing.T) {
 	seen := map[string]string{last: "creation"}
 	for _, c := range []call{
 		{method: "PATCH", path: path, body: `{"price":"1.01"}`},
-		{method: "PUT", path: path, body: fmt.Sprintf(`{"sku":"a","name":"A","price":2,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, names["categories"], names["sellers"], names["warehouses"])},
+		{
+			method: "PUT", path: path,
+			body: fmt.Sprintf(
+				`{"sku":"a","name":"A","price":2,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, names["categories"],
+				names["sellers"], names["warehouses"],
+			),
+		},
 		{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`},
 		{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"a","tags":["x"]}]}`},
 		{method: "PATCH", path: fmt.Sprintf("/api/categories/%d", names["categories"]), body: `{"name":"After"}`},
@@ -36,7 +43,8 @@ func TestETagCoversTheWholeProduct(t *testing.T) {
 		what := c.method + " " + c.path
 		c.wantStatus = 200
 		changed := a.try(t, c)
-		byID, bySKU := a.try(t, call{path: path, wantStatus: 200}), a.try(t, call{path: "/api/products/sku/a", wantStatus: 200})
+		byID, bySKU := a.try(t, call{path: path, wantStatus: 200}),
+			a.try(t, call{path: "/api/products/sku/a", wantStatus: 200})
 		etag := byID.Header.Get("ETag")
 		if before, known := seen[etag]; known {
 			t.Errorf("after %s the tag is that after %s", what, before)
@@ -58,7 +66,9 @@ func TestIfNoneMatch(t *testing.T) {
 	path := fmt.Sprintf("/api/products/%d", id)
 	etag := a.send(t, call{path: path}).Header.Get("ETag")
 	for _, path := range []string{path, "/api/products/sku/a"} {
-		for _, values := range [][]string{{etag}, {"W/" + etag}, {`"x", ` + etag}, {`"x",W/"y" , W/` + etag}, {`"x"`, etag}, {"*"}, {" * "}} {
+		for _, values := range [][]string{
+			{etag}, {"W/" + etag}, {`"x", ` + etag}, {`"x",W/"y" , W/` + etag}, {`"x"`, etag}, {"*"}, {" * "},
+		} {
 			for _, method := range []string{"GET", "HEAD"} {
 				got := a.try(t, call{method: method, path: path, header: http.Header{"If-None-Match": values}, wantStatus: 304})
 				if len(got.body) > 0 || got.Header.Get("ETag") != etag || got.Header.Get("Content-Type") != "" {
@@ -67,7 +77,9 @@ func TestIfNoneMatch(t *testing.T) {
 			}
 		}
 		for _, value := range []string{`"x"`, `""`, `W/"x", "y"`, `"*"`, `"` + etag[2:]} {
-			got := a.try(t, call{path: path, header: http.Header{"If-None-Match": {value}}, wantStatus: 200, want: []string{`"sku":"a"`}})
+			got := a.try(t, call{
+				path: path, header: http.Header{"If-None-Match": {value}}, wantStatus: 200, want: []string{`"sku":"a"`},
+			})
 			if got.Header.Get("ETag") != etag {
 				t.Errorf("ETag = %s, want %s", got.Header.Get("ETag"), etag)
 			}
@@ -75,14 +87,19 @@ func TestIfNoneMatch(t *testing.T) {
 	}
 	a.try(t, call{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 200})
 	a.try(t, call{path: path, header: http.Header{"If-None-Match": {etag}}, wantStatus: 200})
-	a.try(t, call{path: "/api/products/0", header: http.Header{"If-None-Match": {"*"}}, wantStatus: 404, wantCode: NotFound})
+	a.try(t, call{
+		path: "/api/products/0", header: http.Header{"If-None-Match": {"*"}}, wantStatus: 404, wantCode: NotFound,
+	})
 }
 
 func TestMalformedEntityTags(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustProduct(t, `{"sku":"a","name":"A","price":1}`))
-	for _, value := range []string{"", "x", `"x`, `x"`, `"a" "b"`, `"a"b`, `*, "a"`, `"a", *`, "**", `"a",`, `,"a"`, `"a",,"b"`, `w/"a"`, `W/a`, `W/`, `W/*`, `"a b"`, "\"a\tb\""} {
+	for _, value := range []string{
+		"", "x", `"x`, `x"`, `"a" "b"`, `"a"b`, `*, "a"`, `"a", *`, "**", `"a",`, `,"a"`, `"a",,"b"`, `w/"a"`, `W/a`, `W/`,
+		`W/*`, `"a b"`, "\"a\tb\"",
+	} {
 		for _, c := range []call{
 			{method: "GET", path: path, header: http.Header{"If-None-Match": {value}}},
 			{method: "GET", path: "/api/products/sku/a", header: http.Header{"If-None-Match": {value}}},
@@ -90,7 +107,9 @@ func TestMalformedEntityTags(t *testing.T) {
 			{method: "PATCH", path: path, header: http.Header{"If-Match": {value}}, body: `{"sku":"b"}`},
 			{method: "DELETE", path: path, header: http.Header{"If-Match": {value}}},
 		} {
-			c.wantStatus, c.wantCode, c.want = 400, InvalidHeader, []string{`"details":{"If-`, `must be * or a list of entity tags`}
+			c.wantStatus, c.wantCode, c.want = 400, InvalidHeader, []string{
+				`"details":{"If-`, `must be * or a list of entity tags`,
+			}
 			a.try(t, c)
 		}
 	}
@@ -121,7 +140,10 @@ func TestIfMatch(t *testing.T) {
 	if got := a.send(t, call{path: path}); string(got.body) != string(current.body) {
 		t.Errorf("a write that was refused changed the product: %s", got.body)
 	}
-	absent := call{method: "PATCH", path: "/api/products/0", body: `{}`, header: http.Header{"If-Match": {"*"}}, wantStatus: 404, wantCode: NotFound}
+	absent := call{
+		method: "PATCH", path: "/api/products/0", body: `{}`, header: http.Header{"If-Match": {"*"}}, wantStatus: 404,
+		wantCode: NotFound,
+	}
 	a.try(t, absent)
 	for _, c := range []call{
 		{method: "PATCH", body: `{"name":"B"}`, wantStatus: 200, want: []string{`"name":"B"`}},
@@ -132,10 +154,14 @@ func TestIfMatch(t *testing.T) {
 		c.path, c.header = path, http.Header{"If-Match": {`"x", ` + now}}
 		a.try(t, c)
 	}
-	a.try(t, call{method: "PATCH", path: path, body: `{"name":"D"}`, header: http.Header{"If-Match": {"*"}}, wantStatus: 200})
+	a.try(t, call{
+		method: "PATCH", path: path, body: `{"name":"D"}`, header: http.Header{"If-Match": {"*"}}, wantStatus: 200,
+	})
 	now := a.send(t, call{path: path}).Header.Get("ETag")
 	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {now}}, wantStatus: 204})
-	a.try(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {now}}, wantStatus: 404, wantCode: NotFound})
+	a.try(t, call{
+		method: "DELETE", path: path, header: http.Header{"If-Match": {now}}, wantStatus: 404, wantCode: NotFound,
+	})
 }
 
 func TestOneOfConcurrentWritesWithTheSameTagSucceeds(t *testing.T) {
@@ -150,7 +176,9 @@ func TestOneOfConcurrentWritesWithTheSameTagSucceeds(t *testing.T) {
 		t.Errorf("%d of 20 writers got through", patches)
 	}
 	adjustments := a.race(t, 20, func(int) call {
-		return call{method: "POST", path: path + "/inventory/adjust", body: `{"type":"remove","quantity":1,"expected_quantity":5}`}
+		return call{
+			method: "POST", path: path + "/inventory/adjust", body: `{"type":"remove","quantity":1,"expected_quantity":5}`,
+		}
 	}, PreconditionFailed)
 	if adjustments != 1 {
 		t.Errorf("%d of 20 adjustments got through", adjustments)
@@ -188,11 +216,13 @@ func TestExpectedQuantity(t *testing.T) {
 		wantStatus int
 		wantCode   Code
 	}{
-		{"4", 412, PreconditionFailed}, {"0", 412, PreconditionFailed}, {"-1", 422, ValidationError}, {`"5"`, 422, ValidationError},
+		{"4", 412, PreconditionFailed}, {"0", 412, PreconditionFailed}, {"-1", 422, ValidationError},
+		{`"5"`, 422, ValidationError},
 		{"4294967301", 422, ValidationError}, {"5", 200, ""}, {"5", 412, PreconditionFailed}, {"null", 200, ""},
 	} {
 		a.try(t, call{
-			method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1,"expected_quantity":` + c.expected + `}`,
+			method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1,"expected_quantity":` +
+				c.expected + `}`,
 			wantStatus: c.wantStatus, wantCode: c.wantCode,
 		})
 	}

@@ -35,7 +35,8 @@ func TestExportHeaders(t *testing.T) {
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			got := a.try(t, call{method: method, path: "/api/products/export" + c.query, wantStatus: 200})
-			if kind, name := got.Header.Get("Content-Type"), got.Header.Get("Content-Disposition"); kind != c.kind || name != `attachment; filename="`+c.name+`"` {
+			if kind, name := got.Header.Get("Content-Type"), got.Header.Get("Content-Disposition"); kind != c.kind ||
+				name != `attachment; filename="`+c.name+`"` {
 				t.Errorf("%s %s is %s, %s", method, c.query, kind, name)
 			}
 			if method == "GET" && string(got.body) != c.empty {
@@ -51,12 +52,15 @@ func TestExportEqualsTheList(t *testing.T) {
 	a.mustManyProducts(t)
 	a.mustFullProduct(t)
 	for _, query := range []string{
-		"", "direction=asc", "sort=name&direction=desc", "sort=price", "sort=sku", "status=draft", "tag=b", "tag=t1&sort=name", "search=mug+0",
+		"", "direction=asc", "sort=name&direction=desc", "sort=price", "sort=sku", "status=draft", "tag=b",
+		"tag=t1&sort=name", "search=mug+0",
 		"search=zzz", "category_id=0", "from=2200-01-01", "updated_since=1970-01-01T00:00:00Z&sort=sku",
 	} {
 		list := a.try(t, call{path: "/api/products?per_page=100&" + query, wantStatus: 200})
 		want := mustDecode[struct{ Data []json.RawMessage }](t, list.body).Data
-		lines := strings.SplitAfter(string(a.try(t, call{path: "/api/products/export?format=ndjson&" + query, wantStatus: 200}).body), "\n")
+		lines := strings.SplitAfter(
+			string(a.try(t, call{path: "/api/products/export?format=ndjson&" + query, wantStatus: 200}).body), "\n",
+		)
 		lines = lines[:len(lines)-1] // nothing follows the last line break
 		if !slices.EqualFunc(want, lines, func(w json.RawMessage, line string) bool { return string(w)+"\n" == line }) {
 			t.Errorf("?%s: NDJSON = %s, the list %s", query, lines, want)
@@ -76,7 +80,8 @@ func TestCSVHasEveryField(t *testing.T) {
 	a.mustProduct(t, `{"sku":"=1+1","name":"@sum","price":0,"description":"a\r\nb","bin_location":"'-x","tags":["-t"]}`)
 	got := a.try(t, call{path: "/api/products/export?sort=sku&direction=desc", wantStatus: 200})
 	want := csvHeader +
-		`all,All,"<p>ü & ""x""</p>` + "\n" + `",10.00,12.50,10.00,draft,like_new,7,3,Light,Acme,North,A-7,00012345678905,b;a` + "\r\n" +
+		`all,All,"<p>ü & ""x""</p>` + "\n" +
+		`",10.00,12.50,10.00,draft,like_new,7,3,Light,Acme,North,A-7,00012345678905,b;a` + "\r\n" +
 		"'=1+1,'@sum,\"a\r\nb\",0.00,,,active,new,0,,,,Main warehouse,''-x,,'-t\r\n"
 	if string(got.body) != want {
 		t.Errorf("CSV = %q, want %q", got.body, want)
@@ -87,8 +92,10 @@ func TestInvalidExportParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for query, parts := range map[string][]string{
-		"format=xlsx": {`"format":["must be one of csv, ndjson"]`}, "format=": {"format"}, "format=CSV": {"format"}, "format=csv&format=csv": {"must be given once"},
-		"page=1": {`"page":["is not a known parameter"]`}, "per_page=5": {"per_page"}, "cursor=": {"cursor"}, "sort=id": {"sort"}, "updated_since=x": {"updated_since"},
+		"format=xlsx": {`"format":["must be one of csv, ndjson"]`}, "format=": {"format"}, "format=CSV": {"format"},
+		"format=csv&format=csv": {"must be given once"},
+		"page=1":                {`"page":["is not a known parameter"]`}, "per_page=5": {"per_page"}, "cursor=": {"cursor"},
+		"sort=id": {"sort"}, "updated_since=x": {"updated_since"},
 		"format=x&status=y&odd=1": {`"format":["`, `"odd":["`, `"status":["`},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
@@ -183,12 +190,17 @@ func TestFailedExportAbortsTheConnection(t *testing.T) {
 			t.Fatalf("%s: %d bytes, %v", format, len(whole), err)
 		}
 	}
-	bodies := []io.ReadCloser{a.mustOpen(t, "/api/products/export?sort=sku"), a.mustOpen(t, "/api/products/export?sort=sku&format=ndjson")}
+	bodies := []io.ReadCloser{
+		a.mustOpen(t, "/api/products/export?sort=sku"), a.mustOpen(t, "/api/products/export?sort=sku&format=ndjson"),
+	}
 	conn, name := a.MustSuper(t), databaseName(t, a.Database)
 	if _, err := conn.Exec(t.Context(), "alter database "+name+" connection limit 0"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`, name); err != nil {
+	if _, err := conn.Exec(
+		t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`,
+		name,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range bodies {
@@ -198,7 +210,8 @@ func TestFailedExportAbortsTheConnection(t *testing.T) {
 		}
 	}
 	for range bodies {
-		if got := a.send(t, call{path: "/api/products/export"}); got.StatusCode != 503 || got.Header.Get("Content-Disposition") != "" {
+		if got := a.send(t, call{path: "/api/products/export"}); got.StatusCode != 503 ||
+			got.Header.Get("Content-Disposition") != "" {
 			t.Errorf("an export that fails before its first byte = %d %v", got.StatusCode, got.Header)
 		}
 	}

@@ -126,7 +126,10 @@ func (a *testAPI) mustNewKey(t testing.TB, tenant tenancy.Tenant, permissions st
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, secret, err := a.keys.Create(t.Context(), tenant.ID, tenancy.Operator, keys.NewKey{Name: "test " + permissions, Permissions: parsed})
+	key, secret,
+		err := a.keys.Create(t.Context(), tenant.ID, tenancy.Operator, keys.NewKey{
+		Name: "test " + permissions, Permissions: parsed,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,9 @@ func (a *testAPI) send(t testing.TB, c call) reply {
 	return reply{resp, body}
 }
 
-var testClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 400, ExpectContinueTimeout: 5 * time.Second}}
+var testClient = &http.Client{Transport: &http.Transport{
+	MaxIdleConnsPerHost: 400, ExpectContinueTimeout: 5 * time.Second,
+}}
 
 // checkResponse compares a response with the document and checks the headers of every response.
 func checkResponse(t testing.TB, req *http.Request, resp *http.Response, body []byte) {

@@ -16,7 +16,8 @@ func TestReadinessHidesItsCause(t *testing.T) {
 		s.Ready = func(context.Context) error { return errors.New("no answer from db.internal") }
 	})
 	got := a.try(t, call{path: "/readyz", key: "-", wantStatus: 503, wantCode: ServiceUnavailable})
-	if strings.Contains(string(got.body), "db.internal") || !strings.Contains(a.log.String(), "db.internal") || got.Header.Get("Retry-After") != "1" {
+	if strings.Contains(string(got.body), "db.internal") || !strings.Contains(a.log.String(), "db.internal") ||
+		got.Header.Get("Retry-After") != "1" {
 		t.Errorf("/readyz = %v %s, the log says %s", got.Header, got.body, a.log)
 	}
 	a.try(t, call{name: "the process is healthy all the same", path: "/healthz", key: "-", wantStatus: 200})
@@ -39,7 +40,9 @@ func TestReadinessTimeout(t *testing.T) {
 func TestPublicPortHasNoOperationsRoutes(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages())
-	for _, path := range []string{"/livez", "/metrics", "/debug", "/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/vars"} {
+	for _, path := range []string{
+		"/livez", "/metrics", "/debug", "/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/vars",
+	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			a.try(t, call{method: method, path: path, key: "-", wantStatus: 404, wantCode: RouteNotFound})
 		}

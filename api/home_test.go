@@ -12,7 +12,8 @@ func TestHomeIsHTMLForBrowsersAndJSONForOthers(t *testing.T) {
 	t.Parallel()
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	for accept, want := range map[string]string{
-		browser: "text/html; charset=utf-8", "": "application/json", "*/*": "application/json", "application/json": "application/json",
+		browser: "text/html; charset=utf-8", "": "application/json", "*/*": "application/json",
+		"application/json": "application/json",
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			got := askHome(t, New(Options{Version: "test"}), method, accept)
@@ -53,7 +54,8 @@ func TestHomeLoadsOnlyOwnFiles(t *testing.T) {
 		}
 	}
 	policy := got.Header().Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") || strings.Contains(policy, "unsafe") {
+	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") ||
+		strings.Contains(policy, "unsafe") {
 		t.Errorf("policy = %q", policy)
 	}
 }

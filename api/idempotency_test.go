@@ -26,7 +26,8 @@ func (a *testAPI) persist(t testing.TB, c call) reply {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		got := a.send(t, c)
-		if time.Now().After(end) || got.StatusCode != http.StatusServiceUnavailable && (got.StatusCode != http.StatusConflict || got.code(t) != IdempotencyInProgress) {
+		if time.Now().After(end) || got.StatusCode != http.StatusServiceUnavailable &&
+			(got.StatusCode != http.StatusConflict || got.code(t) != IdempotencyInProgress) {
 			return got
 		}
 	}
@@ -42,7 +43,9 @@ func (a *testAPI) mustReplay(t testing.TB, c call, first reply) {
 		t.Errorf("%s %s: replayed %t, then %t", c.method, c.path, isReplay(first), isReplay(again))
 	}
 	if again.StatusCode != first.StatusCode || string(again.body) != string(first.body) {
-		t.Errorf("%s %s = %d %s, the second time %d %s", c.method, c.path, first.StatusCode, first.body, again.StatusCode, again.body)
+		t.Errorf(
+			"%s %s = %d %s, the second time %d %s", c.method, c.path, first.StatusCode, first.body, again.StatusCode, again.body,
+		)
 	}
 	for _, name := range []string{"Location", "Etag", "Content-Type", "Cache-Control"} {
 		if diff := cmp.Diff(first.Header[name], again.Header[name]); diff != "" {
@@ -62,7 +65,10 @@ func TestTwentyTwinsMakeOneProduct(t *testing.T) {
 	var clients sync.WaitGroup
 	for range 20 {
 		clients.Go(func() {
-			got := a.persist(t, call{method: "POST", path: "/api/products", body: `{"sku":"twin","name":"T","price":1,"quantity":3}`, header: keyed("twins")})
+			got := a.persist(t, call{
+				method: "POST", path: "/api/products", body: `{"sku":"twin","name":"T","price":1,"quantity":3}`,
+				header: keyed("twins"),
+			})
 			if got.StatusCode != http.StatusCreated {
 				t.Errorf("%d %s", got.StatusCode, got.body)
 			}
@@ -181,14 +187,19 @@ func TestKeysThatAreMalformed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, values := range map[string][]string{
-		"empty": {""}, "blank": {"  "}, "256 characters": {strings.Repeat("ü", 256)}, "given twice": {"a", "a"}, "a tab": {"a\tb"}, "a C1 control": {"a\u0085b"}, "no UTF-8": {"a\xff"},
+		"empty": {""}, "blank": {"  "}, "256 characters": {strings.Repeat("ü", 256)}, "given twice": {"a", "a"},
+		"a tab": {"a\tb"}, "a C1 control": {"a\u0085b"}, "no UTF-8": {"a\xff"},
 	} {
 		a.try(t, call{name: name, method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: http.Header{"Idempotency-Key": values},
-			wantStatus: 400, wantCode: InvalidHeader, want: []string{`"details":{"Idempotency-Key":["must be one value of 1 to 255 characters`}})
+			wantStatus: 400, wantCode: InvalidHeader,
+			want: []string{`"details":{"Idempotency-Key":["must be one value of 1 to 255 characters`}})
 	}
 	a.mustHaveProducts(t, 0)
 	for i, key := range []string{"x", strings.Repeat("ü", 255), `a "b", c`, "' or 1=1"} {
-		c := call{method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":"%d","name":"A","price":1}`, i), header: keyed(key), wantStatus: 201}
+		c := call{
+			method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":"%d","name":"A","price":1}`, i), header: keyed(key),
+			wantStatus: 201,
+		}
 		a.mustReplay(t, c, a.try(t, c))
 	}
 }
@@ -215,7 +226,9 @@ func TestWhatWasRefusedLeavesTheKeyFree(t *testing.T) {
 		c.header = header
 		a.try(t, c)
 	}
-	c := call{method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: keyed("k"), wantStatus: 201}
+	c := call{
+		method: "POST", path: "/api/products", body: `{"sku":"a","name":"A","price":1}`, header: keyed("k"), wantStatus: 201,
+	}
 	a.mustReplay(t, c, a.try(t, c))
 	a.mustHaveProducts(t, 2)
 }
@@ -232,7 +245,9 @@ func TestWorkThatFailedIsUndoneAndLeavesTheKeyFree(t *testing.T) {
 			var failing atomic.Bool
 			failing.Store(true)
 			a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-				one, err := s.Catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
+				one, err := s.Catalog.CreateReference(
+					r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
+				)
 				if err != nil {
 					return err
 				}
@@ -259,7 +274,13 @@ func TestWorkThatFailedIsUndoneAndLeavesTheKeyFree(t *testing.T) {
 // withWrite adds POST /api/work, which needs products:write.
 func withWrite(h func(*Server, http.ResponseWriter, *http.Request) error) func(*Server) {
 	return func(s *Server) {
-		with(route{"POST", "/api/work", keys.ProductsWrite, func(w http.ResponseWriter, r *http.Request) error { return h(s, w, r) }, options{}})(s)
+		with(
+			route{"POST", "/api/work", keys.ProductsWrite, func(
+				w http.ResponseWriter, r *http.Request,
+			) error {
+				return h(s, w, r)
+			}, options{}},
+		)(s)
 	}
 }
 
@@ -298,10 +319,15 @@ func TestATwinThatRunsForLongIsInProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), `insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'k', sha256(''))`, a.tenant.ID); err != nil {
+	if _, err := tx.Exec(
+		t.Context(), `insert into idempotency_keys (tenant_id, key, fingerprint) values ($1, 'k', sha256(''))`, a.tenant.ID,
+	); err != nil {
 		t.Fatal(err)
 	}
-	c := call{method: "POST", path: "/api/categories", body: `{"name":"C"}`, header: keyed("k"), wantStatus: 409, wantCode: IdempotencyInProgress}
+	c := call{
+		method: "POST", path: "/api/categories", body: `{"name":"C"}`, header: keyed("k"), wantStatus: 409,
+		wantCode: IdempotencyInProgress,
+	}
 	begun := time.Now()
 	a.try(t, c)
 	if waited := time.Since(begun); waited < 1900*time.Millisecond {
@@ -317,7 +343,10 @@ func TestATwinThatRunsForLongIsInProgress(t *testing.T) {
 func TestAnAnswerIsKeptForADay(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	c := call{method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"a","name":"A","price":1}]}`, header: keyed("k"), wantStatus: 200}
+	c := call{
+		method: "POST", path: "/api/products/bulk", body: `{"items":[{"sku":"a","name":"A","price":1}]}`, header: keyed("k"),
+		wantStatus: 200,
+	}
 	first := a.try(t, c)
 	age := func(interval string) {
 		a.exec(t, `update idempotency_keys set created_at = now() - $1::text::interval`, interval)
@@ -339,7 +368,9 @@ func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)
 	var patient atomic.Bool
 	a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
-		one, err := s.Catalog.CreateReference(r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{})
+		one, err := s.Catalog.CreateReference(
+			r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
+		)
 		if err != nil {
 			return err
 		}
@@ -355,7 +386,9 @@ func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header = http.Header{"Authorization": {"Bearer " + a.key}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"}}
+	req.Header = http.Header{
+		"Authorization": {"Bearer " + a.key}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"},
+	}
 	go func() { <-inside; hangUp() }()
 	if _, err := testClient.Do(req); err == nil {
 		t.Fatal("the request was answered")

@@ -26,11 +26,17 @@ func TestParseInteger(t *testing.T) {
 		want    int64
 		wantErr error
 	}{
-		{"5", 5, nil}, {"-5", -5, nil}, {"0", 0, nil}, {"-0", 0, nil}, {"5.0", 5, nil}, {"1e2", 100, nil}, {"1.5e1", 15, nil}, {"-2E+1", -20, nil},
-		{"9223372036854775807", math.MaxInt64, nil}, {"-9223372036854775808", math.MinInt64, nil}, {"9223372036854775807.0", math.MaxInt64, nil},
-		{"9223372036854775808", 0, errIntegerRange}, {"-9223372036854775809", 0, errIntegerRange}, {"1e30", 0, errIntegerRange}, {"1e999999999", 0, errIntegerRange},
+		{"5", 5, nil}, {"-5", -5, nil}, {"0", 0, nil}, {"-0", 0, nil}, {"5.0", 5, nil}, {"1e2", 100, nil}, {"1.5e1", 15, nil},
+		{"-2E+1", -20, nil},
+		{
+			"9223372036854775807", math.MaxInt64, nil,
+		}, {"-9223372036854775808", math.MinInt64, nil}, {"9223372036854775807.0", math.MaxInt64, nil},
+		{"9223372036854775808", 0, errIntegerRange}, {
+			"-9223372036854775809", 0, errIntegerRange,
+		}, {"1e30", 0, errIntegerRange}, {"1e999999999", 0, errIntegerRange},
 		{strings.Repeat("9", 500), 0, errIntegerRange},
-		{"5.5", 0, errNotInteger}, {"1e-1", 0, errNotInteger}, {`"5"`, 0, errNotInteger}, {"true", 0, errNotInteger}, {"[5]", 0, errNotInteger},
+		{"5.5", 0, errNotInteger}, {"1e-1", 0, errNotInteger}, {`"5"`, 0, errNotInteger}, {"true", 0, errNotInteger},
+		{"[5]", 0, errNotInteger},
 	} {
 		if got, err := parseInteger(json.RawMessage(c.literal)); got != c.want || err != c.wantErr {
 			t.Errorf("parseInteger(%.40s) = %d, %v, want %d, %v", c.literal, got, err, c.want, c.wantErr)
@@ -41,9 +47,15 @@ func TestParseInteger(t *testing.T) {
 func TestParseText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ literal, want, wantErr string }{
-		{`"a\u00fc\ud83d\ude00<b>&"`, "aü😀<b>&", ""}, {`"\\ud800"`, `\ud800`, ""}, {`"\\\\ud800"`, `\\ud800`, ""}, {`"\ufffd"`, "\uFFFD", ""},
-		{`"\ud800"`, "", "must not contain half of a surrogate pair"}, {`"\udc00"`, "", "must not contain half of a surrogate pair"},
-		{`"\ud800\u0041"`, "", "must not contain half of a surrogate pair"}, {`"\\\ud800x"`, "", "must not contain half of a surrogate pair"},
+		{
+			`"a\u00fc\ud83d\ude00<b>&"`, "aü😀<b>&", "",
+		}, {`"\\ud800"`, `\ud800`, ""}, {`"\\\\ud800"`, `\\ud800`, ""}, {`"\ufffd"`, "\uFFFD", ""},
+		{
+			`"\ud800"`, "", "must not contain half of a surrogate pair",
+		}, {`"\udc00"`, "", "must not contain half of a surrogate pair"},
+		{
+			`"\ud800\u0041"`, "", "must not contain half of a surrogate pair",
+		}, {`"\\\ud800x"`, "", "must not contain half of a surrogate pair"},
 		{`"\ud83d\ude00\ude00"`, "", "must not contain half of a surrogate pair"},
 		{`"a\u0000b"`, "a\x00b", "must not contain NUL characters"},
 		{`5`, "", "must be a string"}, {`null`, "", "must be a string"}, {`{}`, "", "must be a string"},
@@ -77,12 +89,24 @@ func TestReferenceFields(t *testing.T) {
 		{"both null", `{"seller_id":null,"seller":null}`, field{Set: true, Null: true}, nil},
 		{"a null object", `{"seller":null}`, field{Set: true, Null: true}, nil},
 		{"the id and an object without one", `{"seller_id":5,"seller":{"name":"x"}}`, catalog.Value(int64(5)), nil},
-		{"both differ", `{"seller_id":5,"seller":{"id":6}}`, catalog.Value(int64(5)), tenancy.InvalidError{"seller_id": {"must equal seller.id"}}},
-		{"null and an object", `{"seller_id":null,"seller":{"id":6}}`, field{Set: true, Null: true}, tenancy.InvalidError{"seller_id": {"must equal seller.id"}}},
+		{
+			"both differ", `{"seller_id":5,"seller":{"id":6}}`, catalog.Value(int64(5)),
+			tenancy.InvalidError{"seller_id": {"must equal seller.id"}},
+		},
+		{
+			"null and an object", `{"seller_id":null,"seller":{"id":6}}`, field{Set: true, Null: true},
+			tenancy.InvalidError{"seller_id": {"must equal seller.id"}},
+		},
 		{"an object without an id", `{"seller":{"name":"x"}}`, field{}, tenancy.InvalidError{"seller.id": {"is required"}}},
-		{"an id of the wrong type", `{"seller":{"id":"5"}}`, field{}, tenancy.InvalidError{"seller.id": {"must be an integer"}}},
+		{
+			"an id of the wrong type", `{"seller":{"id":"5"}}`, field{},
+			tenancy.InvalidError{"seller.id": {"must be an integer"}},
+		},
 		{"no object", `{"seller":"x"}`, field{}, tenancy.InvalidError{"seller": {"must be an object with an id"}}},
-		{"a faulty id and an object", `{"seller_id":"5","seller":{"id":6}}`, field{}, tenancy.InvalidError{"seller_id": {"must be an integer"}}},
+		{
+			"a faulty id and an object", `{"seller_id":"5","seller":{"id":6}}`, field{},
+			tenancy.InvalidError{"seller_id": {"must be an integer"}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := parseObject([]byte(c.body), "", tenancy.InvalidError{})
@@ -117,8 +141,10 @@ func TestErrorsOfNestedObjectsHaveTheirPath(t *testing.T) {
 
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"a":"b","n":5,"m":"1.50","l":["x",1],"r":{"id":1}}`, `{"n":1e400}`, `{"a":"\ud800"}`, `{"a":1,"a":2}`, `[]`, `{"l":[null]}`, ``,
-		`{"n":-0.0,"m":1e-2}`, `{"r":{"id":1,"id":2}}`, ` { "a\u0062" : [ "]\\\"" , {} , [ ] , -1.5E+2 , true ] } `, "{\"a\":\"\x00\"}",
+		`{}`, `{"a":"b","n":5,"m":"1.50","l":["x",1],"r":{"id":1}}`, `{"n":1e400}`, `{"a":"\ud800"}`, `{"a":1,"a":2}`, `[]`,
+		`{"l":[null]}`, ``,
+		`{"n":-0.0,"m":1e-2}`, `{"r":{"id":1,"id":2}}`, ` { "a\u0062" : [ "]\\\"" , {} , [ ] , -1.5E+2 , true ] } `,
+		"{\"a\":\"\x00\"}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -152,7 +178,8 @@ func FuzzBody(f *testing.F) {
 		if a.Set && !a.Null && a.Value != plain["a"] {
 			t.Errorf("text = %q, want %q", a.Value, plain["a"])
 		}
-		if exact, ok := new(big.Rat).SetString(literal); n.Set && !n.Null && (!ok || exact.Cmp(new(big.Rat).SetInt64(n.Value)) != 0) {
+		if exact, ok := new(big.Rat).SetString(literal); n.Set && !n.Null &&
+			(!ok || exact.Cmp(new(big.Rat).SetInt64(n.Value)) != 0) {
 			t.Errorf("integer(%s) = %d", literal, n.Value)
 		}
 		for _, text := range l.Value {
@@ -164,7 +191,10 @@ func FuzzBody(f *testing.F) {
 }
 
 func FuzzQuery(f *testing.F) {
-	for _, seed := range []string{"", "page=2&per_page=100", "page=%31", "a=1&a=2", "status=", "%zz=1", "search=%00", "page=99999999999999999999", ";&=&==", "from=2026-02-30", "category=1&category_id=2"} {
+	for _, seed := range []string{
+		"", "page=2&per_page=100", "page=%31", "a=1&a=2", "status=", "%zz=1", "search=%00", "page=99999999999999999999",
+		";&=&==", "from=2026-02-30", "category=1&category_id=2",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

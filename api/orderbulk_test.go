@@ -16,7 +16,10 @@ type bulkOrdersResponse struct {
 
 func (a *testAPI) mustOrderBulk(t testing.TB, wantStatus int, orders ...string) bulkOrdersResponse {
 	t.Helper()
-	got := a.try(t, call{method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`, wantStatus: wantStatus})
+	got := a.try(t, call{
+		method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`,
+		wantStatus: wantStatus,
+	})
 	return mustDecode[bulkOrdersResponse](t, got.body)
 }
 
@@ -24,14 +27,18 @@ func TestBulkOrderResultsAreInOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustOrder(t, order("old"))
-	orders := []string{order("new"), order(" old "), order("old", `"tax_total":1`), order("new"), order("new", `"tax_total":1`), `{"number":"lacking"}`, order("other")}
+	orders := []string{
+		order("new"), order(" old "), order("old", `"tax_total":1`), order("new"), order("new", `"tax_total":1`),
+		`{"number":"lacking"}`, order("other"),
+	}
 	got := a.mustOrderBulk(t, http.StatusMultiStatus, orders...)
 	want := []string{"created", "unchanged", "failed", "unchanged", "failed", "failed", "created"}
 	var outcomes []string
 	for i, row := range got.Data {
 		outcomes = append(outcomes, row.Status)
 		number := []string{"new", "old", "old", "new", "new", "lacking", "other"}[i]
-		if row.Index != i || row.Number != number || (row.ID == nil) != (number == "lacking") || (row.Error == nil) != (want[i] != "failed") {
+		if row.Index != i || row.Number != number || (row.ID == nil) != (number == "lacking") ||
+			(row.Error == nil) != (want[i] != "failed") {
 			t.Errorf("row %d = %+v", i, row)
 		}
 	}
@@ -55,17 +62,37 @@ func TestBulkOrderRowsHaveTheirOwnErrors(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for i, c := range []struct{ row, want string }{
-		{`5`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The row must be one JSON object: found another JSON value."}}`},
-		{`null`, `must be one JSON object`}, {`"x"`, `must be one JSON object`}, {`[{"number":"x"}]`, `must be one JSON object`}, {`true`, `must be one JSON object`},
+		{
+			`5`,
+			`"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"The row must be one JSON object: found another JSON value."}}`,
+		},
+		{`null`, `must be one JSON object`}, {`"x"`, `must be one JSON object`}, {
+			`[{"number":"x"}]`, `must be one JSON object`,
+		}, {`true`, `must be one JSON object`},
 		{`{"number":"x","number":"y"}`, `The row must be one JSON object: duplicate field number.`},
-		{`{}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}}`},
-		{order("", `"odd":1`), `"number":"","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"number":["must not be empty"],"odd":["is not a known field"]}}`},
-		{`{"number":7,"placed_at":7,"channel":7,"items":7}`, `"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"channel":["must be a string"],"items":["must be an array of objects"],"number":["must be a string"],"placed_at":["must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"]}}`},
-		{order("far", `"discount_total":49.81`), `"number":"far","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"discount_total":["must not be above the value of the items, 49.80"]}}`},
+		{
+			`{}`,
+			`"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}}`,
+		},
+		{
+			order("", `"odd":1`),
+			`"number":"","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"number":["must not be empty"],"odd":["is not a known field"]}}`,
+		},
+		{
+			`{"number":7,"placed_at":7,"channel":7,"items":7}`,
+			`"number":null,"status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"channel":["must be a string"],"items":["must be an array of objects"],"number":["must be a string"],"placed_at":["must be an RFC 3339 time, such as 2026-03-01T09:30:00Z"]}}`,
+		},
+		{
+			order("far", `"discount_total":49.81`),
+			`"number":"far","status":"failed","id":null,"error":{"code":"VALIDATION_ERROR","message":"Validation failed. See details.","details":{"discount_total":["must not be above the value of the items, 49.80"]}}`,
+		},
 	} {
-		got := a.try(t, call{method: "POST", path: "/api/orders/bulk", wantStatus: 207, want: []string{c.want, `"meta":{"total":2,"created":1,"unchanged":0,"failed":1}`},
+		got := a.try(t, call{method: "POST", path: "/api/orders/bulk", wantStatus: 207, want: []string{
+			c.want, `"meta":{"total":2,"created":1,"unchanged":0,"failed":1}`,
+		},
 			body: `{"orders":[` + c.row + `,` + order(fmt.Sprint("beside ", i)) + `]}`})
-		if rows := mustDecode[bulkOrdersResponse](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" || rows[1].Status != "created" {
+		if rows := mustDecode[bulkOrdersResponse](t, got.body).Data; len(rows) != 2 || rows[0].Status != "failed" ||
+			rows[1].Status != "created" {
 			t.Errorf("%s: %s", c.row, got.body)
 		}
 	}
@@ -77,20 +104,34 @@ func TestBulkOrderBodyIsValidated(t *testing.T) {
 	a := newAPI(t)
 	rows := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{},`, n), ",") }
 	bulk := func(name, body string, status int, code Code, want ...string) call {
-		return call{name: name, method: "POST", path: "/api/orders/bulk", body: body, wantStatus: status, wantCode: code, want: want}
+		return call{
+			name: name, method: "POST", path: "/api/orders/bulk", body: body, wantStatus: status, wantCode: code, want: want,
+		}
 	}
 	a.tryAll(t, []call{
 		bulk("no rows", `{"orders":[]}`, 200, "", `"data":[],"meta":{"total":0,"created":0,"unchanged":0,"failed":0}`),
 		bulk("no orders", `{}`, 422, ValidationError, `"details":{"orders":["is required"]}`),
 		bulk("null", `{"orders":null}`, 422, ValidationError, `"details":{"orders":["is required"]}`),
-		bulk("an unknown field", `{"orders":[`+order("1")+`],"items":[]}`, 422, ValidationError, `"details":{"items":["is not a known field"]}`),
-		bulk("1,001 rows", `{"orders":[`+rows(1001)+`]}`, 422, ValidationError, `"details":{"orders":["must have at most 1000 elements"]}`),
+		bulk(
+			"an unknown field", `{"orders":[`+order("1")+`],"items":[]}`, 422, ValidationError,
+			`"details":{"items":["is not a known field"]}`,
+		),
+		bulk(
+			"1,001 rows", `{"orders":[`+rows(1001)+`]}`, 422, ValidationError,
+			`"details":{"orders":["must have at most 1000 elements"]}`,
+		),
 		bulk("1,000 rows", `{"orders":[`+rows(1000)+`]}`, 207, "", `"total":1000,`, `"failed":1000`),
 		bulk("an array", `[`+order("1")+`]`, 400, InvalidJSON),
 		bulk("half", `{"orders":[{"number":"1"`, 400, InvalidJSON),
 		bulk("no UTF-8", "{\"orders\":[{\"number\":\"\xff\"}]}", 400, InvalidJSON),
-		{name: "a parameter", method: "POST", path: "/api/orders/bulk?dry_run=1", body: `{"orders":[]}`, wantStatus: 400, wantCode: InvalidParameter},
-		{name: "no JSON", method: "POST", path: "/api/orders/bulk", body: `{"orders":[]}`, header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType},
+		{
+			name: "a parameter", method: "POST", path: "/api/orders/bulk?dry_run=1", body: `{"orders":[]}`, wantStatus: 400,
+			wantCode: InvalidParameter,
+		},
+		{
+			name: "no JSON", method: "POST", path: "/api/orders/bulk", body: `{"orders":[]}`,
+			header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType,
+		},
 	})
 	a.mustOrders(t, 0, 0, 0)
 }
@@ -117,7 +158,8 @@ func TestErrorResponsesStayProportionalToTheOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	with := func(items string) string {
-		return `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[` + strings.TrimSuffix(items, ",") + `]}`
+		return `{"number":"1","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[` + strings.TrimSuffix(items, ",") +
+			`]}`
 	}
 	bulk := func(row string, n int) string {
 		return `{"orders":[` + strings.TrimSuffix(strings.Repeat(row+",", n), ",") + `]}`
@@ -126,7 +168,10 @@ func TestErrorResponsesStayProportionalToTheOrder(t *testing.T) {
 		{"a million items", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 1_000_000)), 1)},
 		{"5,000 items of the wrong type", "/api/orders", with(strings.Repeat("1,", 5_000))},
 		{"300 rows of them", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 5_000)), 300)},
-		{"300 rows of items that break a rule", "/api/orders/bulk", bulk(with(strings.Repeat(`{"sku":"","quantity":0,"unit_price":0},`, 1_000)), 300)},
+		{
+			"300 rows of items that break a rule", "/api/orders/bulk",
+			bulk(with(strings.Repeat(`{"sku":"","quantity":0,"unit_price":0},`, 1_000)), 300),
+		},
 		{"items of 150 unknown fields", "/api/orders", with(strings.Repeat(manyFields(150)+",", 300))},
 	} {
 		got := a.send(t, call{method: "POST", path: test.path, body: test.body})

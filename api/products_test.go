@@ -54,7 +54,9 @@ func (a *testAPI) mustFullProduct(t testing.TB) (id int64) {
 func TestGETResponseCanBePUT(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, id := range []int64{a.mustFullProduct(t), a.mustProduct(t, `{"sku":"bare","name":"Bare","price":0,"quantity":4}`)} {
+	for _, id := range []int64{
+		a.mustFullProduct(t), a.mustProduct(t, `{"sku":"bare","name":"Bare","price":0,"quantity":4}`),
+	} {
 		path := fmt.Sprintf("/api/products/%d", id)
 		before := a.try(t, call{path: path, wantStatus: 200})
 		body, err := json.Marshal(mustData(t, before))
@@ -67,11 +69,15 @@ func TestGETResponseCanBePUT(t *testing.T) {
 				t.Errorf("%s of what GET returned changed\n%s to\n%s", method, before.body, got.body)
 			}
 		}
-		adjusted := a.try(t, call{method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 200})
+		adjusted := a.try(t, call{
+			method: "POST", path: path + "/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 200,
+		})
 		body, _ = json.Marshal(mustData(t, adjusted))
 		a.try(t, call{method: "PUT", path: path, body: string(body), wantStatus: 200})
 		var rows int
-		if err := a.MustSuper(t).QueryRow(t.Context(), `select count(*) from inventory_adjustments where product_id = $1`, id).Scan(&rows); err != nil || rows != 2 {
+		if err := a.MustSuper(t).QueryRow(
+			t.Context(), `select count(*) from inventory_adjustments where product_id = $1`, id,
+		).Scan(&rows); err != nil || rows != 2 {
 			t.Errorf("%d rows in the ledger, want 2: PUT of the same stock writes none (%v)", rows, err)
 		}
 	}
@@ -82,17 +88,28 @@ func TestPUTSetsDefaultsAndPATCHKeepsFields(t *testing.T) {
 	a := newAPI(t)
 	path := fmt.Sprintf("/api/products/%d", a.mustFullProduct(t))
 	before := mustData(t, a.send(t, call{path: path}))
-	patched := mustData(t, a.try(t, call{method: "PATCH", path: path, body: `{"price":"11.5","status":"active","msrp":null,"category":null,"tags":[]}`, wantStatus: 200}))
+	patched := mustData(
+		t,
+		a.try(t, call{
+			method: "PATCH", path: path, body: `{"price":"11.5","status":"active","msrp":null,"category":null,"tags":[]}`,
+			wantStatus: 200,
+		}),
+	)
 	want := map[string]any{}
 	for k, v := range before {
 		want[k] = v
 	}
-	want["price"], want["status"], want["msrp"], want["category"], want["tags"], want["updated_at"] = "11.50", "active", nil, nil, []any{}, patched["updated_at"]
+	want["price"], want["status"], want["msrp"], want["category"], want["tags"], want["updated_at"] = "11.50", "active",
+		nil, nil, []any{}, patched["updated_at"]
 	if diff := cmp.Diff(want, patched); diff != "" {
 		t.Errorf("PATCH (-want +got):\n%s", diff)
 	}
 	a.try(t, call{method: "PATCH", path: path, body: `{}`, wantStatus: 200, want: []string{`"price":"11.50"`}})
-	a.try(t, call{method: "PATCH", path: path, body: `{"seller":{"id":` + fmt.Sprint(a.mustCreate(t, "/api/sellers", `{"name":"Other"}`)) + `}}`, wantStatus: 200, want: []string{`"name":"Other"`}})
+	a.try(t, call{
+		method: "PATCH", path: path,
+		body: `{"seller":{"id":` + fmt.Sprint(a.mustCreate(t, "/api/sellers", `{"name":"Other"}`)) + `}}`, wantStatus: 200,
+		want: []string{`"name":"Other"`},
+	})
 	a.try(t, call{method: "PUT", path: path, body: `{"sku":"all","name":"All","price":1}`, wantStatus: 200, want: []string{
 		`"description":null,"price":"1.00","msrp":null,"cost":null,"status":"active","condition":"new","quantity":0,"reorder_point":null,"category":null,"seller":null,`,
 		`"name":"Main warehouse"},"bin_location":null,"upc":null,"tags":[]`,
@@ -113,7 +130,10 @@ func TestDeleteFreesTheSKU(t *testing.T) {
 func TestSKUsInPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, sku := range []string{"AB/12", "50%", "a%2Fb", "a%252Fb", "ü-ß", "a+b", "a b", "?#&=;", "日本", "%", `"quoted"`, `back\slash`, "a/../b", "...", "<b>", "€", "{id}", strings.Repeat("ü", 100)} {
+	for _, sku := range []string{
+		"AB/12", "50%", "a%2Fb", "a%252Fb", "ü-ß", "a+b", "a b", "?#&=;", "日本", "%", `"quoted"`, `back\slash`, "a/../b",
+		"...", "<b>", "€", "{id}", strings.Repeat("ü", 100),
+	} {
 		body, _ := json.Marshal(map[string]any{"sku": sku, "name": "N", "price": 1})
 		id := a.mustProduct(t, string(body))
 		got := a.send(t, call{path: "/api/products/sku/" + url.PathEscape(sku)})
@@ -125,7 +145,8 @@ func TestSKUsInPaths(t *testing.T) {
 		for _, b := range []byte(sku) {
 			fmt.Fprintf(&all, "%%%02x", b)
 		}
-		if got := a.send(t, call{path: "/api/products/sku/" + all.String()}); got.StatusCode != 200 || mustData(t, got)["sku"] != sku {
+		if got := a.send(t, call{path: "/api/products/sku/" + all.String()}); got.StatusCode != 200 ||
+			mustData(t, got)["sku"] != sku {
 			t.Errorf("SKU %q, all encoded = %d %s", sku, got.StatusCode, got.body)
 		}
 	}
@@ -133,26 +154,43 @@ func TestSKUsInPaths(t *testing.T) {
 		{name: "in another case", path: "/api/products/sku/ab%2F12", wantStatus: 404, wantCode: NotFound},
 		{name: "two dots", path: "/api/products/sku/%2E%2E", wantStatus: 404, wantCode: NotFound},
 		{name: "too long", path: "/api/products/sku/" + strings.Repeat("x", 3000), wantStatus: 404, wantCode: NotFound},
-		{name: "NUL", path: "/api/products/sku/a%00b", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"sku":["`}},
+		{
+			name: "NUL", path: "/api/products/sku/a%00b", wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"sku":["`},
+		},
 		{name: "no UTF-8", path: "/api/products/sku/%ff", wantStatus: 400, wantCode: InvalidParameter},
-		{name: "two dots created", method: "POST", path: "/api/products", body: `{"sku":"..","name":"N","price":1}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"sku":["must not be . or .."]`}},
+		{
+			name: "two dots created", method: "POST", path: "/api/products", body: `{"sku":"..","name":"N","price":1}`,
+			wantStatus: 422, wantCode: ValidationError, want: []string{`"sku":["must not be . or .."]`},
+		},
 	})
 }
 
 func TestListProducts(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	category, seller, warehouse := a.mustCreate(t, "/api/categories", `{"name":"C"}`), a.mustCreate(t, "/api/sellers", `{"name":"S"}`), a.mustCreate(t, "/api/warehouses", `{"name":"W"}`)
-	a.mustProduct(t, fmt.Sprintf(`{"sku":"b","name":"Zebra 100%%","price":3,"category_id":%d,"tags":["x"],"upc":"12345678"}`, category))
+	category, seller, warehouse := a.mustCreate(t, "/api/categories", `{"name":"C"}`),
+		a.mustCreate(t, "/api/sellers", `{"name":"S"}`), a.mustCreate(t, "/api/warehouses", `{"name":"W"}`)
+	a.mustProduct(
+		t, fmt.Sprintf(`{"sku":"b","name":"Zebra 100%%","price":3,"category_id":%d,"tags":["x"],"upc":"12345678"}`, category),
+	)
 	a.mustProduct(t, fmt.Sprintf(`{"sku":"a","name":"Apple a_b","price":2,"seller_id":%d,"status":"draft"}`, seller))
-	a.mustProduct(t, fmt.Sprintf(`{"sku":"c","name":"Mango 1000","price":1,"warehouse_id":%d,"tags":["x","y"]}`, warehouse))
+	a.mustProduct(
+		t, fmt.Sprintf(`{"sku":"c","name":"Mango 1000","price":1,"warehouse_id":%d,"tags":["x","y"]}`, warehouse),
+	)
 	for _, c := range []struct{ query, skus string }{
-		{"", "c,a,b"}, {"sort=created_at", "b,a,c"}, {"direction=asc", "b,a,c"}, {"sort=name", "a,c,b"}, {"sort=name&direction=desc", "b,c,a"},
+		{"", "c,a,b"}, {"sort=created_at", "b,a,c"}, {"direction=asc", "b,a,c"}, {"sort=name", "a,c,b"},
+		{"sort=name&direction=desc", "b,c,a"},
 		{"sort=sku", "a,b,c"}, {"sort=price", "c,a,b"}, {"sort=price&direction=desc", "b,a,c"},
-		{"status=draft", "a"}, {"status=active", "c,b"}, {fmt.Sprintf("category_id=%d", category), "b"}, {fmt.Sprintf("category=%d", category), "b"},
-		{fmt.Sprintf("category=%d&category_id=%[1]d", category), "b"}, {fmt.Sprintf("seller_id=%d", seller), "a"}, {fmt.Sprintf("warehouse_id=%d", warehouse), "c"},
+		{"status=draft", "a"}, {"status=active", "c,b"}, {
+			fmt.Sprintf("category_id=%d", category), "b",
+		}, {fmt.Sprintf("category=%d", category), "b"},
+		{
+			fmt.Sprintf("category=%d&category_id=%[1]d", category), "b",
+		}, {fmt.Sprintf("seller_id=%d", seller), "a"}, {fmt.Sprintf("warehouse_id=%d", warehouse), "c"},
 		{"tag=x", "c,b"}, {"tag=y&status=active", "c"}, {"tag=nope", ""}, {"category_id=0", ""}, {"category_id=-1", ""},
-		{"search=zebra", "b"}, {"search=ZEBRA+100", "b"}, {"search=100%25", "b"}, {"search=a_b", "a"}, {"search=%25%25%25", ""}, {"search=___", ""}, {"search=12345678", "b"}, {"search=mango+zebra", ""},
+		{"search=zebra", "b"}, {"search=ZEBRA+100", "b"}, {"search=100%25", "b"}, {"search=a_b", "a"},
+		{"search=%25%25%25", ""}, {"search=___", ""}, {"search=12345678", "b"}, {"search=mango+zebra", ""},
 		{"search=", "c,a,b"}, {"search=%5C", ""}, {"search=%27%3B--", ""},
 		{"per_page=2", "c,a"}, {"per_page=2&page=2", "b"}, {"page=3&per_page=2", ""}, {"page=2147483647&per_page=100", ""},
 	} {
@@ -166,9 +204,18 @@ func TestListProducts(t *testing.T) {
 			t.Errorf("?%s = %v, want %s", c.query, skus, c.skus)
 		}
 	}
-	a.try(t, call{path: "/api/products?per_page=2&page=2", wantStatus: 200, want: []string{`"meta":{"page":2,"per_page":2,"total":3,"total_pages":2,"has_next":false,"has_prev":true}`}})
-	a.try(t, call{path: "/api/products?status=draft", wantStatus: 200, want: []string{`"meta":{"page":1,"per_page":25,"total":1,"total_pages":1,"has_next":false,"has_prev":false}`}})
-	a.try(t, call{path: "/api/products?tag=nope", wantStatus: 200, want: []string{`"data":[]`, `"total":0,"total_pages":0,"has_next":false,"has_prev":false`}})
+	a.try(t, call{
+		path: "/api/products?per_page=2&page=2", wantStatus: 200,
+		want: []string{`"meta":{"page":2,"per_page":2,"total":3,"total_pages":2,"has_next":false,"has_prev":true}`},
+	})
+	a.try(t, call{
+		path: "/api/products?status=draft", wantStatus: 200,
+		want: []string{`"meta":{"page":1,"per_page":25,"total":1,"total_pages":1,"has_next":false,"has_prev":false}`},
+	})
+	a.try(t, call{
+		path: "/api/products?tag=nope", wantStatus: 200,
+		want: []string{`"data":[]`, `"total":0,"total_pages":0,"has_next":false,"has_prev":false`},
+	})
 }
 
 func TestProductDaysAreInTheTenantTimeZone(t *testing.T) {
@@ -177,13 +224,19 @@ func TestProductDaysAreInTheTenantTimeZone(t *testing.T) {
 	tokyo := a.MustTenant(t, "tokyo", func(t *tenancy.Tenant) { t.Timezone = "Asia/Tokyo" }, withLimit(1000))
 	key := a.mustKey(t, tokyo, "full")
 	for _, sku := range []string{"before", "first", "last", "after"} {
-		a.send(t, call{method: "POST", path: "/api/products", key: key, body: fmt.Sprintf(`{"sku":%q,"name":"N","price":1}`, sku)})
+		a.send(t, call{
+			method: "POST", path: "/api/products", key: key, body: fmt.Sprintf(`{"sku":%q,"name":"N","price":1}`, sku),
+		})
 	}
-	for sku, at := range map[string]string{"before": "2026-02-28T14:59:59.999999Z", "first": "2026-02-28T15:00:00Z", "last": "2026-03-02T14:59:59.999999Z", "after": "2026-03-02T15:00:00Z"} {
+	for sku, at := range map[string]string{
+		"before": "2026-02-28T14:59:59.999999Z", "first": "2026-02-28T15:00:00Z", "last": "2026-03-02T14:59:59.999999Z",
+		"after": "2026-03-02T15:00:00Z",
+	} {
 		a.exec(t, `update products set created_at = $2 where sku = $1`, sku, mustTime(t, at))
 	}
 	for query, want := range map[string]string{
-		"from=2026-03-01&to=2026-03-02": "last,first", "from=2026-03-03": "after", "to=2026-02-28": "before", "from=2026-03-02&to=2026-03-01": "", "from=1970-01-01&to=2200-12-31": "after,last,first,before",
+		"from=2026-03-01&to=2026-03-02": "last,first", "from=2026-03-03": "after", "to=2026-02-28": "before",
+		"from=2026-03-02&to=2026-03-01": "", "from=1970-01-01&to=2200-12-31": "after,last,first,before",
 	} {
 		got := a.try(t, call{path: "/api/products?" + query, key: key, wantStatus: 200})
 		var skus []string
@@ -212,22 +265,52 @@ func TestAdjustReturnsProductAndAdjustment(t *testing.T) {
 	adjust := fmt.Sprintf("/api/products/%d/inventory/adjust", id)
 	north := a.mustCreate(t, "/api/warehouses", `{"name":"North"}`)
 	got := a.try(t, call{method: "POST", path: adjust, body: `{"type":"remove","quantity":2,"notes":"broken"}`, wantStatus: 200, want: []string{
-		`"sku":"a"`, `"quantity":3`, `"type":"remove","quantity":2,"warehouse_id":`, `"quantity_before":5,"quantity_after":3,"notes":"broken","api_key":{"id":`, `"name":"test full"},"created_at":"`,
+		`"sku":"a"`, `"quantity":3`, `"type":"remove","quantity":2,"warehouse_id":`,
+		`"quantity_before":5,"quantity_after":3,"notes":"broken","api_key":{"id":`, `"name":"test full"},"created_at":"`,
 	}})
 	if mustData(t, got)["quantity"] != 3.0 {
 		t.Errorf("the product's quantity = %v", mustData(t, got)["quantity"])
 	}
 	a.tryAll(t, []call{
-		{name: "into a warehouse", method: "POST", path: adjust, body: fmt.Sprintf(`{"type":"set","quantity":4,"warehouse_id":%d}`, north), wantStatus: 200, want: []string{`"quantity_after":7,"notes":null`, fmt.Sprintf(`"warehouse_id":%d`, north)}},
-		{name: "set to zero is allowed", method: "POST", path: adjust, body: fmt.Sprintf(`{"type":"set","quantity":0,"warehouse_id":%d}`, north), wantStatus: 200, want: []string{`"quantity_after":3`}},
-		{name: "below zero", method: "POST", path: adjust, body: `{"type":"remove","quantity":4}`, wantStatus: 422, wantCode: InsufficientStock, want: []string{`"details":{"quantity":["`}},
-		{name: "above the largest", method: "POST", path: adjust, body: `{"type":"add","quantity":2147483647}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"quantity":["`}},
-		{name: "nothing said", method: "POST", path: adjust, body: `{}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"quantity":["is required"]`, `"type":["is required"]`}},
-		{name: "add nothing", method: "POST", path: adjust, body: `{"type":"add","quantity":0}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"quantity":["must be at least 1"]`}},
+		{
+			name: "into a warehouse", method: "POST", path: adjust,
+			body: fmt.Sprintf(`{"type":"set","quantity":4,"warehouse_id":%d}`, north), wantStatus: 200,
+			want: []string{`"quantity_after":7,"notes":null`, fmt.Sprintf(`"warehouse_id":%d`, north)},
+		},
+		{
+			name: "set to zero is allowed", method: "POST", path: adjust,
+			body: fmt.Sprintf(`{"type":"set","quantity":0,"warehouse_id":%d}`, north), wantStatus: 200,
+			want: []string{`"quantity_after":3`},
+		},
+		{
+			name: "below zero", method: "POST", path: adjust, body: `{"type":"remove","quantity":4}`, wantStatus: 422,
+			wantCode: InsufficientStock, want: []string{`"details":{"quantity":["`},
+		},
+		{
+			name: "above the largest", method: "POST", path: adjust, body: `{"type":"add","quantity":2147483647}`,
+			wantStatus: 422, wantCode: ValidationError, want: []string{`"quantity":["`},
+		},
+		{
+			name: "nothing said", method: "POST", path: adjust, body: `{}`, wantStatus: 422, wantCode: ValidationError,
+			want: []string{`"quantity":["is required"]`, `"type":["is required"]`},
+		},
+		{
+			name: "add nothing", method: "POST", path: adjust, body: `{"type":"add","quantity":0}`, wantStatus: 422,
+			wantCode: ValidationError, want: []string{`"quantity":["must be at least 1"]`},
+		},
 		{name: "everything wrong", method: "POST", path: adjust, body: `{"type":"steal","quantity":-1,"warehouse_id":1000000000000,"notes":7,"odd":1}`, wantStatus: 422, wantCode: ValidationError,
-			want: []string{`"type":["must be one of add, remove, set"]`, `"quantity":["must be between`, `"warehouse_id":["does not exist"]`, `"notes":["must be a string"]`, `"odd":["is not a known field"]`}},
-		{name: "types wrong", method: "POST", path: adjust, body: `{"type":1,"quantity":"1"}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"quantity":["must be an integer"],"type":["must be a string"]`}},
-		{name: "no product", method: "POST", path: "/api/products/0/inventory/adjust", body: `{"type":"add","quantity":1}`, wantStatus: 404, wantCode: NotFound},
+			want: []string{
+				`"type":["must be one of add, remove, set"]`, `"quantity":["must be between`, `"warehouse_id":["does not exist"]`,
+				`"notes":["must be a string"]`, `"odd":["is not a known field"]`,
+			}},
+		{
+			name: "types wrong", method: "POST", path: adjust, body: `{"type":1,"quantity":"1"}`, wantStatus: 422,
+			wantCode: ValidationError, want: []string{`"quantity":["must be an integer"],"type":["must be a string"]`},
+		},
+		{
+			name: "no product", method: "POST", path: "/api/products/0/inventory/adjust", body: `{"type":"add","quantity":1}`,
+			wantStatus: 404, wantCode: NotFound,
+		},
 	})
 }
 
@@ -275,6 +358,9 @@ func TestConcurrentAdjustments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if quantity != left || stock != left || last != left || lowest < 0 || rows != 1+added.Load()+removed.Load() {
-		t.Errorf("quantity %d, stock %d, ledger's last %d and lowest %d in %d rows; want %d in %d", quantity, stock, last, lowest, rows, left, 1+added.Load()+removed.Load())
+		t.Errorf(
+			"quantity %d, stock %d, ledger's last %d and lowest %d in %d rows; want %d in %d", quantity, stock, last, lowest,
+			rows, left, 1+added.Load()+removed.Load(),
+		)
 	}
 }

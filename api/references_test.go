@@ -14,7 +14,10 @@ func TestReferenceLifecycle(t *testing.T) {
 	for _, kind := range []string{"categories", "sellers", "warehouses"} {
 		t.Run(kind, func(t *testing.T) {
 			list, field := "/api/"+kind, singular[kind]+"_id"
-			made := a.try(t, call{method: "POST", path: list, body: `{"name":"  Zoë's  "}`, wantStatus: 201, want: []string{`"name":"Zoë's"`, `"created_at":"`}})
+			made := a.try(t, call{
+				method: "POST", path: list, body: `{"name":"  Zoë's  "}`, wantStatus: 201,
+				want: []string{`"name":"Zoë's"`, `"created_at":"`},
+			})
 			one := made.Header.Get("Location")
 			if strings.Contains(string(made.body), "is_default") != (kind == "warehouses") {
 				t.Errorf("is_default is for warehouses: %s", made.body)
@@ -25,17 +28,48 @@ func TestReferenceLifecycle(t *testing.T) {
 			}
 			a.tryAll(t, []call{
 				{name: "show", path: one, wantStatus: 200, want: []string{`"name":"Zoë's"`}},
-				{name: "taken", method: "POST", path: list, body: `{"name":"Zoë's"}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"name":["is already taken"]`}},
-				{name: "no name", method: "POST", path: list, body: `{}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"name":["is required"]`}},
-				{name: "a name of the wrong type", method: "POST", path: list, body: `{"name":5,"color":"x"}`, wantStatus: 422, wantCode: ValidationError, want: []string{`"details":{"color":["is not a known field"],"name":["must be a string"]}`}},
-				{name: "an empty name", method: "PATCH", path: one, body: `{"name":" "}`, wantStatus: 422, wantCode: ValidationError},
-				{name: "a null name", method: "PATCH", path: one, body: `{"name":null}`, wantStatus: 422, wantCode: ValidationError},
-				{name: "a name too long", method: "PATCH", path: one, body: `{"name":"` + strings.Repeat("x", 256) + `"}`, wantStatus: 422, wantCode: ValidationError},
-				{name: "rename", method: "PATCH", path: one, body: `{"name":"Anna","id":7,"created_at":"x","updated_at":null}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
+				{
+					name: "taken", method: "POST", path: list, body: `{"name":"Zoë's"}`, wantStatus: 422, wantCode: ValidationError,
+					want: []string{`"name":["is already taken"]`},
+				},
+				{
+					name: "no name", method: "POST", path: list, body: `{}`, wantStatus: 422, wantCode: ValidationError,
+					want: []string{`"name":["is required"]`},
+				},
+				{
+					name: "a name of the wrong type", method: "POST", path: list, body: `{"name":5,"color":"x"}`, wantStatus: 422,
+					wantCode: ValidationError,
+					want:     []string{`"details":{"color":["is not a known field"],"name":["must be a string"]}`},
+				},
+				{
+					name: "an empty name", method: "PATCH", path: one, body: `{"name":" "}`, wantStatus: 422,
+					wantCode: ValidationError,
+				},
+				{
+					name: "a null name", method: "PATCH", path: one, body: `{"name":null}`, wantStatus: 422, wantCode: ValidationError,
+				},
+				{
+					name: "a name too long", method: "PATCH", path: one, body: `{"name":"` + strings.Repeat("x", 256) + `"}`,
+					wantStatus: 422, wantCode: ValidationError,
+				},
+				{
+					name: "rename", method: "PATCH", path: one, body: `{"name":"Anna","id":7,"created_at":"x","updated_at":null}`,
+					wantStatus: 200, want: []string{`"name":"Anna"`},
+				},
 				{name: "change nothing", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
-				{name: "in use", method: "POST", path: "/api/products", body: fmt.Sprintf(`{"sku":%q,"name":"P","price":1,"%s":%d}`, kind, field, id), wantStatus: 201, want: []string{`"name":"Anna"`}},
-				{name: "delete in use", method: "DELETE", path: one, wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"1 product uses this ` + singular[kind] + `."`}},
-				{name: "PUT is not there", method: "PUT", path: one, body: `{"name":"x"}`, wantStatus: 405, wantCode: MethodNotAllowed},
+				{
+					name: "in use", method: "POST", path: "/api/products",
+					body: fmt.Sprintf(`{"sku":%q,"name":"P","price":1,"%s":%d}`, kind, field, id), wantStatus: 201,
+					want: []string{`"name":"Anna"`},
+				},
+				{
+					name: "delete in use", method: "DELETE", path: one, wantStatus: 409, wantCode: ResourceInUse,
+					want: []string{`"message":"1 product uses this ` + singular[kind] + `."`},
+				},
+				{
+					name: "PUT is not there", method: "PUT", path: one, body: `{"name":"x"}`, wantStatus: 405,
+					wantCode: MethodNotAllowed,
+				},
 			})
 			product := mustData(t, a.send(t, call{path: "/api/products/sku/" + kind}))
 			a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%.0f", product["id"]), wantStatus: 204})
@@ -54,8 +88,9 @@ func TestListReferences(t *testing.T) {
 		a.mustCreate(t, "/api/categories", fmt.Sprintf(`{"name":%q}`, name))
 	}
 	for query, want := range map[string]string{
-		"": "C,a_,b%", "sort=name": "C,a_,b%", "sort=name&direction=desc": "b%,a_,C", "sort=created_at": "b%,a_,C", "direction=asc": "b%,a_,C",
-		"search=%25": "b%", "search=_": "a_", "search=c": "C", "search=zz": "", "per_page=1&page=2": "a_", "page=9": "",
+		"": "C,a_,b%", "sort=name": "C,a_,b%", "sort=name&direction=desc": "b%,a_,C", "sort=created_at": "b%,a_,C",
+		"direction=asc": "b%,a_,C",
+		"search=%25":    "b%", "search=_": "a_", "search=c": "C", "search=zz": "", "per_page=1&page=2": "a_", "page=9": "",
 	} {
 		got := a.try(t, call{path: "/api/categories?" + query, wantStatus: 200})
 		var names []string
@@ -66,17 +101,28 @@ func TestListReferences(t *testing.T) {
 			t.Errorf("?%s = %v, want %s", query, names, want)
 		}
 	}
-	a.try(t, call{path: "/api/categories?per_page=2", wantStatus: 200, want: []string{`"meta":{"page":1,"per_page":2,"total":3,"total_pages":2,"has_next":true,"has_prev":false}`}})
+	a.try(t, call{
+		path: "/api/categories?per_page=2", wantStatus: 200,
+		want: []string{`"meta":{"page":1,"per_page":2,"total":3,"total_pages":2,"has_next":true,"has_prev":false}`},
+	})
 }
 
 func TestDefaultWarehouseCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	got := a.try(t, call{path: "/api/warehouses", wantStatus: 200, want: []string{`"name":"Main warehouse","is_default":true`}})
+	got := a.try(t, call{
+		path: "/api/warehouses", wantStatus: 200, want: []string{`"name":"Main warehouse","is_default":true`},
+	})
 	id := mustDecode[struct{ Data []struct{ ID int64 } }](t, got.body).Data[0].ID
 	path := fmt.Sprintf("/api/warehouses/%d", id)
-	a.try(t, call{method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"The default warehouse cannot be deleted."`}})
-	a.try(t, call{method: "PATCH", path: path, body: `{"name":"Harbour","is_default":false}`, wantStatus: 200, want: []string{`"name":"Harbour","is_default":true`}})
+	a.try(t, call{
+		method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse,
+		want: []string{`"message":"The default warehouse cannot be deleted."`},
+	})
+	a.try(t, call{
+		method: "PATCH", path: path, body: `{"name":"Harbour","is_default":false}`, wantStatus: 200,
+		want: []string{`"name":"Harbour","is_default":true`},
+	})
 }
 
 // A product uses its warehouse and every warehouse that holds its stock. The count stops at
@@ -113,6 +159,9 @@ func TestDeleteReportsTheNumberOfUses(t *testing.T) {
 		"warehouses": "3 products use this warehouse.",
 	} {
 		path := fmt.Sprintf("/api/%s/%d", kind, ids[kind])
-		a.try(t, call{method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse, want: []string{`"message":"` + message + `"`}})
+		a.try(t, call{
+			method: "DELETE", path: path, wantStatus: 409, wantCode: ResourceInUse,
+			want: []string{`"message":"` + message + `"`},
+		})
 	}
 }

@@ -53,7 +53,8 @@ func TestFilesOfAShop(t *testing.T) {
 			"2026-03-01,59.90,2,29.95,3,5.00,9.00,0.00,25.00,55.56,1,64.90,59.90,4.90,73.80,2,14.90,75.13\r\n" +
 			"2026-03-02,0.00,0,0.00,0,0.00,0.00,0.00,0.00,0.00,0,0.00,0.00,0.00,0.00,0,0.00,0.00\r\n" +
 			"2026-03-03,55.00,2,27.50,3,0.00,0.00,12.50,30.00,60.00,1,55.00,42.50,0.00,42.50,3,5.00,90.91\r\n",
-		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos&compare=true&format=csv": days + ",compared_date" + compared +
+		"sales-summary?from=2026-03-01&to=2026-03-01&channel=pos&compare=true&format=csv": days + ",compared_date" +
+			compared +
 			"2026-03-01,14.90,1,14.90,1,0.00,0.00,0.00,0.00,0.00,1,14.90,14.90,0.00,14.90,1,14.90,0.00,2026-02-28" +
 			changes(none, "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"),
 		"products?" + firstDays:                                         products + mug + lamp + unknown,

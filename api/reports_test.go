@@ -143,13 +143,15 @@ func TestReportsOfAShop(t *testing.T) {
 	const allChanges = "19.90 null 14.90 null 2.40 null null 16.30 300.00 -71.27 400.00 50.00 -8.33 -3.52 null null -17.32"
 	const webChanges = "5.00 null 0.00 null -12.50 null null 1.40 200.00 -66.67 300.00 25.00 -8.33 -3.52 null null -5.00"
 	const posChanges = "null 0.00 null 0.00 null 0.00 0.00 null null null null null null null null null 0.00"
-	channels := `{"channel":"web","label":"-Web",` + fields(channelNames, webByChannel) + `,"percent_of_total":"87.03"%s},` +
+	channels := `{"channel":"web","label":"-Web",` + fields(channelNames, webByChannel) +
+		`,"percent_of_total":"87.03"%s},` +
 		`{"channel":"pos","label":"Point of sale",` + fields(channelNames, posByChannel) + `,"percent_of_total":"12.97"%s}`
 	for path, want := range map[string]string{
 		"sales-summary?" + firstDays + "&compare=true": `{` + march + `,"currency":"USD","timezone":"UTC",` +
 			`"summary":{` + fields(summaryNames,
 			"114.90 4 28.73 6 5.00 9.00 55.00 57.89 2 119.90 12.50 102.40 4.90 116.30 5 19.90 82.68") + `},` +
-			`"by_channel":[{"channel":"web",` + fields(groupNames, web) + `},{"channel":"pos",` + fields(groupNames, pos) + `}],` +
+			`"by_channel":[{"channel":"web",` + fields(groupNames, web) + `},{"channel":"pos",` + fields(groupNames, pos) +
+			`}],` +
 			`"comparison":{"period":{"from":"2026-02-26","to":"2026-02-28"},"total_revenue":"100.00",
 				"revenue_change_percent":"14.90","orders_change_percent":"300.00","compare":"previous_period",` +
 			`"summary":{` + fields(figureNames, february) + `},"changes":{` + fields(figureNames, allChanges) + `},` +
@@ -393,12 +395,17 @@ func TestPeriodsAreAcceptedInsteadOfDays(t *testing.T) {
 	a.try(t, call{method: "POST", path: "/api/orders", key: key, wantStatus: 201, body: `{
 		"number":"A","placed_at":"` + time.Now().UTC().Format(time.RFC3339) + `","channel":"web",
 		"items":[{"sku":"s","quantity":1,"unit_price":1}]}`})
-	a.try(t, call{method: "POST", path: "/api/products", key: key, wantStatus: 201, body: `{"sku":"s","name":"s","price":1,"quantity":1}`})
+	a.try(t, call{
+		method: "POST", path: "/api/products", key: key, wantStatus: 201,
+		body: `{"sku":"s","name":"s","price":1,"quantity":1}`,
+	})
 	for range 2 { // repeated if midnight passes during the requests
 		today := tenancy.DayOf(time.Now(), zone)
 		for _, name := range reports.Presets {
 			want := reports.Preset(name, today)
-			period := fmt.Sprintf(`"period":{"from":"%s","to":"%s"}`, want.From.Format(time.DateOnly), want.To.Format(time.DateOnly))
+			period := fmt.Sprintf(
+				`"period":{"from":"%s","to":"%s"}`, want.From.Format(time.DateOnly), want.To.Format(time.DateOnly),
+			)
 			a.mustReport(t, key, "sales-summary?period="+name, period)
 			a.mustReport(t, key, "customers?period="+name, period)
 			a.mustReport(t, key, "reconcile?period="+name, period)

@@ -118,8 +118,8 @@ const (
 	noKey  keys.Permission = "no key" // only outside /api
 )
 
-// disconnectDelay is how long a handler may continue after its client has disconnected. A cancelled statement closes its
-// connection to the database, and a new one costs more than a short statement.
+// disconnectDelay is how long a handler may continue after its client has disconnected. A cancelled statement closes
+// its connection to the database, and a new one costs more than a short statement.
 const disconnectDelay = time.Second
 
 // handler handles a request, or returns an error from which writeError makes the response.

@@ -27,7 +27,11 @@ func with(r route) func(*Server) {
 func TestUnknownPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	for _, path := range []string{"/api", "/api/", "/api/nothing", "/api/products/", "/api/products/1/", "/api/products//1", "/api/products/1/inventory/", "/api/products/1/inventory/adjustments/1", "/api/products/bulk/1", "/api/products/sku/", "/api/products/sku/a/b", "/api/PRODUCTS", "/api/%70roducts", "/api/me/"} {
+	for _, path := range []string{
+		"/api", "/api/", "/api/nothing", "/api/products/", "/api/products/1/", "/api/products//1",
+		"/api/products/1/inventory/", "/api/products/1/inventory/adjustments/1", "/api/products/bulk/1", "/api/products/sku/",
+		"/api/products/sku/a/b", "/api/PRODUCTS", "/api/%70roducts", "/api/me/",
+	} {
 		a.try(t, call{name: path, path: path, wantStatus: 404, wantCode: RouteNotFound})
 	}
 }
@@ -64,7 +68,10 @@ func TestHEADEqualsGETWithoutBody(t *testing.T) {
 	for _, path := range []string{"/api/products", "/api/products/sku/a", "/api/products/0", "/healthz"} {
 		get, head := a.send(t, call{path: path}), a.send(t, call{method: "HEAD", path: path})
 		if head.StatusCode != get.StatusCode || len(head.body) > 0 || head.ContentLength != int64(len(get.body)) {
-			t.Errorf("HEAD %s = %d with %d bytes announced, GET = %d with %d", path, head.StatusCode, head.ContentLength, get.StatusCode, len(get.body))
+			t.Errorf(
+				"HEAD %s = %d with %d bytes announced, GET = %d with %d", path, head.StatusCode, head.ContentLength, get.StatusCode,
+				len(get.body),
+			)
 		}
 	}
 }
@@ -101,8 +108,12 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 			continue
 		}
 		for _, body := range []string{body, bodies[r.method+" "+r.pattern+" that has a fault"]} {
-			foreign := a.send(t, call{method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id, rest), body: body, key: otherKey})
-			absent := a.send(t, call{method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id+1_000_000, rest), body: body, key: otherKey})
+			foreign := a.send(t, call{
+				method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id, rest), body: body, key: otherKey,
+			})
+			absent := a.send(t, call{
+				method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id+1_000_000, rest), body: body, key: otherKey,
+			})
 			sameResponse(t, r.method+" "+r.pattern, foreign, absent)
 			if body != "" && foreign.StatusCode != 404 || body == "" && foreign.StatusCode < 400 {
 				t.Errorf("%s %s with a foreign id = %d", r.method, r.pattern, foreign.StatusCode)
@@ -113,11 +124,19 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	if checked < 20 {
 		t.Errorf("only %d pairs were compared", checked)
 	}
-	sameResponse(t, "by SKU", a.send(t, call{path: "/api/products/sku/foreign", key: otherKey}), a.send(t, call{path: "/api/products/sku/nobodys", key: otherKey}))
+	sameResponse(
+		t, "by SKU", a.send(t, call{path: "/api/products/sku/foreign", key: otherKey}),
+		a.send(t, call{path: "/api/products/sku/nobodys", key: otherKey}),
+	)
 	for _, field := range []string{"category", "seller", "warehouse"} {
-		plural := map[string]string{"category": "/api/categories", "seller": "/api/sellers", "warehouse": "/api/warehouses"}[field]
+		plural := map[string]string{
+			"category": "/api/categories", "seller": "/api/sellers", "warehouse": "/api/warehouses",
+		}[field]
 		with := func(id int64) reply {
-			return a.send(t, call{method: "POST", path: "/api/products", key: otherKey, body: fmt.Sprintf(`{"sku":"r","name":"R","price":1,"%s_id":%d}`, field, id)})
+			return a.send(t, call{
+				method: "POST", path: "/api/products", key: otherKey,
+				body: fmt.Sprintf(`{"sku":"r","name":"R","price":1,"%s_id":%d}`, field, id),
+			})
 		}
 		foreign := with(ids[plural])
 		sameResponse(t, field+"_id", foreign, with(ids[plural]+1_000_000))
@@ -143,7 +162,8 @@ func sameResponse(t *testing.T, what string, one, other reply) {
 			a.Header.Del(name)
 		}
 	}
-	if one.StatusCode != other.StatusCode || !bytes.Equal(one.body, other.body) || fmt.Sprint(one.Header) != fmt.Sprint(other.Header) {
+	if one.StatusCode != other.StatusCode || !bytes.Equal(one.body, other.body) ||
+		fmt.Sprint(one.Header) != fmt.Sprint(other.Header) {
 		t.Errorf("%s: a foreign object and none can be told apart:\n%d %v %s\n%d %v %s", what,
 			one.StatusCode, one.Header, one.body, other.StatusCode, other.Header, other.body)
 	}
@@ -184,7 +204,9 @@ func TestPanicMidwayAbortsTheConnection(t *testing.T) {
 
 func TestUnknownErrorIsA500(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withRoute("GET", "/api/broken", func(http.ResponseWriter, *http.Request) error { return errors.New("the cause") }))
+	a := newAPI(
+		t, withRoute("GET", "/api/broken", func(http.ResponseWriter, *http.Request) error { return errors.New("the cause") }),
+	)
 	got := a.try(t, call{path: "/api/broken", wantStatus: 500, wantCode: InternalError})
 	if strings.Contains(string(got.body), "the cause") {
 		t.Errorf("the client learns the cause: %s", got.body)
@@ -223,8 +245,10 @@ func TestRouteDeadlineReplacesTheServerDeadline(t *testing.T) {
 func TestEveryCodeHasOneStatus(t *testing.T) {
 	t.Parallel()
 	want := map[int][]Code{
-		400: {InvalidHeader, InvalidJSON, InvalidParameter}, 401: {InvalidAPIKey, MissingAPIKey}, 403: {InsufficientPermissions, TenantSuspended},
-		404: {NotFound, RouteNotFound}, 405: {MethodNotAllowed}, 409: {IdempotencyInProgress, ResourceInUse}, 412: {PreconditionFailed},
+		400: {InvalidHeader, InvalidJSON, InvalidParameter}, 401: {InvalidAPIKey, MissingAPIKey},
+		403: {InsufficientPermissions, TenantSuspended},
+		404: {NotFound, RouteNotFound}, 405: {MethodNotAllowed}, 409: {IdempotencyInProgress, ResourceInUse},
+		412: {PreconditionFailed},
 		413: {PayloadTooLarge}, 415: {UnsupportedMediaType}, 422: {IdempotencyKeyReused, InsufficientStock, ValidationError},
 		429: {RateLimitExceeded}, 500: {InternalError}, 503: {ServiceUnavailable},
 	}
@@ -252,12 +276,19 @@ func TestMeTellsTenantKeyAndLimit(t *testing.T) {
 		`"name":"test reports:read","permissions":["reports:read"],"expires_at":null}`,
 	}})
 	data := mustDecode[struct{ Data meJSON }](t, got.body).Data
-	if want := (rateLimit{1_000_000, int(mustHeader(t, got, "X-Ratelimit-Remaining")), mustHeader(t, got, "X-Ratelimit-Reset")}); data.RateLimit != want {
+	if want := (rateLimit{
+		1_000_000, int(mustHeader(t, got, "X-Ratelimit-Remaining")), mustHeader(t, got, "X-Ratelimit-Reset"),
+	}); data.RateLimit != want {
 		t.Errorf("rate_limit = %v, the headers say %v", data.RateLimit, want)
 	}
-	_, _, err := a.keys.Create(t.Context(), a.tenant.ID, tenancy.Operator, keys.NewKey{Name: "short", Permissions: keys.Permissions{keys.ProductsRead}, Lifetime: keys.Lifetimes[0]})
+	_, _,
+		err := a.keys.Create(t.Context(), a.tenant.ID, tenancy.Operator, keys.NewKey{
+		Name: "short", Permissions: keys.Permissions{keys.ProductsRead}, Lifetime: keys.Lifetimes[0],
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.try(t, call{path: "/api/me?x=1", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"x":["is not a known parameter"]`}})
+	a.try(t, call{
+		path: "/api/me?x=1", wantStatus: 400, wantCode: InvalidParameter, want: []string{`"x":["is not a known parameter"]`},
+	})
 }

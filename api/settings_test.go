@@ -104,7 +104,8 @@ func TestPagesUseTheMiddleware(t *testing.T) {
 		if got.StatusCode != test.status {
 			t.Errorf("%s %s = %d, want %d", test.method, test.path, got.StatusCode, test.status)
 		}
-		if line := a.lastLine(t); line.Msg != "request" || line.Route != test.route || line.Method != strings.Replace(test.method, "BREW", "_OTHER", 1) {
+		if line := a.lastLine(t); line.Msg != "request" || line.Route != test.route ||
+			line.Method != strings.Replace(test.method, "BREW", "_OTHER", 1) {
 			t.Errorf("%s %s is logged as %+v, want the route %q", test.method, test.path, line, test.route)
 		}
 	}
@@ -117,7 +118,8 @@ func TestPagesUseTheMiddleware(t *testing.T) {
 func checkErrorPage(t *testing.T, got reply, title string) {
 	t.Helper()
 	policy, body := got.Header.Get("Content-Security-Policy"), string(got.body)
-	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(policy, "default-src 'none'") || got.Header.Get("Cache-Control") != "no-store" ||
+	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(policy, "default-src 'none'") ||
+		got.Header.Get("Cache-Control") != "no-store" ||
 		!strings.Contains(body, title) || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
 		t.Errorf("%d is no page that says %q: %v %s", got.StatusCode, title, got.Header, body)
 	}
@@ -152,33 +154,45 @@ func TestKeyFromThePagesWorks(t *testing.T) {
 	if request == nil {
 		t.Fatalf("no form: %d %s", form.StatusCode, form.body)
 	}
-	made, _ := a.page(t, "POST", "/settings/t/"+slug+"/keys", cookie, url.Values{"name": {"Till"}, "preset": {"read-only"}, "lifetime": {"90"}, "request": {string(request[1])}})
+	made,
+		_ := a.page(t, "POST", "/settings/t/"+slug+"/keys", cookie, url.Values{
+		"name": {"Till"}, "preset": {"read-only"}, "lifetime": {"90"}, "request": {string(request[1])},
+	})
 	key := string(regexp.MustCompile(`sk_live_\w{20,}`).Find(made.body))
 	a.try(t, call{path: "/api/me", key: key, wantStatus: 200, want: []string{tenant.Name, `"Till"`}})
 	log, total, err := tenancy.AuditLog(t.Context(), a.DB, tenant.ID, "key.", 1, 9)
-	if err != nil || total != 1 || log[0].Actor != email || !strings.HasPrefix(*log[0].Address, strings.Join(strings.Split(a.address, ":")[:4], ":")) {
+	if err != nil || total != 1 || log[0].Actor != email ||
+		!strings.HasPrefix(*log[0].Address, strings.Join(strings.Split(a.address, ":")[:4], ":")) {
 		t.Errorf("logged %+v, %v, want key.create by %s from %s", log, err, email, a.address)
 	}
 	id := log[0].Details["key_id"]
-	if got, _ := a.page(t, "POST", fmt.Sprintf("/settings/t/%s/keys/%v/revoke", slug, id), cookie, url.Values{}); got.StatusCode != 303 {
+	if got, _ := a.page(
+		t, "POST", fmt.Sprintf("/settings/t/%s/keys/%v/revoke", slug, id), cookie, url.Values{},
+	); got.StatusCode != 303 {
 		t.Errorf("revoke = %d, want 303", got.StatusCode)
 	}
-	for end := time.Now().Add(2 * time.Second); a.send(t, call{path: "/api/me", key: key}).StatusCode != 401; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Second); a.send(t, call{
+		path: "/api/me", key: key,
+	}).StatusCode != 401; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the key still opens the API 2 s after its revocation")
 		}
 	}
-	for what, secret := range map[string]string{"the key": key, "the session": cookie, "the password": password, "the e-mail": email} {
+	for what, secret := range map[string]string{
+		"the key": key, "the session": cookie, "the password": password, "the e-mail": email,
+	} {
 		if strings.Contains(a.log.String(), secret) {
 			t.Errorf("the log holds %s", what)
 		}
 	}
 	before := strings.Count(a.log.String(), "\n")
 	a.exec(t, `alter table audit_log rename to lost`)
-	if got, _ := a.page(t, "GET", "/settings/t/"+slug+"/audit", cookie, nil); got.StatusCode != 500 || strings.Contains(string(got.body), "audit_log") {
+	if got, _ := a.page(t, "GET", "/settings/t/"+slug+"/audit", cookie, nil); got.StatusCode != 500 ||
+		strings.Contains(string(got.body), "audit_log") {
 		t.Errorf("without its table the audit log = %d, want 500 and nothing about it", got.StatusCode)
 	}
-	if line := a.lastLine(t); line.Level != "ERROR" || line.Route != "/settings/t/{slug}/audit" || !strings.Contains(line.Error, "audit_log") || strings.Count(a.log.String(), "\n") != before+1 {
+	if line := a.lastLine(t); line.Level != "ERROR" || line.Route != "/settings/t/{slug}/audit" ||
+		!strings.Contains(line.Error, "audit_log") || strings.Count(a.log.String(), "\n") != before+1 {
 		t.Errorf("logged as %+v, want one line with the cause", line)
 	}
 }

@@ -132,10 +132,12 @@ func TestTelemetryOfRequests(t *testing.T) {
 				header.Set("Traceparent", c.traceparent)
 			}
 			s := spanOf(t, recorder, func() { a.try(t, call{path: "/api/carried", header: header, wantStatus: 204}) })
-			if s.Parent().IsValid() || s.SpanContext().TraceID().String() == theirs || s.SpanContext().TraceState().Len() > 0 || !s.SpanContext().IsSampled() {
+			if s.Parent().IsValid() || s.SpanContext().TraceID().String() == theirs || s.SpanContext().TraceState().Len() > 0 ||
+				!s.SpanContext().IsSampled() {
 				t.Errorf("the span is %v below %v, want a trace of our own", s.SpanContext(), s.Parent())
 			}
-			linked := len(s.Links()) == 1 && s.Links()[0].SpanContext.TraceID().String() == theirs && s.Links()[0].SpanContext.TraceState().Len() == 0
+			linked := len(s.Links()) == 1 && s.Links()[0].SpanContext.TraceID().String() == theirs &&
+				s.Links()[0].SpanContext.TraceState().Len() == 0
 			if linked != c.linked || !linked && len(s.Links()) > 0 {
 				t.Errorf("the links are %v, want one: %t", s.Links(), c.linked)
 			}
@@ -158,15 +160,35 @@ func TestTelemetryOfRequests(t *testing.T) {
 		want               map[string]string
 		status             otelcodes.Code
 	}{
-		{"a known address", "GET", "/api/me", "GET /api/me", span("http.request.method", "GET", "http.route", "/api/me", "http.response.status_code", "200"), otelcodes.Unset},
-		{"HEAD", "HEAD", "/api/products", "HEAD /api/products", span("http.request.method", "HEAD", "http.route", "/api/products", "http.response.status_code", "200"), otelcodes.Unset},
-		{"nothing there", "GET", "/api/nothing", "GET", span("http.request.method", "GET", "http.response.status_code", "404"), otelcodes.Unset},
-		{"a method of nobody", "BREW", "/api/me", "_OTHER", span("http.request.method", "_OTHER", "http.response.status_code", "405"), otelcodes.Unset},
-		{"a panic", "GET", "/api/panic", "GET /api/panic", span("http.request.method", "GET", "http.route", "/api/panic", "http.response.status_code", "500", "error.type", "500"), otelcodes.Error},
+		{
+			"a known address", "GET", "/api/me", "GET /api/me",
+			span("http.request.method", "GET", "http.route", "/api/me", "http.response.status_code", "200"), otelcodes.Unset,
+		},
+		{
+			"HEAD", "HEAD", "/api/products", "HEAD /api/products",
+			span("http.request.method", "HEAD", "http.route", "/api/products", "http.response.status_code", "200"),
+			otelcodes.Unset,
+		},
+		{
+			"nothing there", "GET", "/api/nothing", "GET",
+			span("http.request.method", "GET", "http.response.status_code", "404"), otelcodes.Unset,
+		},
+		{
+			"a method of nobody", "BREW", "/api/me", "_OTHER",
+			span("http.request.method", "_OTHER", "http.response.status_code", "405"), otelcodes.Unset,
+		},
+		{
+			"a panic", "GET", "/api/panic", "GET /api/panic",
+			span(
+				"http.request.method", "GET", "http.route", "/api/panic", "http.response.status_code", "500", "error.type", "500",
+			),
+			otelcodes.Error,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := spanOf(t, recorder, func() { a.send(t, call{method: c.method, path: c.path}) })
-			if diff := cmp.Diff(c.want, told(s)); diff != "" || s.Name() != c.wantName || s.Status() != (sdktrace.Status{Code: c.status}) || len(s.Events()) > 0 {
+			if diff := cmp.Diff(c.want, told(s)); diff != "" || s.Name() != c.wantName ||
+				s.Status() != (sdktrace.Status{Code: c.status}) || len(s.Events()) > 0 {
 				t.Errorf("the span %q, %v, %v, want %q (-want +got):\n%s", s.Name(), s.Status(), s.Events(), c.wantName, diff)
 			}
 		})
@@ -184,7 +206,8 @@ func TestTelemetryOfRequests(t *testing.T) {
 			}
 		})
 		// Whether the cut or the client was first is not for the server to know.
-		if fault := told(s)["error.type"]; fault != "cut" && fault != clientCanceled || told(s)["http.response.status_code"] != "200" {
+		if fault := told(s)["error.type"]; fault != "cut" && fault != clientCanceled ||
+			told(s)["http.response.status_code"] != "200" {
 			t.Errorf("the span tells %v, want a cut", told(s))
 		}
 		if !strings.Contains(a.log.String(), "midway") {

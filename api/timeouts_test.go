@@ -87,7 +87,8 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 			unlock := a.mustLock(t, "products, orders, order_items, sales_rollups")
 			begun := time.Now()
 			got := a.send(t, call{path: test.path})
-			if took := time.Since(begun); got.StatusCode != 503 || got.code(t) != ServiceUnavailable || got.Header.Get("Retry-After") != "1" || took > 5*time.Second {
+			if took := time.Since(begun); got.StatusCode != 503 || got.code(t) != ServiceUnavailable ||
+				got.Header.Get("Retry-After") != "1" || took > 5*time.Second {
 				t.Errorf("GET %s = %d %v %s after %v, want 503 at once", test.path, got.StatusCode, got.Header, got.body, took)
 			}
 			if !strings.Contains(a.log.String(), test.log) {
@@ -96,7 +97,10 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 			conn := a.MustSuper(t)
 			poll(t, "no query waits any more", func() bool {
 				var waiting int
-				err := conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting)
+				err := conn.QueryRow(
+					t.Context(),
+					`select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+				).Scan(&waiting)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +144,9 @@ func TestIdleTransactionIsEnded(t *testing.T) {
 	idle = func(ctx context.Context) {
 		poll(t, "the transaction is ended", func() bool {
 			var open int
-			err := conn.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`).Scan(&open)
+			err := conn.QueryRow(
+				ctx, `select count(*) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+			).Scan(&open)
 			return err == nil && open == 0
 		})
 	}
@@ -175,7 +181,8 @@ func TestExhaustedPoolFailsAfterFiveSeconds(t *testing.T) {
 	err := db.Conn(t.Context(), func(*pgx.Conn) error { // holds the only connection
 		begun := time.Now()
 		got := a.try(t, call{path: "/api/products", wantStatus: 503, wantCode: ServiceUnavailable})
-		if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took < 4900*time.Millisecond || took > 9*time.Second {
+		if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took < 4900*time.Millisecond ||
+			took > 9*time.Second {
 			t.Errorf("Retry-After = %q after %v, want 1 after about five seconds", got.Header.Get("Retry-After"), took)
 		}
 		a.try(t, call{name: "what needs no database goes on", path: "/api/me", wantStatus: 200})
@@ -257,7 +264,10 @@ func TestFormTimeout(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(conn, "POST /settings/sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
+	fmt.Fprint(
+		conn,
+		"POST /settings/sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=",
+	)
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 4") {
 		t.Errorf("= %q, %v, want a refusal and the end of the connection", answer, err)

@@ -94,7 +94,8 @@ func TestUsageIsThatOfTheRequests(t *testing.T) {
 	}
 	key := report.Keys[0]
 	want := map[string]int{"2xx": 4, "3xx": 1, "4xx": 6, "5xx": 0}
-	if diff := cmp.Diff(want, key.Statuses); diff != "" || key.KeyID != shop.ID || key.Name != shop.Name || key.P50 == nil {
+	if diff := cmp.Diff(want, key.Statuses); diff != "" || key.KeyID != shop.ID || key.Name != shop.Name ||
+		key.P50 == nil {
 		t.Errorf("the key is %+v (-want +got):\n%s", key, diff)
 	}
 	routes := map[string]int{}
@@ -108,7 +109,8 @@ func TestUsageIsThatOfTheRequests(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"products": 7, "orders": 1, "me": 1, "none": 2}, routes); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
-	if n := len(key.Periods); n != 7 || key.Periods[6].Start != time.Now().UTC().Format(time.DateOnly) || key.Periods[6].Requests != 11 {
+	if n := len(key.Periods); n != 7 || key.Periods[6].Start != time.Now().UTC().Format(time.DateOnly) ||
+		key.Periods[6].Requests != 11 {
 		t.Errorf("periods = %+v", key.Periods)
 	}
 	if report.BusiestMinute == nil || report.BusiestMinute.Requests < 6 { // a minute may end meanwhile
@@ -128,7 +130,9 @@ func TestUsageIsThatOfTheRequests(t *testing.T) {
 	}, failed); diff != "" {
 		t.Errorf("last errors (-want +got):\n%s", diff)
 	}
-	if ids := fmt.Sprint(report.LastErrors[4]["request_id"], " ", report.LastErrors[2]["request_id"]); ids != "mine hidden" {
+	if ids := fmt.Sprint(
+		report.LastErrors[4]["request_id"], " ", report.LastErrors[2]["request_id"],
+	); ids != "mine hidden" {
 		t.Errorf("the request ids are %s, want the client's and, instead of a key, hidden", ids)
 	}
 	for _, secret := range []string{"hidden-value", secret} {
@@ -156,7 +160,9 @@ func TestUsageOfAnotherTenantsKeyIsEmpty(t *testing.T) {
 	key, secret := a.mustNewKey(t, a.MustTenant(t, "other", withLimit(100)), "full")
 	a.try(t, call{path: "/api/nothing", key: secret, wantStatus: 404})
 	write()
-	a.try(t, call{path: fmt.Sprint("/api/usage?key_id=", key.ID), key: secret, wantStatus: 200, want: []string{`"requests":1,`}})
+	a.try(t, call{
+		path: fmt.Sprint("/api/usage?key_id=", key.ID), key: secret, wantStatus: 200, want: []string{`"requests":1,`},
+	})
 	for _, id := range []int64{key.ID, 1 << 40} {
 		a.try(t, call{path: fmt.Sprint("/api/usage?key_id=", id), wantStatus: 200, want: []string{
 			`"requests":0,"refused":0,"busiest_minute":null,"keys":[],"last_errors":[]`,
@@ -169,14 +175,28 @@ func TestUsageParameters(t *testing.T) {
 	a := newAPI(t)
 	today := time.Now().UTC()
 	days := func(from, to int) string {
-		return fmt.Sprintf("from=%s&to=%s", today.AddDate(0, 0, from).Format(time.DateOnly), today.AddDate(0, 0, to).Format(time.DateOnly))
+		return fmt.Sprintf(
+			"from=%s&to=%s", today.AddDate(0, 0, from).Format(time.DateOnly), today.AddDate(0, 0, to).Format(time.DateOnly),
+		)
 	}
 	a.tryAll(t, []call{
 		{name: "90 days", path: "/api/usage?" + days(-89, 0), wantStatus: 200},
-		{name: "91 days", path: "/api/usage?" + days(-90, 0), wantStatus: 400, want: []string{`"to":["must end a range of at most 90 days"]`}},
-		{name: "a long period", path: "/api/usage?period=last_year", wantStatus: 400, want: []string{`"period":["must end a range of at most 90 days"]`}},
-		{name: "hours", path: "/api/usage?group_by=hour&" + days(-30, 0), wantStatus: 200, want: []string{`"group_by":"hour"`}},
-		{name: "too many hours", path: "/api/usage?group_by=hour&" + days(-31, 0), wantStatus: 400, want: []string{"at most 31 days"}},
+		{
+			name: "91 days", path: "/api/usage?" + days(-90, 0), wantStatus: 400,
+			want: []string{`"to":["must end a range of at most 90 days"]`},
+		},
+		{
+			name: "a long period", path: "/api/usage?period=last_year", wantStatus: 400,
+			want: []string{`"period":["must end a range of at most 90 days"]`},
+		},
+		{
+			name: "hours", path: "/api/usage?group_by=hour&" + days(-30, 0), wantStatus: 200,
+			want: []string{`"group_by":"hour"`},
+		},
+		{
+			name: "too many hours", path: "/api/usage?group_by=hour&" + days(-31, 0), wantStatus: 400,
+			want: []string{"at most 31 days"},
+		},
 		{name: "one end", path: "/api/usage?from=2026-03-01", wantStatus: 400, want: []string{`"to":`}},
 		{
 			name: "everything", path: "/api/usage?from=x&to=2026-03-01&key_id=x&group_by=week&sort=x", wantStatus: 400,

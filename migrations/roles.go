@@ -59,8 +59,8 @@ func Script(database, migratorPassword, runtimePassword string) string {
 }
 
 // CreateDatabase creates the roles and the database if they do not exist, revokes the
-// privileges on large objects and sets the passwords. It connects with a superuser's URL, and returns the URLs of the migrator and
-// of the runtime role.
+// privileges on large objects and sets the passwords. It connects with a superuser's URL, and returns the URLs of the
+// migrator and of the runtime role.
 func CreateDatabase(
 	ctx context.Context, superuserURL, database, migratorPassword, runtimePassword string,
 ) (migratorURL, runtimeURL string, err error) {

@@ -101,7 +101,10 @@ func TestProfitIsNullOnlyWhereNoCostIsKnown(t *testing.T) {
 		{"no cost", none, "null", "null", "0.00", "0.00", "0.00", "null", "null"},
 		{"a gift without a cost", gift, "null", "null", "0.00", "0.00", "0.00", "null", "null"},
 		{"no sale", reports.Sums{}, "0.00", "0.00", "0.00", "0.00", "0.00", "-100.00", "null"},
-		{"a refund alone", reports.Sums{RefundCount: 1, Refunds: 5_00}, "0.00", "0.00", "0.00", "0.00", "0.00", "-100.00", "null"},
+		{
+			"a refund alone", reports.Sums{RefundCount: 1, Refunds: 5_00}, "0.00", "0.00", "0.00", "0.00", "0.00", "-100.00",
+			"null",
+		},
 	} {
 		f := figures{}
 		f.add("group", reports.GroupColumns, test.sums)

@@ -306,7 +306,8 @@ func modelBefore(c reports.Comparison, r reports.Range, n int) []string {
 		})
 	}
 	return modelDays(reports.Range{
-		From: mustDay(modelYearBefore(r.From.Format(time.DateOnly))), To: mustDay(modelYearBefore(r.To.Format(time.DateOnly))),
+		From: mustDay(modelYearBefore(r.From.Format(time.DateOnly))),
+		To:   mustDay(modelYearBefore(r.To.Format(time.DateOnly))),
 	})
 }
 

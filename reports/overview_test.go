@@ -34,7 +34,9 @@ func TestDeclines(t *testing.T) {
 		}
 		return lines
 	}
-	want := []string{"fell Name of fell 10.00 30.00 true", "gone Name of gone 0.00 15.00 true", "unknown unknown 0.00 9.00 false"}
+	want := []string{
+		"fell Name of fell 10.00 30.00 true", "gone Name of gone 0.00 15.00 true", "unknown unknown 0.00 9.00 false",
+	}
 	if diff := cmp.Diff(want, declines(10)); diff != "" {
 		t.Errorf("Declines differs (-want +got):\n%s", diff)
 	}
@@ -65,7 +67,9 @@ func TestLowStock(t *testing.T) {
 	add("fast", 10, 10)
 	add("unsold", 2, 10)
 	add("empty", 0, 0)
-	s.mustSell(t, newOrder("1", "2026-03-10T10:00:00Z", item("slow", 1, 100), item("fast", 20, 100), item("plenty", 90, 100)))
+	s.mustSell(
+		t, newOrder("1", "2026-03-10T10:00:00Z", item("slow", 1, 100), item("fast", 20, 100), item("plenty", 90, 100)),
+	)
 	low := func(limit int) (lines []string) {
 		t.Helper()
 		found, err := s.LowStock(t.Context(), s.Tenant, march, limit)
@@ -77,7 +81,9 @@ func TestLowStock(t *testing.T) {
 			if d := p.DaysLeft(march.Days()); d != nil {
 				left = fmt.Sprint(*d)
 			}
-			lines = append(lines, fmt.Sprint(p.SKU, " ", p.Quantity, " ", p.ReorderPoint, " ", p.Units, " of ", p.Total, " ", left))
+			lines = append(
+				lines, fmt.Sprint(p.SKU, " ", p.Quantity, " ", p.ReorderPoint, " ", p.Units, " of ", p.Total, " ", left),
+			)
 		}
 		return lines
 	}
@@ -97,7 +103,9 @@ func TestProductMonths(t *testing.T) {
 	s.mustProduct(t, "CUP", "", "", 400)
 	// The order of 31 January 23:30 UTC belongs to February in Berlin.
 	s.mustSell(t, newOrder("1", "2026-01-31T23:30:00Z", item("TEA", 2, 500), item("CUP", 1, 100)),
-		newOrder("2", "2026-03-02T10:00:00Z", item("TEA", 1, 500)), newOrder("3", "2025-12-02T10:00:00Z", item("TEA", 9, 500)))
+		newOrder("2", "2026-03-02T10:00:00Z", item("TEA", 1, 500)), newOrder(
+			"3", "2025-12-02T10:00:00Z", item("TEA", 9, 500),
+		))
 	name := catalog.Changes{Name: catalog.Value("Tea")} // another row of sold_products
 	if _, err := s.catalog.Patch(t.Context(), s.by(), id, nil, name, tenancy.InvalidError{}); err != nil {
 		t.Fatal(err)

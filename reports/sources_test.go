@@ -117,7 +117,9 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 		groupings := []string{"", "day", "week", "month", "channel", "category", "seller"}
 		q := reports.CustomQuery{
 			Range: r, GroupBy: rapid.SampledFrom(groupings).Draw(t, "group by"),
-			Metrics:     rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, len(metrics), rapid.ID[string]).Draw(t, "metrics"),
+			Metrics: rapid.SliceOfNDistinct(
+				rapid.SampledFrom(metrics), 1, len(metrics), rapid.ID[string],
+			).Draw(t, "metrics"),
 			Channels:    rapid.SliceOfN(rapid.SampledFrom([]string{"pos", "web", "never"}), 0, 2).Draw(t, "channels"),
 			CategoryIDs: rapid.SliceOfN(rapid.SampledFrom(append(categories, 0)), 0, 3).Draw(t, "categories"),
 			Explain:     rapid.Bool().Draw(t, "explain"),

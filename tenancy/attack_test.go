@@ -23,7 +23,9 @@ import (
 // being named here; all it needs is its row in the fixture.
 
 // withoutTenant are the tables that the runtime role may not touch at all.
-var withoutTenant = []string{"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "users"}
+var withoutTenant = []string{
+	"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "users",
+}
 
 // fixture gives :tenant one row in every tenant table. B gets the same values as
 // A, as the runtime role: no unique value of a tenant is taken for another.
@@ -126,7 +128,10 @@ func (t table) insert(r row) string {
 		panic(err)
 	}
 	columns := strings.Join(t.Columns, ", ")
-	return fmt.Sprintf("insert into %s (%s) select %[2]s from jsonb_populate_record(null::%[1]s, %[3]s)", t.Name, columns, quote(string(data)))
+	return fmt.Sprintf(
+		"insert into %s (%s) select %[2]s from jsonb_populate_record(null::%[1]s, %[3]s)", t.Name, columns,
+		quote(string(data)),
+	)
 }
 
 // A foreignKey leads from one tenant table to another.
@@ -232,7 +237,9 @@ func (s *suite) readCatalog(t testing.TB) {
 func (s *suite) mustRow(t testing.TB, table string, tenant tenancy.ID) row {
 	t.Helper()
 	var r row
-	err := s.super.QueryRow(t.Context(), fmt.Sprintf("select to_jsonb(x) from %s x where tenant_id = $1 limit 1", table), tenant).Scan(&r)
+	err := s.super.QueryRow(
+		t.Context(), fmt.Sprintf("select to_jsonb(x) from %s x where tenant_id = $1 limit 1", table), tenant,
+	).Scan(&r)
 	if err != nil {
 		t.Fatalf("tenant %d has no row in %s (%v): a new tenant table needs one in the fixture", tenant, table, err)
 	}
@@ -306,7 +313,10 @@ func (s *suite) attackTable(t testing.TB, x table) []breach {
 		breaches = append(breaches, launch(t, at,
 			attempt{x.Name, "select", "select from " + x.Name + others, nothing},
 			attempt{x.Name, "select for update", "select from " + x.Name + others + " for update", nothing},
-			attempt{x.Name, "read the statistics", "select from pg_stats where schemaname = 'public' and tablename = " + quote(x.Name), nothing},
+			attempt{
+				x.Name, "read the statistics", "select from pg_stats where schemaname = 'public' and tablename = " + quote(x.Name),
+				nothing,
+			},
 			attempt{x.Name, "update", "update " + x.Name + " set tenant_id = tenant_id" + others, nothing},
 			attempt{x.Name, "delete", "delete from " + x.Name + others, nothing},
 			attempt{x.Name, "insert", x.insert(x.a), refused},
@@ -372,7 +382,10 @@ func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 	if harmless {
 		return nil
 	}
-	return []breach{{k.FromTable, at.name, "use the foreign key " + k.Name, fmt.Sprintf("to A's row %q, to nobody's %q", said(toA), said(toNobody))}}
+	return []breach{{
+		k.FromTable, at.name, "use the foreign key " + k.Name,
+		fmt.Sprintf("to A's row %q, to nobody's %q", said(toA), said(toNobody)),
+	}}
 }
 
 var keyValues = regexp.MustCompile(`\)=\([^)]*\)`)
@@ -384,14 +397,19 @@ func said(err error) string {
 	if !ok {
 		return fmt.Sprint(err)
 	}
-	return strings.Join([]string{pg.Code, pg.Message, keyValues.ReplaceAllString(pg.Detail, ")=(…)"), pg.Hint, pg.ConstraintName}, "; ")
+	return strings.Join([]string{
+		pg.Code, pg.Message, keyValues.ReplaceAllString(pg.Detail, ")=(…)"), pg.Hint, pg.ConstraintName,
+	}, "; ")
 }
 
 // attackFunctions attacks through the functions that run above the policies.
 func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	product := s.tables["products"].a["id"]
 	search := func(pattern string) string {
-		return fmt.Sprintf("select from search_products(array[%s], '{}', 'sku', false, 1000, 0) f where %v = any (f.ids) or f.total > 1", quote(pattern), product)
+		return fmt.Sprintf(
+			"select from search_products(array[%s], '{}', 'sku', false, 1000, 0) f where %v = any (f.ids) or f.total > 1",
+			quote(pattern), product,
+		)
 	}
 	resolve := func(hash string) string {
 		return fmt.Sprintf(`select from resolve_key(array[%s]);
@@ -401,7 +419,10 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	return append(breaches, launch(t, at,
 		attempt{"search_products", "search", search("%"), nothing},
 		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
-		attempt{"search_products", "inject by a filter", strings.Replace(search("%"), "'{}'", `'{"tag": "x'' = any (p.tags) or true or ''x"}'`, 1), nothing},
+		attempt{
+			"search_products", "inject by a filter",
+			strings.Replace(search("%"), "'{}'", `'{"tag": "x'' = any (p.tags) or true or ''x"}'`, 1), nothing,
+		},
 		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
 		attempt{"delete_expired_responses", "delete what has not expired", fmt.Sprintf(`select delete_expired_responses(%[1]d - 1, 10);
 			set local app.tenant_id = '%[1]d'; select from idempotency_keys where tenant_id = %[1]d`, s.a), something},
@@ -418,8 +439,10 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 // operators are the functions that the runtime role may not execute: those of the
 // operator, and parts of the others.
 var operators = []string{
-	`live(null)`, `usable(null)`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`, `log_person(1, 'x', 'x', true)`,
-	`acting_key_manager(null)`, `add_key_hash(1, sha256('new'), 1::smallint)`, `insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
+	`live(null)`, `usable(null)`, `acting_member(sha256('owner'), '{owner}')`, `acting_owner(sha256('owner'))`,
+	`log_person(1, 'x', 'x', true)`,
+	`acting_key_manager(null)`, `add_key_hash(1, sha256('new'), 1::smallint)`,
+	`insert_key(1, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
 	`set_member(2, 'owner')`, `store_link(sha256('new'), 'invitation', 'bea@example.com', 'owner', null, 1)`,
 	`store_reset(sha256('new'), 'amy@example.com')`, `end_reset('amy@example.com')`,
 }
@@ -447,113 +470,348 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		token := "sha256(" + quote(proof) + ")"
 		with := func(attack string) string { return attack + " with the session " + proof }
 		if proof != "amy" {
-			attempts = append(attempts, attempt{"tenant_members", with("list A's members"), inA + `select from tenant_members(` + token + `)`, nothing})
+			attempts = append(attempts, attempt{
+				"tenant_members", with("list A's members"), inA + `select from tenant_members(` + token + `)`, nothing,
+			})
 		}
 		attempts = append(attempts,
 			attempt{"tenant_links", with("list A's links"), inA + `select from tenant_links(` + token + `)`, nothing},
 			attempt{"end_link", with("end A's link"), inA + `select from end_link(` + token + `, 1)`, nothing},
-			attempt{"end_link", with("end A's link for good"), inA + `select end_link(` + token + `, 1); select from open_link(sha256('for bea'))`, something},
-			attempt{"change_member", with("change A's member"), inA + `select from change_member(` + token + `, 2, 'owner') where outcome <> 'refused' or email is not null`, nothing},
-			attempt{"change_member", with("remove A's member"), inA + `select change_member(` + token + `, 2, null)` + amyStands, something},
-			attempt{"make_link", with("invite into A"), inA + `select where make_link(` + token + `, sha256('new'), 'invitation', 'new@example.com', 'owner', null) <> 'refused'`, nothing},
-			attempt{"make_link", with("learn who is a member of A"), inA + `select where make_link(` + token + `, sha256('new'), 'invitation', 'amy@example.com', 'owner', null) = 'member'`, nothing},
-			attempt{"make_link", with("reset the password of A's member"), inA + `select make_link(` + token + `, sha256('new'), 'reset', 'amy@example.com', null, null); select from open_link(sha256('new'))`, nothing},
+			attempt{
+				"end_link", with("end A's link for good"),
+				inA + `select end_link(` + token + `, 1); select from open_link(sha256('for bea'))`, something,
+			},
+			attempt{
+				"change_member", with("change A's member"),
+				inA + `select from change_member(` + token + `, 2, 'owner') where outcome <> 'refused' or email is not null`,
+				nothing,
+			},
+			attempt{
+				"change_member", with("remove A's member"), inA + `select change_member(` + token + `, 2, null)` + amyStands,
+				something,
+			},
+			attempt{
+				"make_link", with("invite into A"),
+				inA + `select where make_link(` + token +
+					`, sha256('new'), 'invitation', 'new@example.com', 'owner', null) <> 'refused'`,
+				nothing,
+			},
+			attempt{
+				"make_link", with("learn who is a member of A"),
+				inA + `select where make_link(` + token +
+					`, sha256('new'), 'invitation', 'amy@example.com', 'owner', null) = 'member'`,
+				nothing,
+			},
+			attempt{
+				"make_link", with("reset the password of A's member"),
+				inA + `select make_link(` + token +
+					`, sha256('new'), 'reset', 'amy@example.com', null, null); select from open_link(sha256('new'))`,
+				nothing,
+			},
 		)
 	}
 	key := s.tables["api_keys"].a["id"]
-	for _, proof := range []string{"null", "sha256('guess')", "sha256('amy')", "sha256('bea')", "sha256('idle')", "sha256('old')"} {
+	for _, proof := range []string{
+		"null", "sha256('guess')", "sha256('amy')", "sha256('bea')", "sha256('idle')", "sha256('old')",
+	} {
 		with := func(attack string) string { return attack + " with the session " + proof }
 		attempts = append(attempts,
-			attempt{"create_key", with("create a key of A"), inA + `select create_key(` + proof + `, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, notManager},
-			attempt{"roll_key", with("roll A's key"), inA + fmt.Sprintf(`select roll_key(%s, %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, proof, key), notManager},
-			attempt{"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %v)`, proof, key), notManager},
+			attempt{
+				"create_key", with("create a key of A"),
+				inA + `select create_key(` + proof +
+					`, 'New', '{products:read}', null, null, 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`,
+				notManager,
+			},
+			attempt{
+				"roll_key", with("roll A's key"),
+				inA + fmt.Sprintf(`select roll_key(%s, %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, proof, key),
+				notManager,
+			},
+			attempt{
+				"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %v)`, proof, key), notManager,
+			},
 		)
 	}
 	if at.own != 0 {
 		attempts = append(attempts,
-			attempt{"roll_key", "roll A's key as B's", fmt.Sprintf(`select roll_key(sha256('bea'), %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key), absentKey},
-			attempt{"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %v)`, key), nothing},
-			attempt{"revoke_key", "revoke A's key as B's for good", fmt.Sprintf(`select revoke_key(sha256('bea'), %v); %s select from api_keys where id = %[1]v and revoked_at is null`, key, inA), something},
+			attempt{
+				"roll_key", "roll A's key as B's",
+				fmt.Sprintf(`select roll_key(sha256('bea'), %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key),
+				absentKey,
+			},
+			attempt{
+				"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %v)`, key), nothing,
+			},
+			attempt{
+				"revoke_key", "revoke A's key as B's for good",
+				fmt.Sprintf(
+					`select revoke_key(sha256('bea'), %v); %s select from api_keys where id = %[1]v and revoked_at is null`, key, inA,
+				),
+				something,
+			},
 		)
 	}
 	return append(attempts,
-		attempt{"change_password", "keep links after a changed password", `select change_password(sha256('owner'), sha256('new'), 'x', 'y', ''); select from open_link(sha256('for bea'))`, nothing},
-		attempt{"change_password", "end links of others", `select change_password(sha256('owner'), sha256('new'), 'x', 'y', ''); select from open_link(sha256('of b'))`, something},
+		attempt{
+			"change_password", "keep links after a changed password",
+			`select change_password(sha256('owner'), sha256('new'), 'x', 'y', ''); select from open_link(sha256('for bea'))`,
+			nothing,
+		},
+		attempt{
+			"change_password", "end links of others",
+			`select change_password(sha256('owner'), sha256('new'), 'x', 'y', ''); select from open_link(sha256('of b'))`,
+			something,
+		},
 		attempt{"password_parameters", "learn which addresses have accounts", `
 			select from unnest('{bea@example.com,nobody@example.com}'::text[]) a
 			 where password_parameters(a) !~ '^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}$' or password_parameters(a) <> password_parameters(upper(a))`, nothing},
 		attempt{"password_parameters", "compute the salts of unknown addresses", `
 			select where password_parameters('nobody@example.com') like '%$' || rtrim(encode(substr(sha256('nobody@example.com'), 1, 16), 'base64'), '=')`, nothing},
-		attempt{"password_parameters", "search for accounts", `select where password_parameters('bea@%') = password_parameters('bea@example.com')`, nothing},
-		attempt{"begin_session", "sign in without the password", `select where begin_session(sha256('new'), 'amy@example.com', 'guess'); select from use_session(sha256('new'), 'a')`, nothing},
-		attempt{"begin_session", "sign in with what is stored", `select where begin_session(sha256('new'), 'amy@example.com', sha256('x'))`, nothing},
-		attempt{"begin_session", "sign in as another", `select begin_session(sha256('new'), 'bea@example.com', 'x'); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`, nothing},
+		attempt{
+			"password_parameters", "search for accounts",
+			`select where password_parameters('bea@%') = password_parameters('bea@example.com')`, nothing,
+		},
+		attempt{
+			"begin_session", "sign in without the password",
+			`select where begin_session(sha256('new'), 'amy@example.com', 'guess'); select from use_session(sha256('new'), 'a')`,
+			nothing,
+		},
+		attempt{
+			"begin_session", "sign in with what is stored",
+			`select where begin_session(sha256('new'), 'amy@example.com', sha256('x'))`, nothing,
+		},
+		attempt{
+			"begin_session", "sign in as another",
+			`select begin_session(sha256('new'), 'bea@example.com', 'x'); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
+			nothing,
+		},
 		attempt{"use_session", "guess a token", `select from use_session(sha256('guess'), 'a')`, nothing},
-		attempt{"use_session", "be in A with a session of B's", `select from use_session(sha256('bea'), 'a') where role is not null or tenant_id is not null or slug is not null`, nothing},
-		attempt{"use_session", "be in A without its name", `select from use_session(sha256('bea'), '') where tenant_id is not null`, nothing},
-		attempt{"use_session", "use an idle session", `select use_session(sha256('idle'), 'a'); select from use_session(sha256('idle'), 'a')`, nothing},
-		attempt{"use_session", "use an old session", `select use_session(sha256('old'), 'a'); select from use_session(sha256('old'), 'a')`, nothing},
+		attempt{
+			"use_session", "be in A with a session of B's",
+			`select from use_session(sha256('bea'), 'a') where role is not null or tenant_id is not null or slug is not null`,
+			nothing,
+		},
+		attempt{
+			"use_session", "be in A without its name", `select from use_session(sha256('bea'), '') where tenant_id is not null`,
+			nothing,
+		},
+		attempt{
+			"use_session", "use an idle session",
+			`select use_session(sha256('idle'), 'a'); select from use_session(sha256('idle'), 'a')`, nothing,
+		},
+		attempt{
+			"use_session", "use an old session",
+			`select use_session(sha256('old'), 'a'); select from use_session(sha256('old'), 'a')`, nothing,
+		},
 		attempt{"session_tenants", "guess a token", `select from session_tenants(sha256('guess'))`, nothing},
-		attempt{"session_tenants", "see A with a session of B's", `select from session_tenants(sha256('bea')) where slug <> 'b'`, nothing},
+		attempt{
+			"session_tenants", "see A with a session of B's", `select from session_tenants(sha256('bea')) where slug <> 'b'`,
+			nothing,
+		},
 		attempt{"session_tenants", "use an idle session", `select from session_tenants(sha256('idle'))`, nothing},
 		attempt{"session_tenants", "use an old session", `select from session_tenants(sha256('old'))`, nothing},
-		attempt{"confirm_session", "confirm without the password", `select where confirm_session(sha256('amy'), sha256('new'), 'guess')`, nothing},
-		attempt{"confirm_session", "take every session over", `select where confirm_session(sha256('guess'), sha256('new'), 'x')`, nothing},
-		attempt{"confirm_session", "confirm an idle session", `select where confirm_session(sha256('idle'), sha256('new'), 'x')`, nothing},
-		attempt{"end_session", "end the sessions of others", `select end_session(sha256('bea'), true)` + amyStands, something},
+		attempt{
+			"confirm_session", "confirm without the password",
+			`select where confirm_session(sha256('amy'), sha256('new'), 'guess')`, nothing,
+		},
+		attempt{
+			"confirm_session", "take every session over", `select where confirm_session(sha256('guess'), sha256('new'), 'x')`,
+			nothing,
+		},
+		attempt{
+			"confirm_session", "confirm an idle session", `select where confirm_session(sha256('idle'), sha256('new'), 'x')`,
+			nothing,
+		},
+		attempt{
+			"end_session", "end the sessions of others", `select end_session(sha256('bea'), true)` + amyStands, something,
+		},
 		attempt{"end_session", "end every session", `select end_session(sha256('guess'), true)` + amyStands, something},
-		attempt{"end_session", "end other sessions with an old one", `select end_session(sha256('old'), true); select from use_session(sha256('owner'), 'a')`, something},
-		attempt{"change_password", "change it without the old one", `select where change_password(sha256('amy'), sha256('new'), 'guess', 'y', '')`, nothing},
-		attempt{"change_password", "change it with an old session", `select where change_password(sha256('old'), sha256('new'), 'x', 'y', '')`, nothing},
-		attempt{"change_password", "change that of everybody", `select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); select where begin_session(sha256('new2'), 'amy@example.com', 'x')`, something},
-		attempt{"change_password", "end the sessions of others", `select change_password(sha256('bea'), sha256('new'), 'x', 'y', '')` + amyStands, something},
-		attempt{"change_password", "write into A's log", `select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); ` + inA + fmt.Sprintf(`select from audit_log where tenant_id = %d and action = 'password.change'`, s.a), nothing},
+		attempt{
+			"end_session", "end other sessions with an old one",
+			`select end_session(sha256('old'), true); select from use_session(sha256('owner'), 'a')`, something,
+		},
+		attempt{
+			"change_password", "change it without the old one",
+			`select where change_password(sha256('amy'), sha256('new'), 'guess', 'y', '')`, nothing,
+		},
+		attempt{
+			"change_password", "change it with an old session",
+			`select where change_password(sha256('old'), sha256('new'), 'x', 'y', '')`, nothing,
+		},
+		attempt{
+			"change_password", "change that of everybody",
+			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); select where begin_session(sha256('new2'), 'amy@example.com', 'x')`,
+			something,
+		},
+		attempt{
+			"change_password", "end the sessions of others",
+			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', '')` + amyStands, something,
+		},
+		attempt{
+			"change_password", "write into A's log",
+			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); ` + inA +
+				fmt.Sprintf(`select from audit_log where tenant_id = %d and action = 'password.change'`, s.a),
+			nothing,
+		},
 		attempt{"change_password", "keep the tenant of a person", `select change_password(sha256('owner'), sha256('new'), 'x', 'y', '');
 			select where coalesce(current_setting('app.tenant_id', true), '') <> ` + quote(at.claimed()), nothing},
-		attempt{"tenant_members", "list A's members", `select from tenant_members(sha256('bea')) where email = 'amy@example.com'`, nothing},
-		attempt{"tenant_links", "list A's links", `select from tenant_links(sha256('bea')) where email = 'zoe@example.com'`, nothing},
-		attempt{"end_link", "end A's link", `select end_link(sha256('bea'), 1); select from open_link(sha256('for bea'))`, something},
-		attempt{"end_link", "end others of its own", `select end_link(sha256('bea'), 6); select from open_link(sha256('of b'))`, something},
-		attempt{"change_member", "make its member an owner", `select change_member(sha256('bea'), 2, 'owner'); select from use_session(sha256('amy'), 'a') where role <> 'viewer'`, nothing},
-		attempt{"change_member", "change A's member", `select from change_member(sha256('bea'), 2, 'owner') where outcome not in ('absent', 'refused') or email is not null`, nothing},
+		attempt{
+			"tenant_members", "list A's members", `select from tenant_members(sha256('bea')) where email = 'amy@example.com'`,
+			nothing,
+		},
+		attempt{
+			"tenant_links", "list A's links", `select from tenant_links(sha256('bea')) where email = 'zoe@example.com'`, nothing,
+		},
+		attempt{
+			"end_link", "end A's link", `select end_link(sha256('bea'), 1); select from open_link(sha256('for bea'))`, something,
+		},
+		attempt{
+			"end_link", "end others of its own", `select end_link(sha256('bea'), 6); select from open_link(sha256('of b'))`,
+			something,
+		},
+		attempt{
+			"change_member", "make its member an owner",
+			`select change_member(sha256('bea'), 2, 'owner'); select from use_session(sha256('amy'), 'a') where role <> 'viewer'`,
+			nothing,
+		},
+		attempt{
+			"change_member", "change A's member",
+			`select from change_member(sha256('bea'), 2, 'owner') where outcome not in ('absent', 'refused') or email is not null`,
+			nothing,
+		},
 		attempt{"change_member", "remove A's member", `select change_member(sha256('bea'), 2, null)` + amyStands, something},
-		attempt{"change_member", "remove a member of both from A", stays(`select change_member(sha256('bea'), 1, null)`), something},
-		attempt{"change_member", "change a member of both in A", stays(`select change_member(sha256('bea'), 1, 'viewer')`), something},
-		attempt{"change_member", "end A's links of a member of both", `select change_member(sha256('bea'), 1, null); select from open_link(sha256('for bea'))`, something},
-		attempt{"make_link", "invite into A", `select make_link(sha256('bea'), sha256('new'), 'invitation', 'bea@example.com', 'owner', null); select from open_link(sha256('new')) where tenant_name = 'A'`, nothing},
-		attempt{"make_link", "learn who is a member of A", `select where make_link(sha256('bea'), sha256('new'), 'invitation', 'amy@example.com', 'owner', null) = 'member'`, nothing},
-		attempt{"make_link", "learn what forms A sent", `select where make_link(sha256('bea'), sha256('new'), 'invitation', 'new@example.com', 'owner', 'form of a') = 'repeated'`, nothing},
-		attempt{"make_link", "reset the password of A's member", `select where make_link(sha256('bea'), sha256('new'), 'reset', 'amy@example.com', null, null) not in ('absent', 'refused')`, nothing},
-		attempt{"make_link", "reset the password of a member of both", `select where make_link(sha256('bea'), sha256('new'), 'reset', 'ann@example.com', null, null) = 'made'`, nothing},
-		attempt{"make_link", "end A's links", `select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('for zoe'))`, something},
-		attempt{"make_link", "end its links for others", `select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('of b'))`, something},
+		attempt{
+			"change_member", "remove a member of both from A", stays(`select change_member(sha256('bea'), 1, null)`), something,
+		},
+		attempt{
+			"change_member", "change a member of both in A", stays(`select change_member(sha256('bea'), 1, 'viewer')`),
+			something,
+		},
+		attempt{
+			"change_member", "end A's links of a member of both",
+			`select change_member(sha256('bea'), 1, null); select from open_link(sha256('for bea'))`, something,
+		},
+		attempt{
+			"make_link", "invite into A",
+			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'bea@example.com', 'owner', null); select from open_link(sha256('new')) where tenant_name = 'A'`,
+			nothing,
+		},
+		attempt{
+			"make_link", "learn who is a member of A",
+			`select where make_link(sha256('bea'), sha256('new'), 'invitation', 'amy@example.com', 'owner', null) = 'member'`,
+			nothing,
+		},
+		attempt{
+			"make_link", "learn what forms A sent",
+			`select where make_link(sha256('bea'), sha256('new'), 'invitation', 'new@example.com', 'owner', 'form of a') = 'repeated'`,
+			nothing,
+		},
+		attempt{
+			"make_link", "reset the password of A's member",
+			`select where make_link(sha256('bea'), sha256('new'), 'reset', 'amy@example.com', null, null) not in ('absent', 'refused')`,
+			nothing,
+		},
+		attempt{
+			"make_link", "reset the password of a member of both",
+			`select where make_link(sha256('bea'), sha256('new'), 'reset', 'ann@example.com', null, null) = 'made'`, nothing,
+		},
+		attempt{
+			"make_link", "end A's links",
+			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('for zoe'))`,
+			something,
+		},
+		attempt{
+			"make_link", "end its links for others",
+			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('of b'))`,
+			something,
+		},
 		attempt{"open_link", "guess a link", `select from open_link(sha256('guess'))`, nothing},
 		attempt{"open_link", "open one that has ended", `select from open_link(sha256('late'))`, nothing},
 		attempt{"open_link", "open a reset of who is elsewhere now", `select from open_link(sha256('for ann'))`, nothing},
-		attempt{"accept_invitation", "guess a link", `select from accept_invitation(sha256('guess'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing},
-		attempt{"accept_invitation", "use one that has ended", `select from accept_invitation(sha256('late'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing},
-		attempt{"accept_invitation", "use a reset", `select from accept_invitation(sha256('for amy'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing},
-		attempt{"accept_invitation", "use it without the account's password", `select from accept_invitation(sha256('for bea'), 'guess', true, sha256('new')) where outcome <> 'refused'`, nothing},
-		attempt{"accept_invitation", "be signed in without the account's password", `select accept_invitation(sha256('for bea'), 'guess', true, sha256('new')); select from use_session(sha256('new'), '')`, nothing},
-		attempt{"accept_invitation", "be signed in as another", `select accept_invitation(sha256('for bea'), 'x', true, sha256('new')); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`, nothing},
-		attempt{"accept_invitation", "create an account with a password that is not allowed", `select from accept_invitation(sha256('for new'), 'x', false, sha256('new')) where outcome <> 'refused'`, nothing},
-		attempt{"accept_invitation", "use it twice", `select accept_invitation(sha256('for bea'), 'x', true, sha256('new')); select from open_link(sha256('for bea'))`, nothing},
+		attempt{
+			"accept_invitation", "guess a link",
+			`select from accept_invitation(sha256('guess'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing,
+		},
+		attempt{
+			"accept_invitation", "use one that has ended",
+			`select from accept_invitation(sha256('late'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing,
+		},
+		attempt{
+			"accept_invitation", "use a reset",
+			`select from accept_invitation(sha256('for amy'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing,
+		},
+		attempt{
+			"accept_invitation", "use it without the account's password",
+			`select from accept_invitation(sha256('for bea'), 'guess', true, sha256('new')) where outcome <> 'refused'`, nothing,
+		},
+		attempt{
+			"accept_invitation", "be signed in without the account's password",
+			`select accept_invitation(sha256('for bea'), 'guess', true, sha256('new')); select from use_session(sha256('new'), '')`,
+			nothing,
+		},
+		attempt{
+			"accept_invitation", "be signed in as another",
+			`select accept_invitation(sha256('for bea'), 'x', true, sha256('new')); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
+			nothing,
+		},
+		attempt{
+			"accept_invitation", "create an account with a password that is not allowed",
+			`select from accept_invitation(sha256('for new'), 'x', false, sha256('new')) where outcome <> 'refused'`, nothing,
+		},
+		attempt{
+			"accept_invitation", "use it twice",
+			`select accept_invitation(sha256('for bea'), 'x', true, sha256('new')); select from open_link(sha256('for bea'))`,
+			nothing,
+		},
 		attempt{"use_reset", "guess a link", `select where use_reset(sha256('guess'), 'y', sha256('new'), '')`, nothing},
-		attempt{"use_reset", "be signed in by no link", `select use_reset(sha256('guess'), 'y', sha256('new'), ''); select from use_session(sha256('new'), '')`, nothing},
-		attempt{"use_reset", "use one that has ended", `select where use_reset(sha256('late reset'), 'y', sha256('new'), '')`, nothing},
-		attempt{"use_reset", "use an invitation", `select where use_reset(sha256('for zoe'), 'y', sha256('new'), '')`, nothing},
-		attempt{"use_reset", "end the links of others", `select use_reset(sha256('guess'), 'y', sha256('new'), ''); select from open_link(sha256('for amy'))`, something},
-		attempt{"use_reset", "reset who is elsewhere now", `select where use_reset(sha256('for ann'), 'y', sha256('new'), '')`, nothing},
-		attempt{"use_reset", "use it twice", `select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from open_link(sha256('for amy'))`, nothing},
-		attempt{"use_reset", "reset that of others", `select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select where begin_session(sha256('new2'), 'bea@example.com', 'x')`, something},
-		attempt{"use_reset", "end the sessions of others", `select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from use_session(sha256('bea'), 'b')`, something},
-		attempt{"use_reset", "write into another's log", fmt.Sprintf(`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); set local app.tenant_id = '%[1]d'; select from audit_log where tenant_id = %[1]d and action = 'password.reset'`, s.b), nothing},
+		attempt{
+			"use_reset", "be signed in by no link",
+			`select use_reset(sha256('guess'), 'y', sha256('new'), ''); select from use_session(sha256('new'), '')`, nothing,
+		},
+		attempt{
+			"use_reset", "use one that has ended", `select where use_reset(sha256('late reset'), 'y', sha256('new'), '')`,
+			nothing,
+		},
+		attempt{
+			"use_reset", "use an invitation", `select where use_reset(sha256('for zoe'), 'y', sha256('new'), '')`, nothing,
+		},
+		attempt{
+			"use_reset", "end the links of others",
+			`select use_reset(sha256('guess'), 'y', sha256('new'), ''); select from open_link(sha256('for amy'))`, something,
+		},
+		attempt{
+			"use_reset", "reset who is elsewhere now", `select where use_reset(sha256('for ann'), 'y', sha256('new'), '')`,
+			nothing,
+		},
+		attempt{
+			"use_reset", "use it twice",
+			`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from open_link(sha256('for amy'))`, nothing,
+		},
+		attempt{
+			"use_reset", "reset that of others",
+			`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select where begin_session(sha256('new2'), 'bea@example.com', 'x')`,
+			something,
+		},
+		attempt{
+			"use_reset", "end the sessions of others",
+			`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select from use_session(sha256('bea'), 'b')`,
+			something,
+		},
+		attempt{
+			"use_reset", "write into another's log",
+			fmt.Sprintf(
+				`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); set local app.tenant_id = '%[1]d'; select from audit_log where tenant_id = %[1]d and action = 'password.reset'`,
+				s.b,
+			),
+			nothing,
+		},
 	)
 }
 
 // stays is an attack on ann after which she is to be what she was in A.
 func stays(attack string) string {
-	return attack + `; select begin_session(sha256('ann'), 'ann@example.com', 'x'); select from use_session(sha256('ann'), 'a') where role = 'owner'`
+	return attack +
+		`; select begin_session(sha256('ann'), 'ann@example.com', 'x'); select from use_session(sha256('ann'), 'a') where role = 'owner'`
 }
 
 func (s session) claimed() string {
@@ -567,7 +825,9 @@ func TestNoAttackReachesAnotherTenant(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
 	if len(s.tables) < 24 || len(s.keys) < 15 {
-		t.Fatalf("the catalog names %d tables and %d foreign keys: the suite does not see the schema", len(s.tables), len(s.keys))
+		t.Fatalf(
+			"the catalog names %d tables and %d foreign keys: the suite does not see the schema", len(s.tables), len(s.keys),
+		)
 	}
 	for _, b := range s.attack(t) {
 		t.Error(b)
@@ -578,7 +838,9 @@ func TestResolveKeyFindsTheKeyFromAnywhere(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
 	for _, at := range append(s.attackers, s.ownerOfA) {
-		if got, err := at.try(t, fmt.Sprintf(`select from resolve_key(array[%s]) where tenant_id = %d`, hashOfA, s.a)); got != 1 || err != nil {
+		if got, err := at.try(
+			t, fmt.Sprintf(`select from resolve_key(array[%s]) where tenant_id = %d`, hashOfA, s.a),
+		); got != 1 || err != nil {
 			t.Errorf("resolve_key %s = %d rows, %v, want A's key", at.name, got, err)
 		}
 	}

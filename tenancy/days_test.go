@@ -37,7 +37,10 @@ func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
 func TestEveryMomentLiesInItsDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"UTC", "America/Havana", "America/Sao_Paulo", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu", "America/St_Johns", "Antarctica/Casey"}).Draw(t, "zone")
+		name := rapid.SampledFrom([]string{
+			"UTC", "America/Havana", "America/Sao_Paulo", "Asia/Beirut", "Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu",
+			"America/St_Johns", "Antarctica/Casey",
+		}).Draw(t, "zone")
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +59,8 @@ func TestEveryMomentLiesInItsDay(t *testing.T) {
 // drawMoment prefers the hours around changes of the clocks.
 func drawMoment(t *rapid.T, zone *time.Location) int64 {
 	at := rapid.Int64Range(0, 2_000_000_000).Draw(t, "at")
-	if change, _ := time.Unix(at, 0).In(zone).ZoneBounds(); rapid.Bool().Draw(t, "near a change") && !change.IsZero() && change.Unix() > 0 {
+	if change, _ := time.Unix(at, 0).In(zone).ZoneBounds(); rapid.Bool().Draw(t, "near a change") && !change.IsZero() &&
+		change.Unix() > 0 {
 		return change.Unix() + rapid.Int64Range(-7200, 7200).Draw(t, "off")
 	}
 	return at

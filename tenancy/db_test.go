@@ -80,7 +80,9 @@ func TestNoTenantStaysOnAPooledConnection(t *testing.T) {
 				t.Fatalf("error %v, want one: %v", err, test.fail)
 			}
 			type setting struct{ Tenant string }
-			got, err := tenancy.Call[setting](t.Context(), db, `select coalesce(current_setting('app.tenant_id', true), '') as tenant`)
+			got, err := tenancy.Call[setting](
+				t.Context(), db, `select coalesce(current_setting('app.tenant_id', true), '') as tenant`,
+			)
 			if diff := cmp.Diff([]setting{{""}}, got); diff != "" || err != nil {
 				t.Errorf("the setting of the next user (-want +got): %v\n%s", err, diff)
 			}
@@ -190,7 +192,9 @@ func TestARefusedUpdateKeepsItsConnection(t *testing.T) {
 			t.Error("Update = nil, want an error")
 		}
 		if after := pid(); after != before {
-			t.Errorf("after a refused Update the connection is %v, want %v: a fault of a client costs no reconnect", after, before)
+			t.Errorf(
+				"after a refused Update the connection is %v, want %v: a fault of a client costs no reconnect", after, before,
+			)
 		}
 	}
 }
@@ -262,7 +266,9 @@ func TestADeadlocksVictimRunsAgain(t *testing.T) {
 			return d.DB.Tx(t.Context(), a, func(tx pgx.Tx) error {
 				runs[i]++
 				for n, name := range order {
-					if _, err := tx.Exec(t.Context(), `update categories set updated_at = now() where tenant_id = $1 and name = $2`, a, name); err != nil {
+					if _, err := tx.Exec(
+						t.Context(), `update categories set updated_at = now() where tenant_id = $1 and name = $2`, a, name,
+					); err != nil {
 						return err
 					}
 					if n == 0 && runs[i] == 1 { // the victim's second run waits for nobody

@@ -28,7 +28,9 @@ func TestTenantsSeeTheirOwnModelsOnly(t *testing.T) {
 	}
 	name := rapid.SampledFrom([]string{"Coffee", "Rice", "Spice", "Tea"})
 	op := rapid.Custom(func(t *rapid.T) step {
-		return step{rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "what"), name.Draw(t, "name"), name.Draw(t, "other")}
+		return step{
+			rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "what"), name.Draw(t, "name"), name.Draw(t, "other"),
+		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		var group errgroup.Group
@@ -85,7 +87,9 @@ var steps = map[string]func(context.Context, *tenancy.DB, tenancy.ID, step, map[
 		}
 		return err
 	},
-	"insert in a Tx and think better of it": func(ctx context.Context, db *tenancy.DB, id tenancy.ID, s step, model map[string]bool) error {
+	"insert in a Tx and think better of it": func(
+		ctx context.Context, db *tenancy.DB, id tenancy.ID, s step, model map[string]bool,
+	) error {
 		err := db.Tx(ctx, id, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, insertCategory+` on conflict do nothing`, id, s.Name); err != nil {
 				return err

@@ -17,14 +17,26 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 	t.Parallel()
 	for _, m := range []struct{ name, mutation string }{
 		{"the policy is dropped", `drop policy tenant on %[1]s`},
-		{"the policy is dropped and row-level security disabled", `drop policy tenant on %[1]s; alter table %[1]s disable row level security`},
+		{
+			"the policy is dropped and row-level security disabled",
+			`drop policy tenant on %[1]s; alter table %[1]s disable row level security`,
+		},
 		{"row-level security is disabled", `alter table %[1]s disable row level security`},
 		{"the policy lets everything through", `alter policy tenant on %[1]s using (true) with check (true)`},
 		{"the policy shows everything", `alter policy tenant on %[1]s using (true)`},
 		// The privilege goes with it: what the role may not write needs no check.
-		{"the policy checks nothing that is written", `grant insert on %[1]s to storeroom_runtime; alter policy tenant on %[1]s with check (true)`},
-		{"the policy forgets the unset tenant", `alter policy tenant on %[1]s using (coalesce(tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint, true))`},
-		{"the policy fails on an empty tenant", `alter policy tenant on %[1]s using (tenant_id = current_setting('app.tenant_id', true)::bigint)`},
+		{
+			"the policy checks nothing that is written",
+			`grant insert on %[1]s to storeroom_runtime; alter policy tenant on %[1]s with check (true)`,
+		},
+		{
+			"the policy forgets the unset tenant",
+			`alter policy tenant on %[1]s using (coalesce(tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint, true))`,
+		},
+		{
+			"the policy fails on an empty tenant",
+			`alter policy tenant on %[1]s using (tenant_id = current_setting('app.tenant_id', true)::bigint)`,
+		},
 		{"a second policy stands beside it", `create policy also on %[1]s using (true)`},
 		{"the runtime role may truncate", `grant truncate on %[1]s to storeroom_runtime`},
 	} {
@@ -60,7 +72,12 @@ func TestTheAttacksSeeEveryBrokenForeignKey(t *testing.T) {
 	s := mustSuite(t)
 	for _, k := range s.keys {
 		// The privilege goes with it: what the role may not insert needs no key.
-		mustExec(t, s.super, fmt.Sprintf("alter table %[1]s drop constraint %[2]s; grant insert on %[1]s to storeroom_runtime", k.FromTable, k.Name))
+		mustExec(
+			t, s.super,
+			fmt.Sprintf(
+				"alter table %[1]s drop constraint %[2]s; grant insert on %[1]s to storeroom_runtime", k.FromTable, k.Name,
+			),
+		)
 	}
 	breaches := s.attack(t)
 	for _, k := range s.keys {
@@ -76,11 +93,19 @@ func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
 		{"the search forgets the tenant", "search_products", "p.tenant_id = $1", "$1 is not distinct from $1"},
 		{"the search lets a pattern out of its quotes", "search_products", "%L", "''%s''"},
 		{"resolve_key leaves the tenant of the key", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
-		{"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'", "true"},
-		{"delete_expired_responses leaves the tenant", "delete_expired_responses", "'app.tenant_id', before", "'app.nothing', before"},
+		{
+			"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'",
+			"true",
+		},
+		{
+			"delete_expired_responses leaves the tenant", "delete_expired_responses", "'app.tenant_id', before",
+			"'app.nothing', before",
+		},
 		{"expired usage is any usage", "delete_expired_usage", "o.hour < now() - interval '90 days'", "true"},
 		{"expired errors are any errors", "delete_expired_usage", "e.at < now() - interval '90 days'", "true"},
-		{"delete_expired_usage leaves the tenant", "delete_expired_usage", "'app.tenant_id', before", "'app.nothing', before"},
+		{
+			"delete_expired_usage leaves the tenant", "delete_expired_usage", "'app.tenant_id', before", "'app.nothing', before",
+		},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +124,8 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 	// What is a part of others is attacked through one of them.
 	through := map[string]string{
 		"live": "use_session", "usable": "open_link", "acting_member": "change_member", "acting_owner": "change_member",
-		"acting_key_manager": "create_key", "log_person": "change_password", "set_member": "change_member", "store_link": "make_link",
+		"acting_key_manager": "create_key", "log_person": "change_password", "set_member": "change_member",
+		"store_link": "make_link",
 	}
 	for _, m := range []struct{ function, find, replace string }{
 		{"password_parameters", "select u.password_parameters", "select encode(u.password_verifier, 'base64')"},
@@ -131,7 +157,10 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 		{"change_password", "u.id = s.user_id and", ""},
 		{"change_password", "s.user_id = person and", ""},
 		{"change_password", "l.made_by = person and", ""},
-		{"change_password", "update one_time_links l set expires_at = 'epoch' where l.made_by = person and l.expires_at > now();", ""},
+		{
+			"change_password",
+			"update one_time_links l set expires_at = 'epoch' where l.made_by = person and l.expires_at > now();", "",
+		},
 		{"acting_key_manager", "token is null and pg_has_role(session_user, 'storeroom_owner', 'member')", "token is null"},
 		{"acting_key_manager", "{owner,admin}", "{owner,admin,viewer}"},
 		{"acting_key_manager", "person is null", "false"},
@@ -155,7 +184,10 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 		{"end_link", "l.tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint and", ""},
 		{"end_link", "l.id = link and", ""},
 		{"change_member", "acting_owner(token) is null", "false"},
-		{"set_member", "where m.tenant_id = tenant and m.user_id = person;\n    if not found", "where m.user_id = person;\n    if not found"},
+		{
+			"set_member", "where m.tenant_id = tenant and m.user_id = person;\n    if not found",
+			"where m.user_id = person;\n    if not found",
+		},
 		{"set_member", "delete from memberships m where m.tenant_id = tenant and", "delete from memberships m where"},
 		{"set_member", "set role = new_role where m.tenant_id = tenant and", "set role = new_role where"},
 		{"set_member", "l.tenant_id = tenant and (", "("},
@@ -163,7 +195,10 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 		{"store_link", "and m.tenant_id = tenant)", ")"},
 		{"store_link", "and m.tenant_id <> tenant)", "and false)"},
 		{"store_link", "l.tenant_id = tenant and l.request", "l.request"},
-		{"store_link", "l.tenant_id = tenant and l.email = lower(address) and l.purpose", "l.email = lower(address) and l.purpose"},
+		{
+			"store_link", "l.tenant_id = tenant and l.email = lower(address) and l.purpose",
+			"l.email = lower(address) and l.purpose",
+		},
 		{"store_link", "l.email = lower(address) and l.purpose", "l.purpose"},
 		{"store_link", "values (link, tenant,", "values (link, 1,"},
 		{"usable", "l.expires_at > now()", "true"},
@@ -203,7 +238,9 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 func (s *suite) mustBreak(t *testing.T, function, find, replace string) string {
 	t.Helper()
 	var definition string
-	if err := s.super.QueryRow(t.Context(), `select pg_get_functiondef($1::regproc)`, function).Scan(&definition); err != nil {
+	if err := s.super.QueryRow(
+		t.Context(), `select pg_get_functiondef($1::regproc)`, function,
+	).Scan(&definition); err != nil {
 		t.Fatal(err)
 	}
 	broken := strings.ReplaceAll(definition, find, replace)

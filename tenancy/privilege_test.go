@@ -25,14 +25,20 @@ func TestTheRuntimeRoleIsRefused(t *testing.T) {
 		{"to read with row security off", `set local row_security = off; select from products`},
 		{"to give itself BYPASSRLS", `alter role storeroom_runtime bypassrls`},
 		{"to join the owner", `grant storeroom_owner to storeroom_runtime`},
-		{"to create a key", `insert into api_keys (tenant_id, name, permissions, prefix, last4) select tenant_id, 'New', permissions, prefix, last4 from api_keys`},
+		{
+			"to create a key",
+			`insert into api_keys (tenant_id, name, permissions, prefix, last4) select tenant_id, 'New', permissions, prefix, last4 from api_keys`,
+		},
 		{"to restore a key", `update api_keys set revoked_at = null`},
 		{"to give a key more permissions", `update api_keys set permissions = '{products:write}'`},
 		{"to create a table", `create table public.loot (id bigint)`},
 		{"to create a view", `create view public.loot as select * from products`},
 		{"to create a function", `create function public.leak(text) returns boolean language sql as 'select true'`},
 		{"to create a schema", `create schema loot`},
-		{"to replace a definer function", `create or replace function schema_version() returns integer language sql as 'select 1'`},
+		{
+			"to replace a definer function",
+			`create or replace function schema_version() returns integer language sql as 'select 1'`,
+		},
 		{"to disable row-level security", `alter table products disable row level security`},
 		{"to drop a policy", `drop policy tenant on products`},
 		{"to change a policy", `alter policy tenant on products using (true)`},
@@ -88,7 +94,9 @@ func TestCopyStaysWithinTheTenant(t *testing.T) {
 		t.Errorf("copy products to stdout = %q, want %q: the tenant's own row alone", got, want)
 	}
 	line := fmt.Sprintf("%d\tLoot\n", s.a)
-	if _, err := conn.PgConn().CopyFrom(t.Context(), strings.NewReader(line), `copy categories (tenant_id, name) from stdin`); tenancy.SQLState(err) != "0A000" {
+	if _, err := conn.PgConn().CopyFrom(
+		t.Context(), strings.NewReader(line), `copy categories (tenant_id, name) from stdin`,
+	); tenancy.SQLState(err) != "0A000" {
 		t.Errorf("copy categories from stdin: %v, want SQLSTATE 0A000: not under row-level security", err)
 	}
 }

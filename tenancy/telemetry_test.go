@@ -128,10 +128,13 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 			t.Fatalf("%d spans, want one", len(spans))
 		}
 		want := map[string]string{
-			"db.system.name": "postgresql", "db.query.summary": "INSERT categories; SELECT categories", "db.operation.batch.size": "3",
-			"db.query.text": "select set_config('app.tenant_id', $1, true); " + insertCategory + "; select name from categories where tenant_id = $1 and name = $2",
+			"db.system.name": "postgresql", "db.query.summary": "INSERT categories; SELECT categories",
+			"db.operation.batch.size": "3",
+			"db.query.text": "select set_config('app.tenant_id', $1, true); " + insertCategory +
+				"; select name from categories where tenant_id = $1 and name = $2",
 		}
-		if diff := cmp.Diff(want, attributesOf(spans[0])); diff != "" || spans[0].Name() != want["db.query.summary"] || spans[0].Status().Code != codes.Unset {
+		if diff := cmp.Diff(want, attributesOf(spans[0])); diff != "" || spans[0].Name() != want["db.query.summary"] ||
+			spans[0].Status().Code != codes.Unset {
 			t.Errorf("the span %q, %v (-want +got):\n%s", spans[0].Name(), spans[0].Status(), diff)
 		}
 		if more := o.value("db.client.operation.duration") - measured; more != 1 {
@@ -149,7 +152,8 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 			t.Fatalf("%d spans, want one", len(spans))
 		}
 		s, told := spans[0], attributesOf(spans[0])
-		if told["error.type"] != "23505" || told["db.response.status_code"] != "23505" || s.Status() != (sdktrace.Status{Code: codes.Error}) || len(s.Events()) > 0 {
+		if told["error.type"] != "23505" || told["db.response.status_code"] != "23505" ||
+			s.Status() != (sdktrace.Status{Code: codes.Error}) || len(s.Events()) > 0 {
 			t.Errorf("the span tells %v, %v and %v, want the code alone", told, s.Status(), s.Events())
 		}
 		if strings.Contains(fmt.Sprint(told), "Secret") {
@@ -179,7 +183,9 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 
 	t.Run("nothing is written down for nobody", func(t *testing.T) {
 		before := len(o.spans.Started())
-		unsampled := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+		unsampled := trace.ContextWithSpanContext(
+			t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}),
+		)
 		for _, ctx := range []context.Context{t.Context(), unsampled} {
 			if _, err := tenancy.All[named](ctx, d.DB, a, listCategories); err != nil {
 				t.Error(err)
@@ -191,7 +197,9 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 	})
 
 	t.Run("what a policy refuses and what has no tenant is counted", func(t *testing.T) {
-		refused, nobody := attribute.String("storeroom.violation", "refused_by_policy"), attribute.String("storeroom.violation", "no_tenant")
+		refused, nobody := attribute.String(
+			"storeroom.violation", "refused_by_policy",
+		), attribute.String("storeroom.violation", "no_tenant")
 		mustBe := func(what string, wantRefused, wantNobody float64) {
 			t.Helper()
 			if r, n := o.value("storeroom.tenancy.violations", refused), o.value("storeroom.tenancy.violations", nobody); r != wantRefused || n != wantNobody {
@@ -214,10 +222,14 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 	})
 
 	t.Run("an empty pool is told", func(t *testing.T) {
-		most, used := o.value("db.client.connection.max"), o.value("db.client.connection.count", attribute.String("db.client.connection.state", "used"))
+		most, used := o.value("db.client.connection.max"), o.value(
+			"db.client.connection.count", attribute.String("db.client.connection.state", "used"),
+		)
 		db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=1")
 		err := db.Conn(t.Context(), func(*pgx.Conn) error {
-			if got := o.value("db.client.connection.count", attribute.String("db.client.connection.state", "used")) - used; got != 1 {
+			if got := o.value(
+				"db.client.connection.count", attribute.String("db.client.connection.state", "used"),
+			) - used; got != 1 {
 				t.Errorf("%v more connections are used, want 1", got)
 			}
 			waited := o.value("db.client.connection.wait_time")
@@ -243,7 +255,9 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := o.value("db.client.connection.timeouts", attribute.String("db.client.connection.pool.name", "storeroom")); got != 1 {
+		if got := o.value(
+			"db.client.connection.timeouts", attribute.String("db.client.connection.pool.name", "storeroom"),
+		); got != 1 {
 			t.Errorf("%v callers got no connection, want 1", got)
 		}
 		if got := o.value("db.client.connection.max") - most; got != 1 {

@@ -21,7 +21,9 @@ func TestCreateTenantFillsInDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tenancy.Tenant{ID: got.ID, Slug: "acme", Name: "Acme", Plan: tenancy.Standard, Timezone: "UTC", Currency: "USD"}
+	want := tenancy.Tenant{
+		ID: got.ID, Slug: "acme", Name: "Acme", Plan: tenancy.Standard, Timezone: "UTC", Currency: "USD",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("CreateTenant (-want +got):\n%s", diff)
 	}
@@ -38,7 +40,10 @@ func TestCreateTenantFillsInDefaults(t *testing.T) {
 func TestCreateTenantKeepsWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
-	want := tenancy.Tenant{Slug: "9-lives", Name: strings.Repeat("ü", 255), Plan: tenancy.Enterprise, RateLimit: new(int32(tenancy.MaxRateLimit)), Timezone: "America/Argentina/Ushuaia", Currency: "ARS"}
+	want := tenancy.Tenant{
+		Slug: "9-lives", Name: strings.Repeat("ü", 255), Plan: tenancy.Enterprise,
+		RateLimit: new(int32(tenancy.MaxRateLimit)), Timezone: "America/Argentina/Ushuaia", Currency: "ARS",
+	}
 	got, err := tenancy.CreateTenant(t.Context(), d.Admin, want)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +65,9 @@ func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
 		fields []string
 	}{
 		{"nothing is right", func(t *tenancy.Tenant) {
-			*t = tenancy.Tenant{Slug: "-", Name: " ", Plan: "gold", RateLimit: new(int32(0)), Timezone: "Mars/Base", Currency: "euro"}
+			*t = tenancy.Tenant{
+				Slug: "-", Name: " ", Plan: "gold", RateLimit: new(int32(0)), Timezone: "Mars/Base", Currency: "euro",
+			}
 		}, []string{"slug", "name", "plan", "rate-limit", "timezone", "currency"}},
 		{"the zero tenant", func(t *tenancy.Tenant) { *t = tenancy.Tenant{} }, []string{"slug", "name"}},
 		{"a slug in capitals", func(t *tenancy.Tenant) { t.Slug = "Acme" }, []string{"slug"}},
@@ -98,7 +105,9 @@ func TestASlugIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	first := d.MustTenant(t, "acme")
-	if _, err := tenancy.CreateTenant(t.Context(), d.Admin, tenancy.Tenant{Slug: "acme", Name: "Other"}); !errors.Is(err, tenancy.ErrConflict) {
+	if _, err := tenancy.CreateTenant(
+		t.Context(), d.Admin, tenancy.Tenant{Slug: "acme", Name: "Other"},
+	); !errors.Is(err, tenancy.ErrConflict) {
 		t.Errorf("CreateTenant with a slug that is taken = %v, want ErrConflict", err)
 	}
 	if got, err := tenancy.TenantBySlug(t.Context(), d.Admin, "acme"); got != first || err != nil {
@@ -195,7 +204,8 @@ func TestChangeTenantRefusesFaultsAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	before := d.MustTenant(t, "acme")
-	_, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Name, t.Currency, t.Plan = "", "?", tenancy.Enterprise })
+	_,
+		err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Name, t.Currency, t.Plan = "", "?", tenancy.Enterprise })
 	mustBeInvalid(t, err, "name", "currency", "rate-limit")
 	if got, err := tenancy.TenantBySlug(t.Context(), d.Admin, "acme"); got != before || err != nil {
 		t.Errorf("after a refused change = %v, %v, want %v", got, err, before)
@@ -206,7 +216,8 @@ func TestAnAbsentTenantIsNotFound(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	_, bySlug := tenancy.TenantBySlug(t.Context(), d.Admin, "nobody")
-	_, change := tenancy.ChangeTenant(t.Context(), d.Admin, "nobody", func(*tenancy.Tenant) { t.Error("change was called") })
+	_,
+		change := tenancy.ChangeTenant(t.Context(), d.Admin, "nobody", func(*tenancy.Tenant) { t.Error("change was called") })
 	for call, err := range map[string]error{
 		"TenantBySlug": bySlug, "ChangeTenant": change, "DeleteTenant": tenancy.DeleteTenant(t.Context(), d.Admin, "nobody"),
 	} {
@@ -224,7 +235,8 @@ func TestTheServingRoleCannotManageTenants(t *testing.T) {
 	_, list := tenancy.Tenants(t.Context(), d.DB)
 	_, change := tenancy.ChangeTenant(t.Context(), d.DB, "acme", func(*tenancy.Tenant) {})
 	for call, err := range map[string]error{
-		"CreateTenant": create, "Tenants": list, "ChangeTenant": change, "DeleteTenant": tenancy.DeleteTenant(t.Context(), d.DB, "acme"),
+		"CreateTenant": create, "Tenants": list, "ChangeTenant": change,
+		"DeleteTenant": tenancy.DeleteTenant(t.Context(), d.DB, "acme"),
 	} {
 		if tenancy.SQLState(err) != "42501" {
 			t.Errorf("%s as the runtime role = %v, want SQLSTATE 42501", call, err)
@@ -245,7 +257,13 @@ func TestDeleteTenantTakesEverythingOfItAndNothingElse(t *testing.T) {
 			continue
 		}
 		type count struct{ A, B int }
-		got := mustRows[count](t, s.super, fmt.Sprintf(`select count(*) filter (where tenant_id = %d) as a, count(*) filter (where tenant_id = %d) as b from %s`, s.a, s.b, name))[0]
+		got := mustRows[count](
+			t, s.super,
+			fmt.Sprintf(
+				`select count(*) filter (where tenant_id = %d) as a, count(*) filter (where tenant_id = %d) as b from %s`, s.a, s.b,
+				name,
+			),
+		)[0]
 		if got.A != 0 || x.b != nil && got.B == 0 {
 			t.Errorf("after deleting a, %s holds %d rows of a and %d of b", name, got.A, got.B)
 		}

@@ -78,7 +78,9 @@ func TestATenantIsSuspendedWhateverItsName(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	acme := d.MustTenant(t, "acme")
-	if _, err := d.MustSuper(t).Exec(t.Context(), `update tenants set name = $2 where id = $1`, acme.ID, "Ac\u200bme"); err != nil {
+	if _, err := d.MustSuper(t).Exec(
+		t.Context(), `update tenants set name = $2 where id = $1`, acme.ID, "Ac\u200bme",
+	); err != nil {
 		t.Fatal(err)
 	}
 	got, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Suspended = true })

@@ -139,7 +139,9 @@ func (d document) operations(tag string) []operation {
 				continue
 			}
 			o := operation{
-				topic:  topic{text(item.Value, "operationId"), text(item.Value, "summary"), toHTML(text(item.Value, "description"))},
+				topic: topic{
+					text(item.Value, "operationId"), text(item.Value, "summary"), toHTML(text(item.Value, "description")),
+				},
 				Method: strings.ToUpper(method), Path: path.Key.(string),
 				Body: d.content(get(item.Value, "requestBody")),
 			}

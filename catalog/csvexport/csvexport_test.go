@@ -162,7 +162,9 @@ func TestExportsOfRealShopsAreImportedWithoutDifferences(t *testing.T) {
 			store := catalog.New(d.DB)
 			from := shop{d.DB, store, d.MustTenant(t, "from").ID}
 			to := shop{d.DB, store, d.MustTenant(t, "to").ID}
-			if _, err := csvimport.Import(t.Context(), from.db, from.tenant, catalogOf(t, dir), csvimport.Options{}); err != nil {
+			if _, err := csvimport.Import(
+				t.Context(), from.db, from.tenant, catalogOf(t, dir), csvimport.Options{},
+			); err != nil {
 				t.Fatal(err)
 			}
 			file := from.mustExport(t)

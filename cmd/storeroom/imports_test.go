@@ -17,7 +17,8 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "catalog", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "reports/sums",
+		"api", "catalog", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales",
+		"reports/sums",
 		"tenancy", "tenancy/admission", "tenancy/money",
 	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
@@ -27,12 +28,14 @@ var allowedImports = map[string][]string{
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/docs", "api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
+		"api/docs", "api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports",
+		"reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
 	"api/docs": {},
 	"api/settings": {
-		"api/settings/chart", "catalog", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales", "tenancy",
+		"api/settings/chart", "catalog", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
+		"tenancy",
 		"tenancy/money", "tenancy/paging", "tenancy/people",
 	},
 	"api/settings/chart":   {},

@@ -107,7 +107,10 @@ func TestTheGoRuntimeIsConfigured(t *testing.T) {
 		{nil, []string{fmt.Sprintf("go_processor_limit %d\n", 2*processors), "go_config_gogc_percent 200\n"}},
 		{
 			[]string{"GOMAXPROCS=3", "GOGC=50", "GOMEMLIMIT=300MiB"},
-			[]string{"go_processor_limit 3\n", "go_config_gogc_percent 50\n", fmt.Sprintf("go_memory_limit_bytes %g\n", float64(300<<20))},
+			[]string{
+				"go_processor_limit 3\n", "go_config_gogc_percent 50\n",
+				fmt.Sprintf("go_memory_limit_bytes %g\n", float64(300<<20)),
+			},
 		},
 	} {
 		p := newProgram(t).with(append(test.variables, "STOREROOM_OPS_ADDR=127.0.0.1:0")...)

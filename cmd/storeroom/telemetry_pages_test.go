@@ -90,7 +90,8 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, to, nil, 303)
 	for _, page := range []string{
 		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/start?key=" + mark,
-		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today", "/products?search=" + mark + "&status=" + mark,
+		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today", "/products?search=" + mark +
+			"&status=" + mark,
 		"/products/1?page=2", "/orders?customer=" + mark + "&from=" + mark, "/orders/" + mark + "-order-x",
 	} {
 		w.open(t, v, to+page, nil, 200)

@@ -63,7 +63,9 @@ func (d *directory) initPostgres(ctx context.Context, bin, data string, durable 
 	}
 	password := filepath.Join(d.path, "postgres.password")
 	defer os.Remove(password)
-	if err := errors.Join(os.WriteFile(password, []byte(d.state.PostgresPassword), 0o600), d.account.own(password)); err != nil {
+	if err := errors.Join(
+		os.WriteFile(password, []byte(d.state.PostgresPassword), 0o600), d.account.own(password),
+	); err != nil {
 		return err
 	}
 	// C.UTF-8 handles case beyond ASCII, but some systems do not have it.

@@ -196,7 +196,10 @@ func TestOnlyTheLastErrorsOfAKeyAreKept(t *testing.T) {
 	s.mustFlush(t, r)
 	var want []Error
 	for n := 500; n > 480; n-- {
-		e := Error{noisy.KeyID, began.Add(time.Duration(n) * time.Second), "GET", "/api/products/{id}", 404, "NOT_FOUND", fmt.Sprint("request-", n)}
+		e := Error{
+			noisy.KeyID, began.Add(time.Duration(n) * time.Second), "GET", "/api/products/{id}", 404, "NOT_FOUND",
+			fmt.Sprint("request-", n),
+		}
 		if n == 500 {
 			e.Status, e.Code = 500, "INTERNAL_ERROR"
 		}
@@ -267,7 +270,10 @@ func TestAnOutageOfPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.exec(t, `alter database `+database+` connection limit 0`)
-	s.exec(t, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and usename = 'storeroom_runtime'`)
+	s.exec(
+		t,
+		`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and usename = 'storeroom_runtime'`,
+	)
 	fail := func() {
 		t.Helper()
 		if err := r.flush(t.Context()); err == nil || mayBeStored(err) {
@@ -389,7 +395,9 @@ func TestATenantThatIsBeingDeleted(t *testing.T) {
 	if n := s.count(t, `select sum(status_2xx) from key_usage where tenant_id = $1`, s.tenant.ID); n != 3 {
 		t.Errorf("%d requests of the other tenant are stored, want 3", n)
 	}
-	if n := s.count(t, `select count(*) from key_usage, key_errors where $1 in (key_usage.tenant_id, key_errors.tenant_id)`, doomed.ID); n != 0 {
+	if n := s.count(
+		t, `select count(*) from key_usage, key_errors where $1 in (key_usage.tenant_id, key_errors.tenant_id)`, doomed.ID,
+	); n != 0 {
 		t.Errorf("%d rows of the deleted tenant are left", n)
 	}
 }

@@ -238,7 +238,10 @@ func TestAWorkbookOfASalesSummary(t *testing.T) {
 			{"123456789.01", "123,456,789.01", false}, {"0", "0.00", false}, {"0", "0.00", false}, {"0", "0", false},
 		}},
 		{"Daily", "S3", []shown{{"46081", "2026-02-28", false}, {"200", "200.00", false}}},
-		{"Daily", "AK3", []shown{{"-100", "-100.00", false}, {"0", "0.00", false}, {"-100", "-100.00", false}, {"", "", false}}},
+		{
+			"Daily", "AK3",
+			[]shown{{"-100", "-100.00", false}, {"0", "0.00", false}, {"-100", "-100.00", false}, {"", "", false}},
+		},
 		{"Channels", "A3", []shown{{"-pos", "-pos", true}, {"0", "0.00", false}, {"0", "0", false}}},
 		{"Channels", "A4", []shown{{"fair", "fair", true}, {"0", "0.00", false}, {"0", "0", false}}},
 		{"Comparison", "A2", []shown{{"from", "from", true}, {"46080", "2026-02-27", false}}},

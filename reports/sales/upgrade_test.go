@@ -68,7 +68,8 @@ func TestTheUpgradeFillsRevenueWithoutCost(t *testing.T) {
 			ran++
 		}
 	}
-	if _, err := super.PgConn().Exec(t.Context(), script+"reset role; set row_security = on;").ReadAll(); err != nil || ran != 2 {
+	if _, err := super.PgConn().Exec(t.Context(), script+"reset role; set row_security = on;").ReadAll(); err != nil ||
+		ran != 2 {
 		t.Fatalf("%d migrations, %v", ran, err)
 	}
 	if diff := cmp.Diff(before, rows()); diff != "" {

@@ -22,7 +22,9 @@ const addCategory = `insert into categories (tenant_id, name) values ($1, $2)`
 
 func countCategories(t *testing.T, db *tenancy.DB, tenant tenancy.ID) int64 {
 	t.Helper()
-	n, err := tenancy.One[struct{ Count int64 }](t.Context(), db, tenant, `select count(*) from categories where tenant_id = $1`, tenant)
+	n, err := tenancy.One[struct{ Count int64 }](
+		t.Context(), db, tenant, `select count(*) from categories where tenant_id = $1`, tenant,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

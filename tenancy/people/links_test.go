@@ -25,7 +25,8 @@ func TestAnInvitation(t *testing.T) {
 	t.Run("makes an account and a member", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", " New@Example.com", Admin))
 		got, err := s.Open(ctx, token)
-		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != Admin || got.TenantName != "A" {
+		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != Admin ||
+			got.TenantName != "A" {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 		if left := time.Until(got.ExpiresAt); left < 23*time.Hour || left > 24*time.Hour {
@@ -38,7 +39,8 @@ func TestAnInvitation(t *testing.T) {
 			if err := join(t, token, bad); !errors.Is(err, ErrWrong) {
 				t.Errorf("Use with %.20q = %v, want ErrWrong", bad, err)
 			}
-			if got := s.logged(t, s.a); got.Action != "member.join_refused" || got.Target != "new@example.com" || *got.Address != "192.0.2.7" {
+			if got := s.logged(t, s.a); got.Action != "member.join_refused" || got.Target != "new@example.com" ||
+				*got.Address != "192.0.2.7" {
 				t.Errorf("logged = %+v, want member.join_refused", got)
 			}
 		}
@@ -47,10 +49,12 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Use began the session %+v, %v, want that of an admin of a", got, err)
 		}
 		want := tenancy.Entry{Action: "member.join", Target: "new@example.com", Details: map[string]any{"role": "admin"}}
-		if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "new@example.com" || *got.Address != "192.0.2.7" {
+		if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "new@example.com" ||
+			*got.Address != "192.0.2.7" {
 			t.Errorf("logged = %+v, want %+v", got, want)
 		}
-		if got, err := s.Session(ctx, s.mustSignIn(t, "new@example.com", "brand new horse"), "a"); err != nil || got.Role != Admin {
+		if got, err := s.Session(ctx, s.mustSignIn(t, "new@example.com", "brand new horse"), "a"); err != nil ||
+			got.Role != Admin {
 			t.Errorf("Session = %+v, %v, want an admin of a", got, err)
 		}
 		if err := join(t, token, "brand new horse"); !isEnded(err) {
@@ -165,13 +169,17 @@ func TestAReset(t *testing.T) {
 	if !s.alive(t, session) {
 		t.Error("making a link ended a session")
 	}
-	if got, err := s.Open(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" || got.Role != nil {
+	if got, err := s.Open(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" ||
+		got.Role != nil {
 		t.Errorf("Open = %+v, %v", got, err)
 	}
 	if begun := must(t)(s.Use(ctx, token, next, "192.0.2.8")); s.alive(t, session) || !s.alive(t, begun) {
-		t.Errorf("alive: what was before %v, what the reset began %v, want false, true", s.alive(t, session), s.alive(t, begun))
+		t.Errorf(
+			"alive: what was before %v, what the reset began %v, want false, true", s.alive(t, session), s.alive(t, begun),
+		)
 	}
-	if got := s.logged(t, s.a); got.Action != "password.reset" || got.Actor != "amy@example.com" || *got.Address != "192.0.2.8" {
+	if got := s.logged(t, s.a); got.Action != "password.reset" || got.Actor != "amy@example.com" ||
+		*got.Address != "192.0.2.8" {
 		t.Errorf("logged = %+v, want password.reset by Amy", got)
 	}
 	s.mustSignIn(t, "amy@example.com", next)
@@ -187,7 +195,8 @@ func TestAReset(t *testing.T) {
 		}
 		token := must(t)(s.operator().ResetAnywhere(ctx, "eve@example.com"))
 		for _, tenant := range []tenancy.Tenant{s.a, s.b} {
-			if got := s.logged(t, tenant); got.Action != "password.reset_link" || got.Target != "eve@example.com" || got.Actor != "operator" || got.Address != nil {
+			if got := s.logged(t, tenant); got.Action != "password.reset_link" || got.Target != "eve@example.com" ||
+				got.Actor != "operator" || got.Address != nil {
 				t.Errorf("the log of %s ends with %+v, want password.reset_link by the operator", tenant.Slug, got)
 			}
 		}
@@ -275,7 +284,9 @@ func TestAReset(t *testing.T) {
 			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
 		// Past the page, too.
-		if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, `select use_reset($1, 'x', sha256('x'), '') as done`, link.hash()); err != nil || found[0].Done {
+		if found, err := tenancy.Call[struct{ Done bool }](
+			ctx, s.DB, `select use_reset($1, 'x', sha256('x'), '') as done`, link.hash(),
+		); err != nil || found[0].Done {
 			t.Errorf("use_reset = %v, %v, want nothing done", found, err)
 		}
 		anywhere = must(t)(s.operator().ResetAnywhere(ctx, m.Email))
@@ -288,7 +299,8 @@ func TestAReset(t *testing.T) {
 		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", Viewer))
 		before := s.state(t)
 		for sql, token := range map[string]Token{
-			`select outcome <> 'ended' as done from accept_invitation($1, 'x', true, sha256('x'))`: reset, `select use_reset($1, 'x', sha256('x'), '') as done`: invitation,
+			`select outcome <> 'ended' as done from accept_invitation($1, 'x', true, sha256('x'))`: reset,
+			`select use_reset($1, 'x', sha256('x'), '') as done`:                                   invitation,
 		} {
 			if found, err := tenancy.Call[struct{ Done bool }](ctx, s.DB, sql, token.hash()); err != nil || found[0].Done {
 				t.Errorf("%s = %v, %v, want nothing done", sql, found, err)
@@ -383,18 +395,24 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 			if l.Role != nil {
 				role = string(*l.Role)
 			}
-			if left := time.Until(l.ExpiresAt); left > 24*time.Hour || left < 23*time.Hour || time.Since(l.CreatedAt) > time.Hour {
+			if left := time.Until(l.ExpiresAt); left > 24*time.Hour || left < 23*time.Hour ||
+				time.Since(l.CreatedAt) > time.Hour {
 				t.Errorf("a link lives from %v until %v, want 24 hours", l.CreatedAt, l.ExpiresAt)
 			}
 			all = append(all, strings.Join([]string{l.Purpose, l.Email, role, l.MadeBy}, " "))
 		}
 		return all
 	}
-	want := []string{"invitation new@example.com admin ann@example.com", "reset amy@example.com - ann@example.com", "invitation other@example.com viewer operator"}
+	want := []string{
+		"invitation new@example.com admin ann@example.com", "reset amy@example.com - ann@example.com",
+		"invitation other@example.com viewer operator",
+	}
 	if diff := cmp.Diff(want, told(s.Links(ctx, s.a.ID, by))); diff != "" {
 		t.Errorf("Links for Ann (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(append(want, "reset eve@example.com - operator"), told(s.operator().Links(ctx, s.a.ID, tenancy.Operator))); diff != "" {
+	if diff := cmp.Diff(
+		append(want, "reset eve@example.com - operator"), told(s.operator().Links(ctx, s.a.ID, tenancy.Operator)),
+	); diff != "" {
 		t.Errorf("Links for the operator (-want +got):\n%s", diff)
 	}
 	pending, err := s.Links(ctx, s.a.ID, by)

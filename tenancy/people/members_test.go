@@ -19,7 +19,8 @@ func TestMembersAreTheTenantsOwn(t *testing.T) {
 	s := mustStreet(t)
 	amy := s.as(t, s.amy)
 	byAmy, err := s.Members(t.Context(), s.a.ID, amy)
-	if err != nil || len(byAmy) != 3 || byAmy[0].Email != "amy@example.com" || byAmy[1].Email != "ann@example.com" || byAmy[2].Email != "eve@example.com" {
+	if err != nil || len(byAmy) != 3 || byAmy[0].Email != "amy@example.com" || byAmy[1].Email != "ann@example.com" ||
+		byAmy[2].Email != "eve@example.com" {
 		t.Fatalf("Members = %+v, %v, want Amy, Ann and Eve", byAmy, err)
 	}
 	if m := byAmy[0]; m.UserID != s.amy.UserID || m.Role != Viewer || time.Since(m.CreatedAt) > time.Hour {
@@ -106,15 +107,19 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	ctx := t.Context()
-	amy, ann, eve := s.mustSignIn(t, "amy@example.com", password), s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "eve@example.com", password)
+	amy, ann, eve := s.mustSignIn(t, "amy@example.com", password), s.mustSignIn(t, "ann@example.com", password),
+		s.mustSignIn(t, "eve@example.com", password)
 	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.amy.UserID, Admin); err != nil {
 		t.Fatal(err)
 	}
 	if s.alive(t, amy) || !s.alive(t, ann) {
 		t.Errorf("alive: Amy's %v, Ann's %v, want false, true", s.alive(t, amy), s.alive(t, ann))
 	}
-	want := tenancy.Entry{Action: "member.role", Target: "amy@example.com", Details: map[string]any{"from": "viewer", "to": "admin"}}
-	if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "ann@example.com" || *got.Address != "192.0.2.1" {
+	want := tenancy.Entry{
+		Action: "member.role", Target: "amy@example.com", Details: map[string]any{"from": "viewer", "to": "admin"},
+	}
+	if got := s.logged(t, s.a); cmp.Diff(want, got.Entry) != "" || got.Actor != "ann@example.com" ||
+		*got.Address != "192.0.2.1" {
 		t.Errorf("logged = %+v, want %+v by Ann from 192.0.2.1", got, want)
 	}
 	if got, err := s.Session(ctx, s.mustSignIn(t, "amy@example.com", password), "a"); err != nil || got.Role != Admin {
@@ -228,7 +233,9 @@ func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 		"CreateTenant":       second(tenancy.CreateTenant(ctx, s.Admin, tenancy.Tenant{Slug: "c", Name: "C"})),
 		"CreateMember":       second(New(s.Admin).CreateMember(ctx, s.a.ID, "other@example.com", Viewer, password)),
 		"ChangeTenant":       second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Name = "Another" })),
-		"a change of plans":  second(tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Plan = tenancy.Professional })),
+		"a change of plans": second(
+			tenancy.ChangeTenant(ctx, s.Admin, "a", func(t *tenancy.Tenant) { t.Plan = tenancy.Professional }),
+		),
 	} {
 		if tenancy.Constraint(err) != "full_log" {
 			t.Errorf("%s = %v, want the fault of the log", what, err)
@@ -281,9 +288,13 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 	tenant, by := s.MustTenant(t, "logged"), s.by(t)
 	if err := s.DB.Run(ctx, tenant.ID, func(q *pgx.Batch) {
 		for n := range 7 {
-			tenancy.QueueAudit(q, tenant.ID, by, tenancy.Entry{Action: []string{"key.create", "member.role"}[n%2], Target: fmt.Sprint(n)})
+			tenancy.QueueAudit(q, tenant.ID, by, tenancy.Entry{
+				Action: []string{"key.create", "member.role"}[n%2], Target: fmt.Sprint(n),
+			})
 		}
-		tenancy.QueueAudit(q, tenant.ID, tenancy.Operator, tenancy.Entry{Action: "keyring.wear", Target: "no key", Details: map[string]any{"n": 1}})
+		tenancy.QueueAudit(q, tenant.ID, tenancy.Operator, tenancy.Entry{
+			Action: "keyring.wear", Target: "no key", Details: map[string]any{"n": 1},
+		})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -301,12 +312,16 @@ func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 		var targets []string
 		for _, e := range found {
 			targets = append(targets, e.Target)
-			if e.Details == nil || e.Actor == "" || time.Since(e.At) > time.Hour || (e.Address == nil) != (e.Actor == "operator") {
+			if e.Details == nil || e.Actor == "" || time.Since(e.At) > time.Hour ||
+				(e.Address == nil) != (e.Actor == "operator") {
 				t.Errorf("an entry is %+v", e)
 			}
 		}
 		if got := strings.Join(targets, " "); got != test.want || total != test.total || err != nil {
-			t.Errorf("AuditLog(%q, page %d) = %q of %d, %v, want %q of %d", test.action, test.page, got, total, err, test.want, test.total)
+			t.Errorf(
+				"AuditLog(%q, page %d) = %q of %d, %v, want %q of %d", test.action, test.page, got, total, err, test.want,
+				test.total,
+			)
 		}
 	}
 }

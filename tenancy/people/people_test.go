@@ -28,7 +28,8 @@ func TestSignIn(t *testing.T) {
 		t.Run("opens to an e-mail "+test.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := s.Session(t.Context(), s.mustSignIn(t, test.email, test.password), "a")
-			if err != nil || got.UserID != s.ann.UserID || got.Email != "ann@example.com" || got.Role != Owner || time.Since(got.ConfirmedAt) > time.Minute {
+			if err != nil || got.UserID != s.ann.UserID || got.Email != "ann@example.com" || got.Role != Owner ||
+				time.Since(got.ConfirmedAt) > time.Minute {
 				t.Errorf("Session = %+v, %v, want Ann, who owns a", got, err)
 			}
 			if diff := cmp.Diff(&s.a, got.Tenant); diff != "" {
@@ -94,7 +95,9 @@ func TestAnUnknownEmailTakesAsMuchWork(t *testing.T) {
 func TestAccountIsOneSpellingOfAnEmail(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		got := Account(rapid.OneOf(rapid.String(), rapid.StringMatching(`[ \x00-\x7fA-Zé]{0,5}[a-zA-Z.]{1,9}@[a-zA-Z.]{1,9}[ \xff]{0,2}`)).Draw(t, "email"))
+		got := Account(rapid.OneOf(
+			rapid.String(), rapid.StringMatching(`[ \x00-\x7fA-Zé]{0,5}[a-zA-Z.]{1,9}@[a-zA-Z.]{1,9}[ \xff]{0,2}`),
+		).Draw(t, "email"))
 		if got != "" && (CheckEmail(got) != "" || Account(got) != got || strings.ContainsRune(got, 0)) {
 			t.Errorf("Account = %q, which is none", got)
 		}
@@ -115,7 +118,10 @@ func TestASessionEnds(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			token := s.mustSignIn(t, "eve@example.com", password)
-			s.alter(t, `update sessions set seen_at = now() - $2::interval, created_at = now() - $3::interval where token_hash = $1`, token.hash(), test.seen, test.created)
+			s.alter(
+				t, `update sessions set seen_at = now() - $2::interval, created_at = now() - $3::interval where token_hash = $1`,
+				token.hash(), test.seen, test.created,
+			)
 			if got := s.alive(t, token); got != test.alive {
 				t.Errorf("alive = %v, want %v", got, test.alive)
 			}
@@ -134,10 +140,13 @@ func TestASessionEnds(t *testing.T) {
 		}
 	})
 	t.Run("by signing out, alone or everywhere", func(t *testing.T) {
-		one, two, three := s.mustSignIn(t, "eve@example.com", password), s.mustSignIn(t, "eve@example.com", password), s.mustSignIn(t, "eve@example.com", password)
+		one, two, three := s.mustSignIn(t, "eve@example.com", password), s.mustSignIn(t, "eve@example.com", password),
+			s.mustSignIn(t, "eve@example.com", password)
 		ann := s.mustSignIn(t, "ann@example.com", password)
 		if err := s.SignOut(t.Context(), one, false); err != nil || s.alive(t, one) || !s.alive(t, two) {
-			t.Errorf("after SignOut: %v, %v, alive %v, want the first alone to have ended", err, s.alive(t, one), s.alive(t, two))
+			t.Errorf(
+				"after SignOut: %v, %v, alive %v, want the first alone to have ended", err, s.alive(t, one), s.alive(t, two),
+			)
 		}
 		old := s.mustSignIn(t, "eve@example.com", password)
 		s.alter(t, `update sessions set seen_at = now() - interval '31 minutes' where token_hash = $1`, old.hash())
@@ -148,7 +157,9 @@ func TestASessionEnds(t *testing.T) {
 			t.Errorf("SignOut of nobody everywhere = %v, want nothing", err)
 		}
 		if err := s.SignOut(t.Context(), two, true); err != nil || s.alive(t, two) || s.alive(t, three) || !s.alive(t, ann) {
-			t.Errorf("after SignOut everywhere: %v, alive %v, %v, Ann's %v", err, s.alive(t, two), s.alive(t, three), s.alive(t, ann))
+			t.Errorf(
+				"after SignOut everywhere: %v, alive %v, %v, Ann's %v", err, s.alive(t, two), s.alive(t, three), s.alive(t, ann),
+			)
 		}
 	})
 	t.Run("and is swept out by the next sign-in", func(t *testing.T) {
@@ -156,7 +167,9 @@ func TestASessionEnds(t *testing.T) {
 		s.alter(t, `update sessions set created_at = now() - interval '13 hours' where token_hash = $1`, token.hash())
 		s.mustSignIn(t, "ann@example.com", password)
 		var left int
-		if err := s.super.QueryRow(t.Context(), `select count(*) from sessions where token_hash = $1`, token.hash()).Scan(&left); left != 0 || err != nil {
+		if err := s.super.QueryRow(
+			t.Context(), `select count(*) from sessions where token_hash = $1`, token.hash(),
+		).Scan(&left); left != 0 || err != nil {
 			t.Errorf("%d rows are left, %v", left, err)
 		}
 	})
@@ -184,7 +197,11 @@ func TestConfirmRenewsTheToken(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	old, other := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password)
-	s.alter(t, `update sessions set confirmed_at = now() - interval '11 hours', created_at = now() - interval '11 hours' where token_hash = $1`, old.hash())
+	s.alter(
+		t,
+		`update sessions set confirmed_at = now() - interval '11 hours', created_at = now() - interval '11 hours' where token_hash = $1`,
+		old.hash(),
+	)
 	for email, wrong := range map[string]string{"ann@example.com": "wrong", "bea@example.com": password} {
 		if token, err := s.Confirm(t.Context(), old, email, wrong); token != "" || !errors.Is(err, ErrWrong) {
 			t.Errorf("Confirm by %s = %v, want ErrWrong", email, err)
@@ -198,7 +215,9 @@ func TestConfirmRenewsTheToken(t *testing.T) {
 	if s.alive(t, old) || !s.alive(t, other) {
 		t.Errorf("alive: the old token %v, the other session %v, want false, true", s.alive(t, old), s.alive(t, other))
 	}
-	s.alter(t, `update sessions set created_at = created_at - interval '1 hour 1 second' where token_hash = $1`, fresh.hash())
+	s.alter(
+		t, `update sessions set created_at = created_at - interval '1 hour 1 second' where token_hash = $1`, fresh.hash(),
+	)
 	if s.alive(t, fresh) {
 		t.Error("Confirm began the 12 hours anew")
 	}
@@ -213,7 +232,8 @@ func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	s := mustStreet(t)
 	const next = "another horse battery"
-	mine, other, bea := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "bea@example.com", password)
+	mine, other, bea := s.mustSignIn(t, "ann@example.com", password), s.mustSignIn(t, "ann@example.com", password),
+		s.mustSignIn(t, "bea@example.com", password)
 	if _, err := s.ChangePassword(t.Context(), mine, "ann@example.com", "wrong", next, ""); !errors.Is(err, ErrWrong) {
 		t.Errorf("with a wrong password = %v, want ErrWrong", err)
 	}
@@ -237,7 +257,10 @@ func TestChangePassword(t *testing.T) {
 	for what, want := range map[string]struct {
 		token Token
 		alive bool
-	}{"under its new token": {fresh, true}, "under its old token": {mine, false}, "elsewhere": {other, false}, "of somebody else": {bea, true}} {
+	}{
+		"under its new token": {fresh, true}, "under its old token": {mine, false}, "elsewhere": {other, false},
+		"of somebody else": {bea, true},
+	} {
 		if got := s.alive(t, want.token); got != want.alive {
 			t.Errorf("the session %s is alive: %v, want %v", what, got, want.alive)
 		}
@@ -246,13 +269,16 @@ func TestChangePassword(t *testing.T) {
 		t.Errorf("SignIn with the old password = %v, want ErrWrong", err)
 	}
 	s.mustSignIn(t, "ann@example.com", next)
-	if got := s.logged(t, s.a); got.Action != "password.change" || got.Actor != "ann@example.com" || got.Target != "ann@example.com" || *got.Address != "192.0.2.3" {
+	if got := s.logged(t, s.a); got.Action != "password.change" || got.Actor != "ann@example.com" ||
+		got.Target != "ann@example.com" || *got.Address != "192.0.2.3" {
 		t.Errorf("logged = %+v, want password.change by Ann from 192.0.2.3", got)
 	}
 	if got := s.logged(t, s.b); got.Action == "password.change" {
 		t.Error("a tenant that Ann is no member of was told")
 	}
-	must(t)(s.ChangePassword(t.Context(), s.mustSignIn(t, "eve@example.com", password), "eve@example.com", password, next, "192.0.2.4"))
+	must(t)(s.ChangePassword(
+		t.Context(), s.mustSignIn(t, "eve@example.com", password), "eve@example.com", password, next, "192.0.2.4",
+	))
 	for _, tenant := range []tenancy.Tenant{s.a, s.b} {
 		if got := s.logged(t, tenant); got.Action != "password.change" || got.Actor != "eve@example.com" {
 			t.Errorf("the log of %s ends with %+v, want password.change by Eve", tenant.Slug, got)
@@ -305,7 +331,9 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	for _, m := range members {
 		roles[m.Email] = m.Role
 	}
-	if diff := cmp.Diff(map[string]Role{"ann@example.com": "owner", "amy@example.com": "viewer", "eve@example.com": "admin"}, roles); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]Role{
+		"ann@example.com": "owner", "amy@example.com": "viewer", "eve@example.com": "admin",
+	}, roles); diff != "" || err != nil {
 		t.Errorf("Members of A (-want +got): %v\n%s", err, diff)
 	}
 	if !s.alive(t, amy) {

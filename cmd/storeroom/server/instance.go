@@ -224,7 +224,9 @@ func (i *instance) close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(closeTimeout):
-		return fmt.Errorf("the last use and usage of some keys may be lost: PostgreSQL did not answer within %v", closeTimeout)
+		return fmt.Errorf(
+			"the last use and usage of some keys may be lost: PostgreSQL did not answer within %v", closeTimeout,
+		)
 	}
 }
 

@@ -115,9 +115,9 @@ func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// closeChunked closes the connection after a request with Transfer-Encoding, and after every HTTP/1.0 request. If such a
-// request also has Content-Length, a proxy can disagree about where it ends, and what follows may be a part of its body.
-// net/http removes the header that it does not use, so this cannot be limited to requests with both.
+// closeChunked closes the connection after a request with Transfer-Encoding, and after every HTTP/1.0 request. If such
+// a request also has Content-Length, a proxy can disagree about where it ends, and what follows may be a part of its
+// body. net/http removes the header that it does not use, so this cannot be limited to requests with both.
 func closeChunked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
