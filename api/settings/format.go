@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
 
+	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -22,21 +24,27 @@ var scale0, scale1, scale2 = number.Scale(0), number.Scale(1), number.Scale(2)
 // minus is the minus sign of all texts, because some languages format it with invisible marks.
 const minus = "−"
 
-// formatter formats figures in the visitor's language, and times in the tenant's time zone.
+// formatter formats figures in the visitor's language, and times in the tenant's time zone. Without a tenant it
+// formats times only, in UTC.
 type formatter struct {
 	printer  *message.Printer
-	zone     *time.Location
+	zone     *time.Location // nil for UTC
 	Currency string
 }
 
 // newFormatter uses the first language that the browser accepts, or English.
-func newFormatter(r *http.Request, t tenancy.Tenant) (formatter, error) {
+func newFormatter(r *http.Request, t *tenancy.Tenant) (formatter, error) {
 	accepted, _, err := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
 	if err != nil || len(accepted) == 0 {
 		accepted = []language.Tag{language.English}
 	}
-	zone, err := t.Location()
-	return formatter{message.NewPrinter(accepted[0]), zone, t.Currency}, err
+	f := formatter{printer: message.NewPrinter(accepted[0])}
+	if t == nil {
+		return f, nil
+	}
+	f.Currency = t.Currency
+	f.zone, err = t.Location()
+	return f, err
 }
 
 // Count formats a count.
@@ -92,8 +100,26 @@ func (f formatter) Axis(cents float64) string {
 	return sign + f.printer.Sprint(number.Decimal(cents/100, number.MaxFractionDigits(2)))
 }
 
+// Percentile returns a percentile of durations in words. Without durations it returns a dash.
+func (f formatter) Percentile(c usage.Counts, share float64) string {
+	took, ok := c.Percentile(share)
+	switch {
+	case !ok:
+		return "–"
+	case took >= time.Second:
+		return f.printer.Sprint(number.Decimal(took.Seconds(), scale1)) + " s"
+	}
+	return f.printer.Sprint(number.Decimal(took.Seconds()*1000, scale1)) + " ms"
+}
+
 // Day formats a day.
 func (f formatter) Day(day time.Time) string { return day.Format("2 Jan 2006") }
 
-// Time formats a time in the tenant's time zone.
-func (f formatter) Time(at time.Time) string { return at.In(f.zone).Format("2 Jan 2006, 15:04 MST") }
+// Zone returns the name of the time zone.
+func (f formatter) Zone() string { return f.zone.String() }
+
+// At returns the same time in the time zone. The template "time" formats it.
+func (f formatter) At(at time.Time) time.Time { return at.In(cmp.Or(f.zone, time.UTC)) }
+
+// Time formats a time with its time zone.
+func (f formatter) Time(at time.Time) string { return f.At(at).Format("2 Jan 2006, 15:04 MST") }

@@ -85,7 +85,6 @@ func filterDay(r *http.Request, name string, zone *time.Location, days int) time
 }
 
 type productsPage struct {
-	Format     formatter
 	Search     string
 	Status     string
 	CategoryID int64
@@ -103,11 +102,7 @@ var productSorts = map[string]paging.Order{
 
 // showProducts lists the products of the tenant.
 func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
-	format, err := newFormatter(r, *u.Tenant)
-	if err != nil {
-		return err
-	}
-	page := productsPage{Format: format, Search: filterText(r, "search"), Status: r.FormValue("status"), Sort: r.FormValue("sort")}
+	page := productsPage{Search: filterText(r, "search"), Status: r.FormValue("status"), Sort: r.FormValue("sort")}
 	filter := catalog.Filter{
 		Search: page.Search, Order: productSorts[page.Sort],
 		Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
@@ -139,7 +134,6 @@ func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) err
 }
 
 type productPage struct {
-	Format  formatter
 	Product catalog.Product
 	Stock   []catalog.WarehouseStock
 	Ledger  []catalog.Adjustment
@@ -150,26 +144,22 @@ type productPage struct {
 
 // showProduct shows a product with its stock and its ledger.
 func (p *Pages) showProduct(w http.ResponseWriter, r *http.Request, u user) error {
-	format, err := newFormatter(r, *u.Tenant)
-	if err != nil {
-		return err
-	}
 	id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
 	if err != nil {
 		return tenancy.ErrNotFound
 	}
-	page := productPage{Format: format}
+	page := productPage{}
 	if page.Product, err = p.Catalog.Product(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
 	if page.Stock, err = p.Catalog.Inventory(r.Context(), u.Tenant.ID, id); err != nil {
 		return err
 	}
-	last := tenancy.DayOf(time.Now(), format.zone)
+	last := tenancy.DayOf(time.Now(), u.Format.zone)
 	if page.Months, err = p.Reports.ProductMonths(r.Context(), *u.Tenant, id, last, productMonths); err != nil {
 		return err
 	}
-	page.Chart = monthsChart(page.Months, format)
+	page.Chart = monthsChart(page.Months, u.Format)
 	number := pageNumber(r)
 	ledger, err := p.Catalog.Adjustments(r.Context(), u.Tenant.ID, id, catalog.LedgerFilter{
 		Page: paging.Page{Number: number, PerPage: ledgerPerPage},
@@ -197,7 +187,6 @@ func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
 }
 
 type ordersPage struct {
-	Format                      formatter
 	Number, Customer, Channel   string
 	Status, From, To            string
 	Channels                    []sales.Channel
@@ -208,12 +197,8 @@ type ordersPage struct {
 
 // showOrders lists the orders of the tenant. A number that exists leads to its order.
 func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
-	format, err := newFormatter(r, *u.Tenant)
-	if err != nil {
-		return err
-	}
 	page := ordersPage{
-		Format: format, Number: filterText(r, "number"), Customer: filterText(r, "customer"),
+		Number: filterText(r, "number"), Customer: filterText(r, "customer"),
 		Channel: filterText(r, "channel"), Status: r.FormValue("status"), From: r.FormValue("from"), To: r.FormValue("to"),
 	}
 	if page.Number != "" {
@@ -226,7 +211,7 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 	}
 	filter := sales.Filter{
 		Customer: page.Customer, Channel: page.Channel,
-		From: filterDay(r, "from", format.zone, 0), Before: filterDay(r, "to", format.zone, 1),
+		From: filterDay(r, "from", u.Format.zone, 0), Before: filterDay(r, "to", u.Format.zone, 1),
 		Order: paging.Order{Descending: true}, Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
 	}
 	if page.Status == "placed" || page.Status == "cancelled" {
@@ -248,16 +233,11 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 }
 
 type orderPage struct {
-	Format formatter
-	Order  sales.StoredOrder
+	Order sales.StoredOrder
 }
 
 // showOrder shows an order with its items, refunds and cancellation.
 func (p *Pages) showOrder(w http.ResponseWriter, r *http.Request, u user) error {
-	format, err := newFormatter(r, *u.Tenant)
-	if err != nil {
-		return err
-	}
 	number, err := url.PathUnescape(chi.URLParam(r, "number"))
 	if err != nil || strings.ToValidUTF8(number, "") != number || strings.ContainsRune(number, 0) {
 		return tenancy.ErrNotFound
@@ -266,5 +246,5 @@ func (p *Pages) showOrder(w http.ResponseWriter, r *http.Request, u user) error 
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "order", u, orderPage{format, order})
+	return p.show(w, http.StatusOK, "order", u, orderPage{order})
 }

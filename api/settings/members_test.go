@@ -119,7 +119,7 @@ func TestChangeOfRoleDuringARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	err = New(s.Options).inviteMember(w, r, user{session, token})
+	err = New(s.Options).inviteMember(w, r, user{Session: session, token: token})
 	if !errors.Is(err, tenancy.ErrEnded) || w.Body.Len() > 0 {
 		t.Errorf("inviteMember = %v, %s, want ErrEnded", err, w.Body)
 	}

@@ -114,17 +114,13 @@ type chartRow struct {
 
 // showOverview shows the figures of a period, and those that it is compared with.
 func (p *Pages) showOverview(w http.ResponseWriter, r *http.Request, u user) error {
-	format, err := newFormatter(r, *u.Tenant)
-	if err != nil {
-		return err
-	}
-	form, selected := readRange(r, tenancy.DayOf(time.Now(), format.zone))
-	page := overviewPage{rangeForm: form, Format: format, Range: selected}
+	form, selected := readRange(r, tenancy.DayOf(time.Now(), u.Format.zone))
+	page := overviewPage{rangeForm: form, Format: u.Format, Range: selected}
 	summary, err := p.readOverview(r.Context(), *u.Tenant, &page)
 	if err != nil {
 		return err
 	}
-	page.Before, page.Tiles, page.Channels = summary.Previous.Range, tiles(summary, format), summary.PairChannels()
+	page.Before, page.Tiles, page.Channels = summary.Previous.Range, tiles(summary, u.Format), summary.PairChannels()
 	page.Empty = summary.Total.Empty() && summary.Previous.Total.Empty()
 	page.addCharts(summary)
 	return p.show(w, http.StatusOK, "overview", u, page)
@@ -157,11 +153,7 @@ const downloadTimeout = 30 * time.Second
 
 // downloadOverview sends the summary of the overview, and all its products, as a workbook.
 func (p *Pages) downloadOverview(w http.ResponseWriter, r *http.Request, u user) error {
-	zone, err := u.Tenant.Location()
-	if err != nil {
-		return err
-	}
-	form, selected := readRange(r, tenancy.DayOf(time.Now(), zone))
+	form, selected := readRange(r, tenancy.DayOf(time.Now(), u.Format.zone))
 	file, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
 		summary, err := p.Reports.Summary(ctx, *u.Tenant, reports.SummaryQuery{Range: selected, Compare: form.Compare})
 		products := export.Products(func(write func(reports.ProductSums) error) error {

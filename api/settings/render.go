@@ -42,20 +42,15 @@ func parseTemplates() map[string]*template.Template {
 }
 
 var functions = template.FuncMap{
-	"date":     func(t time.Time) string { return t.UTC().Format("2 Jan 2006") },
-	"dateTime": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
-	"clock":    func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
-	"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"now":      func() string { return time.Now().UTC().Format(time.RFC3339) },
-	"email":    withLineBreaks,
-	"title":    title,
-	"action":   actionPhrase,
-	"label":    detailLabel,
-	"text":     detailText,
-	"preset":   presetLabel,
+	"now":    func() string { return time.Now().UTC().Format(time.RFC3339) },
+	"email":  withLineBreaks,
+	"title":  title,
+	"action": actionPhrase,
+	"label":  detailLabel,
+	"text":   detailText,
+	"preset": presetLabel,
 
 	"errorCount": errorCount,
-	"percentile": percentile,
 
 	"attributes": attributes,
 	"errorFor":   errorFor,

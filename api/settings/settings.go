@@ -188,7 +188,8 @@ func (p *Pages) routes() []route {
 // user is the signed-in user who sent a request, as a member of the tenant in the URL.
 type user struct {
 	people.Session
-	token people.Token
+	token  people.Token
+	Format formatter
 }
 
 // path returns the path of a page of the tenant.
@@ -248,7 +249,8 @@ func (p *Pages) signedInUser(r *http.Request, slug string) (user, error) {
 	if err != nil {
 		return user{}, err
 	}
-	return user{session, token}, nil
+	format, err := newFormatter(r, session.Tenant)
+	return user{session, token, format}, err
 }
 
 // notFound handles an unknown path, or an unsupported method. Members of the tenant in

@@ -26,8 +26,22 @@ import (
 // hostile is user input that tries to break out of HTML.
 const hostile = `"><script>alert(1)</script>'{{.}}`
 
+var sampleTenant = tenancy.Tenant{
+	ID: 1, Slug: "a", Name: hostile, Plan: tenancy.Enterprise, RateLimit: new(int32(900)),
+	Timezone: "Asia/Kathmandu", Currency: "EUR", Suspended: true,
+}
+
+func sampleFormat() formatter {
+	format, err := newFormatter(httptest.NewRequest("GET", "/", nil), &sampleTenant)
+	if err != nil {
+		panic(err)
+	}
+	return format
+}
+
 // samples returns empty and full data of every page.
 func samples() map[string][]any {
+	format := sampleFormat()
 	now, id, address, role := time.Now(), int64(1), "1,000", people.Admin
 	key := keys.Key{
 		ID: 7, Name: hostile, Permissions: keys.Permissions{keys.ProductsRead, keys.OrdersWrite},
@@ -70,14 +84,11 @@ func samples() map[string][]any {
 			Busiest: usages.Busiest, Routes: []usage.RouteUsage{{Route: "products"}, {}}, Periods: make([]usage.Counts, 1),
 		})
 	}
-	full := usagePage{Report: usages, Period: "30", Limit: 120, All: []keys.Key{key}}
+	full := usagePage{Report: usages, format: format, Period: "30", Limit: 120, All: []keys.Key{key}}
 	full.addDays(now)
+	full.addChart()
 	one := full
 	one.Selected = key
-	format, err := newFormatter(httptest.NewRequest("GET", "/", nil), tenancy.Tenant{Timezone: "UTC", Currency: "EUR"})
-	if err != nil {
-		panic(err)
-	}
 	text, amount := new(hostile), new(money.Cents(5))
 	product := catalog.Product{
 		ID: 7, SKU: hostile, Name: hostile, Status: "active", Cost: amount, ReorderPoint: new(int32(3)), UPC: text,
@@ -116,21 +127,21 @@ func samples() map[string][]any {
 		},
 		"overview": {overviewPage{Format: format, Empty: true}, overviewPage{Format: format}, overview},
 		"products": {
-			productsPage{Format: format}, productsPage{Format: format, IsFiltered: true},
+			productsPage{}, productsPage{IsFiltered: true},
 			productsPage{
-				Format: format, Search: hostile, Status: hostile, Sort: hostile, Categories: []catalog.Reference{{Name: hostile}},
+				Search: hostile, Status: hostile, Sort: hostile, Categories: []catalog.Reference{{Name: hostile}},
 				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3"},
 			},
 		},
-		"product": {productPage{Format: format}, productPage{
-			format, product, []catalog.WarehouseStock{{WarehouseName: hostile}},
+		"product": {productPage{}, productPage{
+			product, []catalog.WarehouseStock{{WarehouseName: hostile}},
 			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text}, {}}, pager{}, months, monthsChart(months, format),
 		}},
 		"orders": {
-			ordersPage{Format: format}, ordersPage{Format: format, IsFiltered: true, NumberIsMissing: true, Number: hostile},
-			ordersPage{Format: format, Channels: []sales.Channel{{Label: hostile}}, Orders: []sales.StoredOrder{order, {}}},
+			ordersPage{}, ordersPage{IsFiltered: true, NumberIsMissing: true, Number: hostile},
+			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []sales.StoredOrder{order, {}}},
 		},
-		"order":        {orderPage{Format: format}, orderPage{format, order}},
+		"order":        {orderPage{}, orderPage{order}},
 		"error":        {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
 		"key-inactive": {rolled, expired, revoked, keys.Key{Name: "k"}},
 		"key-created": {
@@ -167,16 +178,12 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 	t.Parallel()
 	p := &Pages{templates: parseTemplates()}
 	p.BaseURL = &url.URL{Scheme: "https", Host: "shop.example.com"}
-	limit := int32(900)
 	users := map[string]user{"anonymous": {}}
 	for _, role := range []people.Role{people.Viewer, people.Admin, people.Owner} {
-		users[string(role)] = user{Session: people.Session{
+		users[string(role)] = user{Format: sampleFormat(), Session: people.Session{
 			UserID: 1, Email: hostile, Role: role, ConfirmedAt: time.Now(),
 			Tenants: []people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: role}, {TenantID: 2}},
-			Tenant: &tenancy.Tenant{
-				ID: 1, Slug: "a", Name: hostile, Plan: tenancy.Enterprise, RateLimit: &limit,
-				Timezone: "Europe/Rome", Currency: "EUR", Suspended: true,
-			},
+			Tenant:  &sampleTenant,
 		}}
 	}
 	withoutTenant := []string{"error", "link", "sign-in", "sign-out", "tenants", "password"}
@@ -198,6 +205,7 @@ func TestEveryPageRendersWithEmptyAndFullData(t *testing.T) {
 					continue
 				}
 				checkPage(t, page+" as "+who, w.Body.String())
+				checkTimes(t, page+" as "+who, w.Body.String(), who != "anonymous")
 			}
 		}
 	}
@@ -236,6 +244,29 @@ func checkPage(t *testing.T, what, body string) {
 			if i > 0 && !isName && !isMonth && unicode.IsUpper([]rune(word)[0]) {
 				t.Errorf("%s: %q is not in sentence case", what, heading[1])
 			}
+		}
+	}
+}
+
+// Times are in the tenant's time zone. A page with a table of times names it once.
+func checkTimes(t *testing.T, what, body string, hasTenant bool) {
+	t.Helper()
+	abbreviation, offset := "UTC", "Z"
+	if hasTenant {
+		abbreviation, offset = "+0545", "+05:45"
+	}
+	body = html.UnescapeString(body)
+	for _, shown := range regexp.MustCompile(`\d:\d\d (UTC|[+-]\d{4})`).FindAllStringSubmatch(body, -1) {
+		if shown[1] != abbreviation {
+			t.Errorf("%s shows %q, want %s", what, shown[0], abbreviation)
+		}
+	}
+	for _, element := range regexp.MustCompile(`<time datetime="([^"]*)"[^>]*>([^<]*)`).FindAllStringSubmatch(body, -1) {
+		if !strings.HasSuffix(element[1], offset) && !strings.HasPrefix(element[1], "0001-") {
+			t.Errorf("%s: %s is not in the time zone %s", what, element[0], offset)
+		}
+		if strings.Contains(element[2], ":") && strings.Count(body, "imes in Asia/Kathmandu") != 1 {
+			t.Errorf("%s does not name the time zone once", what)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/storeroom/storeroom/api/settings/chart"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/tenancy"
@@ -20,12 +21,16 @@ const (
 // usagePage shows the usage of all keys, or of the selected one.
 type usagePage struct {
 	usage.Report
+	format   formatter
 	Period   string // number of days
-	Limit    int
+	Limit    int64
 	All      []keys.Key
 	Selected keys.Key // has no ID if all keys are shown
 	Columns  []string // names of the keys with most requests, and "Other keys"
 	Days     []usageDay
+	Chart    chart.Chart
+	// Requests, Refused and Failed are those of all shown keys.
+	Requests, Refused, Failed int64
 }
 
 // usageDay is a row of the table of days.
@@ -40,18 +45,14 @@ func (p *Pages) showUsage(w http.ResponseWriter, r *http.Request, u user) error 
 	if err != nil {
 		return err
 	}
-	zone, err := u.Tenant.Location()
-	if err != nil {
-		return err
-	}
-	page := usagePage{Period: "7", Limit: u.Tenant.Limit(), All: all}
+	page := usagePage{format: u.Format, Period: "7", Limit: int64(u.Tenant.Limit()), All: all}
 	for _, period := range options["usage"] {
 		if period.Value == r.FormValue("days") {
 			page.Period = period.Value
 		}
 	}
 	days, _ := strconv.Atoi(page.Period) // one of the options
-	today := tenancy.DayOf(time.Now(), zone)
+	today := tenancy.DayOf(time.Now(), u.Format.zone)
 	q := usage.Query{From: today.AddDate(0, 0, 1-days), To: today}
 	if text := r.FormValue("key"); text != "" {
 		i := slices.IndexFunc(all, func(key keys.Key) bool { return strconv.FormatInt(key.ID, 10) == text })
@@ -65,15 +66,19 @@ func (p *Pages) showUsage(w http.ResponseWriter, r *http.Request, u user) error 
 	}
 	page.Errors = page.Errors[:min(len(page.Errors), usageErrors)]
 	page.addDays(q.From)
+	page.addChart()
 	return p.show(w, http.StatusOK, "usage", u, page)
 }
 
-// addDays fills the table of days, the last day first.
+// addDays adds up the requests of the keys, by day and in total.
 func (p *usagePage) addDays(from time.Time) {
 	for i, k := range p.Keys {
+		p.Requests += k.Counts.Requests()
+		p.Refused += k.Refused
+		p.Failed += errorCount(k.Counts)
 		switch {
 		case i < usageColumns:
-			p.Columns = append(p.Columns, k.Name)
+			p.Columns = append(p.Columns, p.label(k))
 		case i == usageColumns:
 			p.Columns = append(p.Columns, "Other keys")
 		}
@@ -86,20 +91,42 @@ func (p *usagePage) addDays(from time.Time) {
 		}
 		p.Days = append(p.Days, day)
 	}
-	slices.Reverse(p.Days)
 }
 
-// Refused returns the number of refused requests of all keys.
-func (p usagePage) Refused() (n int64) {
-	for _, k := range p.Keys {
-		n += k.Refused
+// label returns the name of a key, and its last characters if another key has the same name.
+func (p *usagePage) label(k usage.KeyUsage) string {
+	for _, other := range p.Keys {
+		if other.Name == k.Name && other.ID != k.ID {
+			return k.Name + " …" + k.Last4
+		}
 	}
-	return n
+	return k.Name
 }
 
-// Share returns a number of requests in percent of the limit.
-func (p usagePage) Share(requests int64) string {
-	return fmt.Sprintf("%d %%", 100*requests/int64(p.Limit))
+// addChart draws the table of days.
+func (p *usagePage) addChart() {
+	p.Chart = chart.Chart{
+		ID: "requests", Title: "Requests per day", Whole: true,
+		Format: func(requests float64) string { return p.format.Axis(requests * 100) },
+		Description: fmt.Sprintf("%s requests in %d bars, divided by key. The table has the same figures.",
+			p.format.Count(p.Requests), len(p.Days)),
+	}
+	for _, day := range p.Days {
+		point := chart.Point{Label: day.Day.Format("2 Jan"), Now: new(float64(day.Total))}
+		point.Tip = fmt.Sprintf("%s: %s", point.Label, p.format.Count(day.Total))
+		for i, requests := range day.Requests {
+			point.Parts = append(point.Parts, float64(requests))
+			if len(p.Columns) > 1 && requests > 0 {
+				point.Tip += fmt.Sprintf("\n%s: %s", p.Columns[i], p.format.Count(requests))
+			}
+		}
+		p.Chart.Points = append(p.Chart.Points, point)
+	}
+}
+
+// Share returns a number of requests in percent of another one.
+func (p usagePage) Share(requests, of int64) string {
+	return p.format.signed(1000*requests/max(of, 1), scale1, 10) + " %"
 }
 
 // NameOf returns the name of the key of an error.
@@ -113,15 +140,3 @@ func (p usagePage) NameOf(id int64) string {
 
 // errorCount returns the number of requests that failed and were not refused.
 func errorCount(c usage.Counts) int64 { return c.Statuses[2] + c.Statuses[3] - c.Refused }
-
-// percentile returns a percentile of durations in words. Without durations it returns a dash.
-func percentile(c usage.Counts, share float64) string {
-	took, ok := c.Percentile(share)
-	switch {
-	case !ok:
-		return "–"
-	case took >= time.Second:
-		return strconv.FormatFloat(took.Seconds(), 'f', 1, 64) + " s"
-	}
-	return strconv.FormatFloat(took.Seconds()*1000, 'f', 1, 64) + " ms"
-}

@@ -1,4 +1,4 @@
-// Package chart draws bar and line charts as SVG elements without scripts and inline styles.
+// Package chart draws bar, line and stacked bar charts as SVG elements without scripts and inline styles.
 //
 // Horizontal positions are percentages and vertical ones are pixels, so that a chart has the width of
 // its container and its text keeps its size. The colours are those of the classes in settings.css. A
@@ -30,8 +30,9 @@ type Chart struct {
 	Points      []Point
 	// Compared is set if the points have a value to compare with.
 	Compared bool
-	// Format returns the text of a value on the axis.
+	// Format returns the text of a value on the axis. Whole is set if values are whole numbers.
 	Format func(float64) string
+	Whole  bool
 }
 
 // Point is a position on the horizontal axis. Its values may be missing.
@@ -40,6 +41,8 @@ type Point struct {
 	Tip        string // the figures in words, which a pointer shows
 	Now        *float64
 	Comparison *float64
+	// Parts add up to Now. Only Stacks draws them.
+	Parts []float64
 }
 
 // Bars returns the chart with a bar for each point.
@@ -48,21 +51,39 @@ func (c Chart) Bars() template.HTML {
 		step := 100 / float64(len(c.Points))
 		for i, p := range c.Points {
 			x := float64(i) * step
-			if c.Compared {
-				bar(b, "before", x+.08*step, .84*step, p.Comparison, y)
+			if c.Compared && p.Comparison != nil {
+				bar(b, "before", x+.08*step, .84*step, y, 0, *p.Comparison)
 			}
-			bar(b, "now", x+.2*step, .6*step, p.Now, y)
+			if p.Now != nil {
+				bar(b, "now", x+.2*step, .6*step, y, 0, *p.Now)
+			}
 		}
 	})
 }
 
-func bar(b *strings.Builder, class string, x, width float64, value *float64, y scale) {
-	if value == nil || *value == 0 {
+// Stacks returns the chart with the parts of each point on top of each other. The classes of the parts are part0, part1
+// and so on.
+func (c Chart) Stacks() template.HTML {
+	return c.draw(func(b *strings.Builder, y scale) {
+		step := 100 / float64(len(c.Points))
+		for i, p := range c.Points {
+			from := 0.0
+			for n, part := range p.Parts {
+				bar(b, fmt.Sprint("part", n), (float64(i)+.15)*step, .7*step, y, from, from+part)
+				from += part
+			}
+		}
+	})
+}
+
+// bar draws the values between from and to.
+func bar(b *strings.Builder, class string, x, width float64, y scale, from, to float64) {
+	if from == to {
 		return
 	}
-	from, to := y.at(math.Max(*value, 0)), y.at(math.Min(*value, 0))
+	high, low := y.at(math.Max(from, to)), y.at(math.Min(from, to))
 	fmt.Fprintf(b, `<rect class="%s" x="%.3f%%" y="%.1f" width="%.3f%%" height="%.1f"/>`,
-		class, x, from, width, math.Max(to-from, 1))
+		class, x, high, width, math.Max(low-high, 1))
 }
 
 // Lines returns the chart with a line through the points.
@@ -113,6 +134,9 @@ func (c Chart) scale() scale {
 		if (high-low)/step > maxSteps {
 			step *= factor
 		}
+	}
+	if c.Whole {
+		step = math.Max(step, 1)
 	}
 	return scale{math.Floor(low/step) * step, math.Ceil(high/step) * step, step}
 }

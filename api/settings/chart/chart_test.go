@@ -20,6 +20,7 @@ func newChart(values ...float64) chart.Chart {
 	for i := range values {
 		c.Points = append(c.Points, chart.Point{
 			Label: fmt.Sprint("L", i), Tip: "<tip>", Now: &values[i], Comparison: new(values[i] / 2),
+			Parts: []float64{values[i] / 4, values[i] * 3 / 4},
 		})
 	}
 	return c
@@ -31,7 +32,7 @@ func TestChartsAreWellFormed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(-1e15, 1e15), 1, 400).Draw(t, "values")
 		c := newChart(values...)
-		for _, drawn := range []string{string(c.Bars()), string(c.Lines())} {
+		for _, drawn := range []string{string(c.Bars()), string(c.Lines()), string(c.Stacks())} {
 			d := xml.NewDecoder(strings.NewReader(drawn))
 			for {
 				token, err := d.Token()
@@ -76,6 +77,23 @@ func TestAChartShowsItsValues(t *testing.T) {
 	lines := string(newChart(0, 100, 50).Lines())
 	if n := strings.Count(lines, `<line class="now"`); n != 2 {
 		t.Errorf("%d lines, want 2 between 3 points", n)
+	}
+	stacks := string(newChart(0, 100, 50).Stacks())
+	for _, want := range []string{
+		`<rect class="part0" x="38.333%" y="162.0" width="23.333%" height="50.0"/>`,
+		`<rect class="part1" x="38.333%" y="12.0" width="23.333%" height="150.0"/>`,
+	} {
+		if !strings.Contains(stacks, want) {
+			t.Errorf("the chart has no %s: %s", want, stacks)
+		}
+	}
+	if n := strings.Count(stacks, `<rect class="part`); n != 4 {
+		t.Errorf("%d parts, want 4, because zero has none", n)
+	}
+	whole := newChart(0, 1)
+	whole.Whole = true
+	if bars := string(whole.Bars()); strings.Contains(bars, ">0.") || !strings.Contains(bars, ">1</text>") {
+		t.Errorf("the axis of whole numbers has fractions: %s", bars)
 	}
 	if none := newChart().Bars(); none != "" {
 		t.Errorf("without points = %s, want nothing", none)
