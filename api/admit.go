@@ -46,8 +46,8 @@ func (s *Server) admit(
 	defer finish()
 	recorded := w.(*recorder)
 	recorded.ticket = ticket
-	if state.route.class() != admission.Export {
-		recorded.finish = func() {
+	recorded.finish = func() {
+		if !ticket.Streams() {
 			finish()
 			s.WaitsForClient(r.Context(), true)
 		}

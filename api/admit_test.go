@@ -5,18 +5,21 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
-
-func userOf(t tenancy.Tenant) string { return fmt.Sprintf("tenant %d", t.ID) }
 
 // mustHold acquires n times as that user, until the test ends.
 func (a *testAPI) mustHold(
@@ -82,7 +85,7 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 			other := a.MustTenant(t, "other", withLimit(1_000_000))
 			otherKey := a.mustKey(t, other, "full")
 			a.try(t, call{path: "/api/me", wantStatus: 200})
-			a.mustHold(t, test.n, userOf(a.tenant), test.class, test.hold)
+			a.mustHold(t, test.n, a.tenant.ID.User(), test.class, test.hold)
 			for _, c := range test.refused {
 				c.wantStatus, c.wantCode, c.want = 503, ServiceUnavailable, []string{"Too many requests are in progress."}
 				if got := a.try(t, c); got.Header.Get("Retry-After") != "1" || got.Header.Get("Content-Disposition") != "" {
@@ -101,6 +104,98 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 			a.try(t, call{name: "no database", path: "/healthz", key: "-", wantStatus: 200})
 		})
 	}
+}
+
+// mustSignIn creates a member of a tenant and returns the cookie of a session.
+func (a *testAPI) mustSignIn(t *testing.T, tenant tenancy.Tenant) (cookie string) {
+	t.Helper()
+	email, password := fmt.Sprintf("%s@%x.example", tenant.Slug, rand.Uint64()), "correct horse battery"
+	if _, err := people.New(a.Admin).CreateMember(t.Context(), tenant.ID, email, people.Owner, password); err != nil {
+		t.Fatal(err)
+	}
+	_, cookie = a.page(t, "POST", "/settings/sign-in", "", url.Values{"email": {email}, "password": {password}})
+	return cookie
+}
+
+func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
+	t.Parallel()
+	reports, lists := []string{"/overview", "/usage"}, []string{"/products", "/orders", "/keys", "/members", "/audit"}
+	for _, test := range []struct {
+		name            string
+		class           admission.Class
+		n               int
+		refused, served []string
+	}{
+		{"long-running connections", admission.Report, 1, append(reports, "/overview.xlsx"), lists},
+		{"connections", admission.Read, 4, append(reports, lists...), nil},
+		{"exports", admission.Export, 2, []string{"/overview.xlsx"}, append(reports, lists...)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t, withPages(), impatient)
+			cookie := a.mustSignIn(t, a.tenant)
+			a.mustHold(t, test.n, a.tenant.ID.User(), test.class, (*admission.Ticket).Start)
+			path := func(page string) string { return "/settings/t/" + a.tenant.Slug + page }
+			for _, page := range test.refused {
+				if got, _ := a.page(t, "GET", path(page), cookie, nil); got.StatusCode != 503 {
+					t.Errorf("%s = %d, want 503", page, got.StatusCode)
+				}
+				if line := a.lastLine(t); !strings.Contains(line.Error, test.name) {
+					t.Errorf("%s is logged as %+v, want a line that names %s", page, line, test.name)
+				}
+			}
+			for _, page := range test.served {
+				if got, _ := a.page(t, "GET", path(page), cookie, nil); got.StatusCode != 200 {
+					t.Errorf("%s = %d, want 200", page, got.StatusCode)
+				}
+			}
+		})
+	}
+}
+
+// Members of one tenant at many addresses open pages that PostgreSQL does not answer.
+func TestPagesOfATenantDoNotDelaySignedInUsersAndNewKeysOfOthers(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(), impatient)
+	other := a.MustTenant(t, "other", withLimit(1_000_000))
+	uncached, cookie, otherCookie := a.mustKey(t, other, "full"), a.mustSignIn(t, a.tenant), a.mustSignIn(t, other)
+	super, watch := a.MustSuper(t), a.MustSuper(t)
+	tx, err := super.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `lock table orders, sales_rollups`); err != nil {
+		t.Fatal(err)
+	}
+	const requests, addresses = 16, 8
+	var answered atomic.Int64
+	var all sync.WaitGroup
+	for n := range requests {
+		path := "/settings/t/" + a.tenant.Slug + []string{"/overview", "/orders"}[n%2]
+		all.Go(func() {
+			a.pageFrom(t, fmt.Sprintf("192.0.2.%d", n%addresses), "GET", path, cookie, nil)
+			answered.Add(1)
+		})
+	}
+	poll(t, "each request is refused or waits for PostgreSQL", func() bool {
+		var blocked int64
+		err := watch.QueryRow(t.Context(), `
+			select count(*)
+			  from pg_stat_activity
+			 where datname = current_database() and wait_event_type = 'Lock'`).Scan(&blocked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return blocked > 0 && blocked+answered.Load() == requests
+	})
+	if got, _ := a.page(t, "GET", "/settings/t/"+other.Slug+"/keys", otherCookie, nil); got.StatusCode != 200 {
+		t.Errorf("a page of another tenant = %d, want 200", got.StatusCode)
+	}
+	a.try(t, call{path: "/api/me", key: uncached, wantStatus: 200})
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
 }
 
 func TestAnAddressOverItsShareDelaysOnlyItself(t *testing.T) {
@@ -205,7 +300,7 @@ func TestALargeResponseWaitsInAFile(t *testing.T) {
 	a := newAPI(t)
 	a.mustHeavyProducts(t, 100)
 	want := a.try(t, call{path: "/api/products?per_page=30", wantStatus: 200}).body
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(16<<20))
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, holdMemory(16<<20))
 	body := a.mustOpen(t, "/api/products?per_page=30")
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
@@ -237,7 +332,7 @@ func TestAnUnreadExportHoldsNoConnection(t *testing.T) {
 		}
 		return busy == 0
 	})
-	a.mustHold(t, 1, userOf(a.tenant), admission.Export, (*admission.Ticket).Connection)
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Export, (*admission.Ticket).Connection)
 }
 
 // A panic in the goroutine that writes an export must not end the program.
@@ -264,7 +359,7 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 	for range 10 { // 3 MB each, counted three times; the share is 16 MiB
 		a.try(t, list)
 	}
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, holdMemory(14<<20))
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, holdMemory(14<<20))
 	a.try(t, call{path: "/api/products", wantStatus: 200})
 	list.wantStatus, list.wantCode = 503, ServiceUnavailable
 	a.try(t, list)
@@ -287,7 +382,7 @@ func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
 		c.wantStatus = 200
 		a.try(t, c)
 	}
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, (*admission.Ticket).CPU)
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, (*admission.Ticket).CPU)
 	for _, c := range large {
 		c.wantStatus, c.wantCode = 503, ServiceUnavailable
 		a.try(t, c)
@@ -328,7 +423,7 @@ func TestTinyChunksWaitForACPU(t *testing.T) {
 	if answer := send(tiny); !strings.HasPrefix(answer, "HTTP/1.1 400") {
 		t.Errorf("= %q, want 400 for a body of spaces", answer)
 	}
-	a.mustHold(t, 1, userOf(a.tenant), admission.Bulk, (*admission.Ticket).CPU)
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Bulk, (*admission.Ticket).CPU)
 	if answer := send(tiny); !strings.HasPrefix(answer, "HTTP/1.1 503") {
 		t.Errorf("= %q, want 503 while the CPU is in use", answer)
 	}

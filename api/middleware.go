@@ -147,12 +147,12 @@ func requestID(r *http.Request) string {
 }
 
 // recorder records the status of a response, and ends the request for package admission when its
-// response begins: the response is complete in memory then, and waits only for the client.
+// response begins, unless it streams: the response is complete in memory then, and waits only for the client.
 type recorder struct {
 	http.ResponseWriter
 	status int               // 0 before the response starts
 	ticket *admission.Ticket // nil before admission
-	finish func()            // nil if the response is not complete when it begins
+	finish func()            // nil before admission
 }
 
 // WriteHeader sends the status.

@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -257,7 +256,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		if r.permission == noKey {
 			return withDeadline(w, req)
 		}
-		ticket := s.Admission.Enter("tenant "+strconv.FormatInt(int64(tenant(req)), 10), r.class())
+		ticket := s.Admission.Enter(tenant(req).User(), r.class())
 		return s.admit(w, req, ticket, r.bodyLimit(s.limits), withDeadline)
 	})
 }

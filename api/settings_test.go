@@ -41,9 +41,14 @@ func withPages(change ...func(*settings.Options)) func(*Server) {
 // must and must not carry.
 func (a *testAPI) page(t *testing.T, method, path, cookie string, form url.Values) (reply, string) {
 	t.Helper()
+	return a.pageFrom(t, a.address, method, path, cookie, form)
+}
+
+func (a *testAPI) pageFrom(t *testing.T, address, method, path, cookie string, form url.Values) (reply, string) {
+	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(form.Encode()))
 	r.RemoteAddr = "127.0.0.1:1" // a trusted proxy
-	r.Header.Set("X-Forwarded-For", a.address)
+	r.Header.Set("X-Forwarded-For", address)
 	if method == "POST" {
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}

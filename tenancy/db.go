@@ -31,6 +31,7 @@ package tenancy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +40,9 @@ import (
 
 // ID is a tenant's number.
 type ID int64
+
+// User returns the tenant as a user of package admission.
+func (id ID) User() string { return fmt.Sprintf("tenant %d", id) }
 
 // Errors that callers branch on.
 var (

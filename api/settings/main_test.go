@@ -90,6 +90,12 @@ func newSite(t testing.TB, base string) *site {
 	pages, budgets := New(s.Options), admission.New(s.Database.DB.MaxConns())
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ticket := budgets.Enter(r.RemoteAddr, admission.Page)
+		finish, err := ticket.Start(r.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer finish()
 		pages.ServeHTTP(w, r.WithContext(admission.NewContext(r.Context(), ticket)))
 	})
 	return s

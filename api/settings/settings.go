@@ -32,6 +32,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -137,51 +138,52 @@ type route struct {
 	method  string
 	pattern string
 	role    people.Role
+	class   admission.Class // of the work for the tenant; Page without a tenant
 	handle  handler
 }
 
 func (p *Pages) routes() []route {
 	const t = "/settings/t/{slug}"
 	return []route{
-		{"GET", "/settings/static/*", public, p.static},
-		{"GET", "/settings", signedIn, p.home},
-		{"GET", "/settings/", signedIn, p.home},
-		{"GET", "/settings/sign-in", public, p.showSignIn},
-		{"POST", "/settings/sign-in", public, p.signIn},
-		{"GET", "/settings/sign-out", signedIn, p.showSignOut},
-		{"POST", "/settings/sign-out", public, p.signOut},
-		{"GET", "/settings/link/{token}", public, p.showLink},
-		{"POST", "/settings/link/{token}", public, p.useLink},
-		{"GET", "/settings/password", signedIn, p.showPassword},
-		{"POST", "/settings/password", signedIn, p.changePassword},
+		{"GET", "/settings/static/*", public, admission.Page, p.static},
+		{"GET", "/settings", signedIn, admission.Page, p.home},
+		{"GET", "/settings/", signedIn, admission.Page, p.home},
+		{"GET", "/settings/sign-in", public, admission.Page, p.showSignIn},
+		{"POST", "/settings/sign-in", public, admission.Page, p.signIn},
+		{"GET", "/settings/sign-out", signedIn, admission.Page, p.showSignOut},
+		{"POST", "/settings/sign-out", public, admission.Page, p.signOut},
+		{"GET", "/settings/link/{token}", public, admission.Page, p.showLink},
+		{"POST", "/settings/link/{token}", public, admission.Page, p.useLink},
+		{"GET", "/settings/password", signedIn, admission.Page, p.showPassword},
+		{"POST", "/settings/password", signedIn, admission.Page, p.changePassword},
 
-		{"GET", t, viewer, p.showTenant},
-		{"GET", t + "/overview", viewer, p.showOverview},
-		{"GET", t + "/overview.xlsx", viewer, p.downloadOverview},
-		{"GET", t + "/products", viewer, p.showProducts},
-		{"GET", t + "/products/{id}", viewer, p.showProduct},
-		{"GET", t + "/orders", viewer, p.showOrders},
-		{"GET", t + "/orders/{number}", viewer, p.showOrder},
-		{"GET", t + "/keys", viewer, p.listKeys},
-		{"GET", t + "/keys/new", admin, p.showNewKey},
-		{"POST", t + "/keys", admin, p.createKey},
-		{"GET", t + "/keys/{id}/roll", admin, p.withKey(p.showRoll)},
-		{"POST", t + "/keys/{id}/roll", admin, p.withKey(p.rollKey)},
-		{"GET", t + "/keys/{id}/revoke", admin, p.withKey(p.showRevoke)},
-		{"POST", t + "/keys/{id}/revoke", admin, p.revokeKey},
-		{"GET", t + "/usage", viewer, p.showUsage},
-		{"GET", t + "/members", viewer, p.listMembers},
-		{"POST", t + "/members", owner, p.inviteMember},
-		{"GET", t + "/members/{id}", owner, p.withMember(p.showMember)},
-		{"POST", t + "/members/{id}/role", owner, p.withMember(p.changeRole)},
-		{"GET", t + "/members/{id}/remove", owner, p.withMember(p.showRemove)},
-		{"POST", t + "/members/{id}/remove", owner, p.withMember(p.removeMember)},
-		{"POST", t + "/members/{id}/reset", owner, p.withMember(p.resetMember)},
-		{"GET", t + "/links/{id}/revoke", owner, p.showRevokeLink},
-		{"POST", t + "/links/{id}/revoke", owner, p.revokeLink},
-		{"GET", t + "/audit", admin, p.showAudit},
-		{"GET", t + "/account", viewer, p.showAccount},
-		{"GET", t + "/start", viewer, p.showStart},
+		{"GET", t, viewer, admission.Read, p.showTenant},
+		{"GET", t + "/overview", viewer, admission.Report, p.showOverview},
+		{"GET", t + "/overview.xlsx", viewer, admission.Export, p.downloadOverview},
+		{"GET", t + "/products", viewer, admission.Read, p.showProducts},
+		{"GET", t + "/products/{id}", viewer, admission.Read, p.showProduct},
+		{"GET", t + "/orders", viewer, admission.Read, p.showOrders},
+		{"GET", t + "/orders/{number}", viewer, admission.Read, p.showOrder},
+		{"GET", t + "/keys", viewer, admission.Read, p.listKeys},
+		{"GET", t + "/keys/new", admin, admission.Read, p.showNewKey},
+		{"POST", t + "/keys", admin, admission.Write, p.createKey},
+		{"GET", t + "/keys/{id}/roll", admin, admission.Read, p.withKey(p.showRoll)},
+		{"POST", t + "/keys/{id}/roll", admin, admission.Write, p.withKey(p.rollKey)},
+		{"GET", t + "/keys/{id}/revoke", admin, admission.Read, p.withKey(p.showRevoke)},
+		{"POST", t + "/keys/{id}/revoke", admin, admission.Write, p.revokeKey},
+		{"GET", t + "/usage", viewer, admission.Report, p.showUsage},
+		{"GET", t + "/members", viewer, admission.Read, p.listMembers},
+		{"POST", t + "/members", owner, admission.Write, p.inviteMember},
+		{"GET", t + "/members/{id}", owner, admission.Read, p.withMember(p.showMember)},
+		{"POST", t + "/members/{id}/role", owner, admission.Write, p.withMember(p.changeRole)},
+		{"GET", t + "/members/{id}/remove", owner, admission.Read, p.withMember(p.showRemove)},
+		{"POST", t + "/members/{id}/remove", owner, admission.Write, p.withMember(p.removeMember)},
+		{"POST", t + "/members/{id}/reset", owner, admission.Write, p.withMember(p.resetMember)},
+		{"GET", t + "/links/{id}/revoke", owner, admission.Read, p.showRevokeLink},
+		{"POST", t + "/links/{id}/revoke", owner, admission.Write, p.revokeLink},
+		{"GET", t + "/audit", admin, admission.Read, p.showAudit},
+		{"GET", t + "/account", viewer, admission.Read, p.showAccount},
+		{"GET", t + "/start", viewer, admission.Read, p.showStart},
 	}
 }
 
@@ -222,7 +224,7 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		case !u.Can(route.role):
 			err = errForbidden
 		default:
-			err = route.handle(w, r, u)
+			err = p.run(w, r, u, route)
 		}
 		switch {
 		case errors.Is(err, tenancy.ErrEnded):
@@ -233,6 +235,18 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		}
 		return nil
 	})
+}
+
+// run calls the handler of a signed-in user. Its work counts as that of the tenant, if any, because one tenant
+// can have many users at many addresses.
+func (p *Pages) run(w http.ResponseWriter, r *http.Request, u user, route route) error {
+	if u.Tenant != nil {
+		ticket := admission.FromContext(r.Context())
+		if err := ticket.Exchange(r.Context(), u.Tenant.ID.User(), route.class); err != nil {
+			return err
+		}
+	}
+	return route.handle(w, r, u)
 }
 
 // signedInUser returns the user of a request, with the tenant of that slug if the user

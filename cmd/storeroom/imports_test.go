@@ -35,8 +35,7 @@ var allowedImports = map[string][]string{
 	"api/docs": {},
 	"api/settings": {
 		"api/settings/chart", "catalog", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
-		"tenancy",
-		"tenancy/money", "tenancy/paging", "tenancy/people",
+		"tenancy", "tenancy/admission", "tenancy/money", "tenancy/paging", "tenancy/people",
 	},
 	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests

@@ -1,6 +1,6 @@
 // Package admission divides the resources of an instance among its users, so that none of them can
 // take what the others need. A user is a tenant, or a network address for requests without a key and
-// for pages.
+// for pages. Once its session is known, a page of a tenant counts as work of that tenant: see Exchange.
 //
 // Each resource is a budget with a size and a share: the part that one user may have at a time,
 // normally a quarter. A request that finds its user's share or the whole budget in use waits, for
@@ -12,7 +12,7 @@
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for exports, bulk requests and reports
-//	public       1/4 P   1/4    the same, for pages and for keys that are not cached
+//	public       1/4 P   1/4    the same, for sign-in, sessions and keys that are not cached
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	large        96 MiB  24 MiB for bodies that are in a file, and for workbooks
@@ -87,6 +87,8 @@ type Ticket struct {
 	user       string
 	class      Class
 
+	finish func() // ends the request; nil before Start
+
 	mu       sync.Mutex
 	rows     int64    // bytes of memory that Rows holds
 	freeRows []func() // releases them
@@ -122,16 +124,33 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	active.Add(ctx, 1, t.class.attribute())
-	return sync.OnceFunc(func() {
-		active.Add(context.WithoutCancel(ctx), -1, t.class.attribute())
+	class := t.class
+	active.Add(ctx, 1, class.attribute())
+	t.finish = sync.OnceFunc(func() {
+		active.Add(context.WithoutCancel(ctx), -1, class.attribute())
 		t.mu.Lock()
 		callAll(&t.freeRows)
 		t.rows = 0
 		t.mu.Unlock()
 		release()
-	}), nil
+	})
+	return func() { t.finish() }, nil
 }
+
+// Exchange ends a request that has started, and waits until it may run for another user and class. The
+// function that Start has returned ends it. No other method may run at the same time.
+func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
+	if t == nil {
+		return nil
+	}
+	t.finish()
+	t.user, t.class = user, class
+	_, err := t.Start(ctx)
+	return err
+}
+
+// Streams reports whether the request uses its budgets until its client has read the response.
+func (t *Ticket) Streams() bool { return t.class == Export }
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
 // if other requests of the user hold too much of the share of memory. A single request may use the

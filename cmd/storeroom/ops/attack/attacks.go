@@ -66,6 +66,7 @@ var All = []Attack{
 	{"30 clients guess keys from 200 addresses", nobody, guessKeys},
 	{"One tenant sends as fast as it can", fresh("enterprise", 1), asFastAsPossible},
 	{"One tenant over its limit sends as fast as it can", fresh("standard", 1), asFastAsPossible},
+	{"60 pages with reports and lists of 20 years of one tenant, opened at a time from 8 addresses", members, pages},
 	{"storeroom verify and storeroom rebuild, repeated", sellers(2), commands},
 
 	{"Nothing but all CPUs, at the priority of the attackers", nobody, useCPUs},
@@ -317,6 +318,23 @@ func asFastAsPossible(c *clients) {
 		for c.ctx.Err() == nil {
 			c.get(0, "/api/products")
 		}
+	})
+}
+
+func pages(c *clients) {
+	const addresses = 8
+	from := c.fromAddresses(addresses)
+	first, last := lastDays(7320)
+	days := "?period=custom&from=" + first + "&to=" + last
+	paths := []string{
+		"/overview" + days, "/overview" + days, "/overview.xlsx" + days, "/overview" + days, "/products?sort=price&search=l",
+		"/orders?channel=web&page=40", "/usage?days=90",
+	}
+	c.repeat(60, func(n, round int) {
+		r := c.request(0, "GET", "/settings/t/"+c.Tenants[0].Slug+paths[(n+round)%len(paths)], "")
+		r.Header.Del("Authorization")
+		r.Header.Set("Cookie", c.Tenants[0].Cookie)
+		c.do(from[n%addresses], r)
 	})
 }
 

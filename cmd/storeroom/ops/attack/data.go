@@ -1,16 +1,18 @@
 package attack
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
 
-// tenant is a tenant with a key.
-type tenant struct{ Slug, Key string }
+// tenant is a tenant with a key and, if its user has signed in, the cookie of the session.
+type tenant struct{ Slug, Key, Cookie string }
 
 // nobody selects clients without a key.
 func nobody(*Target) []tenant { return nil }
@@ -31,14 +33,49 @@ func (t *Target) newTenants(plan string, count int) (all []tenant) {
 			args = append(args, "--rate-limit", "1000000")
 		}
 		t.must("", args...)
-		made := tenant{Slug: slug}
-		created := t.must("", "key", "create", "--tenant", slug, "--name", "Test", "--scopes", "full")
-		if err := json.Unmarshal(created, &made); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, made)
+		all = append(all, tenant{Slug: slug, Key: t.newKey(slug)})
 	}
 	return all
+}
+
+func (t *Target) newKey(slug string) string {
+	t.Helper()
+	var made struct{ Key string }
+	created := t.must("", "key", "create", "--tenant", slug, "--name", "Test", "--scopes", "full")
+	if err := json.Unmarshal(created, &made); err != nil {
+		t.Fatal(err)
+	}
+	return made.Key
+}
+
+// signIn creates an owner of a tenant and returns the cookie of a session.
+func (t *Target) signIn(client *http.Client, slug string) (cookie string) {
+	t.Helper()
+	const password = "correct horse battery staple"
+	email := fmt.Sprintf("owner-%s@%s.example", strings.ToLower(rand.Text()), slug)
+	t.must(password+"\n", "user", "create", "--tenant", slug, "--email", email, "--role", "owner", "--password-stdin")
+	form := url.Values{"email": {email}, "password": {password}}.Encode()
+	r := newRequest(t.Context(), t.Address, "", "POST", "/settings/sign-in", form)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) == 0 {
+		t.Fatalf("sign-in = %d", response.StatusCode)
+	}
+	session := response.Cookies()[0]
+	return session.Name + "=" + session.Value
+}
+
+// members returns a seller with a user who has signed in.
+func members(t *Target) []tenant {
+	t.Helper()
+	one := sellers(1)(t)[0]
+	client := &http.Client{CheckRedirect: stopRedirect}
+	one.Cookie = t.signIn(client, one.Slug)
+	return []tenant{one}
 }
 
 // sellers returns tenants with 20,000 products and 100,000 items in 20 years. PostgreSQL has their statistics.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -28,7 +26,7 @@ type other struct {
 	tenant
 
 	client   *http.Client
-	cookie   *http.Cookie // of the signed-in user
+	uncached [2]string // keys that are used less often than every 11 s, so that each use is looked up
 	products []int64
 	sent     int // requests so far
 }
@@ -44,6 +42,8 @@ type Traffic struct {
 // shown is how many of the slowest requests, and of the failures, are shown.
 const shown = 10
 
+func stopRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 // NewOthers creates tenants with products and orders, and signs in a user of each.
 func NewOthers(t *Target, count int) *Others {
 	t.Helper()
@@ -51,11 +51,14 @@ func NewOthers(t *Target, count int) *Others {
 	for n, made := range t.newTenants("professional", count) {
 		one := &other{tenant: made, client: &http.Client{
 			Transport:     newTransport(fmt.Sprintf("127.0.1.%d", n+1), 100),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			CheckRedirect: stopRedirect,
 		}}
 		t.Cleanup(one.client.CloseIdleConnections)
 		one.fill(t)
-		one.signIn(t)
+		one.Cookie = t.signIn(one.client, one.Slug)
+		for n := range one.uncached {
+			one.uncached[n] = t.newKey(one.Slug)
+		}
 		o.all = append(o.all, one)
 	}
 	return o
@@ -74,75 +77,53 @@ func (o *other) fill(t *Target) {
 	}
 }
 
-// signIn creates an owner of the tenant, and keeps the cookie of the session.
-func (o *other) signIn(t *Target) {
-	t.Helper()
-	const password = "correct horse battery staple"
-	email := "owner@" + o.Slug + ".example"
-	t.must(password+"\n", "user", "create", "--tenant", o.Slug, "--email", email, "--role", "owner", "--password-stdin")
-	form := url.Values{"email": {email}, "password": {password}}.Encode()
-	r := newRequest(t.Context(), t.Address, "", "POST", "/settings/sign-in", form)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := o.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) == 0 {
-		t.Fatalf("sign-in = %d", response.StatusCode)
-	}
-	o.cookie = response.Cookies()[0]
-}
-
 // steps is the number of different requests that a tenant sends in turn.
-const steps = 12
+const steps = 13
 
-// next returns the next request of the tenant.
-func (o *other) next() (method, path, body string) {
+// next returns the next request of the tenant. Pages have no key.
+func (o *other) next() (key, method, path, body string) {
 	n := o.sent
 	o.sent++
 	product := fmt.Sprintf("/api/products/%d", o.products[n%len(o.products)])
 	today := time.Now().UTC().Format(time.DateOnly)
 	switch n % steps {
 	case 0:
-		return "GET", product, ""
+		return o.Key, "GET", product, ""
 	case 1:
-		return "GET", "/api/products?per_page=25", ""
+		return o.Key, "GET", "/api/products?per_page=25", ""
 	case 2:
-		return "GET", "/api/products?search=lamp&status=active&sort=price", ""
+		return o.Key, "GET", "/api/products?search=lamp&status=active&sort=price", ""
 	case 3:
-		return "POST", "/api/products", fmt.Sprintf(`{"sku": "NEW-%s-%d", "name": "New", "price": 3}`, o.Slug, n)
+		return o.Key, "POST", "/api/products", fmt.Sprintf(`{"sku": "NEW-%s-%d", "name": "New", "price": 3}`, o.Slug, n)
 	case 4:
-		return "PATCH", product, fmt.Sprintf(`{"price": %d}`, n)
+		return o.Key, "PATCH", product, fmt.Sprintf(`{"price": %d}`, n)
 	case 5:
-		return "POST", product + "/inventory/adjust", `{"type": "add", "quantity": 1}`
+		return o.Key, "POST", product + "/inventory/adjust", `{"type": "add", "quantity": 1}`
 	case 6:
-		return "POST", "/api/orders", fmt.Sprintf(`{"number": "NEW-%d", "placed_at": "%sT00:00:00Z", "channel": "web",
+		return o.Key, "POST", "/api/orders", fmt.Sprintf(`{"number": "NEW-%d", "placed_at": "%sT00:00:00Z", "channel": "web",
 			"items": [{"sku": "P-1", "quantity": 1, "unit_price": 5}]}`, n, today)
 	case 7:
 		from := time.Now().UTC().AddDate(0, 0, -27).Format(time.DateOnly)
-		return "GET", "/api/reports/sales-summary?from=" + from + "&to=" + today, ""
+		return o.Key, "GET", "/api/reports/sales-summary?from=" + from + "&to=" + today, ""
 	case 8:
-		return "GET", "/api/products/export", ""
+		return o.Key, "GET", "/api/products/export", ""
 	case 9:
-		return "POST", "/api/products/bulk", productsBody(0, 20, n%100)
+		return o.Key, "POST", "/api/products/bulk", productsBody(0, 20, n%100)
 	case 10:
-		return "GET", "/settings/t/" + o.Slug + "/keys", ""
+		return o.uncached[n/steps%2], "GET", "/api/me", ""
+	case 11:
+		return "", "GET", "/settings/t/" + o.Slug + "/keys", ""
 	}
-	return "GET", "/settings/sign-in", ""
+	return "", "GET", "/settings/sign-in", ""
 }
 
 // send sends a request and reads the response.
-func (o *other) send(t *Target, method, path, body string) (status int, response []byte, err error) {
+func (o *other) send(t *Target, key, method, path, body string) (status int, response []byte, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	key := o.Key
-	if strings.HasPrefix(path, "/settings/") {
-		key = ""
-	}
 	r := newRequest(ctx, t.Address, key, method, path, body)
 	if key == "" {
-		r.AddCookie(o.cookie)
+		r.Header.Set("Cookie", o.Cookie)
 	}
 	answer, err := o.client.Do(r)
 	if err != nil {
@@ -160,8 +141,8 @@ func (o *Others) warmUp(t *Target) {
 	for _, one := range o.all {
 		all.Go(func() {
 			for range steps {
-				method, path, body := one.next()
-				if status, response, err := one.send(t, method, path, body); err != nil || status >= 300 {
+				key, method, path, body := one.next()
+				if status, response, err := one.send(t, key, method, path, body); err != nil || status >= 300 {
 					t.Errorf("before the attack, %s %s = %d %.200s, %v", method, path, status, response, err)
 				}
 			}
@@ -184,10 +165,10 @@ func (o *Others) run(t *Target, duration time.Duration) (result Traffic) {
 	for n := range int(duration / every) {
 		time.Sleep(time.Until(begun.Add(time.Duration(n) * every)))
 		one := o.all[n%len(o.all)]
-		method, path, body := one.next()
+		key, method, path, body := one.next()
 		all.Go(func() {
 			sent := time.Now()
-			status, response, err := one.send(t, method, path, body)
+			status, response, err := one.send(t, key, method, path, body)
 			took := time.Since(sent)
 			mu.Lock()
 			defer mu.Unlock()
