@@ -85,10 +85,18 @@ func (s *planShop) mustSet(t testing.TB, settings ...string) {
 	}
 }
 
-// mustLoadReferences creates categories, sellers and warehouses.
-func (s *planShop) mustLoadReferences(t testing.TB, key string) {
+// planRows are the rows of a tenant.
+type planRows struct {
+	orders     int
+	references int // categories, sellers and tags, and warehouses up to two
+	customers  int
+	drafts     bool // one in 100 products is a draft
+}
+
+// mustLoadReferences creates up to count categories and sellers, and up to two warehouses.
+func (s *planShop) mustLoadReferences(t testing.TB, key string, count int) {
 	t.Helper()
-	for kind, count := range map[string]int{"categories": 40, "sellers": 40, "warehouses": 2} {
+	for kind, count := range map[string]int{"categories": count, "sellers": count, "warehouses": min(count, 2)} {
 		for n := range count {
 			s.try(t, call{
 				method: "POST", path: "/api/" + kind, key: key, body: fmt.Sprintf(`{"name":"%s %d"}`, kind, n),
@@ -102,51 +110,67 @@ var planBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // mustLoad sends products, and orders of 200 days with five items each. One order in
 // planRefunded is refunded, and one in planCancelled is cancelled.
-func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string, orders int) {
+func (s *planShop) mustLoad(t testing.TB, tenant tenancy.Tenant, key string, rows planRows) {
 	t.Helper()
 	measuredURL := s.url
 	s.url = s.plainURL
 	defer func() { s.url = measuredURL }()
 	begin := time.Now()
 	categories, sellers := s.mustIDs(t, "categories", tenant), s.mustIDs(t, "sellers", tenant)
-	warehouses := s.mustIDs(t, "warehouses", tenant)
+	warehouses := s.mustIDs(t, "warehouses", tenant)[:min(rows.references, 2)]
 	s.bulk(t, "/api/products/bulk", "items", key, planProducts, func(n int) string {
+		status := "active"
+		if rows.drafts && n%100 == 0 {
+			status = "draft"
+		}
 		return fmt.Sprintf(`{"sku":"S-%d","name":"Thing %d","price":"5.00","cost":"3.00","quantity":5,"tags":["t%d"],
-			"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, n, n, n%50,
+			"status":%q,"category_id":%d,"seller_id":%d,"warehouse_id":%d}`, n, n, n%rows.references, status,
 			categories[n%len(categories)], sellers[n%len(sellers)], warehouses[n%len(warehouses)])
 	})
-	s.bulk(t, "/api/orders/bulk", "orders", key, orders, func(n int) string {
+	s.bulk(t, "/api/orders/bulk", "orders", key, rows.orders, func(n int) string {
 		var items []string
 		for line := range 5 {
 			items = append(items, fmt.Sprintf(`{"sku":"S-%d","quantity":2,"unit_price":"5.00"}`, (n*13+line*71)%planProducts))
 		}
 		customer := ""
 		if n%3 > 0 {
-			customer = fmt.Sprintf(`"customer":{"id":"C%d","name":"Customer"},`, n*7%(planOrders/4))
+			customer = fmt.Sprintf(`"customer":{"id":"C%d","name":"Customer"},`, n*7%rows.customers)
 		}
 		return fmt.Sprintf(`{"number":"N-%d","placed_at":%q,"channel":%q,%s"items":[%s]}`, n,
 			planPlacedAt(n).Format(time.RFC3339), []string{"pos", "web", "fair"}[n/7%3], customer, strings.Join(items, ","))
 	})
 	store := sales.New(s.DB)
 	var refunds []sales.RefundRow
-	for n := 0; n < orders; n += planRefunded {
+	for n := 0; n < rows.orders; n += planRefunded {
 		at := planPlacedAt(n).AddDate(0, 0, 9)
 		refunds = append(refunds, sales.RefundRow{Refund: sales.Refund{
 			OrderNumber: fmt.Sprint("N-", n), Amount: 300, RefundedAt: &at,
 		}})
-		if len(refunds) == 500 || n+planRefunded >= orders {
+		if len(refunds) == 500 || n+planRefunded >= rows.orders {
 			if _, err := store.Refund(t.Context(), tenant.ID, refunds); err != nil {
 				t.Fatal(err)
 			}
 			refunds = nil
 		}
 	}
-	for n := 0; n < orders; n += planCancelled {
+	for n := 0; n < rows.orders; n += planCancelled {
 		if _, err := store.Cancel(t.Context(), tenant.ID, fmt.Sprint("N-", n), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Logf("loaded %s in %v", tenant.Slug, time.Since(begin))
+}
+
+// mustLoadCustomers creates customers without orders.
+func (s *planShop) mustLoadCustomers(t testing.TB, tenant tenancy.Tenant, count int) {
+	t.Helper()
+	var customers []sales.Customer
+	for n := range count {
+		customers = append(customers, sales.Customer{ID: fmt.Sprint("without orders ", n)})
+	}
+	if _, err := sales.New(s.DB).EnsureCustomers(t.Context(), tenant.ID, customers); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func planPlacedAt(n int) time.Time {
@@ -234,9 +258,13 @@ func (s *planShop) catalogReads(t testing.TB) []operation {
 		s.get("/api/products?page=10&per_page=100"),
 		s.get("/api/products?status=active"),
 		s.get("/api/products?status=active&sort=name"),
+		s.get("/api/products?status=draft"),
+		s.get("/api/products?status=draft&sort=price"),
 		s.get("/api/products?category_id=%d", category),
 		s.get("/api/products?seller_id=%d&sort=price", seller),
 		s.get("/api/products?warehouse_id=%d", warehouse),
+		s.get("/api/products?warehouse_id=%d&sort=name", warehouse),
+		s.get("/api/products?category_id=%d&page=2", category),
 		s.get("/api/products?tag=t7"),
 		s.get("/api/products?tag=t7&sort=name"),
 		s.get("/api/products?tag=t7&status=active"),

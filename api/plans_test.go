@@ -26,21 +26,26 @@ const (
 )
 
 // PostgreSQL has no statistics of a tenant that is newer than the last ANALYZE. Every
-// statement must have the same plan before and after it, and with and without rows.
+// statement must have the same plan before and after it, and with and without rows. The
+// rows of the tenant before it share one category, seller, warehouse, tag and customer.
 func TestPlansDoNotDependOnStatistics(t *testing.T) {
 	t.Parallel()
 	s := newPlanShop(t)
+	alike := planRows{orders: planOtherOrders, references: 1, customers: 1}
+	varied := planRows{orders: planOrders, references: 40, customers: planOrders / 4, drafts: true}
 	other := s.MustTenant(t, "other", withLimit(1_000_000))
 	key := s.mustKey(t, other, "full")
-	s.mustLoadReferences(t, key)
-	s.mustLoad(t, other, key, planOtherOrders)
+	s.mustLoadReferences(t, key, alike.references)
+	s.mustLoad(t, other, key, alike)
+	s.mustLoadCustomers(t, other, 500)
 	s.exec(t, `analyze`)
 
-	s.mustLoadReferences(t, s.key)
+	s.mustLoadReferences(t, s.key, varied.references)
 	s.small = s.mustSmallTables(t)
 	empty := s.measureAll(t, "without rows", 1)
-	s.mustLoad(t, s.tenant, s.key, planOrders)
+	s.mustLoad(t, s.tenant, s.key, varied)
 	s.loaded = true
+	s.exec(t, `select gin_clean_pending_list('products_search')`) // as autovacuum does, which is off
 	before := s.measureAll(t, "before ANALYZE", planRuns)
 	s.exec(t, `analyze`)
 	after := s.measureAll(t, "after ANALYZE", planRuns)
@@ -97,7 +102,7 @@ func (s *planShop) measureAll(t *testing.T, phase string, runs int) map[string]m
 			pages := 0
 			for _, e := range plans {
 				pages += e.Plan.Hit + e.Plan.Read
-				m.plans[e.Query] = e.Plan.shape("  ", s.small)
+				m.plans[e.Query] = e.Plan.shape("  ", s.small, false)
 				e.Plan.findFaults(e.Query, false, s.small, &m.faults)
 			}
 			if run == 0 || pages < m.pages {
@@ -135,20 +140,26 @@ type planNode struct {
 var scanKind = regexp.MustCompile(`^(Index|Index Only|Bitmap Index) Scan$`)
 
 // shape leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts,
-// which PostgreSQL prefers for less than a page of rows, and how a small table is read.
-func (n planNode) shape(indent string, small []string) string {
+// which PostgreSQL prefers for less than a page of rows, and how a small table is read. It
+// leaves out the index of a scan of the whole tenant, unless a limit needs its order.
+func (n planNode) shape(indent string, small []string, limited bool) string {
 	line := ""
 	switch {
 	case slices.Contains(small, n.Relation):
 		return indent + "Scan " + n.Relation + "\n"
-	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan", "Sort", "Incremental Sort"}, n.Type):
+	case onlyTenant(cmp.Or(n.Cond, n.Recheck)) && !limited:
+		return indent + "Scan all of " + n.Relation + "\n"
+	case slices.Contains([]string{"Sort", "Incremental Sort"}, n.Type):
+		limited = false
+	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan"}, n.Type):
 	default:
+		limited = n.Type == "Limit"
 		kind := scanKind.ReplaceAllString(n.Type, "Scan")
 		line = indent + strings.Join(strings.Fields(kind+" "+n.Join+" "+n.Index+" "+n.CTE), " ") + "\n"
 		indent += "  "
 	}
 	for _, child := range n.Plans {
-		line += child.shape(indent, small)
+		line += child.shape(indent, small, limited)
 	}
 	return line
 }
@@ -172,7 +183,7 @@ func (n planNode) findFaults(query string, repeated bool, small []string, faults
 		fault = "reads the whole table " + n.Relation
 	case wholeTenant && repeated:
 		fault = "reads the whole tenant for each row with " + name
-	case n.NotEqual > 20*n.Rows+20_000:
+	case len(n.Plans) > 0 && n.NotEqual > 20*max(n.Rows, n.Plans[0].Rows)+20_000:
 		fault = fmt.Sprintf("compares %.0f pairs of rows and keeps %.0f", n.NotEqual, n.Rows)
 	case wholeTenant && n.Removed > 4*n.Rows+100:
 		fault = fmt.Sprintf("removes %.0f rows of the tenant and keeps %.0f with %s", n.Removed, n.Rows, name)

@@ -76,6 +76,8 @@ func TestLintFindsEveryProblem(t *testing.T) {
 			`create index loose on order_items (tenant_id, unit_cost, placed_at);
 			 alter table order_items alter placed_at set statistics 100`,
 			"order_items", "keeps statistics of placed_at"},
+		{"the planner knows references", `alter table products alter warehouse_id set statistics -1`,
+			"products", "keeps statistics of warehouse_id"},
 		{"a view reads as its owner", `create view loose as select * from products`, "loose", "security_invoker"},
 		{"a materialized view has no policies",
 			`create materialized view loose as select 1 as one`,

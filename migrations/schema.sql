@@ -217,7 +217,8 @@ CREATE INDEX products_warehouse ON products USING btree (tenant_id, warehouse_id
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_updates AFTER UPDATE OF status ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION count_products();
-alter table products alter tenant_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
+alter table products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0, alter warehouse_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
+alter table products alter status set (n_distinct=2);
 alter table products enable row level security, force row level security;
 create policy search on products for select to storeroom_search
     using (true);
@@ -238,7 +239,7 @@ create table product_tags (
 comment on table product_tags is 'Tags of products, for filters. created_at is that of the product, so that an index returns the products of a tag in the default order.';
 CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, created_at, product_id);
 CREATE INDEX product_tags_product ON product_tags USING btree (tenant_id, product_id);
-alter table product_tags alter tenant_id set statistics 0, alter created_at set statistics 0;
+alter table product_tags alter tenant_id set statistics 0, alter tag set statistics 0, alter created_at set statistics 0;
 alter table product_tags enable row level security, force row level security;
 create policy tenant on product_tags for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -403,7 +404,7 @@ CREATE INDEX sold_products_category ON sold_products USING btree (tenant_id, cat
 CREATE INDEX sold_products_product ON sold_products USING btree (tenant_id, product_id, id) WHERE product_id IS NOT NULL;
 CREATE INDEX sold_products_seller ON sold_products USING btree (tenant_id, seller_id, id);
 CREATE INDEX sold_products_sku ON sold_products USING btree (tenant_id, sku, id);
-alter table sold_products alter tenant_id set statistics 0;
+alter table sold_products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0;
 alter table sold_products enable row level security, force row level security;
 create policy tenant on sold_products for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -447,7 +448,7 @@ create table orders (
 comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax and shipping; revenue_without_cost is the part of items without unit_cost. content is the SHA-256 of what was sent.';
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
-alter table orders alter tenant_id set statistics 0, alter placed_at set statistics 0;
+alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0;
 alter table orders enable row level security, force row level security;
 create policy tenant on orders for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))

@@ -61,7 +61,7 @@ func TestAnUpgradeDeletesTheStatisticsOfTenants(t *testing.T) {
 			mustExec(`analyze`)
 			const (
 				ofTenants = `select attname || ' of ' || tablename from pg_stats
-				              where schemaname = 'public' and attname in ('tenant_id', 'placed_at') order by 1`
+				              where schemaname = 'public' and attname in ('tenant_id', 'placed_at', 'warehouse_id') order by 1`
 				others = `select attname || ' of ' || tablename from pg_stats
 				           where schemaname = 'public' and attname in ('name', 'sku', 'permissions', 'number') order by 1`
 				files = `select relname || pg_relation_filenode(oid) from pg_class

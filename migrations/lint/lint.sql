@@ -78,6 +78,9 @@ problems (object, problem) as (
      where a.attname = 'tenant_id'
         or a.atttypid in ('timestamptz'::regtype, 'date'::regtype)
            and exists (select from pg_index x where x.indrelid = t.oid and a.attnum = any (x.indkey))
+        or a.attname = any (array['category_id', 'seller_id', 'warehouse_id', 'customer_id', 'tag'])
+           and exists (select from pg_index x where x.indrelid = t.oid and not x.indisunique
+                          and a.attnum = x.indkey[1] and x.indnkeyatts > 2)
     union all
     select i.relname::text, 'is a unique index that does not start with tenant_id'
       from tables t

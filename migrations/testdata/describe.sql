@@ -93,6 +93,11 @@ with tables as (
       join pg_attribute a on a.attrelid = t.oid and a.attstattarget = 0 and a.attnum > 0 and not a.attisdropped
      group by t.last, t.oid, t.relname
     union all
+    select 1, t.last, t.oid, 7, a.attnum,
+           format('alter table %s alter %s set (%s);', t.relname, a.attname, array_to_string(a.attoptions, ', '))
+      from tables t
+      join pg_attribute a on a.attrelid = t.oid and a.attoptions is not null
+    union all
     select 1, t.last, t.oid, 8, 0,
            format('alter table %s enable row level security, force row level security;', t.relname)
       from tables t

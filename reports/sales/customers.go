@@ -105,11 +105,15 @@ func queueCustomerLocks(q *pgx.Batch, tenant tenancy.ID, orderIDs []int64) {
 	}
 	q.Queue(`
 		select
-		  from customers
-		 where tenant_id = $1
-		   and id in (select customer_id from orders where tenant_id = $1 and id = any ($2))
-		 order by id
-		   for key share`, tenant, orderIDs)
+		  from unnest(array(
+		       select distinct o.customer_id
+		         from unnest($2::bigint[]) sent (id)
+		        cross join lateral (select customer_id from orders where tenant_id = $1 and id = sent.id limit 1) o
+		        order by o.customer_id
+		       )) locked (id)
+		 cross join lateral (
+		       select from customers where tenant_id = $1 and id = locked.id limit 1 for key share
+		       ) c`, tenant, orderIDs)
 }
 
 // storedCustomer is a customer as it is stored.

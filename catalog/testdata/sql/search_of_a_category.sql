@@ -2,8 +2,7 @@ with hits as materialized (select p.id, p.price as key from public.products p wh
 select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3), (select count(*) from hits)
 
 -- Plan on PostgreSQL 15:
---   Bitmap Heap Scan on products (CTE hits)
---     Bitmap Index Scan using products_category
+--   Index Scan using products_category on products (CTE hits)
 --   Limit (InitPlan)
 --     Sort
 --       CTE Scan on hits

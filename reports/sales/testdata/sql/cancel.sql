@@ -91,18 +91,27 @@ select s.refund_id, s.order_id, s.line, s.amount
 --     Index Scan using refund_items_order on refund_items
 
 select
-  from customers
- where tenant_id = $1
-   and id in (select customer_id from orders where tenant_id = $1 and id = any ($2))
- order by id
-   for key share
+  from unnest(array(
+       select distinct o.customer_id
+         from unnest($2::bigint[]) sent (id)
+        cross join lateral (select customer_id from orders where tenant_id = $1 and id = sent.id limit 1) o
+        order by o.customer_id
+       )) locked (id)
+ cross join lateral (
+       select from customers where tenant_id = $1 and id = locked.id limit 1 for key share
+       ) c
 
 -- Plan on PostgreSQL 15:
---   LockRows
---     Sort
---       Nested Loop Inner
---         Aggregate
---           Index Scan using orders_pkey on orders
+--   Nested Loop Inner
+--     Unique (InitPlan)
+--       Sort
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_pkey on orders
+--     Function Scan on unnest
+--     Limit
+--       LockRows
 --         Index Scan using customers_pkey on customers
 
 insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
