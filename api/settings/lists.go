@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -230,6 +231,15 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 	page.Channels, page.Orders = channels.Items, orders.Items
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
 	return p.show(w, http.StatusOK, "orders", u, page)
+}
+
+// Label returns the label of a channel.
+func (p ordersPage) Label(identifier string) string {
+	i := slices.IndexFunc(p.Channels, func(c sales.Channel) bool { return c.Identifier == identifier })
+	if i < 0 {
+		return identifier
+	}
+	return p.Channels[i].Label
 }
 
 type orderPage struct {

@@ -33,7 +33,8 @@ type rangeForm struct {
 	Errors   fieldErrors
 }
 
-// readRange reads the period picker. Without valid values it selects the default.
+// readRange reads the period picker. Days win over a preset that has other days. Without valid values it selects
+// this month.
 func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
 	form := rangeForm{
 		Period: r.FormValue("period"), From: r.FormValue("from"), To: r.FormValue("to"),
@@ -42,32 +43,34 @@ func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
 	if form.Compare != reports.PreviousPeriod {
 		form.Compare = reports.PreviousYear
 	}
-	selected := reports.Preset("this_month", today)
-	switch {
-	case slices.Contains(reports.Presets, form.Period):
-		selected = reports.Preset(form.Period, today)
-	case form.From == "" && form.To == "":
+	if !slices.Contains(reports.Presets, form.Period) {
 		form.Period = "this_month"
+	}
+	preset := reports.Preset(form.Period, today)
+	first, last := preset.From.Format(time.DateOnly), preset.To.Format(time.DateOnly)
+	if form.From == "" && form.To == "" {
+		form.From, form.To = first, last
+	}
+	if form.From == first && form.To == last {
+		return form, preset
+	}
+	from, err := time.Parse(time.DateOnly, form.From)
+	to, err2 := time.Parse(time.DateOnly, form.To)
+	chosen := reports.Range{From: from, To: to}
+	switch {
+	case err != nil || from.Year() < 1970 || from.Year() > 2200:
+		form.Errors["from"] = "Enter a date between 1970 and 2200."
+	case err2 != nil || to.Year() < 1970 || to.Year() > 2200:
+		form.Errors["to"] = "Enter a date between 1970 and 2200."
+	case to.Before(from):
+		form.Errors["to"] = "Enter a day that is not before the first one."
+	case chosen.Days() > maxRangeDays:
+		form.Errors["to"] = fmt.Sprintf("Enter at most %d days.", maxRangeDays)
 	default:
 		form.Period = "custom"
-		from, err := time.Parse(time.DateOnly, form.From)
-		to, err2 := time.Parse(time.DateOnly, form.To)
-		chosen := reports.Range{From: from, To: to}
-		switch {
-		case err != nil || from.Year() < 1970 || from.Year() > 2200:
-			form.Errors["from"] = "Enter a date between 1970 and 2200."
-		case err2 != nil || to.Year() < 1970 || to.Year() > 2200:
-			form.Errors["to"] = "Enter a date between 1970 and 2200."
-		case to.Before(from):
-			form.Errors["to"] = "Enter a day that is not before the first one."
-		case chosen.Days() > maxRangeDays:
-			form.Errors["to"] = fmt.Sprintf("Enter at most %d days.", maxRangeDays)
-		default:
-			return form, chosen
-		}
+		return form, chosen
 	}
-	form.From, form.To = selected.From.Format(time.DateOnly), selected.To.Format(time.DateOnly)
-	return form, selected
+	return form, preset
 }
 
 // Query returns the URL parameters of the picker.
@@ -85,7 +88,7 @@ func (f rangeForm) Query() string {
 // tile is a figure with its change and its calculation in words.
 type tile struct {
 	Label, Value, Unit, Note, Explain string
-	Change                            string
+	Change, Before                    string // Before is the value that Change compares with
 	Rose, Fell, Good                  bool
 }
 
@@ -189,6 +192,7 @@ func tiles(s reports.Summary, f formatter) []tile {
 		if change := c.Change(now, before); change != nil {
 			t.Change, t.Rose, t.Fell = f.Change(change), *change > 0, *change < 0
 			t.Good = t.Rose != (name == "refunds")
+			t.Before, _ = f.figure(*c.Of(before), c.Metric.Unit)
 		}
 		return t
 	}

@@ -103,9 +103,9 @@ func TestOverview(t *testing.T) {
 	}
 	page := s.mustGet(t, cookie, march, "en-GB,en;q=0.9")
 	mustHave(t, page, "1 Mar 2026 to 31 Mar 2026, compared with 1 Mar 2025 to 31 Mar 2025",
-		"Revenue 1,300.00 USD ▲ +225.0 % Calculation 1,300.00 gross sales − 0.00 discounts",
+		"Revenue 1,300.00 USD ▲ +225.0 % from 400.00 Calculation 1,300.00 gross sales − 0.00 discounts",
 		"Net revenue 1,287.66 USD", "1,300.00 revenue − 12.34 refunds",
-		"Orders 2 ▲ +100.0 %", "Average order 650.00 USD", "Units 4 ",
+		"Orders 2 ▲ +100.0 % from 1", "Average order 650.00 USD", "Units 4 ",
 		"Gross profit 100.00 USD No comparison 23.08 % costed Calculation 300.00 revenue of items with a known cost − 200.00 cost",
 		"Margin 33.33 %", "Refunds 12.34 USD",
 		"Revenue by day", "2 Mar 300.00 0.00 1 0.00", "3 Mar 0.00 400.00 0 0.00", "10 Mar 0.00 0.00 0 12.34",
@@ -202,7 +202,7 @@ func TestProductsAndOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustHave(t, s.mustGet(t, cookie, "/products?search=lamp&status=active&sort=-price", "en"),
-		"1 product.", "<b>Lamp</b> "+sku+" Active 12,345.67 3 5")
+		"1 product.", "<b>Lamp</b> "+sku+" 12,345.67 3 5")
 	mustHave(t, s.mustGet(t, cookie, "/products?search=chair", "en"), "No products match this filter.")
 	order := sale("A/1 ü", "2026-03-02", 150_00, nil)
 	order.Items[0].SKU, order.ShippingTotal, order.Customer = sku, new(money.Cents(490)), &sales.Customer{ID: "C-7", Name: new("Ada")}
@@ -210,7 +210,7 @@ func TestProductsAndOrders(t *testing.T) {
 	mustHave(t, s.mustGet(t, cookie, fmt.Sprint("/products/", id), "en"),
 		"Category Lamps "+sku, "Main warehouse 3 Total 3 Reorder at 5.", "Revenue by month", "Mar 2026 2 300.00 0.00")
 
-	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "2 orders", "A/1 ü 2 Mar 2026, 12:00 C-7 Ada web 2 300.00")
+	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "2 orders", "A/1 ü 2 Mar 2026, 12:00 web C-7 Ada 2 300.00")
 	mustHave(t, s.mustGet(t, cookie, "/orders?customer=C-7&channel=web&from=2026-03-02&to=2026-03-02", "en"), "1 order,")
 	mustHave(t, s.mustGet(t, cookie, "/orders?status=cancelled", "en"), "No orders match this filter.")
 	mustHave(t, s.mustGet(t, cookie, "/orders?number=none", "en"), "No order has this number.")
