@@ -17,20 +17,18 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// The attack suite asks PostgreSQL's catalog for every table and every foreign
-// key and tries, as the role that serves, to get at tenant A from without a
-// tenant, with an empty one and as tenant B. A new table is attacked without
-// being named here; all it needs is its row in the fixture.
+// The attack suite reads all tables and foreign keys from PostgreSQL's catalog. As the runtime role
+// without a tenant, with an empty one and as tenant B, it tries to read and change rows of tenant A.
+// A new table needs only a row in the fixture.
 
-// withoutTenant are the tables that the runtime role may not touch at all.
+// withoutTenant are the tables that the runtime role has no access to.
 var withoutTenant = []string{
 	"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "users",
 }
 
-// fixture gives :tenant one row in every tenant table. B gets the same values as
-// A, as the runtime role: no unique value of a tenant is taken for another.
-// CreateTenant made the warehouse, the channel and the zone of sales, and the
-// products' trigger makes the count.
+// fixture inserts a row of :tenant into every tenant table. B gets the same values as A, because unique
+// values are unique only in a tenant. CreateTenant has inserted the warehouse, the channel and the zone
+// of sales, and the trigger of products inserts the count.
 const fixture = `
 insert into categories (tenant_id, name) values (:tenant, 'Tea');
 insert into sellers (tenant_id, name) values (:tenant, 'Leaf and Co');
@@ -70,14 +68,14 @@ insert into key_errors (tenant_id, key_id, at, method, route, status, code, requ
 select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1' from api_keys k where k.tenant_id = :tenant;
 insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');`
 
-// operated is the part of the fixture that only an operator may write.
-const operated = `
+// operatorRows is the part of the fixture that only an operator may write.
+const operatorRows = `
 insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');
 insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');`
 
-// persons are ann (1), a member of both tenants, amy (2) of A alone, bea (3) of B
-// alone, and zoe (4) of none; ann and bea are owners. The hash of each token is that of what it is,
-// and the proof of each password is x.
+// persons are ann (1), a member of both tenants, amy (2), a member of A, bea (3), a member of B, and
+// zoe (4), a member of none; ann and bea are owners. A token has the name of its session or link, and the
+// proof of each password is x.
 const persons = `
 insert into users (id, email, password_parameters, password_verifier) overriding system value
 select n, name || '@example.com', '$argon2id$v=19$m=19456,t=2,p=1$' || md5(name)::char(22), sha256('x')
@@ -102,26 +100,26 @@ select setval('one_time_links_id_seq', 100);
 // hashOfA is the hash of A's key.
 const hashOfA = `decode(repeat('ab', 32), 'hex')`
 
-// A breach is an attack that came through.
+// A breach is an attack that succeeded.
 type breach struct{ object, from, attack, got string }
 
 func (b breach) String() string {
 	return fmt.Sprintf("%s: %s %s: %s", b.object, b.attack, b.from, b.got)
 }
 
-// A row holds the values of a row by column.
+// A row has the values of a row by column.
 type row map[string]any
 
 // A table is one table of the schema.
 type table struct {
 	Name    string
-	Columns []string // those that an insert may name
-	Unique  []string // text columns of unique indexes: a second row needs others
-	Places  []string // integer ones likewise; ids are bigint
+	Columns []string // that an insert may set
+	Unique  []string // text columns of unique indexes, in which a second row needs other values
+	Places  []string // integer columns of unique indexes; ids are bigint
 	a, b    row      // one row of each tenant
 }
 
-// insert is a statement that stores r in the table.
+// insert returns a statement that inserts r into the table.
 func (t table) insert(r row) string {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -134,23 +132,22 @@ func (t table) insert(r row) string {
 	)
 }
 
-// A foreignKey leads from one tenant table to another.
+// A foreignKey refers from one tenant table to another.
 type foreignKey struct {
 	Name, FromTable, ToTable string
 	From, To                 []string // columns, tenant_id among them
 }
 
-// A session is a connection of the runtime role and the tenant it claims.
+// A session is a connection of the runtime role and the tenant that it sets.
 type session struct {
 	name  string
 	conn  *pgx.Conn
-	claim string     // sets app.tenant_id, or nothing
-	own   tenancy.ID // whose rows it may see; 0 is nobody's
+	claim string     // sets app.tenant_id, or is empty
+	own   tenancy.ID // the tenant whose rows it may see; 0 if there is none
 }
 
-// try runs a script in a transaction that is rolled back, so that an attack that
-// comes through does no harm to the next. It returns how many rows the last
-// statement saw or touched.
+// try runs a script in a transaction and rolls it back, so that a successful attack does not affect
+// the next one. It returns the number of rows of the last statement.
 func (s session) try(t testing.TB, script string) (int64, error) {
 	t.Helper()
 	results, err := s.conn.PgConn().Exec(t.Context(), "begin;"+s.claim+script).ReadAll()
@@ -190,7 +187,7 @@ func mustSuite(t testing.TB) *suite {
 		return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))
 	}
 	mustExec(t, s.super, strings.NewReplacer(":a", fmt.Sprint(s.a), ":b", fmt.Sprint(s.b)).Replace(persons)+
-		seed(operated, s.a)+seed(operated, s.b)+seed(fixture, s.a))
+		seed(operatorRows, s.a)+seed(operatorRows, s.b)+seed(fixture, s.a))
 	mustExec(t, s.attackers[2].conn, "begin;"+as(s.b)+seed(fixture, s.b)+"commit")
 	s.readCatalog(t)
 	mustExec(t, s.super, fmt.Sprintf(`insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (%s, 1, %d, %v); analyze`,
@@ -198,8 +195,8 @@ func mustSuite(t testing.TB) *suite {
 	return s
 }
 
-// readCatalog asks for every table, both tenants' row in it, and every foreign key
-// between tenant tables.
+// readCatalog reads all tables, the row of both tenants in each, and all foreign keys between tenant
+// tables.
 func (s *suite) readCatalog(t testing.TB) {
 	t.Helper()
 	s.tables = map[string]table{}
@@ -263,7 +260,7 @@ func (s *suite) attack(t testing.TB) []breach {
 	return breaches
 }
 
-// An attempt is a script and what it must come to.
+// An attempt is a script and a check of its result.
 type attempt struct {
 	object, attack, script string
 	harmless               func(touched int64, err error) bool
@@ -286,7 +283,7 @@ func denied(_ int64, err error) bool {
 	return ok && pg.Code == "42501" && strings.HasPrefix(pg.Message, "permission denied")
 }
 
-// refused is denied, or by a policy.
+// refused accepts a missing privilege or a policy.
 func refused(_ int64, err error) bool { return tenancy.SQLState(err) == "42501" }
 
 // nothing accepts no affected row, or a missing privilege.
@@ -306,7 +303,7 @@ func (s *suite) attackTable(t testing.TB, x table) []breach {
 	if slices.Contains(withoutTenant, x.Name) {
 		return s.attackHidden(t, x)
 	}
-	// The owner must see the object, or the attack proves nothing.
+	// The tenant itself must see the object; otherwise the attack would always fail.
 	breaches := launch(t, s.ownerOfA, attempt{x.Name, "select", "select from " + x.Name, something})
 	for _, at := range s.attackers {
 		others := fmt.Sprintf(" where tenant_id is distinct from %d", at.own)
@@ -324,14 +321,14 @@ func (s *suite) attackTable(t testing.TB, x table) []breach {
 			attempt{x.Name, "truncate", "truncate " + x.Name, denied},
 		)...)
 		if at.own != 0 {
-			gift := fmt.Sprintf("update %s set tenant_id = %d where tenant_id = %d", x.Name, s.a, at.own)
-			breaches = append(breaches, launch(t, at, attempt{x.Name, "give its row", gift, refused})...)
+			move := fmt.Sprintf("update %s set tenant_id = %d where tenant_id = %d", x.Name, s.a, at.own)
+			breaches = append(breaches, launch(t, at, attempt{x.Name, "move its row to A", move, refused})...)
 		}
 	}
 	return breaches
 }
 
-// attackHidden attacks a table that the runtime role has no business with.
+// attackHidden attacks a table that the runtime role has no access to.
 func (s *suite) attackHidden(t testing.TB, x table) (breaches []breach) {
 	column := x.Columns[0]
 	for _, at := range s.attackers {
@@ -370,12 +367,12 @@ func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 		}
 		stolen[column], absent[column] = target[k.To[i]], 2_000_000_000
 		if _, text := target[k.To[i]].(string); text {
-			absent[column] = "nobody's"
+			absent[column] = "absent"
 		}
 	}
 	_, toA := at.try(t, from.insert(stolen))
-	_, toNobody := at.try(t, from.insert(absent))
-	harmless := said(toA) == said(toNobody) && tenancy.SQLState(toA) == "23503" && tenancy.Constraint(toA) == k.Name
+	_, toAbsent := at.try(t, from.insert(absent))
+	harmless := withoutValues(toA) == withoutValues(toAbsent) && tenancy.SQLState(toA) == "23503" && tenancy.Constraint(toA) == k.Name
 	if at.own == 0 || denied(0, toA) {
 		harmless = refused(0, toA)
 	}
@@ -384,15 +381,14 @@ func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 	}
 	return []breach{{
 		k.FromTable, at.name, "use the foreign key " + k.Name,
-		fmt.Sprintf("to A's row %q, to nobody's %q", said(toA), said(toNobody)),
+		fmt.Sprintf("to A's row %q, to no row %q", withoutValues(toA), withoutValues(toAbsent)),
 	}}
 }
 
 var keyValues = regexp.MustCompile(`\)=\([^)]*\)`)
 
-// said is everything that PostgreSQL says about an error but the values of the key,
-// which the sender knows.
-func said(err error) string {
+// withoutValues returns the whole error of PostgreSQL without the values of the key, which the sender knows.
+func withoutValues(err error) string {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return fmt.Sprint(err)
@@ -402,7 +398,7 @@ func said(err error) string {
 	}, "; ")
 }
 
-// attackFunctions attacks through the functions that run above the policies.
+// attackFunctions calls the functions that run without the policies.
 func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 	product := s.tables["products"].a["id"]
 	search := func(pattern string) string {
@@ -447,14 +443,14 @@ var operators = []string{
 	`store_reset(sha256('new'), 'amy@example.com')`, `end_reset('amy@example.com')`,
 }
 
-// attackPeople attacks through the functions that know people.
+// attackPeople calls the functions of users and sessions.
 func (s *suite) attackPeople(t testing.TB, at session) []breach {
 	return launch(t, at, s.attemptsOnPeople(at)...)
 }
 
-// attemptsOnPeople come with every proof but the one that is asked for.
+// attemptsOnPeople send every proof except the required one.
 func (s *suite) attemptsOnPeople(at session) []attempt {
-	const amyStands = `; select from use_session(sha256('amy'), 'a') where role = 'viewer'`
+	const amyIsViewer = `; select from use_session(sha256('amy'), 'a') where role = 'viewer'`
 	var attempts []attempt
 	for _, call := range operators {
 		name, _, _ := strings.Cut(call, "(")
@@ -487,7 +483,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 				nothing,
 			},
 			attempt{
-				"change_member", with("remove A's member"), inA + `select change_member(` + token + `, 2, null)` + amyStands,
+				"change_member", with("remove A's member"), inA + `select change_member(` + token + `, 2, null)` + amyIsViewer,
 				something,
 			},
 			attempt{
@@ -623,9 +619,9 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			nothing,
 		},
 		attempt{
-			"end_session", "end the sessions of others", `select end_session(sha256('bea'), true)` + amyStands, something,
+			"end_session", "end the sessions of others", `select end_session(sha256('bea'), true)` + amyIsViewer, something,
 		},
-		attempt{"end_session", "end every session", `select end_session(sha256('guess'), true)` + amyStands, something},
+		attempt{"end_session", "end every session", `select end_session(sha256('guess'), true)` + amyIsViewer, something},
 		attempt{
 			"end_session", "end other sessions with an old one",
 			`select end_session(sha256('old'), true); select from use_session(sha256('owner'), 'a')`, something,
@@ -645,7 +641,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"change_password", "end the sessions of others",
-			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', '')` + amyStands, something,
+			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', '')` + amyIsViewer, something,
 		},
 		attempt{
 			"change_password", "write into A's log",
@@ -679,12 +675,12 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			`select from change_member(sha256('bea'), 2, 'owner') where outcome not in ('absent', 'refused') or email is not null`,
 			nothing,
 		},
-		attempt{"change_member", "remove A's member", `select change_member(sha256('bea'), 2, null)` + amyStands, something},
+		attempt{"change_member", "remove A's member", `select change_member(sha256('bea'), 2, null)` + amyIsViewer, something},
 		attempt{
-			"change_member", "remove a member of both from A", stays(`select change_member(sha256('bea'), 1, null)`), something,
+			"change_member", "remove a member of both from A", keepsAnn(`select change_member(sha256('bea'), 1, null)`), something,
 		},
 		attempt{
-			"change_member", "change a member of both in A", stays(`select change_member(sha256('bea'), 1, 'viewer')`),
+			"change_member", "change a member of both in A", keepsAnn(`select change_member(sha256('bea'), 1, 'viewer')`),
 			something,
 		},
 		attempt{
@@ -727,7 +723,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{"open_link", "guess a link", `select from open_link(sha256('guess'))`, nothing},
 		attempt{"open_link", "open one that has ended", `select from open_link(sha256('late'))`, nothing},
-		attempt{"open_link", "open a reset of who is elsewhere now", `select from open_link(sha256('for ann'))`, nothing},
+		attempt{"open_link", "open a reset of a person who has joined another tenant", `select from open_link(sha256('for ann'))`, nothing},
 		attempt{
 			"accept_invitation", "guess a link",
 			`select from accept_invitation(sha256('guess'), 'x', true, sha256('new')) where outcome <> 'ended'`, nothing,
@@ -808,8 +804,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 	)
 }
 
-// stays is an attack on ann after which she is to be what she was in A.
-func stays(attack string) string {
+// keepsAnn returns the attack and a query that finds a row if ann is still an owner of A.
+func keepsAnn(attack string) string {
 	return attack +
 		`; select begin_session(sha256('ann'), 'ann@example.com', 'x'); select from use_session(sha256('ann'), 'a') where role = 'owner'`
 }
@@ -826,7 +822,7 @@ func TestNoAttackReachesAnotherTenant(t *testing.T) {
 	s := mustSuite(t)
 	if len(s.tables) < 24 || len(s.keys) < 15 {
 		t.Fatalf(
-			"the catalog names %d tables and %d foreign keys: the suite does not see the schema", len(s.tables), len(s.keys),
+			"the suite finds only %d tables and %d foreign keys", len(s.tables), len(s.keys),
 		)
 	}
 	for _, b := range s.attack(t) {

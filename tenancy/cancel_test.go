@@ -11,8 +11,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// A query must stop on the server when its context ends. Otherwise the backend keeps
-// working for a client that has gone.
+// When its context ends, a query must stop on the server. Otherwise the backend keeps working without a
+// client.
 func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
+func TestDaysBeginAtTheirFirstInstant(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ zone, day, want string }{
 		{"UTC", "2026-03-01", "2026-03-01T00:00:00Z"},
@@ -34,7 +34,7 @@ func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
 	}
 }
 
-func TestEveryMomentLiesInItsDay(t *testing.T) {
+func TestEveryTimeIsWithinItsDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{

@@ -148,8 +148,8 @@ func TestUpdateWritesAllOrNothing(t *testing.T) {
 		fails bool
 		want  []string
 	}{
-		{"both flights succeed", func(a tenancy.ID, b *pgx.Batch) error { b.Queue(insertCategory, a, "Second"); return nil }, false, []string{"First", "Second"}},
-		{"nothing is left to write", func(tenancy.ID, *pgx.Batch) error { return nil }, false, []string{"First"}},
+		{"both batches succeed", func(a tenancy.ID, b *pgx.Batch) error { b.Queue(insertCategory, a, "Second"); return nil }, false, []string{"First", "Second"}},
+		{"write queues nothing", func(tenancy.ID, *pgx.Batch) error { return nil }, false, []string{"First"}},
 		{"write refuses", func(tenancy.ID, *pgx.Batch) error { return errStop }, true, nil},
 		{"write refuses after queueing", func(a tenancy.ID, b *pgx.Batch) error { b.Queue(insertCategory, a, "Second"); return errStop }, true, nil},
 		{"the last statement fails", func(a tenancy.ID, b *pgx.Batch) error {
@@ -157,7 +157,7 @@ func TestUpdateWritesAllOrNothing(t *testing.T) {
 			b.Queue(insertCategory, a, "First")
 			return nil
 		}, true, nil},
-		{"a statement of the second flight is no SQL", func(_ tenancy.ID, b *pgx.Batch) error { b.Queue(`selec`); return nil }, true, nil},
+		{"a statement of the second batch is not SQL", func(_ tenancy.ID, b *pgx.Batch) error { b.Queue(`selec`); return nil }, true, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := d.MustTenant(t, fmt.Sprintf("t%d", i)).ID
@@ -199,7 +199,7 @@ func TestARefusedUpdateKeepsItsConnection(t *testing.T) {
 	}
 }
 
-func TestUpdateWritesFromWhatItRead(t *testing.T) {
+func TestUpdateWritesFromTheRowsItRead(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
@@ -207,7 +207,7 @@ func TestUpdateWritesFromWhatItRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var group errgroup.Group
-	for range 8 { // each adds one to what it locked: none is lost
+	for range 8 { // each adds one to the row that it locked
 		group.Go(func() error {
 			var found []named
 			return d.DB.Update(t.Context(), a, func(b *pgx.Batch) {
@@ -248,7 +248,7 @@ func TestTxCommitsOrRollsBack(t *testing.T) {
 	mustHave(t, d.DB, a, "Kept")
 }
 
-func TestADeadlocksVictimRunsAgain(t *testing.T) {
+func TestATransactionRunsAgainAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
@@ -271,7 +271,7 @@ func TestADeadlocksVictimRunsAgain(t *testing.T) {
 					); err != nil {
 						return err
 					}
-					if n == 0 && runs[i] == 1 { // the victim's second run waits for nobody
+					if n == 0 && runs[i] == 1 { // the second run after the deadlock does not wait
 						bothHold.Done()
 						bothHold.Wait()
 					}
@@ -284,11 +284,11 @@ func TestADeadlocksVictimRunsAgain(t *testing.T) {
 		t.Errorf("two transactions that lock crosswise: %v, want both to succeed", err)
 	}
 	if runs[0]+runs[1] < 3 {
-		t.Errorf("they ran %v times, want one of them to be a victim that runs again", runs)
+		t.Errorf("they ran %v times, want one of them to run again after a deadlock", runs)
 	}
 }
 
-func TestAFullPoolIsBusyAfterFiveSeconds(t *testing.T) {
+func TestAFullPoolReturnsErrBusyAfterFiveSeconds(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
@@ -317,7 +317,7 @@ func TestAFullPoolIsBusyAfterFiveSeconds(t *testing.T) {
 }
 
 // A server that is slow to accept connections does not end the start.
-func TestOpenWaitsLongerThanARequest(t *testing.T) {
+func TestOpenWaitsLongerForAConnectionThanARequest(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	config, err := pgx.ParseConfig(d.URL)
@@ -356,7 +356,7 @@ func TestOpenWaitsLongerThanARequest(t *testing.T) {
 	defer cancel()
 	db, err := tenancy.Open(ctx, u.String())
 	if err != nil {
-		t.Fatalf("Open = %v, want patience", err)
+		t.Fatalf("Open = %v, want nil", err)
 	}
 	db.Close()
 }
@@ -405,11 +405,11 @@ func TestOpenSetsTheServersTimeouts(t *testing.T) {
 		t.Errorf("settings (-want +got): %v\n%s", err, diff)
 	}
 	if _, err := tenancy.Open(t.Context(), "postgres://127.0.0.1:1/none?connect_timeout=1"); err == nil {
-		t.Error("Open of a server that is not there = nil, want an error")
+		t.Error("Open of an unreachable server = nil, want an error")
 	}
 }
 
-// mustHave wants a tenant to have exactly these categories.
+// mustHave fails unless the tenant has exactly these categories.
 func mustHave(t *testing.T, db *tenancy.DB, tenant tenancy.ID, want ...string) {
 	t.Helper()
 	found, err := tenancy.All[named](t.Context(), db, tenant, listCategories)

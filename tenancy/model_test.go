@@ -16,9 +16,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// Three tenants do as they please at the same time, on two connections and with the
-// same names. Each must see its own model after every step, whatever the others do.
-func TestTenantsSeeTheirOwnModelsOnly(t *testing.T) {
+// Three tenants run random operations with the same names concurrently, on two connections. After each
+// step a tenant must see exactly the rows of its model.
+func TestConcurrentTenantsSeeOnlyTheirRows(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=2")
@@ -44,7 +44,7 @@ func TestTenantsSeeTheirOwnModelsOnly(t *testing.T) {
 	})
 }
 
-// A step is an operation on categories, and what it does to the model.
+// A step is an operation on categories and on the model.
 type step struct{ What, Name, Other string }
 
 var steps = map[string]func(context.Context, *tenancy.DB, tenancy.ID, step, map[string]bool) error{
@@ -61,7 +61,7 @@ var steps = map[string]func(context.Context, *tenancy.DB, tenancy.ID, step, map[
 		delete(model, s.Name)
 		return err
 	},
-	// No tenant_id in the condition: the policy alone keeps the others' rows.
+	// The condition has no tenant_id, so only the policy protects the rows of the others.
 	"delete all": func(ctx context.Context, db *tenancy.DB, id tenancy.ID, _ step, model map[string]bool) error {
 		_, err := db.Exec(ctx, id, `delete from categories`)
 		clear(model)
@@ -87,7 +87,7 @@ var steps = map[string]func(context.Context, *tenancy.DB, tenancy.ID, step, map[
 		}
 		return err
 	},
-	"insert in a Tx and think better of it": func(
+	"insert in a Tx that rolls back": func(
 		ctx context.Context, db *tenancy.DB, id tenancy.ID, s step, model map[string]bool,
 	) error {
 		err := db.Tx(ctx, id, func(tx pgx.Tx) error {
@@ -103,7 +103,7 @@ var steps = map[string]func(context.Context, *tenancy.DB, tenancy.ID, step, map[
 	},
 }
 
-// play empties a tenant, takes the steps, and compares its view after each.
+// play deletes the rows of a tenant, runs the steps, and compares the rows with the model after each.
 func play(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, script []step) error {
 	model := map[string]bool{}
 	for _, s := range append([]step{{What: "delete all"}}, script...) {

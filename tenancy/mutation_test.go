@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// An attack suite that cannot fail proves nothing. Here the locks of the schema are
-// broken, one kind in a database, and the suite must name every table that lost
-// its lock: the attacks on a table touch no other, so none is named for another's.
+// These tests break one kind of protection in a database each. The attack suite must then find a breach
+// of every table without this protection, and of no other table.
 
-func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
+func TestAttacksFindEveryBrokenPolicy(t *testing.T) {
 	t.Parallel()
 	for _, m := range []struct{ name, mutation string }{
 		{"the policy is dropped", `drop policy tenant on %[1]s`},
@@ -22,9 +21,9 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 			`drop policy tenant on %[1]s; alter table %[1]s disable row level security`,
 		},
 		{"row-level security is disabled", `alter table %[1]s disable row level security`},
-		{"the policy lets everything through", `alter policy tenant on %[1]s using (true) with check (true)`},
+		{"the policy allows everything", `alter policy tenant on %[1]s using (true) with check (true)`},
 		{"the policy shows everything", `alter policy tenant on %[1]s using (true)`},
-		// The privilege goes with it: what the role may not write needs no check.
+		// The grant makes the check necessary: the role cannot insert into all tables.
 		{
 			"the policy checks nothing that is written",
 			`grant insert on %[1]s to storeroom_runtime; alter policy tenant on %[1]s with check (true)`,
@@ -37,7 +36,7 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 			"the policy fails on an empty tenant",
 			`alter policy tenant on %[1]s using (tenant_id = current_setting('app.tenant_id', true)::bigint)`,
 		},
-		{"a second policy stands beside it", `create policy also on %[1]s using (true)`},
+		{"there is a second policy", `create policy also on %[1]s using (true)`},
 		{"the runtime role may truncate", `grant truncate on %[1]s to storeroom_runtime`},
 	} {
 		t.Run(m.name, func(t *testing.T) {
@@ -52,7 +51,7 @@ func TestTheAttacksSeeEveryBrokenPolicy(t *testing.T) {
 	}
 }
 
-func TestTheAttacksSeeEveryPrivilegeTooMany(t *testing.T) {
+func TestAttacksFindEveryExcessPrivilege(t *testing.T) {
 	t.Parallel()
 	for _, privilege := range []string{"select", "select (column)", "insert", "update", "delete", "truncate"} {
 		t.Run(privilege, func(t *testing.T) {
@@ -67,11 +66,11 @@ func TestTheAttacksSeeEveryPrivilegeTooMany(t *testing.T) {
 	}
 }
 
-func TestTheAttacksSeeEveryBrokenForeignKey(t *testing.T) {
+func TestAttacksFindEveryBrokenForeignKey(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
 	for _, k := range s.keys {
-		// The privilege goes with it: what the role may not insert needs no key.
+		// The grant makes the key necessary: the role cannot insert into all tables.
 		mustExec(
 			t, s.super,
 			fmt.Sprintf(
@@ -87,12 +86,12 @@ func TestTheAttacksSeeEveryBrokenForeignKey(t *testing.T) {
 	}
 }
 
-func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
+func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 	t.Parallel()
 	for _, m := range []struct{ name, function, find, replace string }{
-		{"the search forgets the tenant", "search_products", "p.tenant_id = $1", "$1 is not distinct from $1"},
-		{"the search lets a pattern out of its quotes", "search_products", "%L", "''%s''"},
-		{"resolve_key leaves the tenant of the key", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
+		{"the search ignores the tenant", "search_products", "p.tenant_id = $1", "$1 is not distinct from $1"},
+		{"the search does not quote a pattern", "search_products", "%L", "''%s''"},
+		{"resolve_key leaves the tenant of the key set", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
 		{
 			"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'",
 			"true",
@@ -104,7 +103,7 @@ func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
 		{"expired usage is any usage", "delete_expired_usage", "o.hour < now() - interval '90 days'", "true"},
 		{"expired errors are any errors", "delete_expired_usage", "e.at < now() - interval '90 days'", "true"},
 		{
-			"delete_expired_usage leaves the tenant", "delete_expired_usage", "'app.tenant_id', before", "'app.nothing', before",
+			"delete_expired_usage leaves the tenant set", "delete_expired_usage", "'app.tenant_id', before", "'app.nothing', before",
 		},
 	} {
 		t.Run(m.name, func(t *testing.T) {
@@ -116,12 +115,12 @@ func TestTheAttacksSeeEveryBrokenFunction(t *testing.T) {
 	}
 }
 
-// The functions that know people are broken one by one: each predicate that is a
-// lock is opened, and the attacks must name the function.
-func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
+// This test removes one check after the other from the functions of users. The attacks must find a breach
+// of the function.
+func TestAttacksFindEveryBrokenFunctionOfUsers(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
-	// What is a part of others is attacked through one of them.
+	// The runtime role cannot call these functions, so the attacks call a function that uses them.
 	through := map[string]string{
 		"live": "use_session", "usable": "open_link", "acting_member": "change_member", "acting_owner": "change_member",
 		"acting_key_manager": "create_key", "log_person": "change_password", "set_member": "change_member",
@@ -223,18 +222,18 @@ func TestTheAttacksSeeEveryBrokenFunctionOfPeople(t *testing.T) {
 			defer mustExec(t, s.super, definition)
 			object := cmp.Or(through[m.function], m.function)
 			for _, at := range s.attackers {
-				// Those on other functions would only take time.
+				// Attempts on other functions would only take time.
 				attempts := slices.DeleteFunc(s.attemptsOnPeople(at), func(a attempt) bool { return a.object != object })
 				if len(launch(t, at, attempts...)) > 0 {
 					return
 				}
 			}
-			t.Errorf("the suite finds no breach of it")
+			t.Errorf("the suite finds no breach")
 		})
 	}
 }
 
-// mustBreak changes a function and returns its definition as it was.
+// mustBreak changes a function and returns its previous definition.
 func (s *suite) mustBreak(t *testing.T, function, find, replace string) string {
 	t.Helper()
 	var definition string
@@ -251,8 +250,7 @@ func (s *suite) mustBreak(t *testing.T, function, find, replace string) string {
 	return definition
 }
 
-// mustFind wants a breach of each object, and of no other but those that may fall
-// with them.
+// mustFind requires a breach of each object, and allows breaches of the objects in mayFall.
 func (s *suite) mustFind(t *testing.T, objects []string, mayFall ...string) {
 	t.Helper()
 	found := map[string][]breach{}

@@ -117,7 +117,7 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 		})
 	}
 
-	t.Run("a flight is one span of its statements", func(t *testing.T) {
+	t.Run("a batch is one span", func(t *testing.T) {
 		measured := o.value("db.client.operation.duration")
 		spans := o.during(func(ctx context.Context) {
 			if err := insert(ctx, "Secret"); err != nil {
@@ -138,11 +138,11 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 			t.Errorf("the span %q, %v (-want +got):\n%s", spans[0].Name(), spans[0].Status(), diff)
 		}
 		if more := o.value("db.client.operation.duration") - measured; more != 1 {
-			t.Errorf("%v flights were measured, want 1", more)
+			t.Errorf("%v batches were measured, want 1", more)
 		}
 	})
 
-	t.Run("a refusal is told by its code alone", func(t *testing.T) {
+	t.Run("a span of an error has its code and no values", func(t *testing.T) {
 		spans := o.during(func(ctx context.Context) {
 			if err := insert(ctx, "Secret"); tenancy.SQLState(err) != "23505" {
 				t.Errorf("the second insert = %v, want 23505", err)
@@ -151,20 +151,20 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 		if len(spans) != 1 {
 			t.Fatalf("%d spans, want one", len(spans))
 		}
-		s, told := spans[0], attributesOf(spans[0])
-		if told["error.type"] != "23505" || told["db.response.status_code"] != "23505" ||
+		s, attributes := spans[0], attributesOf(spans[0])
+		if attributes["error.type"] != "23505" || attributes["db.response.status_code"] != "23505" ||
 			s.Status() != (sdktrace.Status{Code: codes.Error}) || len(s.Events()) > 0 {
-			t.Errorf("the span tells %v, %v and %v, want the code alone", told, s.Status(), s.Events())
+			t.Errorf("the span has %v, %v and %v, want only the code", attributes, s.Status(), s.Events())
 		}
-		if strings.Contains(fmt.Sprint(told), "Secret") {
-			t.Errorf("the span holds a value: %v", told)
+		if strings.Contains(fmt.Sprint(attributes), "Secret") {
+			t.Errorf("the span contains a value: %v", attributes)
 		}
 		if got := o.value("db.client.operation.duration", attribute.String("error.type", "23505")); got != 1 {
-			t.Errorf("%v refused flights were measured, want 1", got)
+			t.Errorf("%v refused batches were measured, want 1", got)
 		}
 	})
 
-	t.Run("a caller who gave up is no fault of the database", func(t *testing.T) {
+	t.Run("a cancelled query is not an error of the database", func(t *testing.T) {
 		spans := o.during(func(ctx context.Context) {
 			ctx, cancel := context.WithCancel(ctx)
 			err := d.DB.Conn(ctx, func(conn *pgx.Conn) error {
@@ -173,7 +173,7 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 				return err
 			})
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("a query that was given up = %v", err)
+				t.Errorf("a cancelled query = %v", err)
 			}
 		})
 		if len(spans) != 1 || attributesOf(spans[0])["error.type"] != "canceled" || spans[0].Name() != "SELECT pg_sleep" {
@@ -181,7 +181,7 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 		}
 	})
 
-	t.Run("nothing is written down for nobody", func(t *testing.T) {
+	t.Run("without a recorded span there are no spans", func(t *testing.T) {
 		before := len(o.spans.Started())
 		unsampled := trace.ContextWithSpanContext(
 			t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}),
@@ -192,44 +192,42 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 			}
 		}
 		if more := len(o.spans.Started()) - before; more != 0 {
-			t.Errorf("%d spans were begun without one that records", more)
+			t.Errorf("%d spans were started below a span that is not recorded", more)
 		}
 	})
 
-	t.Run("what a policy refuses and what has no tenant is counted", func(t *testing.T) {
-		refused, nobody := attribute.String(
-			"storeroom.violation", "refused_by_policy",
-		), attribute.String("storeroom.violation", "no_tenant")
-		mustBe := func(what string, wantRefused, wantNobody float64) {
+	t.Run("refusals by a policy and queries without a tenant are counted", func(t *testing.T) {
+		refused := attribute.String("storeroom.violation", "refused_by_policy")
+		noTenant := attribute.String("storeroom.violation", "no_tenant")
+		mustBe := func(what string, wantRefused, wantNoTenant float64) {
 			t.Helper()
-			if r, n := o.value("storeroom.tenancy.violations", refused), o.value("storeroom.tenancy.violations", nobody); r != wantRefused || n != wantNobody {
-				t.Errorf("after %s %v were refused and %v without tenant, want %v and %v", what, r, n, wantRefused, wantNobody)
+			r := o.value("storeroom.tenancy.violations", refused)
+			n := o.value("storeroom.tenancy.violations", noTenant)
+			if r != wantRefused || n != wantNoTenant {
+				t.Errorf("after %s %v were refused and %v without tenant, want %v and %v", what, r, n, wantRefused, wantNoTenant)
 			}
 		}
-		mustBe("what is allowed", 0, 0)
+		mustBe("allowed queries", 0, 0)
 		if _, err := d.DB.Exec(t.Context(), a, insertCategory, b, "Theirs"); err == nil {
-			t.Error("a row of another tenant was taken")
+			t.Error("a row of another tenant was inserted")
 		}
 		mustBe("a row for another tenant", 1, 0)
 		if _, err := d.DB.Exec(t.Context(), a, `select from users`); err == nil {
-			t.Error("the people were shown")
+			t.Error("users were read")
 		}
-		mustBe("a look at the people", 2, 0)
+		mustBe("a query of users", 2, 0)
 		if found, err := tenancy.All[named](t.Context(), d.DB, 0, listCategories); err != nil || len(found) > 0 {
 			t.Errorf("without a tenant: %v, %v, want nothing", found, err)
 		}
 		mustBe("a query without a tenant", 2, 1)
 	})
 
-	t.Run("an empty pool is told", func(t *testing.T) {
-		most, used := o.value("db.client.connection.max"), o.value(
-			"db.client.connection.count", attribute.String("db.client.connection.state", "used"),
-		)
+	t.Run("an exhausted pool is measured", func(t *testing.T) {
+		inUse := attribute.String("db.client.connection.state", "used")
+		most, used := o.value("db.client.connection.max"), o.value("db.client.connection.count", inUse)
 		db := tenancytest.MustOpen(t, d.URL+"&pool_max_conns=1")
 		err := db.Conn(t.Context(), func(*pgx.Conn) error {
-			if got := o.value(
-				"db.client.connection.count", attribute.String("db.client.connection.state", "used"),
-			) - used; got != 1 {
+			if got := o.value("db.client.connection.count", inUse) - used; got != 1 {
 				t.Errorf("%v more connections are used, want 1", got)
 			}
 			waited := o.value("db.client.connection.wait_time")
@@ -242,7 +240,7 @@ func TestTelemetryOfTheDatabase(t *testing.T) {
 				pending <- most
 			}()
 			if err := db.Ping(t.Context()); !errors.Is(err, tenancy.ErrBusy) {
-				t.Errorf("Ping of an empty pool = %v, want ErrBusy", err)
+				t.Errorf("Ping of an exhausted pool = %v, want ErrBusy", err)
 			}
 			if p := <-pending; p != 1 {
 				t.Errorf("%v callers waited, want 1", p)

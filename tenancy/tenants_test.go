@@ -14,7 +14,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-func TestCreateTenantFillsInDefaults(t *testing.T) {
+func TestCreateTenantSetsDefaults(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	got, err := tenancy.CreateTenant(t.Context(), d.Admin, tenancy.Tenant{Slug: "acme", Name: "  Acme \t"})
@@ -37,7 +37,7 @@ func TestCreateTenantFillsInDefaults(t *testing.T) {
 	}
 }
 
-func TestCreateTenantKeepsWhatIsGiven(t *testing.T) {
+func TestCreateTenantStoresAllFields(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	want := tenancy.Tenant{
@@ -55,7 +55,7 @@ func TestCreateTenantKeepsWhatIsGiven(t *testing.T) {
 	}
 }
 
-func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
+func TestCreateTenantReportsAllErrorsTogether(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	valid := tenancy.Tenant{Slug: "acme", Name: "Acme"}
@@ -64,7 +64,7 @@ func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
 		change func(*tenancy.Tenant)
 		fields []string
 	}{
-		{"nothing is right", func(t *tenancy.Tenant) {
+		{"every field is invalid", func(t *tenancy.Tenant) {
 			*t = tenancy.Tenant{
 				Slug: "-", Name: " ", Plan: "gold", RateLimit: new(int32(0)), Timezone: "Mars/Base", Currency: "euro",
 			}
@@ -78,15 +78,15 @@ func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
 		{"a name that is not UTF-8", func(t *tenancy.Tenant) { t.Name = "Ac\xffme" }, []string{"name"}},
 		{"Enterprise without a limit", func(t *tenancy.Tenant) { t.Plan = tenancy.Enterprise }, []string{"rate-limit"}},
 		{"Standard with a limit", func(t *tenancy.Tenant) { t.RateLimit = new(int32(500)) }, []string{"rate-limit"}},
-		{"a limit of nothing", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(0)) }, []string{"rate-limit"}},
-		{"a limit over the highest", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(tenancy.MaxRateLimit+1)) }, []string{"rate-limit"}},
+		{"a limit of zero", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(0)) }, []string{"rate-limit"}},
+		{"a limit above the maximum", func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, new(int32(tenancy.MaxRateLimit+1)) }, []string{"rate-limit"}},
 		{"the server's own zone", func(t *tenancy.Tenant) { t.Timezone = "Local" }, []string{"timezone"}},
 		{"the server's own zone by its file", func(t *tenancy.Tenant) { t.Timezone = "localtime" }, []string{"timezone"}},
 		{"a zone with leap seconds", func(t *tenancy.Tenant) { t.Timezone = "right/UTC" }, []string{"timezone"}},
-		{"a zone outside the folder", func(t *tenancy.Tenant) { t.Timezone = "../../etc/localtime" }, []string{"timezone"}},
+		{"a zone outside the directory", func(t *tenancy.Tenant) { t.Timezone = "../../etc/localtime" }, []string{"timezone"}},
 		{"a currency in small letters", func(t *tenancy.Tenant) { t.Currency = "usd" }, []string{"currency"}},
 		{"an unknown currency", func(t *tenancy.Tenant) { t.Currency = "ABC" }, []string{"currency"}},
-		{"no currency", func(t *tenancy.Tenant) { t.Currency = "XXX" }, []string{"currency"}},
+		{"the code for no currency", func(t *tenancy.Tenant) { t.Currency = "XXX" }, []string{"currency"}},
 		{"a currency with three decimals", func(t *tenancy.Tenant) { t.Currency = "KWD" }, []string{"currency"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestCreateTenantNamesEveryFaultAtOnce(t *testing.T) {
 	}
 }
 
-func TestASlugIsTakenOnce(t *testing.T) {
+func TestASlugIsUnique(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	first := d.MustTenant(t, "acme")
@@ -141,7 +141,7 @@ func TestLimitFollowsThePlan(t *testing.T) {
 	}
 }
 
-func TestChangeTenantStoresTheChangeAlone(t *testing.T) {
+func TestChangeTenantStoresOnlyTheChange(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	before, bystander := d.MustTenant(t, "acme"), d.MustTenant(t, "bystander")
@@ -179,7 +179,7 @@ func TestChangeTenantStoresTheChangeAlone(t *testing.T) {
 	}
 }
 
-func TestASuspensionKeepsItsFirstMoment(t *testing.T) {
+func TestASecondSuspensionKeepsTheTimeOfTheFirst(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	d.MustTenant(t, "acme")
@@ -196,11 +196,11 @@ func TestASuspensionKeepsItsFirstMoment(t *testing.T) {
 		moments = append(moments, at)
 	}
 	if !moments[0].Equal(moments[1]) {
-		t.Errorf("suspended at %v, and once more at %v, want the first moment kept", moments[0], moments[1])
+		t.Errorf("suspended at %v, and again at %v, want the first time", moments[0], moments[1])
 	}
 }
 
-func TestChangeTenantRefusesFaultsAndChangesNothing(t *testing.T) {
+func TestAnInvalidChangeOfATenantChangesNothing(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	before := d.MustTenant(t, "acme")
@@ -244,9 +244,9 @@ func TestTheServingRoleCannotManageTenants(t *testing.T) {
 	}
 }
 
-// The suite's fixture has a row of each tenant in every table, so nothing of A may
-// be left in any, and everything of B in all.
-func TestDeleteTenantTakesEverythingOfItAndNothingElse(t *testing.T) {
+// The fixture of the suite has a row of each tenant in every table. After the deletion no table may have
+// a row of A, and all must have the rows of B.
+func TestDeleteTenantDeletesExactlyItsRows(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
 	if err := tenancy.DeleteTenant(t.Context(), s.Admin, "a"); err != nil {
@@ -282,7 +282,7 @@ func TestDeleteTenantTakesEverythingOfItAndNothingElse(t *testing.T) {
 	}
 }
 
-// mustBeInvalid wants an InvalidError about exactly these fields.
+// mustBeInvalid requires an InvalidError for exactly these fields.
 func mustBeInvalid(t *testing.T, err error, fields ...string) {
 	t.Helper()
 	invalid, ok := errors.AsType[tenancy.InvalidError](err)
@@ -301,8 +301,8 @@ func mustBeInvalid(t *testing.T, err error, fields ...string) {
 	}
 }
 
-// Rows that refer to a tenant lock it against deletion while they are written. A
-// shop that always writes must be suspended all the same.
+// Transactions that insert rows lock their tenant against deletion. A tenant that always writes can be
+// suspended nevertheless.
 func TestATenantChangesWhileItsRowsAreWritten(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
@@ -320,7 +320,7 @@ func TestATenantChangesWhileItsRowsAreWritten(t *testing.T) {
 	}
 }
 
-func TestDeletingATenantWaitsForWhatIsUnderWay(t *testing.T) {
+func TestDeletingATenantWaitsForRunningTransactions(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant, super := d.MustTenant(t, "acme"), d.MustSuper(t)
@@ -340,7 +340,7 @@ func TestDeletingATenantWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the deletion neither waits nor ends")
+			t.Fatal("the deletion does not wait")
 		}
 	}
 	work.Rollback(t.Context())

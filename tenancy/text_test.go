@@ -9,7 +9,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-func TestNameTakesWhatPeopleCanSee(t *testing.T) {
+func TestNameAcceptsVisibleText(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"plain":                          "Till in the shop",
@@ -31,7 +31,7 @@ func TestNameTakesWhatPeopleCanSee(t *testing.T) {
 	}
 }
 
-func TestNameRefusesWhatNobodySees(t *testing.T) {
+func TestNameRefusesInvisibleText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                     "must not be empty",
@@ -65,7 +65,7 @@ func TestNameRefusesWhatNobodySees(t *testing.T) {
 	}
 	for _, text := range []string{"Ti\u200bll", "a\u202eb"} {
 		if got, fault := tenancy.Label(text, 8); got != text || fault != "" {
-			t.Errorf("Label(%+q) = %+q, %q: what a shop sells may be called anything", text, got, fault)
+			t.Errorf("Label(%+q) = %+q, %q: labels can have any characters", text, got, fault)
 		}
 	}
 	if fault := people.CheckEmail("an\u200bn@shop.example"); fault != "must not contain the invisible character U+200B" {
@@ -73,8 +73,8 @@ func TestNameRefusesWhatNobodySees(t *testing.T) {
 	}
 }
 
-// A name from before a rule must not keep an operator from suspending the tenant.
-func TestATenantIsSuspendedWhateverItsName(t *testing.T) {
+// A name that a later rule forbids does not prevent an operator from suspending the tenant.
+func TestATenantWithAnInvalidNameCanBeSuspended(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	acme := d.MustTenant(t, "acme")
@@ -89,7 +89,7 @@ func TestATenantIsSuspendedWhateverItsName(t *testing.T) {
 	}
 	for _, name := range []string{"", "Ac\u200bme 2"} {
 		if _, err := tenancy.ChangeTenant(t.Context(), d.Admin, "acme", func(t *tenancy.Tenant) { t.Name = name }); err == nil {
-			t.Errorf("the tenant is called %+q now", name)
+			t.Errorf("the tenant was renamed to %+q", name)
 		}
 	}
 }

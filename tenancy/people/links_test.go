@@ -15,14 +15,14 @@ import (
 
 func TestAnInvitation(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	join := func(t *testing.T, token Token, password string) error {
 		t.Helper()
 		_, err := s.Use(ctx, token, password, "192.0.2.7")
 		return err
 	}
-	t.Run("makes an account and a member", func(t *testing.T) {
+	t.Run("creates an account and a member", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", " New@Example.com", Admin))
 		got, err := s.Open(ctx, token)
 		if err != nil || got.Purpose != "invitation" || got.Email != "new@example.com" || *got.Role != Admin ||
@@ -30,10 +30,10 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 		if left := time.Until(got.ExpiresAt); left < 23*time.Hour || left > 24*time.Hour {
-			t.Errorf("it lives for %v, want 24 hours", left)
+			t.Errorf("it is valid for %v, want 24 hours", left)
 		}
 		if again, err := s.Open(ctx, token); err != nil || again.Email != got.Email {
-			t.Errorf("Open again = %+v, %v: opening must not use it up", again, err)
+			t.Errorf("Open again = %+v, %v: opening must not end it", again, err)
 		}
 		for _, bad := range []string{"", "short", "qwerty123456", strings.Repeat("x", 129)} {
 			if err := join(t, token, bad); !errors.Is(err, ErrWrong) {
@@ -64,7 +64,7 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Open after its use = %v, want tenancy.ErrEnded", err)
 		}
 	})
-	t.Run("to an account wants its password", func(t *testing.T) {
+	t.Run("to an account requires its password", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", Viewer))
 		if err := join(t, token, "not the password"); !errors.Is(err, ErrWrong) {
 			t.Errorf("Use with another password = %v, want ErrWrong", err)
@@ -78,7 +78,7 @@ func TestAnInvitation(t *testing.T) {
 	})
 	t.Run("ends after a day", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "late@example.com", Viewer))
-		s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, token.hash())
+		s.exec(t, `update one_time_links set expires_at = now() where token_hash = $1`, token.hash())
 		if _, err := s.Open(ctx, token); !isEnded(err) {
 			t.Errorf("Open = %v, want tenancy.ErrEnded", err)
 		}
@@ -86,7 +86,7 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Use = %v, want tenancy.ErrEnded", err)
 		}
 	})
-	t.Run("is replaced by the next of the same person and tenant", func(t *testing.T) {
+	t.Run("ends with the next one to the same person and tenant", func(t *testing.T) {
 		first := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "twice@example.com", Owner))
 		elsewhere := must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "", "twice@example.com", Viewer))
 		next := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "TWICE@example.com", Viewer))
@@ -97,7 +97,7 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Use of the others = %v", err)
 		}
 	})
-	t.Run("works once, also for two at a time", func(t *testing.T) {
+	t.Run("works once, even for concurrent requests", func(t *testing.T) {
 		token := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "pair@example.com", Viewer))
 		errs := make([]error, 4)
 		var all sync.WaitGroup
@@ -118,7 +118,7 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("%d joined: %v", joined, errs)
 		}
 	})
-	t.Run("that is asked for twice by one form is made once", func(t *testing.T) {
+	t.Run("of a form that is sent twice is created once", func(t *testing.T) {
 		by := s.by(t)
 		form := func(request string) (Token, error) {
 			return s.Invite(ctx, s.a.ID, by, request, "form@example.com", Viewer)
@@ -128,9 +128,9 @@ func TestAnInvitation(t *testing.T) {
 			t.Errorf("Invite by the same form = %v, want ErrRepeated", err)
 		}
 		if _, err := s.Open(ctx, first); err != nil {
-			t.Errorf("Open of what the form made = %v", err)
+			t.Errorf("Open of the link of the form = %v", err)
 		}
-		must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "one form", "form@example.com", Viewer)) // elsewhere it is another
+		must(t)(s.Invite(ctx, s.b.ID, s.as(t, s.bea), "one form", "form@example.com", Viewer)) // another form of another tenant
 		second := must(t)(form("another form"))
 		if err := join(t, second, password); err != nil {
 			t.Fatal(err)
@@ -141,16 +141,16 @@ func TestAnInvitation(t *testing.T) {
 			}
 		}
 	})
-	t.Run("is refused where it makes no sense", func(t *testing.T) {
+	t.Run("is refused for a member and for invalid input", func(t *testing.T) {
 		if _, err := s.Invite(ctx, s.a.ID, s.by(t), "", "AMY@example.com", Viewer); !errors.Is(err, tenancy.ErrConflict) {
 			t.Errorf("Invite of a member = %v, want ErrConflict", err)
 		}
 		_, err := s.Invite(ctx, s.a.ID, s.by(t), "", "nobody", "king")
 		if faults, _ := errors.AsType[tenancy.InvalidError](err); len(faults) != 2 {
-			t.Errorf("Invite of nobody as king = %v, want two faults", err)
+			t.Errorf("Invite with invalid fields = %v, want two errors", err)
 		}
 	})
-	t.Run("that nobody made opens nothing", func(t *testing.T) {
+	t.Run("with an unknown token is refused", func(t *testing.T) {
 		for _, token := range []Token{"", newToken(), Token(strings.Repeat("a", 1<<16)), "\x00\xff"} {
 			if err := join(t, token, password); !isEnded(err) {
 				t.Errorf("Use = %v, want tenancy.ErrEnded", err)
@@ -161,21 +161,21 @@ func TestAnInvitation(t *testing.T) {
 
 func TestAReset(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	const next = "another horse battery"
 	session := s.mustSignIn(t, "amy@example.com", password)
 	token := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "Amy@Example.com"))
-	if !s.alive(t, session) {
-		t.Error("making a link ended a session")
+	if !s.isActive(t, session) {
+		t.Error("creating a link ended a session")
 	}
 	if got, err := s.Open(ctx, token); err != nil || got.Purpose != "reset" || got.Email != "amy@example.com" ||
 		got.Role != nil {
 		t.Errorf("Open = %+v, %v", got, err)
 	}
-	if begun := must(t)(s.Use(ctx, token, next, "192.0.2.8")); s.alive(t, session) || !s.alive(t, begun) {
+	if begun := must(t)(s.Use(ctx, token, next, "192.0.2.8")); s.isActive(t, session) || !s.isActive(t, begun) {
 		t.Errorf(
-			"alive: what was before %v, what the reset began %v, want false, true", s.alive(t, session), s.alive(t, begun),
+			"the earlier session is active: %v, the new one: %v; want false, true", s.isActive(t, session), s.isActive(t, begun),
 		)
 	}
 	if got := s.logged(t, s.a); got.Action != "password.reset" || got.Actor != "amy@example.com" ||
@@ -189,7 +189,7 @@ func TestAReset(t *testing.T) {
 	if _, err := s.Use(ctx, token, next, ""); !isEnded(err) {
 		t.Errorf("Use again = %v, want tenancy.ErrEnded", err)
 	}
-	t.Run("of a member of another tenant is the operator's", func(t *testing.T) {
+	t.Run("of a member of another tenant requires the operator", func(t *testing.T) {
 		if _, err := s.Reset(ctx, s.a.ID, s.by(t), "", "eve@example.com"); !errors.Is(err, ErrElsewhere) {
 			t.Errorf("Reset = %v, want ErrElsewhere", err)
 		}
@@ -208,20 +208,20 @@ func TestAReset(t *testing.T) {
 			t.Errorf("logged = %+v, want password.reset by Eve in b too", got)
 		}
 		if _, err := s.operator().ResetAnywhere(ctx, "nobody@example.com"); !errors.Is(err, tenancy.ErrNotFound) {
-			t.Errorf("ResetAnywhere of no account = %v, want ErrNotFound", err)
+			t.Errorf("ResetAnywhere of an unknown account = %v, want ErrNotFound", err)
 		}
 	})
-	// An invitation that reached the wrong person may have created the account of an e-mail
-	// address.
-	t.Run("by the operator gives an account that opens nothing to its person", func(t *testing.T) {
-		squatter := s.mustMember(t, s.b, "carl@example.com", Viewer)
-		if err := s.Remove(ctx, s.b.ID, s.as(t, s.bea), squatter.UserID); err != nil {
+	// Another person can have created the account of an e-mail address, with an invitation that was sent to
+	// a wrong address.
+	t.Run("by the operator gives an account without a tenant to its person", func(t *testing.T) {
+		creator := s.mustMember(t, s.b, "carl@example.com", Viewer)
+		if err := s.Remove(ctx, s.b.ID, s.as(t, s.bea), creator.UserID); err != nil {
 			t.Fatal(err)
 		}
 		theirs := s.mustSignIn(t, "carl@example.com", password)
 		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "carl@example.com", Admin))
 		if _, err := s.Use(ctx, invitation, next, ""); !errors.Is(err, ErrWrong) {
-			t.Errorf("Use of the invitation without the squatter's password = %v, want ErrWrong", err)
+			t.Errorf("Use of the invitation without the password of the account = %v, want ErrWrong", err)
 		}
 		reset := must(t)(s.operator().ResetAnywhere(ctx, "Carl@example.com"))
 		if got, err := s.Open(ctx, reset); err != nil || got.Email != "carl@example.com" || got.TenantID != 0 {
@@ -229,11 +229,11 @@ func TestAReset(t *testing.T) {
 		}
 		must(t)(s.Use(ctx, reset, next, ""))
 		joined, err := s.Session(ctx, must(t)(s.Use(ctx, invitation, next, "")), "a")
-		if err != nil || joined.Role != Admin || s.alive(t, theirs) {
-			t.Errorf("Session = %+v, %v, the squatter's alive: %v", joined, err, s.alive(t, theirs))
+		if err != nil || joined.Role != Admin || s.isActive(t, theirs) {
+			t.Errorf("Session = %+v, %v, the session of the creator is active: %v", joined, err, s.isActive(t, theirs))
 		}
 	})
-	t.Run("ends with the membership, and with a change of the password", func(t *testing.T) {
+	t.Run("ends with the membership and with a new password", func(t *testing.T) {
 		m := s.mustMember(t, s.a, "leaver@example.com", Viewer)
 		link := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email))
 		session := s.mustSignIn(t, m.Email, password)
@@ -251,22 +251,22 @@ func TestAReset(t *testing.T) {
 			t.Errorf("Use after the removal = %v, want tenancy.ErrEnded", err)
 		}
 	})
-	t.Run("and an invitation end with the owner who made them, and no other", func(t *testing.T) {
+	t.Run("and an invitation end when their owner is removed or demoted", func(t *testing.T) {
 		s.mustMember(t, s.a, "victim@example.com", Viewer)
-		for what, end := range map[string]func(rogue int64) error{
-			"removed": func(rogue int64) error { return s.Remove(ctx, s.a.ID, s.by(t), rogue) },
-			"demoted": func(rogue int64) error { return s.ChangeRole(ctx, s.a.ID, s.by(t), rogue, Viewer) },
+		for what, end := range map[string]func(owner int64) error{
+			"removed": func(owner int64) error { return s.Remove(ctx, s.a.ID, s.by(t), owner) },
+			"demoted": func(owner int64) error { return s.ChangeRole(ctx, s.a.ID, s.by(t), owner, Viewer) },
 		} {
-			rogue := s.mustMember(t, s.a, what+"@example.com", Owner)
+			owner := s.mustMember(t, s.a, what+"@example.com", Owner)
 			theirs := []Token{
-				must(t)(s.Reset(ctx, s.a.ID, s.as(t, rogue), "", "victim@example.com")),
-				must(t)(s.Invite(ctx, s.a.ID, s.as(t, rogue), "", "rogue2@example.com", Owner)),
+				must(t)(s.Reset(ctx, s.a.ID, s.as(t, owner), "", "victim@example.com")),
+				must(t)(s.Invite(ctx, s.a.ID, s.as(t, owner), "", "second@example.com", Owner)),
 			}
 			others := []Token{
 				must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "friend@example.com", Viewer)),
 				must(t)(s.operator().Invite(ctx, s.a.ID, tenancy.Operator, "", "friend2@example.com", Viewer)),
 			}
-			if err := end(rogue.UserID); err != nil {
+			if err := end(owner.UserID); err != nil {
 				t.Fatal(err)
 			}
 			for i, link := range append(theirs, others...) {
@@ -276,7 +276,7 @@ func TestAReset(t *testing.T) {
 			}
 		}
 	})
-	t.Run("by an owner ends when the account opens another tenant", func(t *testing.T) {
+	t.Run("by an owner ends when the account joins another tenant", func(t *testing.T) {
 		m := s.mustMember(t, s.a, "joiner@example.com", Viewer)
 		link, anywhere := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", m.Email)), Token("")
 		s.mustMember(t, s.b, m.Email, Owner)
@@ -294,7 +294,7 @@ func TestAReset(t *testing.T) {
 			t.Errorf("Use of the operator's link = %v", err)
 		}
 	})
-	t.Run("is no invitation, nor the other way round", func(t *testing.T) {
+	t.Run("cannot be used as an invitation, nor an invitation as a reset", func(t *testing.T) {
 		reset := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "amy@example.com"))
 		invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "bea@example.com", Viewer))
 		before := s.state(t)
@@ -312,17 +312,16 @@ func TestAReset(t *testing.T) {
 	})
 }
 
-// A thief of an account could create links to get back in. A changed or reset password
-// ends them, in every tenant, and keeps the invitations that others sent to the person:
-// accepting one requires the new password.
+// An attacker with a stolen password can create links to return. A changed or reset password ends them in
+// every tenant. Invitations to the person remain, because accepting one requires the new password.
 func TestANewPasswordEndsTheLinksThatThePersonCreated(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(s *street, session Token) error{
-		"changed": func(s *street, session Token) error {
+	for name, change := range map[string]func(s *fixture, session Token) error{
+		"changed": func(s *fixture, session Token) error {
 			_, err := s.ChangePassword(t.Context(), session, "ann@example.com", password, "another good password", "")
 			return err
 		},
-		"reset": func(s *street, _ Token) error {
+		"reset": func(s *fixture, _ Token) error {
 			token, err := s.operator().ResetAnywhere(t.Context(), "ann@example.com")
 			if err != nil {
 				return err
@@ -333,7 +332,7 @@ func TestANewPasswordEndsTheLinksThatThePersonCreated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := mustStreet(t)
+			s := mustFixture(t)
 			ctx := t.Context()
 			s.mustMember(t, s.b, "ann@example.com", Owner)
 			session := s.mustSignIn(t, "ann@example.com", password)
@@ -371,7 +370,7 @@ func TestANewPasswordEndsTheLinksThatThePersonCreated(t *testing.T) {
 
 func TestPendingLinksAreListedAndEnded(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	by := s.by(t)
 	invitation := must(t)(s.Invite(ctx, s.a.ID, by, "", "new@example.com", Admin))
@@ -382,7 +381,7 @@ func TestPendingLinksAreListedAndEnded(t *testing.T) {
 	used := must(t)(s.Invite(ctx, s.a.ID, by, "", "used@example.com", Viewer))
 	must(t)(s.Use(ctx, used, password, ""))
 	late := must(t)(s.Invite(ctx, s.a.ID, by, "", "late@example.com", Viewer))
-	s.alter(t, `update one_time_links set expires_at = now() where token_hash = $1`, late.hash())
+	s.exec(t, `update one_time_links set expires_at = now() where token_hash = $1`, late.hash())
 	must(t)(s.Reset(ctx, s.a.ID, by, "", "used@example.com"))
 	s.mustMember(t, s.b, "used@example.com", Viewer) // which ends the reset
 	told := func(links []PendingLink, err error) (all []string) {

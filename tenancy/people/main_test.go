@@ -10,9 +10,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// street is two tenants and their  Ann owns a, Amy views it; Bea owns b; Eve
-// is an admin of both.
-type street struct {
+// fixture has two tenants and their members. Ann is an owner of a, Amy a viewer of a, Bea an owner of b,
+// and Eve an admin of both.
+type fixture struct {
 	*tenancytest.Database
 	*Store
 	super              *pgx.Conn
@@ -22,10 +22,10 @@ type street struct {
 
 const password = "correct horse battery"
 
-func mustStreet(t testing.TB) *street {
+func mustFixture(t testing.TB) *fixture {
 	t.Helper()
 	d := tenancytest.New(t)
-	s := &street{Database: d, Store: New(d.DB), super: d.MustSuper(t), a: d.MustTenant(t, "a"), b: d.MustTenant(t, "b")}
+	s := &fixture{Database: d, Store: New(d.DB), super: d.MustSuper(t), a: d.MustTenant(t, "a"), b: d.MustTenant(t, "b")}
 	s.ann = s.mustMember(t, s.a, "ann@example.com", Owner)
 	s.amy = s.mustMember(t, s.a, "amy@example.com", Viewer)
 	s.bea = s.mustMember(t, s.b, "bea@example.com", Owner)
@@ -35,7 +35,7 @@ func mustStreet(t testing.TB) *street {
 }
 
 // mustMember returns a new member. It creates the account, with the usual password, if the address has none.
-func (s *street) mustMember(t testing.TB, tenant tenancy.Tenant, email string, role Role) Member {
+func (s *fixture) mustMember(t testing.TB, tenant tenancy.Tenant, email string, role Role) Member {
 	t.Helper()
 	m, err := New(s.Admin).CreateMember(t.Context(), tenant.ID, email, role, password)
 	if errors.Is(err, tenancy.ErrConflict) {
@@ -50,7 +50,7 @@ func (s *street) mustMember(t testing.TB, tenant tenancy.Tenant, email string, r
 	return m
 }
 
-func (s *street) mustSignIn(t testing.TB, email, password string) Token {
+func (s *fixture) mustSignIn(t testing.TB, email, password string) Token {
 	t.Helper()
 	token, err := s.SignIn(t.Context(), email, password)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *street) mustSignIn(t testing.TB, email, password string) Token {
 	return token
 }
 
-// must returns a token that was made without an error.
+// must returns the token and fails on an error.
 func must(t testing.TB) func(Token, error) Token {
 	return func(token Token, err error) Token {
 		t.Helper()
@@ -70,8 +70,8 @@ func must(t testing.TB) func(Token, error) Token {
 	}
 }
 
-// alive says whether a token still is a session.
-func (s *street) alive(t testing.TB, token Token) bool {
+// isActive reports whether the session of a token is active.
+func (s *fixture) isActive(t testing.TB, token Token) bool {
 	t.Helper()
 	_, err := s.Session(t.Context(), token, "")
 	if err != nil && !isEnded(err) {
@@ -80,16 +80,16 @@ func (s *street) alive(t testing.TB, token Token) bool {
 	return err == nil
 }
 
-// alter runs SQL behind the policies.
-func (s *street) alter(t testing.TB, sql string, args ...any) {
+// exec runs SQL as a superuser.
+func (s *fixture) exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	if _, err := s.super.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// state is everything that is stored about people, and every tenant.
-func (s *street) state(t testing.TB) (all string) {
+// state returns all rows of users, memberships, sessions, links, tenants and the audit log.
+func (s *fixture) state(t testing.TB) (all string) {
 	t.Helper()
 	err := s.super.QueryRow(t.Context(), `
 		select jsonb_pretty(jsonb_build_object(
@@ -106,7 +106,7 @@ func (s *street) state(t testing.TB) (all string) {
 }
 
 // logged returns the last entry of a tenant's log.
-func (s *street) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
+func (s *fixture) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
 	t.Helper()
 	found, _, err := tenancy.AuditLog(t.Context(), s.DB, tenant.ID, "", 1, 1)
 	if err != nil || len(found) != 1 {
@@ -116,21 +116,21 @@ func (s *street) logged(t testing.TB, tenant tenancy.Tenant) tenancy.Logged {
 }
 
 // by returns Ann as an actor, with a new session.
-func (s *street) by(t testing.TB) tenancy.Actor {
+func (s *fixture) by(t testing.TB) tenancy.Actor {
 	t.Helper()
 	return s.as(t, s.ann)
 }
 
 // as returns a member as an actor, with a new session.
-func (s *street) as(t testing.TB, m Member) tenancy.Actor {
+func (s *fixture) as(t testing.TB, m Member) tenancy.Actor {
 	t.Helper()
 	token := newToken()
-	s.alter(t, `insert into sessions (token_hash, user_id) values ($1, $2)`, token.hash(), m.UserID)
+	s.exec(t, `insert into sessions (token_hash, user_id) values ($1, $2)`, token.hash(), m.UserID)
 	return tenancy.Actor{UserID: &m.UserID, Name: m.Email, Address: "192.0.2.1", Session: token.hash()}
 }
 
-// operator is the people as the commands have them.
-func (s *street) operator() *Store { return New(s.Admin) }
+// operator returns the Store that the commands use.
+func (s *fixture) operator() *Store { return New(s.Admin) }
 
 func mustRows[T any](t testing.TB, conn *pgx.Conn, sql string, args ...any) []T {
 	t.Helper()

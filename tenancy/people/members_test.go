@@ -14,9 +14,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-func TestMembersAreTheTenantsOwn(t *testing.T) {
+func TestMembersListsOnlyTheMembersOfTheTenant(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	amy := s.as(t, s.amy)
 	byAmy, err := s.Members(t.Context(), s.a.ID, amy)
 	if err != nil || len(byAmy) != 3 || byAmy[0].Email != "amy@example.com" || byAmy[1].Email != "ann@example.com" ||
@@ -44,14 +44,14 @@ func TestMembersAreTheTenantsOwn(t *testing.T) {
 		}
 	}
 	if _, err := s.Members(t.Context(), s.a.ID, tenancy.Operator); tenancy.SQLState(err) != "42501" {
-		t.Errorf("Members for the operator as the role that serves = %v, want SQLSTATE 42501", err)
+		t.Errorf("Members for the operator as the runtime role = %v, want SQLSTATE 42501", err)
 	}
 }
 
 // Only an owner with an active session can change members, even without the pages.
-func TestOnlyAnOwnerActs(t *testing.T) {
+func TestOnlyAnOwnerChangesMembers(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", Viewer))
 	pending, err := s.Links(ctx, s.a.ID, s.by(t))
@@ -59,8 +59,8 @@ func TestOnlyAnOwnerActs(t *testing.T) {
 		t.Fatalf("Links = %+v, %v, want one", pending, err)
 	}
 	idle, old := s.by(t), s.by(t)
-	s.alter(t, `update sessions set seen_at = now() - interval '30 minutes 1 second' where token_hash = $1`, idle.Session)
-	s.alter(t, `update sessions set created_at = now() - interval '12 hours 1 second' where token_hash = $1`, old.Session)
+	s.exec(t, `update sessions set seen_at = now() - interval '30 minutes 1 second' where token_hash = $1`, idle.Session)
+	s.exec(t, `update sessions set created_at = now() - interval '12 hours 1 second' where token_hash = $1`, old.Session)
 	for who, by := range map[string]tenancy.Actor{
 		"a viewer": s.as(t, s.amy), "an admin": s.as(t, s.eve), "an owner of another tenant": s.as(t, s.bea),
 		"an idle session": idle, "an old session": old,
@@ -98,22 +98,22 @@ func TestOnlyAnOwnerActs(t *testing.T) {
 		"EndResetAnywhere": s.EndResetAnywhere(ctx, "new@example.com"),
 	} {
 		if tenancy.SQLState(err) != "42501" {
-			t.Errorf("%s of the operator as the role that serves = %v, want SQLSTATE 42501", what, err)
+			t.Errorf("%s of the operator as the runtime role = %v, want SQLSTATE 42501", what, err)
 		}
 	}
 }
 
-func TestARoleThatChangesEndsSessions(t *testing.T) {
+func TestAChangedRoleEndsSessions(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	amy, ann, eve := s.mustSignIn(t, "amy@example.com", password), s.mustSignIn(t, "ann@example.com", password),
 		s.mustSignIn(t, "eve@example.com", password)
 	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.amy.UserID, Admin); err != nil {
 		t.Fatal(err)
 	}
-	if s.alive(t, amy) || !s.alive(t, ann) {
-		t.Errorf("alive: Amy's %v, Ann's %v, want false, true", s.alive(t, amy), s.alive(t, ann))
+	if s.isActive(t, amy) || !s.isActive(t, ann) {
+		t.Errorf("active: Amy's %v, Ann's %v, want false, true", s.isActive(t, amy), s.isActive(t, ann))
 	}
 	want := tenancy.Entry{
 		Action: "member.role", Target: "amy@example.com", Details: map[string]any{"from": "viewer", "to": "admin"},
@@ -125,8 +125,8 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 	if got, err := s.Session(ctx, s.mustSignIn(t, "amy@example.com", password), "a"); err != nil || got.Role != Admin {
 		t.Errorf("Session = %+v, %v, want an admin", got, err)
 	}
-	if err := s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID); err != nil || s.alive(t, eve) {
-		t.Errorf("Remove = %v, alive %v, want the session to have ended", err, s.alive(t, eve))
+	if err := s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID); err != nil || s.isActive(t, eve) {
+		t.Errorf("Remove = %v, active %v, want the session to have ended", err, s.isActive(t, eve))
 	}
 	again := s.mustSignIn(t, "eve@example.com", password)
 	if got, err := s.Session(ctx, again, "a"); err != nil || len(got.Tenants) != 1 || got.Tenants[0].Slug != "b" {
@@ -137,9 +137,9 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 		t.Errorf("logged (-want +got):\n%s", diff)
 	}
 	for what, err := range map[string]error{
-		"a member that was removed": s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID),
-		"somebody elsewhere":        s.ChangeRole(ctx, s.a.ID, s.by(t), s.bea.UserID, Viewer),
-		"nobody":                    s.Remove(ctx, s.a.ID, s.by(t), 1<<40),
+		"a member that was removed":  s.Remove(ctx, s.a.ID, s.by(t), s.eve.UserID),
+		"a member of another tenant": s.ChangeRole(ctx, s.a.ID, s.by(t), s.bea.UserID, Viewer),
+		"an unknown user":            s.Remove(ctx, s.a.ID, s.by(t), 1<<40),
 	} {
 		if !errors.Is(err, tenancy.ErrNotFound) {
 			t.Errorf("a change of %s = %v, want ErrNotFound", what, err)
@@ -153,7 +153,7 @@ func TestARoleThatChangesEndsSessions(t *testing.T) {
 
 func TestATenantKeepsAnOwner(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	token := s.mustSignIn(t, "ann@example.com", password)
 	for what, err := range map[string]error{
@@ -165,7 +165,7 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 			t.Errorf("%s the last owner = %v, want ErrLastOwner", what, err)
 		}
 	}
-	if !s.alive(t, token) {
+	if !s.isActive(t, token) {
 		t.Error("what was refused ended a session")
 	}
 	if err := s.ChangeRole(ctx, s.a.ID, s.by(t), s.ann.UserID, Owner); err != nil {
@@ -181,11 +181,11 @@ func TestATenantKeepsAnOwner(t *testing.T) {
 
 func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	for round := range 6 {
 		tenant := s.MustTenant(t, fmt.Sprintf("round-%d", round))
 		pair := []Member{s.mustMember(t, tenant, "ann@example.com", Owner), s.mustMember(t, tenant, "amy@example.com", Owner)}
-		store, by, want := s.Store, []tenancy.Actor{s.as(t, pair[1]), s.as(t, pair[0])}, tenancy.ErrEnded // who comes second is no owner any more
+		store, by, want := s.Store, []tenancy.Actor{s.as(t, pair[1]), s.as(t, pair[0])}, tenancy.ErrEnded // the second is no longer an owner
 		if round%2 > 0 {
 			store, by, want = s.operator(), []tenancy.Actor{tenancy.Operator, tenancy.Operator}, ErrLastOwner
 		}
@@ -203,9 +203,9 @@ func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 }
 
 // A change and its audit log entry are one transaction.
-func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
+func TestAChangeWithoutAnAuditEntryIsRolledBack(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	invitation := must(t)(s.Invite(ctx, s.a.ID, s.by(t), "", "new@example.com", Viewer))
 	reset := must(t)(s.Reset(ctx, s.a.ID, s.by(t), "", "amy@example.com"))
@@ -215,7 +215,7 @@ func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 	if err != nil || len(pending) != 2 {
 		t.Fatalf("Links = %+v, %v, want two", pending, err)
 	}
-	s.alter(t, `alter table audit_log add constraint full_log check (false) not valid`)
+	s.exec(t, `alter table audit_log add constraint full_log check (false) not valid`)
 	before := s.state(t)
 	for what, err := range map[string]error{
 		"Invite":             second(s.Invite(ctx, s.a.ID, by, "", "other@example.com", Viewer)),
@@ -246,9 +246,9 @@ func TestAnActThatIsNotLoggedIsNotDone(t *testing.T) {
 	}
 }
 
-func TestAnActThatFailsIsNotLogged(t *testing.T) {
+func TestAFailedChangeIsNotLogged(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	by := s.by(t)
 	before := s.state(t)
@@ -283,7 +283,7 @@ func TestAnActThatFailsIsNotLogged(t *testing.T) {
 
 func TestAuditLogHasPagesAndAFilter(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	ctx := t.Context()
 	tenant, by := s.MustTenant(t, "logged"), s.by(t)
 	if err := s.DB.Run(ctx, tenant.ID, func(q *pgx.Batch) {

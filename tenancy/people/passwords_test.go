@@ -22,7 +22,7 @@ import (
 // invitation that the owner accepted. It must get no role elsewhere without its password.
 func TestCreateMemberRefusesAnExistingAccount(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	squatted := must(t)(s.Invite(t.Context(), s.a.ID, s.by(t), "", "ceo@example.com", Viewer))
 	must(t)(s.Use(t.Context(), squatted, password, ""))
 	before := s.state(t)
@@ -75,7 +75,7 @@ func TestCreateMemberOfAnAbsentTenantLeavesNoAccount(t *testing.T) {
 	}
 }
 
-func TestCreateMemberNamesEveryFaultAtOnce(t *testing.T) {
+func TestCreateMemberReportsAllErrorsTogether(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
@@ -114,7 +114,7 @@ func TestCreateMemberNamesEveryFaultAtOnce(t *testing.T) {
 // A proof is the Argon2id hash, and the database stores only the proof's SHA-256.
 func TestTheDatabaseStoresNoProof(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	proofs, err := s.proofs(t.Context(), "ann@example.com", password, password+" ", "", strings.Repeat("x", 1<<20))
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestTheDatabaseStoresNoProof(t *testing.T) {
 // gets one.
 func TestEveryEmailHasASalt(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	parameters := func(email string) string {
 		t.Helper()
 		found, err := tenancy.Call[struct{ P string }](t.Context(), s.DB, `select password_parameters($1) as p`, email)
@@ -156,7 +156,7 @@ func TestEveryEmailHasASalt(t *testing.T) {
 		seen[email] = got
 	}
 	s.mustMember(t, s.a, "new@example.com", Viewer)
-	s.alter(t, `update schema_migrations set salt_secret = sha256('another') where version = 1`)
+	s.exec(t, `update schema_migrations set salt_secret = sha256('another') where version = 1`)
 	s.mustSignIn(t, "new@example.com", password)
 	if parameters("nobody@example.com") == seen["nobody@example.com"] {
 		t.Error("the salt of an unknown address does not depend on the secret")

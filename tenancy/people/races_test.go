@@ -11,15 +11,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Each of these pairs meets in the middle: one has done its work and not yet
-// committed when the other comes.
+// In each test the second operation starts before the first one commits.
 
-func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
+func TestNoSessionOfAnOldPasswordRemains(t *testing.T) {
 	t.Parallel()
 	const after = "another horse battery"
-	t.Run("whoever signs in first", func(t *testing.T) {
+	t.Run("sign-in before the change", func(t *testing.T) {
 		t.Parallel()
-		s := mustStreet(t)
+		s := mustFixture(t)
 		mine, late := s.mustSignIn(t, "amy@example.com", password), newToken()
 		proofs, err := s.proofs(t.Context(), "amy@example.com", password)
 		if err != nil {
@@ -42,13 +41,13 @@ func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
 		if err := <-changed; err != nil {
 			t.Fatal(err)
 		}
-		if s.alive(t, late) {
-			t.Error("a session of the old password is alive")
+		if s.isActive(t, late) {
+			t.Error("a session of the old password is active")
 		}
 	})
-	t.Run("whoever changes it first", func(t *testing.T) {
+	t.Run("change before the sign-in", func(t *testing.T) {
 		t.Parallel()
-		s := mustStreet(t)
+		s := mustFixture(t)
 		mine := s.mustSignIn(t, "amy@example.com", password)
 		proofs, err := s.proofs(t.Context(), "amy@example.com", password, after)
 		if err != nil {
@@ -73,9 +72,9 @@ func TestAnOldPasswordBeginsNoSessionThatOutlivesIt(t *testing.T) {
 	})
 }
 
-func TestOneLinkIsLeftOfTwoMadeAtOnce(t *testing.T) {
+func TestConcurrentInvitationsLeaveOneLink(t *testing.T) {
 	t.Parallel()
-	s := mustStreet(t)
+	s := mustFixture(t)
 	tx := s.mustBegin(t)
 	invite := func(ctx context.Context, by tenancy.Actor, store *Store) error {
 		_, err := store.Invite(ctx, s.a.ID, by, "", "new@example.com", Viewer)
@@ -98,8 +97,8 @@ func TestOneLinkIsLeftOfTwoMadeAtOnce(t *testing.T) {
 	}
 }
 
-// mustBegin begins a transaction that is behind the policies.
-func (s *street) mustBegin(t testing.TB) pgx.Tx {
+// mustBegin begins a transaction of a superuser.
+func (s *fixture) mustBegin(t testing.TB) pgx.Tx {
 	t.Helper()
 	tx, err := s.MustSuper(t).Begin(t.Context())
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *street) mustBegin(t testing.TB) pgx.Tx {
 }
 
 // meanwhile starts f and returns when it waits for a lock or has ended.
-func (s *street) meanwhile(t testing.TB, f func(context.Context) error) <-chan error {
+func (s *fixture) meanwhile(t testing.TB, f func(context.Context) error) <-chan error {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- f(t.Context()) }()
