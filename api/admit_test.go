@@ -46,8 +46,8 @@ func holdMemory(bytes int64) func(*admission.Ticket, context.Context) (func(), e
 	}
 }
 
-// impatient shortens the wait for a share.
-func impatient(s *Server) { s.Admission.WaitTimeout = 100 * time.Millisecond }
+// withShortWait shortens the wait for a share.
+func withShortWait(s *Server) { s.Admission.WaitTimeout = 100 * time.Millisecond }
 
 func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestATenantOverItsShareDelaysOnlyItself(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			a := newAPI(t, impatient)
+			a := newAPI(t, withShortWait)
 			other := a.MustTenant(t, "other", withLimit(1_000_000))
 			otherKey := a.mustKey(t, other, "full")
 			a.try(t, call{path: "/api/me", wantStatus: 200})
@@ -200,7 +200,7 @@ func TestPagesOfATenantDoNotDelaySignedInUsersAndNewKeysOfOthers(t *testing.T) {
 
 func TestAnAddressOverItsShareDelaysOnlyItself(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), impatient)
+	a := newAPI(t, withPages(), withShortWait)
 	network := a.address[:strings.LastIndex(a.address, "::")] + "::/64"
 	a.mustHold(t, 64, "address "+network, admission.Page, (*admission.Ticket).Start)
 	for _, path := range []string{"/settings/sign-in", "/settings/t/shop/keys", "/settings"} {
@@ -242,7 +242,7 @@ func (a *testAPI) mustDial(t *testing.T, path, contentType, key, begin string) n
 
 func TestABodyThatDoesNotEndCostsOnlyItsConnection(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), func(s *Server) { s.limits.bodyTimeout = 3 * time.Second }, impatient)
+	a := newAPI(t, withPages(), func(s *Server) { s.limits.bodyTimeout = 3 * time.Second }, withShortWait)
 	var slow []net.Conn
 	for range 150 { // more than the share of requests
 		slow = append(slow,
@@ -311,7 +311,7 @@ func TestALargeResponseWaitsInAFile(t *testing.T) {
 // An export holds no connection while its client does not read.
 func TestAnUnreadExportHoldsNoConnection(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, impatient)
+	a := newAPI(t, withShortWait)
 	a.mustSell(t, 20_000)
 	a.mustHeavyProducts(t, 900)
 	paths := []string{
@@ -371,7 +371,7 @@ func TestLargeRowsCountAsMemory(t *testing.T) {
 // Work on large bodies and responses waits for a CPU; small ones do not.
 func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, impatient)
+	a := newAPI(t, withShortWait)
 	a.mustHeavyProducts(t, 100)
 	large := []call{
 		{path: "/api/products?per_page=30"},
@@ -402,7 +402,7 @@ func TestLargeBodiesAndResponsesWaitForACPU(t *testing.T) {
 // Tiny chunks cost so much that reading them waits for a CPU after the first part. Nothing waits for a slow client.
 func TestTinyChunksWaitForACPU(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, impatient)
+	a := newAPI(t, withShortWait)
 	request := "POST /api/products HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + a.key +
 		"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 	send := func(chunks string) string {

@@ -79,7 +79,7 @@ func TestAPIRequiresAValidKey(t *testing.T) {
 		same[string(a.send(t, call{path: me, key: key}).body)] = true
 	}
 	if len(same) != 1 {
-		t.Errorf("unknown, revoked, expired and malformed keys can be told apart: %v", same)
+		t.Errorf("unknown, revoked, expired and malformed keys get different responses: %v", same)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestFailedKeysAreLimitedByAddress(t *testing.T) {
 		}
 	}
 	var limited reply
-	for range 10 { // a token comes back every second
+	for range 10 { // a token is added every second
 		if limited = a.send(t, call{path: "/api/me", key: "-"}); limited.StatusCode == 429 {
 			break
 		}
@@ -121,7 +121,7 @@ func TestFailedKeysAreLimitedByAddress(t *testing.T) {
 		t.Errorf("a key that is known = %d %s", got.StatusCode, got.body)
 	}
 	if got := a.send(t, call{path: "/api/me", key: unseen}); got.StatusCode == 200 {
-		// A token may have come back meanwhile: then the look at the database was due.
+		// A token may have been added meanwhile, which allows a lookup.
 		if left := mustHeader(t, limited, "X-Ratelimit-Remaining"); left != 0 {
 			t.Errorf("a key that is not known was looked up with %d tokens left", left)
 		}
@@ -229,7 +229,7 @@ func TestEveryRouteChecksItsPermission(t *testing.T) {
 			if !underAPI(r.pattern) {
 				continue
 			}
-			// Neither the id nor the body would pass: permission comes before both.
+			// Id and body are invalid, but the permission is checked first.
 			got := a.send(t, call{
 				method: r.method, path: strings.NewReplacer("{id}", "x", "{sku}", "x").Replace(r.pattern), body: "{", key: key,
 			})
@@ -287,7 +287,7 @@ func TestUnavailablePostgreSQL(t *testing.T) {
 	a.try(t, call{path: "/api/me", wantStatus: 200})
 	name := databaseName(t, a.Database)
 	conn := a.MustSuper(t)
-	// The superuser's own connection stays, the other roles' end and none is let in.
+	// Connections of other roles than the superuser end, and new ones are refused.
 	if _, err := conn.Exec(t.Context(), "alter database "+name+" connection limit 0"); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestUnavailablePostgreSQL(t *testing.T) {
 			t.Errorf("%s: no Retry-After", c.path)
 		}
 		if strings.Contains(string(got.body), "connection") || strings.Contains(string(got.body), "SQLSTATE") {
-			t.Errorf("the cause is told to the client: %s", got.body)
+			t.Errorf("the response contains the cause: %s", got.body)
 		}
 	}
 	a.try(t, call{path: "/healthz", key: "-", wantStatus: 200})
@@ -326,9 +326,9 @@ func TestUnavailableRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := "redis://" + listener.Addr().String()
+	unresponsive := "redis://" + listener.Addr().String()
 	listener.Close()
-	a := newAPI(t, func(s *Server) { s.Limiter = mustLimiter(t, nobody) })
+	a := newAPI(t, func(s *Server) { s.Limiter = mustLimiter(t, unresponsive) })
 	key := a.mustKey(t, a.MustTenant(t, "small", withLimit(3)), "full")
 	for range 3 {
 		a.try(t, call{path: "/api/me", key: key, wantStatus: 200})

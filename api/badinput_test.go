@@ -30,8 +30,7 @@ func writes(id int64) []call {
 	}
 }
 
-// TestBodyMustBeAJSONObject sends what breaks the frame of a body to every
-// route that reads one.
+// TestBodyMustBeAJSONObject sends malformed bodies to every route that reads one.
 func TestBodyMustBeAJSONObject(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -55,7 +54,7 @@ func TestBodyMustBeAJSONObject(t *testing.T) {
 	a.mustHaveProducts(t, 1)
 }
 
-// mustHaveProducts fails unless the tenant has n products: nothing was written by halves.
+// mustHaveProducts fails unless the tenant has n products with their tags and ledger.
 func (a *testAPI) mustHaveProducts(t *testing.T, n int) {
 	t.Helper()
 	var products, tags, ledger int
@@ -117,7 +116,7 @@ func TestBodySizeLimit(t *testing.T) {
 	a.mustHaveProducts(t, 1)
 }
 
-// TestInvalidProductFields has one row a rule; every fault is told at once.
+// TestInvalidProductFields has a row for each rule. A response lists all errors together.
 func TestInvalidProductFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -211,7 +210,7 @@ func TestInvalidProductFields(t *testing.T) {
 		if c.method != "POST" {
 			c.path = fmt.Sprintf("/api/products/%d", id)
 		}
-		if strings.Contains(c.body, "%d") { // tags that differ
+		if strings.Contains(c.body, "%d") { // different tags
 			numbers := make([]any, 51)
 			for i := range numbers {
 				numbers[i] = i
@@ -228,8 +227,8 @@ func TestInvalidProductFields(t *testing.T) {
 	a.mustHaveProducts(t, 2)
 }
 
-// TestInvalidOrderFields has one row a rule: what is sent in the place of a part of
-// a whole order, and what is said of it.
+// TestInvalidOrderFields has a row for each rule: the part of a complete order that is replaced, the
+// replacement, and the error.
 func TestInvalidOrderFields(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -368,7 +367,7 @@ func TestInvalidOrderFields(t *testing.T) {
 				`"number":[` + text + `],"placed_at":[` + moment + `],"tax_total":[` + amount +
 				`],"zzz":["is not a known field"]}`}},
 		call{
-			name: "more faults than are told",
+			name: "more errors than a response lists",
 			body: strings.Replace(whole, `"items":[`, `"items":[`+strings.Repeat(`7,`, 60), 1),
 			want: []string{`"items":["has at least 50 invalid elements"]`, `"items[49]":[`},
 		})
@@ -550,7 +549,7 @@ func TestInvalidReportParameters(t *testing.T) {
 	}
 }
 
-// TestInvalidCustomReports has one row a rule; every fault is told at once.
+// TestInvalidCustomReports has a row for each rule. A response lists all errors together.
 func TestInvalidCustomReports(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -604,7 +603,7 @@ func TestInvalidCustomReports(t *testing.T) {
 		wantCode: ValidationError, want: []string{`"filters.category_id":["has at least 50 invalid elements"]`},
 	}
 	if got := a.try(t, many); len(got.body) > 5000 {
-		t.Errorf("900 faults are told in %d bytes", len(got.body))
+		t.Errorf("900 errors take %d bytes", len(got.body))
 	}
 }
 
@@ -647,7 +646,7 @@ func TestInvalidReportFiles(t *testing.T) {
 	}
 }
 
-// TestMalformedAndUnknownIDs is generated from the table of routes.
+// TestMalformedAndUnknownIDs reads the table of routes.
 func TestMalformedAndUnknownIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -670,7 +669,7 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 		}
 		for _, id := range []string{"0", "-1", "9223372036854775807"} {
 			if strings.HasSuffix(r.pattern, "/adjust") {
-				break // its body is another
+				break // it has another body
 			}
 			c := at(id)
 			c.wantStatus, c.wantCode = 404, NotFound

@@ -57,8 +57,7 @@ func mustContract(t testing.TB) *contract {
 	return c
 }
 
-// validateResponse holds an answer to what the document says of its operation:
-// the status, the headers, and the body with the codes that an error may have.
+// validateResponse compares the status, the headers and the body of a response with the document.
 func validateResponse(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
 	t.Helper()
 	c := mustContract(t)
@@ -76,12 +75,12 @@ func (c *contract) validationErrors(req *http.Request, resp *http.Response, body
 	case operation != nil:
 		documented = operation.Responses.Codes.GetOrZero(strconv.Itoa(resp.StatusCode))
 	case resp.StatusCode < 400:
-		return nil // of a route that a test has added: all others are in the document
+		return nil // a test has added the route
 	default:
 		documented = c.anywhere(resp.StatusCode)
 	}
 	if documented == nil {
-		return []string{"the document has no such status here"}
+		return []string{"the operation does not list this status"}
 	}
 	var found []*validation.ValidationError
 	if operation != nil || underAPI(path) {
@@ -113,7 +112,7 @@ func (c *contract) bodyErrors(
 	case documented.Content == nil && kind == "" && len(body) == 0:
 		return nil
 	case content == nil:
-		return []*validation.ValidationError{{Message: "the document has no such content", Reason: strconv.Quote(kind)}}
+		return []*validation.ValidationError{{Message: "the operation does not list this content type", Reason: strconv.Quote(kind)}}
 	case req.Method == http.MethodHead || kind != "application/json":
 		return nil
 	}
@@ -126,8 +125,7 @@ func (c *contract) bodyErrors(
 	return found
 }
 
-// operation finds what a request asks for, by its path as it was sent; nil is
-// nothing. HEAD is GET without the body.
+// operation returns the operation of a request by its encoded path, or nil. HEAD is GET without the body.
 func (c *contract) operation(method, path string) (string, *v3.Operation) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -136,7 +134,7 @@ func (c *contract) operation(method, path string) (string, *v3.Operation) {
 	var fits string
 	for template, item := range c.model.Paths.PathItems.FromOldest() {
 		o := item.GetOperations().GetOrZero(strings.ToLower(method))
-		// A literal segment takes precedence over a parameter.
+		// A literal segment accepts precedence over a parameter.
 		if o != nil && matches(template, path) && (found == nil || strings.Count(template, "{") < strings.Count(fits, "{")) {
 			found, fits = o, template
 		}
@@ -151,7 +149,7 @@ func matches(template, path string) bool {
 	})
 }
 
-// anywhere is what a request can be told that asks for no operation.
+// anywhere returns the response to a request that has no operation.
 func (c *contract) anywhere(status int) *v3.Response {
 	names := map[int]string{
 		401: "Unauthorized", 403: "Suspended", 404: "RouteNotFound", 405: "MethodNotAllowed",
@@ -250,15 +248,15 @@ func TestOperationsListTheirErrors(t *testing.T) {
 	})
 }
 
-// TestOperationsListTheirHeaders is for what a route gets by its method and
-// permission alone.
+// TestOperationsListTheirHeaders checks the headers that depend only on the method and the permission of
+// a route.
 func TestOperationsListTheirHeaders(t *testing.T) {
 	t.Parallel()
 	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
 		product := method != "POST" && (path == "/api/products/{id}" || path == "/api/products/sku/{sku}")
 		for _, c := range []struct {
 			header string
-			status string // that only requests with the header get
+			status string // of requests with the header only
 			want   bool
 		}{
 			{
@@ -268,11 +266,11 @@ func TestOperationsListTheirHeaders(t *testing.T) {
 			{"If-Match", "412", product && method != "GET"},
 			{"If-None-Match", "304", product && method == "GET"},
 		} {
-			takes := slices.ContainsFunc(o.Parameters, func(p *v3.Parameter) bool { return p.In == "header" && p.Name == c.header })
-			if takes != c.want || takes && o.Responses.Codes.GetOrZero(c.status) == nil {
-				t.Errorf("%s %s takes %s: %t, want %t, with %s", method, path, c.header, takes, c.want, c.status)
+			accepts := slices.ContainsFunc(o.Parameters, func(p *v3.Parameter) bool { return p.In == "header" && p.Name == c.header })
+			if accepts != c.want || accepts && o.Responses.Codes.GetOrZero(c.status) == nil {
+				t.Errorf("%s %s accepts %s: %t, want %t, with %s", method, path, c.header, accepts, c.want, c.status)
 			}
-			if c.header == "Idempotency-Key" && takes {
+			if c.header == "Idempotency-Key" && accepts {
 				for status, r := range o.Responses.Codes.FromOldest() {
 					if status < "300" && r.Headers.GetOrZero("Idempotent-Replayed") == nil {
 						t.Errorf("%s %s: %s does not name Idempotent-Replayed", method, path, status)
@@ -289,7 +287,7 @@ func TestDocumentedParametersAreAccepted(t *testing.T) {
 	var checked int
 	mustContract(t).everyOperation(func(method, path string, o *v3.Operation) {
 		if strings.Contains(path, "{type}") {
-			return // each type has parameters of its own: TestParametersOfAReportFileAreThoseOfTheDocument
+			return // see TestReportFilesAcceptTheDocumentedParameters
 		}
 		query := url.Values{"unheard-of": {""}}
 		for _, p := range o.Parameters {
@@ -372,7 +370,7 @@ func TestExamplesMatchTheirSchemas(t *testing.T) {
 	}
 }
 
-// examples walks the document and holds each example to the schema beside it.
+// examples validates each example of the document against its schema.
 type examples struct {
 	t        *testing.T
 	document map[string]any
@@ -396,8 +394,8 @@ func (e *examples) walk(node any, at string) {
 	}
 }
 
-// check knows the three places of examples: `example` and a map of named
-// `examples` beside a schema, and a list of `examples` inside one.
+// check finds the three kinds of examples: `example` and a map of named `examples` beside a schema, and a
+// list of `examples` inside one.
 func (e *examples) check(node map[string]any, at string) {
 	if _, beside := node["schema"]; beside {
 		if example, has := node["example"]; has {
@@ -415,7 +413,7 @@ func (e *examples) check(node map[string]any, at string) {
 	}
 }
 
-// follow returns an example, or the one under components that it refers to.
+// follow returns an example, or the component that it refers to.
 func (e *examples) follow(example any) map[string]any {
 	object := example.(map[string]any)
 	if reference, is := object["$ref"].(string); is {
@@ -437,9 +435,9 @@ func (e *examples) fits(example any, schema string) {
 	}
 }
 
-// TestReportFilesTakeTheDocumentedParameters compares the parameters of all types with
+// TestReportFilesAcceptTheDocumentedParameters compares the parameters of all types with
 // openapi.yaml.
-func TestReportFilesTakeTheDocumentedParameters(t *testing.T) {
+func TestReportFilesAcceptTheDocumentedParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	documented := map[string]bool{}

@@ -16,7 +16,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// listedProducts is what the tests look at of a list, by page or by cursor.
+// listedProducts is the part of a list that the tests compare.
 type listedProducts struct {
 	Data []struct {
 		SKU       string
@@ -65,7 +65,7 @@ func TestCursorPagesEqualTheList(t *testing.T) {
 			var walked []string
 			cursor := ""
 			for steps := 0; ; steps++ {
-				// The size of a step may change on the way.
+				// The size of a step may change in between.
 				got := a.mustList(t, fmt.Sprintf("%s&per_page=%d&cursor=%s", query, perPage+steps%2, cursor))
 				if got.Meta.PerPage != perPage+steps%2 || got.Meta.Total != int64(len(want.Data)) ||
 					len(got.Data) > got.Meta.PerPage {
@@ -107,7 +107,7 @@ func TestCursorContinuesAfterTheLastProduct(t *testing.T) {
 	a := newAPI(t)
 	a.mustManyProducts(t)
 	first := a.mustList(t, "sort=sku&per_page=3&cursor=")
-	for _, sku := range []string{"a", "c"} { // the last of the step too
+	for _, sku := range []string{"a", "c"} { // including the last of the step
 		data := mustData(t, a.send(t, call{path: "/api/products/sku/" + sku}))
 		a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%.0f", data["id"]), wantStatus: 204})
 	}

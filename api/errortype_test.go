@@ -9,8 +9,8 @@ import (
 // Alerts count errors of the service; a disconnected client is not one.
 func TestErrorType(t *testing.T) {
 	t.Parallel()
-	gone, hangUp := context.WithCancel(t.Context())
-	hangUp()
+	gone, disconnect := context.WithCancel(t.Context())
+	disconnect()
 	for _, test := range []struct {
 		name   string
 		ctx    context.Context
@@ -18,14 +18,14 @@ func TestErrorType(t *testing.T) {
 		cut    bool
 		want   string
 	}{
-		{"an answer", t.Context(), 200, false, ""},
-		{"a refusal", t.Context(), 429, false, ""},
-		{"an answer to nobody", gone, 200, false, ""},
-		{"a fault", t.Context(), 500, false, "500"},
-		{"a bound", t.Context(), 503, false, "503"},
-		{"a fault that nobody waits for", gone, 503, false, "canceled"},
-		{"a file that was cut", t.Context(), 200, true, "cut"},
-		{"a file that the client did not want to the end", gone, 200, true, "canceled"},
+		{"a response", t.Context(), 200, false, ""},
+		{"a refused request", t.Context(), 429, false, ""},
+		{"a response to a disconnected client", gone, 200, false, ""},
+		{"an error", t.Context(), 500, false, "500"},
+		{"an unavailable service", t.Context(), 503, false, "503"},
+		{"an error for a disconnected client", gone, 503, false, "canceled"},
+		{"an aborted file", t.Context(), 200, true, "cut"},
+		{"a file that the client aborted", gone, 200, true, "canceled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

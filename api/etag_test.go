@@ -181,20 +181,19 @@ func TestOneOfConcurrentWritesWithTheSameTagSucceeds(t *testing.T) {
 		}
 	}, PreconditionFailed)
 	if adjustments != 1 {
-		t.Errorf("%d of 20 adjustments got through", adjustments)
+		t.Errorf("%d of 20 adjustments succeeded", adjustments)
 	}
 	a.try(t, call{path: path, wantStatus: 200, want: []string{`"quantity":4`}})
 }
 
-// race sends n requests at once and returns how many were done; the others must be
-// refused with code.
+// race sends n concurrent requests and returns how many succeeded. The others must be refused with code.
 func (a *testAPI) race(t *testing.T, n int, next func(i int) call, code Code) int64 {
 	t.Helper()
 	var done atomic.Int64
 	var clients sync.WaitGroup
 	for i := range n {
 		clients.Go(func() {
-			got := a.persist(t, next(i))
+			got := a.sendUntilDone(t, next(i))
 			switch {
 			case got.StatusCode == 200:
 				done.Add(1)

@@ -126,7 +126,7 @@ func (a *testAPI) mustHeavyProducts(t testing.TB, n int) {
 	a.exec(t, `update products set description = repeat('x', 30000)`)
 }
 
-// mustOpen begins an export and reads no more than its head.
+// mustOpen begins an export and reads only its header.
 func (a *testAPI) mustOpen(t testing.TB, path string) io.ReadCloser {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", a.url+path, nil)
@@ -157,12 +157,12 @@ func TestConcurrentExportsPerTenant(t *testing.T) {
 	}
 	a.try(t, call{name: "the rest goes on", path: "/api/products?per_page=1", wantStatus: 200})
 	a.try(t, call{name: "another tenant", path: "/api/products/export", key: other, wantStatus: 200})
-	one.Close() // a client that hangs up
+	one.Close() // a client that disconnects
 	poll(t, "the slot of the closed export is free", func() bool {
 		return a.send(t, call{path: "/api/products/export?search=00001"}).StatusCode == 200
 	})
 	lines := 0
-	for s := bufio.NewReader(two); ; lines++ { // and one that reads on
+	for s := bufio.NewReader(two); ; lines++ { // and one that reads to the end
 		if _, err := s.ReadBytes('\n'); err != nil {
 			if !errors.Is(err, io.EOF) {
 				t.Error(err)
@@ -178,8 +178,8 @@ func TestConcurrentExportsPerTenant(t *testing.T) {
 	}
 }
 
-// TestFailedExportAbortsTheConnection takes the database away after the first
-// thousand products: what the client has must not pass for a whole file.
+// TestFailedExportAbortsTheConnection ends the database connections after the first thousand products.
+// The client must be able to detect that the file is incomplete.
 func TestFailedExportAbortsTheConnection(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

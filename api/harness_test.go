@@ -36,7 +36,7 @@ type testAPI struct {
 	tenant  tenancy.Tenant
 	keys    *keys.Store
 	key     string // of tenant, with every permission
-	address string // that requests seem to come from
+	address string // the client address of requests
 	log     *logged
 }
 
@@ -44,8 +44,8 @@ type testAPI struct {
 func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	t.Helper()
 	a := &testAPI{Database: tenancytest.New(t), log: &logged{}}
-	// Redis is shared with other tests, and every database counts its tenants
-	// from 1: begin elsewhere, and come from an address of our own.
+	// Other tests use the same Redis, and every database counts its tenants from 1. So the ids begin at a
+	// random number, and the client address is random.
 	a.exec(t, fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50)))
 	a.address = fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 
@@ -65,7 +65,7 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = resolver.Close() }) // some tests take the database away
+	t.Cleanup(func() { _ = resolver.Close() }) // some tests end its connections
 	recorder := usage.Open(t.Context(), db, logger)
 	t.Cleanup(func() { _ = recorder.Close() })
 	a.server = New(Options{
@@ -113,7 +113,7 @@ func withLimit(n int32) func(*tenancy.Tenant) {
 	return func(t *tenancy.Tenant) { t.Plan, t.RateLimit = tenancy.Enterprise, &n }
 }
 
-// mustKey makes a key; permissions are a list or a preset.
+// mustKey creates a key. Permissions are a list or a preset.
 func (a *testAPI) mustKey(t testing.TB, tenant tenancy.Tenant, permissions string) string {
 	t.Helper()
 	_, secret := a.mustNewKey(t, tenant, permissions)
@@ -126,17 +126,15 @@ func (a *testAPI) mustNewKey(t testing.TB, tenant tenancy.Tenant, permissions st
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, secret,
-		err := a.keys.Create(t.Context(), tenant.ID, tenancy.Operator, keys.NewKey{
-		Name: "test " + permissions, Permissions: parsed,
-	})
+	wanted := keys.NewKey{Name: "test " + permissions, Permissions: parsed}
+	key, secret, err := a.keys.Create(t.Context(), tenant.ID, tenancy.Operator, wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return key, secret.Reveal()
 }
 
-// exec runs SQL behind the policies.
+// exec runs SQL as a superuser.
 func (a *testAPI) exec(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	if _, err := a.MustSuper(t).Exec(t.Context(), sql, args...); err != nil {
@@ -147,11 +145,11 @@ func (a *testAPI) exec(t testing.TB, sql string, args ...any) {
 // call is a request and its expected response.
 type call struct {
 	name   string
-	method string // GET when empty
+	method string // GET if empty
 	path   string
 	body   string
-	key    string      // the tenant's full key when empty; "-" for none
-	header http.Header // beside those that every call sends
+	key    string      // a key of the tenant with all permissions if empty; "-" for none
+	header http.Header // in addition to those of every call
 
 	wantStatus int
 	wantCode   Code

@@ -21,8 +21,8 @@ import (
 
 func keyed(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
 
-// persist repeats a request for at most a minute while its response asks for a retry.
-func (a *testAPI) persist(t testing.TB, c call) reply {
+// sendUntilDone repeats a request for at most a minute while its response asks for a retry.
+func (a *testAPI) sendUntilDone(t testing.TB, c call) reply {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		got := a.send(t, c)
@@ -35,29 +35,29 @@ func (a *testAPI) persist(t testing.TB, c call) reply {
 
 func isReplay(a reply) bool { return a.Header.Get("Idempotent-Replayed") == "true" }
 
-// mustReplay sends a request that was done before and compares the answers.
+// mustReplay sends a request repeated and compares the responses.
 func (a *testAPI) mustReplay(t testing.TB, c call, first reply) {
 	t.Helper()
-	again := a.send(t, c)
-	if isReplay(first) || !isReplay(again) {
-		t.Errorf("%s %s: replayed %t, then %t", c.method, c.path, isReplay(first), isReplay(again))
+	repeated := a.send(t, c)
+	if isReplay(first) || !isReplay(repeated) {
+		t.Errorf("%s %s: replayed %t, then %t", c.method, c.path, isReplay(first), isReplay(repeated))
 	}
-	if again.StatusCode != first.StatusCode || string(again.body) != string(first.body) {
+	if repeated.StatusCode != first.StatusCode || string(repeated.body) != string(first.body) {
 		t.Errorf(
-			"%s %s = %d %s, the second time %d %s", c.method, c.path, first.StatusCode, first.body, again.StatusCode, again.body,
+			"%s %s = %d %s, the second time %d %s", c.method, c.path, first.StatusCode, first.body, repeated.StatusCode, repeated.body,
 		)
 	}
 	for _, name := range []string{"Location", "Etag", "Content-Type", "Cache-Control"} {
-		if diff := cmp.Diff(first.Header[name], again.Header[name]); diff != "" {
+		if diff := cmp.Diff(first.Header[name], repeated.Header[name]); diff != "" {
 			t.Errorf("%s %s: %s differs:\n%s", c.method, c.path, name, diff)
 		}
 	}
-	if first.Header.Get("X-Request-Id") == again.Header.Get("X-Request-Id") {
+	if first.Header.Get("X-Request-Id") == repeated.Header.Get("X-Request-Id") {
 		t.Errorf("%s %s: a replay has the request id of the first", c.method, c.path)
 	}
 }
 
-func TestTwentyTwinsMakeOneProduct(t *testing.T) {
+func TestConcurrentDuplicatesCreateOneProduct(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var first atomic.Int64
@@ -65,9 +65,9 @@ func TestTwentyTwinsMakeOneProduct(t *testing.T) {
 	var clients sync.WaitGroup
 	for range 20 {
 		clients.Go(func() {
-			got := a.persist(t, call{
-				method: "POST", path: "/api/products", body: `{"sku":"twin","name":"T","price":1,"quantity":3}`,
-				header: keyed("twins"),
+			got := a.sendUntilDone(t, call{
+				method: "POST", path: "/api/products", body: `{"sku":"a","name":"T","price":1,"quantity":3}`,
+				header: keyed("k"),
 			})
 			if got.StatusCode != http.StatusCreated {
 				t.Errorf("%d %s", got.StatusCode, got.body)
@@ -82,12 +82,12 @@ func TestTwentyTwinsMakeOneProduct(t *testing.T) {
 	var different int
 	bodies.Range(func(any, any) bool { different++; return true })
 	if first.Load() != 1 || different != 1 {
-		t.Errorf("%d of 20 answers are no replays and %d are different, want 1 and 1", first.Load(), different)
+		t.Errorf("%d of 20 responses are not replays and %d are different, want 1 and 1", first.Load(), different)
 	}
 	a.mustHaveProducts(t, 1)
 }
 
-// postBodies has a body for every route that takes a key.
+// postBodies has a body for every route that accepts a key.
 var postBodies = map[string]string{
 	"/api/products":                       `{"sku":"new","name":"N","price":1,"quantity":1}`,
 	"/api/products/bulk":                  `{"items":[{"sku":"new 2","name":"N","price":1},{"sku":"x"},7]}`,
@@ -102,9 +102,9 @@ var postBodies = map[string]string{
 	"/api/orders/{number}/refunds":        `{"amount":1}`,
 }
 
-// TestEveryPOSTThatWritesTakesAKey is generated from the table of routes: no other
-// route so much as looks at the header.
-func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
+// TestEveryWritingPOSTAcceptsAnIdempotencyKey reads the table of routes. All other routes
+// ignore the header.
+func TestEveryWritingPOSTAcceptsAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	id := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
@@ -114,17 +114,17 @@ func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
 		if !underAPI(r.pattern) {
 			continue
 		}
-		takes := r.method == "POST" && strings.HasSuffix(string(r.permission), ":write")
-		nobody := strings.NewReplacer("{id}", "0", "{sku}", "x").Replace(r.pattern)
-		bad := a.send(t, call{method: r.method, path: nobody, body: "{", header: keyed(strings.Repeat("x", 256))})
-		if refused := bad.StatusCode == 400 && bad.code(t) == InvalidHeader; refused != takes {
+		accepts := r.method == "POST" && strings.HasSuffix(string(r.permission), ":write")
+		unknown := strings.NewReplacer("{id}", "0", "{sku}", "x").Replace(r.pattern)
+		bad := a.send(t, call{method: r.method, path: unknown, body: "{", header: keyed(strings.Repeat("x", 256))})
+		if refused := bad.StatusCode == 400 && bad.code(t) == InvalidHeader; refused != accepts {
 			t.Errorf("%s %s with a key of 256 characters = %d %s", r.method, r.pattern, bad.StatusCode, bad.body)
 		}
 		body, has := bodies[r.pattern]
-		if takes && !has {
-			t.Errorf("%s %s is new: give this test a body for it", r.method, r.pattern)
+		if accepts && !has {
+			t.Errorf("this test has no body for %s %s", r.method, r.pattern)
 		}
-		if !takes || !has {
+		if !accepts || !has {
 			continue
 		}
 		path := strings.NewReplacer("{id}", fmt.Sprint(id), "{number}", "old").Replace(r.pattern)
@@ -145,12 +145,12 @@ func TestEveryPOSTThatWritesTakesAKey(t *testing.T) {
 	a.try(t, call{path: fmt.Sprintf("/api/products/%d", id), wantStatus: 200, want: []string{`"quantity":1,`}})
 	got := a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory/adjustments", id), wantStatus: 200})
 	if n := len(mustDecode[struct{ Data []any }](t, got.body).Data); n != 1 {
-		t.Errorf("%d rows in the ledger, want 1: the second time was a replay", n)
+		t.Errorf("%d rows in the ledger, want 1", n)
 	}
 	a.try(t, call{path: "/api/orders/old", wantStatus: 200, want: []string{`"refunded_total":"1.00"`}})
 }
 
-func TestAReplayTellsTheLimitAsItIsNow(t *testing.T) {
+func TestAReplayShowsTheCurrentRateLimit(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	key := a.mustKey(t, a.MustTenant(t, "small", withLimit(3)), "full")
@@ -164,7 +164,7 @@ func TestAReplayTellsTheLimitAsItIsNow(t *testing.T) {
 	a.try(t, c)
 }
 
-func TestAKeyIsTheTenantsOwn(t *testing.T) {
+func TestIdempotencyKeysOfTenantsAreIndependent(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	other := a.mustKey(t, a.MustTenant(t, "other", withLimit(100)), "full")
@@ -173,17 +173,17 @@ func TestAKeyIsTheTenantsOwn(t *testing.T) {
 	theirs := c
 	theirs.key, theirs.body, theirs.want = other, `{"name":"theirs"}`, []string{`"name":"theirs"`}
 	if isReplay(a.try(t, theirs)) {
-		t.Error("another tenant's key was answered")
+		t.Error("the response of another tenant was replayed")
 	}
 	a.mustReplay(t, c, mine)
-	// Another key of the API that may do the same gets the answer, one that may not is refused.
+	// Another API key with the permission gets the stored response, one without it is refused.
 	c.key = a.mustKey(t, a.tenant, "catalog")
 	a.mustReplay(t, c, mine)
 	c.key, c.wantStatus, c.wantCode = a.mustKey(t, a.tenant, "read-only"), 403, InsufficientPermissions
 	a.try(t, c)
 }
 
-func TestKeysThatAreMalformed(t *testing.T) {
+func TestMalformedIdempotencyKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for name, values := range map[string][]string{
@@ -204,7 +204,7 @@ func TestKeysThatAreMalformed(t *testing.T) {
 	}
 }
 
-func TestWhatWasRefusedLeavesTheKeyFree(t *testing.T) {
+func TestARefusedRequestReleasesItsIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustProduct(t, `{"sku":"taken","name":"A","price":1}`)
@@ -233,8 +233,8 @@ func TestWhatWasRefusedLeavesTheKeyFree(t *testing.T) {
 	a.mustHaveProducts(t, 2)
 }
 
-// TestWorkThatFailedIsUndoneAndLeavesTheKeyFree lets a handler fail after its work.
-func TestWorkThatFailedIsUndoneAndLeavesTheKeyFree(t *testing.T) {
+// TestAFailedRequestIsRolledBackAndReleasesItsIdempotencyKey uses a handler that fails after it has written.
+func TestAFailedRequestIsRolledBackAndReleasesItsIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
 		"an error": func() error { return errors.New("after the work") },
@@ -284,7 +284,7 @@ func withWrite(h func(*Server, http.ResponseWriter, *http.Request) error) func(*
 	}
 }
 
-func TestATwinGetsTheAnswerItWaitedFor(t *testing.T) {
+func TestADuplicateGetsTheResponseItWaitedFor(t *testing.T) {
 	t.Parallel()
 	inside, leave := make(chan struct{}, 2), make(chan struct{})
 	a := newAPI(t, withWrite(func(_ *Server, w http.ResponseWriter, _ *http.Request) error {
@@ -293,25 +293,25 @@ func TestATwinGetsTheAnswerItWaitedFor(t *testing.T) {
 		return writeData(w, http.StatusOK, nil)
 	}))
 	c := call{method: "POST", path: "/api/work", body: "{}", header: keyed("k")}
-	answers := make(chan reply, 2)
-	go func() { answers <- a.send(t, c) }()
+	responses := make(chan reply, 2)
+	go func() { responses <- a.send(t, c) }()
 	<-inside
-	go func() { answers <- a.send(t, c) }()
-	waiting := `select count(*) from pg_stat_activity where datname = current_database() and query = 'rollback'` // of a poll
+	go func() { responses <- a.send(t, c) }()
+	waiting := `select count(*) from pg_stat_activity where datname = current_database() and query = 'rollback'` // a waiting duplicate polls
 	conn := a.MustSuper(t)
-	for n := 0; n == 0 && len(answers) == 0; {
+	for n := 0; n == 0 && len(responses) == 0; {
 		if err := conn.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	close(leave)
-	one, other := <-answers, <-answers
+	one, other := <-responses, <-responses
 	if one.StatusCode != 200 || other.StatusCode != 200 || isReplay(one) == isReplay(other) || len(inside) > 0 {
 		t.Errorf("%d replayed %t, %d replayed %t", one.StatusCode, isReplay(one), other.StatusCode, isReplay(other))
 	}
 }
 
-func TestATwinThatRunsForLongIsInProgress(t *testing.T) {
+func TestADuplicateOfALongRequestIsRefusedAfterTwoSeconds(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	conn := a.MustSuper(t)
@@ -331,7 +331,7 @@ func TestATwinThatRunsForLongIsInProgress(t *testing.T) {
 	begun := time.Now()
 	a.try(t, c)
 	if waited := time.Since(begun); waited < 1900*time.Millisecond {
-		t.Errorf("the twin was given up after %s, want 2s", waited)
+		t.Errorf("the duplicate was refused after %s, want 2s", waited)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
@@ -340,7 +340,7 @@ func TestATwinThatRunsForLongIsInProgress(t *testing.T) {
 	a.mustReplay(t, c, a.try(t, c))
 }
 
-func TestAnAnswerIsKeptForADay(t *testing.T) {
+func TestAResponseIsReplayedForADay(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	c := call{
@@ -356,17 +356,17 @@ func TestAnAnswerIsKeptForADay(t *testing.T) {
 	age("24 hours 1 second")
 	c.want = []string{`"status":"unchanged"`}
 	if isReplay(a.try(t, c)) {
-		t.Error("an answer is replayed after more than a day")
+		t.Error("a response is replayed after more than a day")
 	}
 	c.body, c.wantStatus, c.wantCode, c.want = `{}`, 422, IdempotencyKeyReused, nil
 	a.try(t, c)
 }
 
-// If the client disconnects, the request is rolled back and its key can be used again.
-func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
+// If the client disconnects, the request is rolled back and its key can be used repeated.
+func TestADisconnectedClientReleasesItsIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	inside, over := make(chan struct{}, 1), make(chan struct{}, 1)
-	var patient atomic.Bool
+	var finish atomic.Bool
 	a := newAPI(t, withWrite(func(s *Server, w http.ResponseWriter, r *http.Request) error {
 		one, err := s.Catalog.CreateReference(
 			r.Context(), tenant(r), catalog.Sellers, catalog.Value("S"), tenancy.InvalidError{},
@@ -374,14 +374,14 @@ func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if !patient.Load() {
+		if !finish.Load() {
 			inside <- struct{}{}
 			<-r.Context().Done()
 			over <- struct{}{}
 		}
 		return writeCreated(w, "/api/sellers", one.ID, nil)
 	}))
-	ctx, hangUp := context.WithCancel(t.Context())
+	ctx, disconnect := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, "POST", a.url+"/api/work", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
@@ -389,14 +389,14 @@ func TestAClientThatHangsUpLeavesTheKeyFree(t *testing.T) {
 	req.Header = http.Header{
 		"Authorization": {"Bearer " + a.key}, "Idempotency-Key": {"k"}, "Content-Type": {"application/json"},
 	}
-	go func() { <-inside; hangUp() }()
+	go func() { <-inside; disconnect() }()
 	if _, err := testClient.Do(req); err == nil {
-		t.Fatal("the request was answered")
+		t.Fatal("the request got a response")
 	}
 	<-over
-	patient.Store(true)
-	got := a.persist(t, call{method: "POST", path: "/api/work", body: "{}", header: keyed("k")})
+	finish.Store(true)
+	got := a.sendUntilDone(t, call{method: "POST", path: "/api/work", body: "{}", header: keyed("k")})
 	if got.StatusCode != 201 || isReplay(got) {
-		t.Errorf("after a client hung up = %d, replayed %t: %s", got.StatusCode, isReplay(got), got.body)
+		t.Errorf("after a client disconnected = %d, replayed %t: %s", got.StatusCode, isReplay(got), got.body)
 	}
 }

@@ -14,9 +14,8 @@ import (
 func TestInventoryByWarehouse(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	north, south := a.mustCreate(
-		t, "/api/warehouses", `{"name":"North"}`,
-	), a.mustCreate(t, "/api/warehouses", `{"name":"South"}`)
+	north := a.mustCreate(t, "/api/warehouses", `{"name":"North"}`)
+	south := a.mustCreate(t, "/api/warehouses", `{"name":"South"}`)
 	id := a.mustProduct(t, fmt.Sprintf(`{"sku":"a","name":"A","price":1,"warehouse_id":%d}`, north))
 	path := fmt.Sprintf("/api/products/%d/inventory", id)
 	a.try(t, call{path: path, wantStatus: 200, want: []string{
@@ -50,7 +49,7 @@ func TestInventoryByWarehouse(t *testing.T) {
 	})
 }
 
-// ledgerRow is what the tests look at.
+// ledgerRow is the part of a row that the tests compare.
 type ledgerRow struct {
 	Type     string `json:"type"`
 	Quantity int32  `json:"quantity"`

@@ -150,7 +150,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !utf8.Valid(raw) {
-			return // parseBody refuses it
+			return // parseBody returns an error
 		}
 		o, err := parseObject(raw, "", tenancy.InvalidError{})
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// order is the body of a small order of two mugs; more are fields behind the others.
+// order returns the body of an order of two mugs, with more fields at the end.
 func order(number string, more ...string) string {
 	name, _ := json.Marshal(number) // a string always encodes
 	return fmt.Sprintf(`{"number":%s,"placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[{"sku":"MUG","quantity":2,"unit_price":24.9}]%s}`,
@@ -28,8 +28,7 @@ func (a *testAPI) mustOrder(t testing.TB, body string) reply {
 	return a.try(t, call{method: "POST", path: "/api/orders", body: body, wantStatus: 201})
 }
 
-// mustOrders fails unless there are n orders with these sums of units and revenue
-// in cents, in the facts and in the rollups alike.
+// mustOrders fails unless facts and rollups have n orders with these sums of units and revenue in cents.
 func (a *testAPI) mustOrders(t *testing.T, n, units, revenue int64) {
 	t.Helper()
 	var facts, rolled [3]int64
@@ -47,9 +46,8 @@ func (a *testAPI) mustOrders(t *testing.T, n, units, revenue int64) {
 func TestCreateOrderReturnsTheOrder(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	category, seller := a.mustCreate(
-		t, "/api/categories", `{"name":"Kitchen"}`,
-	), a.mustCreate(t, "/api/sellers", `{"name":"Hill"}`)
+	category := a.mustCreate(t, "/api/categories", `{"name":"Kitchen"}`)
+	seller := a.mustCreate(t, "/api/sellers", `{"name":"Hill"}`)
 	product := a.mustProduct(
 		t,
 		fmt.Sprintf(
@@ -105,7 +103,7 @@ func TestConcurrentDuplicatesCountOnce(t *testing.T) {
 	var senders sync.WaitGroup
 	for sender := range 8 {
 		senders.Go(func() {
-			got := a.persist(t, call{method: "POST", path: "/api/orders", body: order("hot")})
+			got := a.sendUntilDone(t, call{method: "POST", path: "/api/orders", body: order("hot")})
 			switch got.StatusCode {
 			case 201:
 				created.Add(1)
@@ -115,10 +113,10 @@ func TestConcurrentDuplicatesCountOnce(t *testing.T) {
 				t.Errorf("%d %s", got.StatusCode, got.body)
 			}
 			var orders []string
-			for i := range 40 { // the same forty, each sender in another order
+			for i := range 40 { // the same 40 orders, in a different sequence for each sender
 				orders = append(orders, order(fmt.Sprint("cold ", (i*(2*sender+1)+sender*5)%40)))
 			}
-			got = a.persist(t, call{
+			got = a.sendUntilDone(t, call{
 				method: "POST", path: "/api/orders/bulk", body: `{"orders":[` + strings.Join(orders, ",") + `]}`,
 			})
 			meta := mustDecode[bulkOrdersResponse](t, got.body).Meta
@@ -196,8 +194,8 @@ func TestCustomerNamesRequireCustomersRead(t *testing.T) {
 	a.try(t, call{path: "/api/orders/guest", wantStatus: 200, want: []string{`"customer":null`}})
 }
 
-// TestOrdersOfOtherTenantsAreNotFound is for what is named by the tenant, and generated
-// from the table of routes like TestObjectsOfOtherTenantsAreNotFound.
+// TestOrdersOfOtherTenantsAreNotFound calls every route of an order or a channel, whose identifiers the
+// tenant chooses, with those of another tenant.
 func TestOrdersOfOtherTenantsAreNotFound(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -219,7 +217,7 @@ func TestOrdersOfOtherTenantsAreNotFound(t *testing.T) {
 	for _, r := range a.server.routes() {
 		if strings.Contains(r.pattern, "{number}") || strings.Contains(r.pattern, "{identifier}") {
 			if len(bodies[r.method+" "+r.pattern]) == 0 {
-				t.Errorf("%s %s is new: give this test a body for it", r.method, r.pattern)
+				t.Errorf("this test has no body for %s %s", r.method, r.pattern)
 			}
 		}
 	}
@@ -230,7 +228,7 @@ func TestOrdersOfOtherTenantsAreNotFound(t *testing.T) {
 				path := strings.NewReplacer("{number}", number, "{identifier}", identifier).Replace(pattern)
 				return a.send(t, call{method: method, path: path, body: body, key: otherKey})
 			}
-			foreign, absent := at("foreign", "web"), at("nobodys", "none")
+			foreign, absent := at("foreign", "web"), at("unknown", "none")
 			sameResponse(t, route+" "+body, foreign, absent)
 			if foreign.StatusCode < 400 || foreign.StatusCode >= 500 {
 				t.Errorf("%s %s = %d %s", route, body, foreign.StatusCode, foreign.body)
@@ -483,7 +481,7 @@ func TestErasedCustomerIsNotReplayed(t *testing.T) {
 	if err := sales.New(a.DB).EraseCustomer(t.Context(), a.tenant.ID, `7 "b"`); err != nil {
 		t.Fatal(err)
 	}
-	send.wantStatus = 200 // the answer is forgotten, the order is not
+	send.wantStatus = 200 // the response is deleted, the order remains
 	if got := a.try(t, send); strings.Contains(string(got.body), "Erased") {
 		t.Errorf("sent again, the answer is %s, want no name", got.body)
 	}

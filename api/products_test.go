@@ -40,8 +40,7 @@ func TestCreateReturnsTheProduct(t *testing.T) {
 	}
 }
 
-// everyField is a body that sets whatever can be set; it wants the ids of a
-// category, a seller and a warehouse.
+// everyField is a body with all fields. Its arguments are the ids of a category, a seller and a warehouse.
 const everyField = `{"sku":"all","name":"All","description":"<p>ü & \"x\"</p>\n","price":"10.00","msrp":12.5,"cost":1e1,"status":"draft","condition":"like_new",
 	"quantity":7,"reorder_point":3,"category_id":%d,"seller_id":%d,"warehouse_id":%d,"bin_location":"A-7","upc":"00012345678905","tags":[" b ","a","b"]}`
 
@@ -140,7 +139,7 @@ func TestSKUsInPaths(t *testing.T) {
 		if got.StatusCode != 200 || mustData(t, got)["sku"] != sku || int64(mustData(t, got)["id"].(float64)) != id {
 			t.Errorf("SKU %q = %d %s", sku, got.StatusCode, got.body)
 		}
-		// Every byte may be percent-encoded, not only those that must.
+		// Any byte may be percent-encoded.
 		var all strings.Builder
 		for _, b := range []byte(sku) {
 			fmt.Fprintf(&all, "%%%02x", b)
@@ -314,8 +313,8 @@ func TestAdjustReturnsProductAndAdjustment(t *testing.T) {
 	})
 }
 
-// TestConcurrentAdjustments has hundreds of clients take from and give to
-// one product: none is lost, none goes below zero, and the ledger agrees.
+// TestConcurrentAdjustments adjusts the stock of one product from hundreds of clients. No adjustment is
+// lost, the stock never goes below zero, and the ledger has the same sums.
 func TestConcurrentAdjustments(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -329,7 +328,7 @@ func TestConcurrentAdjustments(t *testing.T) {
 			if i%5 == 0 {
 				body = `{"type":"add","quantity":1}`
 			}
-			got := a.persist(t, call{method: "POST", path: path, body: body})
+			got := a.sendUntilDone(t, call{method: "POST", path: path, body: body})
 			switch {
 			case got.StatusCode == 200 && i%5 == 0:
 				added.Add(1)

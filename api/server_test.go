@@ -126,7 +126,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	}
 	sameResponse(
 		t, "by SKU", a.send(t, call{path: "/api/products/sku/foreign", key: otherKey}),
-		a.send(t, call{path: "/api/products/sku/nobodys", key: otherKey}),
+		a.send(t, call{path: "/api/products/sku/unknown", key: otherKey}),
 	)
 	for _, field := range []string{"category", "seller", "warehouse"} {
 		plural := map[string]string{
@@ -153,8 +153,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	}
 }
 
-// sameResponse compares two answers byte for byte, but for what differs between any
-// two requests.
+// sameResponse compares all bytes of two responses, without the headers that always differ.
 func sameResponse(t *testing.T, what string, one, other reply) {
 	t.Helper()
 	for _, a := range []reply{one, other} {
@@ -164,7 +163,7 @@ func sameResponse(t *testing.T, what string, one, other reply) {
 	}
 	if one.StatusCode != other.StatusCode || !bytes.Equal(one.body, other.body) ||
 		fmt.Sprint(one.Header) != fmt.Sprint(other.Header) {
-		t.Errorf("%s: a foreign object and none can be told apart:\n%d %v %s\n%d %v %s", what,
+		t.Errorf("%s: the responses for a foreign and an unknown object differ:\n%d %v %s\n%d %v %s", what,
 			one.StatusCode, one.Header, one.body, other.StatusCode, other.Header, other.body)
 	}
 }
@@ -174,7 +173,7 @@ func TestPanicIsA500WithAllHeaders(t *testing.T) {
 	a := newAPI(t, withRoute("GET", "/api/panic", func(http.ResponseWriter, *http.Request) error { panic("the cause") }))
 	got := a.try(t, call{path: "/api/panic", wantStatus: 500, wantCode: InternalError})
 	if strings.Contains(string(got.body), "the cause") || !strings.Contains(a.log.String(), "the cause") {
-		t.Errorf("the cause belongs into the log alone: %s", got.body)
+		t.Errorf("the cause must be in the log and not in the response: %s", got.body)
 	}
 	a.try(t, call{path: "/api/me", wantStatus: 200})
 }
@@ -194,7 +193,7 @@ func TestPanicMidwayAbortsTheConnection(t *testing.T) {
 	req.Header.Set("Authorization", "Bearer "+a.key)
 	resp, err := testClient.Do(req)
 	if err != nil {
-		return // cut before the client had read the headers
+		return // aborted before the client read the headers
 	}
 	defer resp.Body.Close()
 	if _, err := bytes.NewBuffer(nil).ReadFrom(resp.Body); err == nil {
@@ -267,7 +266,7 @@ func TestEveryCodeHasOneStatus(t *testing.T) {
 	}
 }
 
-func TestMeTellsTenantKeyAndLimit(t *testing.T) {
+func TestMeReturnsTenantKeyAndLimit(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	_, secret := a.mustNewKey(t, a.tenant, "reports:read")

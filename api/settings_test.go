@@ -37,8 +37,7 @@ func withPages(change ...func(*settings.Options)) func(*Server) {
 	}
 }
 
-// page asks for a page, or sends a form, and checks what every page of the service
-// must and must not carry.
+// page requests a page or sends a form. It checks the headers that every page must and must not have.
 func (a *testAPI) page(t *testing.T, method, path, cookie string, form url.Values) (reply, string) {
 	t.Helper()
 	return a.pageFrom(t, a.address, method, path, cookie, form)
@@ -58,12 +57,12 @@ func (a *testAPI) pageFrom(t *testing.T, address, method, path, cookie string, f
 	if cookie != "" {
 		r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})
 	}
-	// Not over the network: the access log has its line when this returns.
+	// Without a network, the log line is written when this returns.
 	w := httptest.NewRecorder()
 	a.server.ServeHTTP(w, r)
 	response := w.Result()
 	if response.Header.Get("X-Request-Id") == "" || response.Header.Get("X-Ratelimit-Limit") != "" {
-		t.Errorf("%s %s has the headers %v, want a request id and nothing of limits", method, path, response.Header)
+		t.Errorf("%s %s has the headers %v, want a request id and no limit", method, path, response.Header)
 	}
 	for _, c := range response.Cookies() {
 		cookie = c.Value
@@ -71,7 +70,7 @@ func (a *testAPI) pageFrom(t *testing.T, address, method, path, cookie string, f
 	return reply{response, w.Body.Bytes()}, cookie
 }
 
-// lastLine is what the access log says of the last request.
+// lastLine returns the log line of the last request.
 func (a *testAPI) lastLine(t *testing.T) (line struct{ Level, Msg, Route, Method, Error string }) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(a.log.String()), "\n")
@@ -115,18 +114,18 @@ func TestPagesUseTheMiddleware(t *testing.T) {
 		}
 	}
 	if strings.Contains(a.log.String(), token) {
-		t.Error("the log holds the token of a link")
+		t.Error("the log contains the token of a link")
 	}
 }
 
-// checkErrorPage wants a whole page under the policy of the pages, and no envelope.
+// checkErrorPage fails unless the response is a complete page with the headers of pages.
 func checkErrorPage(t *testing.T, got reply, title string) {
 	t.Helper()
 	policy, body := got.Header.Get("Content-Security-Policy"), string(got.body)
 	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(policy, "default-src 'none'") ||
 		got.Header.Get("Cache-Control") != "no-store" ||
 		!strings.Contains(body, title) || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
-		t.Errorf("%d is no page that says %q: %v %s", got.StatusCode, title, got.Header, body)
+		t.Errorf("%d is not a page with the title %q: %v %s", got.StatusCode, title, got.Header, body)
 	}
 }
 
@@ -143,7 +142,7 @@ func TestPanicInAPageIsA500(t *testing.T) {
 	}
 }
 
-// From a person with a password to a program with a key, and back.
+// A user signs in, creates a key, uses it and revokes it.
 func TestKeyFromThePagesWorks(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, withPages())
@@ -159,10 +158,10 @@ func TestKeyFromThePagesWorks(t *testing.T) {
 	if request == nil {
 		t.Fatalf("no form: %d %s", form.StatusCode, form.body)
 	}
-	made,
-		_ := a.page(t, "POST", "/settings/t/"+slug+"/keys", cookie, url.Values{
+	newKey := url.Values{
 		"name": {"Till"}, "preset": {"read-only"}, "lifetime": {"90"}, "request": {string(request[1])},
-	})
+	}
+	made, _ := a.page(t, "POST", "/settings/t/"+slug+"/keys", cookie, newKey)
 	key := string(regexp.MustCompile(`sk_live_\w{20,}`).Find(made.body))
 	a.try(t, call{path: "/api/me", key: key, wantStatus: 200, want: []string{tenant.Name, `"Till"`}})
 	log, total, err := tenancy.AuditLog(t.Context(), a.DB, tenant.ID, "key.", 1, 9)
@@ -176,11 +175,10 @@ func TestKeyFromThePagesWorks(t *testing.T) {
 	); got.StatusCode != 303 {
 		t.Errorf("revoke = %d, want 303", got.StatusCode)
 	}
-	for end := time.Now().Add(2 * time.Second); a.send(t, call{
-		path: "/api/me", key: key,
-	}).StatusCode != 401; time.Sleep(10 * time.Millisecond) {
+	withKey, end := call{path: "/api/me", key: key}, time.Now().Add(2*time.Second)
+	for ; a.send(t, withKey).StatusCode != 401; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the key still opens the API 2 s after its revocation")
+			t.Fatal("the key is still accepted 2 s after its revocation")
 		}
 	}
 	for what, secret := range map[string]string{

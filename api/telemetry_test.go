@@ -24,7 +24,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// serverSpans are those of requests that have ended, the first first.
+// serverSpans returns the spans of requests, in the order of their ends.
 func serverSpans(recorder *tracetest.SpanRecorder) (all []sdktrace.ReadOnlySpan) {
 	for _, s := range recorder.Ended() {
 		if s.SpanKind() == trace.SpanKindServer {
@@ -34,7 +34,7 @@ func serverSpans(recorder *tracetest.SpanRecorder) (all []sdktrace.ReadOnlySpan)
 	return all
 }
 
-// spanOf is the span of a request that f makes: it ends a little after the answer.
+// spanOf returns the span of the request that f sends. It ends shortly after the response.
 func spanOf(t *testing.T, recorder *tracetest.SpanRecorder, f func()) sdktrace.ReadOnlySpan {
 	t.Helper()
 	before := len(serverSpans(recorder))
@@ -43,7 +43,7 @@ func spanOf(t *testing.T, recorder *tracetest.SpanRecorder, f func()) sdktrace.R
 	return serverSpans(recorder)[before]
 }
 
-func told(s sdktrace.ReadOnlySpan) map[string]string {
+func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, kv := range s.Attributes() {
 		if !strings.HasPrefix(string(kv.Key), "storeroom.") {
@@ -82,7 +82,7 @@ func measuredRequests(t *testing.T, reader metric.Reader) map[string]int64 {
 	return counts
 }
 
-// textOf is name=value,… in the order of the names.
+// textOf returns name=value,… sorted by name.
 func textOf(set attribute.Set) string {
 	var pairs []string
 	for _, kv := range set.ToSlice() {
@@ -170,11 +170,11 @@ func TestTelemetryOfRequests(t *testing.T) {
 			otelcodes.Unset,
 		},
 		{
-			"nothing there", "GET", "/api/nothing", "GET",
+			"an unknown path", "GET", "/api/nothing", "GET",
 			span("http.request.method", "GET", "http.response.status_code", "404"), otelcodes.Unset,
 		},
 		{
-			"a method of nobody", "BREW", "/api/me", "_OTHER",
+			"an unknown method", "BREW", "/api/me", "_OTHER",
 			span("http.request.method", "_OTHER", "http.response.status_code", "405"), otelcodes.Unset,
 		},
 		{
@@ -187,14 +187,14 @@ func TestTelemetryOfRequests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := spanOf(t, recorder, func() { a.send(t, call{method: c.method, path: c.path}) })
-			if diff := cmp.Diff(c.want, told(s)); diff != "" || s.Name() != c.wantName ||
+			if diff := cmp.Diff(c.want, attributesOf(s)); diff != "" || s.Name() != c.wantName ||
 				s.Status() != (sdktrace.Status{Code: c.status}) || len(s.Events()) > 0 {
 				t.Errorf("the span %q, %v, %v, want %q (-want +got):\n%s", s.Name(), s.Status(), s.Events(), c.wantName, diff)
 			}
 		})
 	}
 
-	t.Run("half an answer", func(t *testing.T) {
+	t.Run("an aborted response", func(t *testing.T) {
 		s := spanOf(t, recorder, func() {
 			r, err := http.NewRequestWithContext(t.Context(), "GET", a.url+"/api/half", nil)
 			if err != nil {
@@ -205,10 +205,10 @@ func TestTelemetryOfRequests(t *testing.T) {
 				resp.Body.Close()
 			}
 		})
-		// Whether the cut or the client was first is not for the server to know.
-		if fault := told(s)["error.type"]; fault != "cut" && fault != clientCanceled ||
-			told(s)["http.response.status_code"] != "200" {
-			t.Errorf("the span tells %v, want a cut", told(s))
+		// The server cannot know whether the abort or the disconnection was first.
+		if fault := attributesOf(s)["error.type"]; fault != "cut" && fault != clientCanceled ||
+			attributesOf(s)["http.response.status_code"] != "200" {
+			t.Errorf("the span has %v, want the error type cut", attributesOf(s))
 		}
 		if !strings.Contains(a.log.String(), "midway") {
 			t.Error("the log lacks the cause")

@@ -107,7 +107,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 				return waiting == 0
 			})
 			unlock()
-			// 200 ms are no promise of a machine that is busy.
+			// On a busy machine it takes longer than 200 ms.
 			poll(t, "it is over", func() bool { return a.send(t, call{path: test.path}).StatusCode == 200 })
 		})
 	}
@@ -197,7 +197,7 @@ func TestExhaustedPoolFailsAfterFiveSeconds(t *testing.T) {
 // A Redis that accepts connections but never replies delays a request by at most 50 ms.
 func TestHungRedisDoesNotDelayRequests(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts no connection
 	if err != nil {
 		t.Fatal(err)
 	}
