@@ -132,7 +132,7 @@ func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			a := newAPI(t, withPages(), impatient)
+			a := newAPI(t, withPages(), withShortWait)
 			cookie := a.mustSignIn(t, a.tenant)
 			a.mustHold(t, test.n, a.tenant.ID.User(), test.class, (*admission.Ticket).Start)
 			path := func(page string) string { return "/settings/t/" + a.tenant.Slug + page }
@@ -156,7 +156,7 @@ func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 // Members of one tenant at many addresses open pages that PostgreSQL does not answer.
 func TestPagesOfATenantDoNotDelaySignedInUsersAndNewKeysOfOthers(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, withPages(), impatient)
+	a := newAPI(t, withPages(), withShortWait)
 	other := a.MustTenant(t, "other", withLimit(1_000_000))
 	uncached, cookie, otherCookie := a.mustKey(t, other, "full"), a.mustSignIn(t, a.tenant), a.mustSignIn(t, other)
 	super, watch := a.MustSuper(t), a.MustSuper(t)
