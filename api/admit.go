@@ -83,22 +83,23 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 }
 
 const (
-	// smallRead is the result of a Read that costs too much of a CPU for its bytes: the chunks are tiny, or the client
-	// is slow.
+	// A Read of fewer bytes than smallRead uses more of a CPU than its bytes justify: the chunks are tiny, or the
+	// client is slow.
 	smallRead = 1 << 10
-	// readTurn is longer than the work of a Read. A Read that takes longer waits for its client.
+	// readTurn is longer than a Read computes. A Read that takes longer is waiting for its client.
 	readTurn = time.Millisecond
 )
 
-// timedBody reads a body of which each part must arrive in time.
+// timedBody reads a body. Each part must arrive in time.
 type timedBody struct {
 	body       io.Reader
 	ctx        context.Context
 	controller *http.ResponseController
 	timeout    time.Duration
 	ticket     *admission.Ticket
-	read, part int64 // bytes that were read; that may be read before the deadline moves
-	small      bool  // the last Read was
+	read       int64 // bytes
+	part       int64 // the number of bytes at which the deadline moves
+	small      bool  // the last Read returned fewer bytes than smallRead
 	err        error // the last error but io.EOF
 }
 

@@ -59,7 +59,7 @@ func body(r *http.Request) ([]byte, error) {
 	return stateOf(r).body.Load(r.Context())
 }
 
-// turnFor returns a turn for the work on the body of a request: nil if the body is small.
+// turnFor returns a turn for the work on the body of a request, or nil for a small body.
 func turnFor(r *http.Request) *admission.Turn {
 	if stateOf(r).body.Size() < largePart {
 		return nil

@@ -21,14 +21,14 @@ type jsonField struct {
 	value any
 }
 
-// MarshalJSON encodes an object inside a value that encoding/json encodes.
+// MarshalJSON encodes an object that is part of a value for encoding/json.
 func (o jsonObject) MarshalJSON() ([]byte, error) {
 	var e encoder
 	err := e.add(o)
 	return e.Bytes(), err
 }
 
-// array is a JSON array. Its elements are made while they are encoded, so that they need no memory together.
+// array is a JSON array. Each element is created when it is encoded, so that only one is in memory.
 type array iter.Seq[any]
 
 func arrayFrom[T, J any](items []T, shape func(T) J) array {
@@ -52,11 +52,11 @@ func envelope(data any, fields ...jsonField) jsonObject {
 	return o
 }
 
-// largePart is the size of JSON from which work on it uses a CPU in turns: about 0.3 ms.
+// Work on JSON of largePart, about 0.3 ms, or more uses a CPU in turns.
 const largePart = 64 << 10
 
-// encoder encodes objects, arrays, numbers and money itself, because a response can have thousands, and encoding/json
-// copies each object once for each level of nesting.
+// encoder encodes objects, arrays, numbers and money itself, because a response can have thousands of objects and
+// encoding/json copies each object once for each level of nesting.
 type encoder struct {
 	bytes.Buffer
 	ctx  context.Context

@@ -75,7 +75,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// recordUsage counts a request of a key. A response that broke off counts as an internal error.
+// recordUsage counts a request of a key. An aborted response counts as an internal error.
 func (s *Server) recordUsage(
 	r *http.Request, state *requestState, pattern string, status int, start time.Time, took time.Duration,
 ) {

@@ -78,7 +78,7 @@ func (s *Server) customersFile(r *http.Request, params *query) (reportFile, erro
 	}}, err
 }
 
-// exportReport answers GET /api/reports/export/{type}.
+// exportReport handles GET /api/reports/export/{type}.
 func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "type")
 	read, ok := reportFiles[name]

@@ -14,7 +14,7 @@ import (
 
 const reportDeadline = 25 * time.Second
 
-// writeReport runs a query and sends what shape makes of the report.
+// writeReport runs a query and sends the response that shape returns for the report.
 func writeReport[Q, R any](
 	w http.ResponseWriter, r *http.Request,
 	q Q, run func(context.Context, tenancy.Tenant, Q) (R, error), shape func(R) jsonObject,
@@ -101,7 +101,7 @@ func changesShape(now, before reports.Sums) jsonObject {
 	return changes
 }
 
-// salesSummary answers GET /api/reports/sales-summary.
+// salesSummary handles GET /api/reports/sales-summary.
 func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	params := readQuery(r)
 	q, err := params.summary(r)
@@ -123,7 +123,7 @@ func (s *Server) salesSummary(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// productReport answers GET /api/reports/products.
+// productReport handles GET /api/reports/products.
 func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	params := readQuery(r)
 	q, err := params.products(r)
@@ -149,7 +149,7 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// channelReport answers GET /api/reports/channels.
+// channelReport handles GET /api/reports/channels.
 func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 	params := readQuery(r)
 	q, err := params.channels(r)
@@ -227,7 +227,7 @@ func canReadCustomers(r *http.Request) bool {
 	return principal(r).Permissions.Allow(keys.CustomersRead)
 }
 
-// customerReport answers GET /api/reports/customers.
+// customerReport handles GET /api/reports/customers.
 func (s *Server) customerReport(w http.ResponseWriter, r *http.Request) error {
 	params := readQuery(r)
 	q, err := params.customers(r)
@@ -261,7 +261,7 @@ func customShape(c reports.Custom, q reports.CustomQuery) jsonObject {
 	}
 }
 
-// customReport answers POST /api/reports/custom.
+// customReport handles POST /api/reports/custom.
 func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 	if err := readQuery(r).err(); err != nil {
 		return err
@@ -294,7 +294,7 @@ func tieShape(t reports.Tie) jsonObject {
 	}
 }
 
-// reconcile answers GET /api/reports/reconcile.
+// reconcile handles GET /api/reports/reconcile.
 func (s *Server) reconcile(w http.ResponseWriter, r *http.Request) error {
 	params := readQuery(r)
 	period, err := params.period(r, true)

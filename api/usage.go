@@ -34,7 +34,7 @@ func (q *query) usage(r *http.Request) (usage.Query, error) {
 	return asked, err
 }
 
-// showUsage answers GET /api/usage.
+// showUsage handles GET /api/usage.
 func (s *Server) showUsage(w http.ResponseWriter, r *http.Request) error {
 	params := readQuery(r)
 	asked, err := params.usage(r)

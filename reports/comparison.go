@@ -2,7 +2,7 @@ package reports
 
 import "time"
 
-// Comparison names the days that a range is compared with. The zero value is none.
+// Comparison names the days that a range is compared with. The zero value means no comparison.
 type Comparison string
 
 // The comparisons.
@@ -40,7 +40,7 @@ func (c Column) Change(now, before Sums) *Figure {
 // the identifier and the label of the channel.
 type ChannelPair struct{ Now, Before ChannelSums }
 
-// pairChannels pairs the channels of two ranges: those of now, then those of before alone.
+// pairChannels pairs the channels of two ranges: those of now, then those that only before has.
 func pairChannels(now, before []ChannelSums) []ChannelPair {
 	pairs := []ChannelPair{}
 	positions := map[string]int{}

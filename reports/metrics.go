@@ -95,14 +95,14 @@ func MetricNamed(name string) Metric {
 }
 
 // usesCost reports whether the metric depends on the cost of the items. A report
-// shows such a metric together with what has no cost.
+// shows such a metric together with the units and the revenue without a cost.
 func (m Metric) usesCost() bool { return strings.Contains(m.Formula, "cost") }
 
 // Column is a metric under the name that it has in a report.
 type Column struct {
 	Name   string
 	Metric Metric
-	// Nullable is set if a profit is null, and not 0, where no item has a cost.
+	// Nullable is set if a profit is null, and not 0, if no item has a cost.
 	Nullable bool
 }
 
@@ -176,8 +176,8 @@ var (
 	}, revenue, refundCount, refunds)
 )
 
-// CustomColumns returns the columns of a custom report: its metrics, and what has no
-// cost if one of the metrics uses the cost.
+// CustomColumns returns the columns of a custom report: its metrics, and the units and
+// the revenue without a cost if one of the metrics uses the cost.
 func CustomColumns(metrics []string) []Column {
 	var columns []Column
 	usesCost := false
@@ -192,7 +192,7 @@ func CustomColumns(metrics []string) []Column {
 	return columns
 }
 
-// MarginPercent returns gross profit as a percentage of the revenue of the items with a known cost.
+// MarginPercent returns the gross profit in percent of the revenue of items with a known cost.
 func MarginPercent(s Sums) Figure {
 	return ratio(int64(s.GrossProfit()), int64(s.CostedRevenue()), 100_00)
 }

@@ -80,8 +80,8 @@ type LowProduct struct {
 	Total        int64 // of all such products
 }
 
-// DaysLeft returns for how many days the stock lasts if units are sold as in a range of that many
-// days, or nil if none is sold.
+// DaysLeft returns how many days the stock lasts at the rate of a range of that many days, or nil
+// if no unit was sold in it.
 func (p LowProduct) DaysLeft(days int) *int64 {
 	switch {
 	case p.Quantity == 0:

@@ -21,8 +21,8 @@ func checkCurrency(code string) string {
 	return ""
 }
 
-// refuseCurrencyChange returns an InvalidError if the tenant has an order, because its amounts have no
-// currency of their own. It waits for transactions that write rows of the tenant.
+// refuseCurrencyChange returns an InvalidError if the tenant has an order, because stored amounts have no
+// currency. It waits for transactions that write rows of the tenant.
 func refuseCurrencyChange(ctx context.Context, tx pgx.Tx, id ID) error {
 	var sold bool
 	if _, err := tx.Exec(ctx, `select from tenants where id = $1 for update`, id); err != nil {

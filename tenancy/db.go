@@ -12,7 +12,7 @@
 // statistics of a tenant that is newer than the last ANALYZE; it would estimate one row,
 // and read all rows of the tenant to find one. Therefore:
 //
-//   - It keeps no statistics of tenant_id, of indexed times, and of the references and tags
+//   - PostgreSQL keeps no statistics of tenant_id, of indexed times, and of the references and tags
 //     that lists filter by. It assumes that each tenant has 0.5 % of the rows of a table, and
 //     each category 0.5 % of these; it knows the size of the table.
 //   - Sequential scans, merge joins and hash joins are off. Plans are generic, that is,
@@ -21,10 +21,10 @@
 //   - In a Snapshot, which can read years of sales, hash joins are on, and nested loops and
 //     sorts are off: a join reads both sides once, and groups are hashed. A lateral subquery
 //     still looks up each row.
-//   - A connection uses no plan for longer than maxPlanAge, because a plan for an empty
-//     table can be wrong after the table has grown.
+//   - A connection makes new plans after maxPlanAge, because a plan for an empty table can
+//     be slow after the table has grown.
 //
-// A table of fewer than 400 rows can be read with any index.
+// For a table of fewer than 400 rows PostgreSQL can choose any index.
 //
 // No other package of the module imports pgxpool; a test checks that.
 package tenancy

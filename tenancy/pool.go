@@ -26,7 +26,7 @@ const (
 	// admission divides it. A server has two threads for each CPU.
 	minMaxConns    = 24
 	connsPerThread = 3
-	// maxPlanAge is how long a connection uses a plan.
+	// maxPlanAge limits how long a connection uses a plan.
 	maxPlanAge = 5 * time.Second
 )
 
@@ -99,7 +99,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	return db, nil
 }
 
-// discardOldPlans makes PostgreSQL forget the plans of a connection every maxPlanAge.
+// discardOldPlans discards the plans of a connection every maxPlanAge.
 func discardOldPlans(ctx context.Context, conn *pgx.Conn) (usable bool, err error) {
 	const key = "plans discarded at"
 	data := conn.PgConn().CustomData()

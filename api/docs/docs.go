@@ -40,7 +40,7 @@ func Page(source []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// reference is the OpenAPI document as index.html shows it.
+// reference is the part of the OpenAPI document that index.html shows.
 type reference struct {
 	Title, Version string
 	Summary        string
@@ -96,7 +96,7 @@ type field struct {
 	Fields   []field // of an object
 }
 
-// document is an OpenAPI document in the order of its source.
+// document is an OpenAPI document with its keys in the order of the source.
 type document struct{ root yaml.MapSlice }
 
 func (d document) reference() reference {
@@ -128,7 +128,7 @@ func newTopic(id, name, markdown string) topic {
 	return topic{strings.Trim(notInID.ReplaceAllString(strings.ToLower(id), "-"), "-"), name, toHTML(markdown)}
 }
 
-// operations returns the operations with that tag.
+// operations returns the operations with a tag.
 func (d document) operations(tag string) []operation {
 	var found []operation
 	for _, path := range mapping(get(d.root, "paths")) {
@@ -171,7 +171,7 @@ func (d document) operations(tag string) []operation {
 	return found
 }
 
-// content returns the JSON content of a request or response. It returns nil without one.
+// content returns the JSON content of a request or response, or nil.
 func (d document) content(body any) *content {
 	media := get(d.resolve(body), "content", "application/json")
 	if media == nil {

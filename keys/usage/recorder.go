@@ -21,9 +21,9 @@ import (
 
 const (
 	flushInterval = 5 * time.Second
-	flushTimeout  = 4 * time.Second // with flushInterval less than the ten seconds of the package comment
+	flushTimeout  = 4 * time.Second // flushInterval + flushTimeout < 10 s, as the package comment promises
 	maxCells      = 2_000           // of one shard
-	maxRows       = 10_000          // that wait for PostgreSQL, of about 600 bytes
+	maxRows       = 10_000          // that wait for PostgreSQL; a row has about 600 bytes
 	rowsPerBatch  = 1_000
 )
 
@@ -42,13 +42,13 @@ type Recorder struct {
 	tasks sync.WaitGroup
 }
 
-// shard has the requests since the last flush. A request picks a shard at random, so that
+// shard has the requests since the last flush. A request uses a random shard, so that
 // requests of one busy key rarely wait for each other.
 type shard struct {
 	mu      sync.Mutex
 	cells   map[cellID]*cell
 	dropped int64    // requests beyond maxCells
-	_       [40]byte // keeps the mutexes of two shards out of one cache line
+	_       [40]byte // so that two mutexes are not in one cache line
 }
 
 type keyID struct {
@@ -98,7 +98,7 @@ func newRecorder(db *tenancy.DB, logger *slog.Logger) *Recorder {
 	return r
 }
 
-// Close writes what is in memory and stops. Requests that are recorded later are lost.
+// Close writes all counts and stops. Requests that are recorded later are lost.
 func (r *Recorder) Close() error {
 	r.close()
 	r.tasks.Wait()
@@ -189,7 +189,7 @@ func (r *Recorder) move(id cellID, c *cell) {
 	}
 }
 
-// drop forgets rows that are not stored, and the errors of keys without other rows.
+// drop removes rows that are not stored, and the errors of keys without other rows.
 func (r *Recorder) drop(ctx context.Context, ids []rowID) {
 	for _, id := range ids {
 		dropped.Add(ctx, r.rows[id].Requests())
@@ -213,7 +213,7 @@ func writeOrder(a, b rowID) int {
 		cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.hour, b.hour), cmp.Compare(a.id, b.id), cmp.Compare(a.route, b.route))
 }
 
-// flush writes everything, normally in one round trip. After an error it keeps what is
+// flush writes all rows, normally in one round trip. After an error it keeps the rows that are
 // certainly not stored.
 func (r *Recorder) flush(ctx context.Context) error {
 	r.collect(ctx)
@@ -260,8 +260,8 @@ func (r *Recorder) write(ctx context.Context, ids []rowID) error {
 	})
 }
 
-// queueRow adds a row to key_usage. It skips keys that are being deleted with their tenant:
-// waiting for the end of that would delay the rows of all tenants.
+// queueRow adds a row to key_usage. It skips keys that are being deleted with their tenant,
+// because waiting for the deletion would delay the rows of all tenants.
 func queueRow(batch *pgx.Batch, id rowID, n *row) {
 	batch.Queue(`
 		insert into key_usage as u

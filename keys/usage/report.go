@@ -100,7 +100,7 @@ func Read(ctx context.Context, db *tenancy.DB, tenant tenancy.Tenant, q Query) (
 	return r.report(known), nil
 }
 
-// starts returns the beginnings of all days or hours of the range.
+// starts returns the start of each day or hour of the range.
 func starts(q Query, zone *time.Location, before time.Time) []time.Time {
 	var all []time.Time
 	if !q.ByHour {

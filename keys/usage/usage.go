@@ -4,10 +4,10 @@
 // to the table key_usage, for all tenants in one round trip. Counts of several instances
 // add up, because every stored value is a sum: requests by route and status class, by
 // minute, and by bucket of duration. Percentiles and the busiest minute are computed when
-// they are read, so they are right for any number of instances.
+// they are read, so they are correct for any number of instances.
 //
 // A process that is killed loses the counts of at most ten seconds. While PostgreSQL is
-// unavailable, counts are kept in a bounded memory, and the oldest are dropped above it. If
+// unavailable, the counts stay in memory; above a limit, the oldest are dropped. If
 // a connection breaks during a write, PostgreSQL may have committed it; the counts are then
 // dropped, so that nothing counts twice. A metric counts dropped requests.
 //
@@ -26,9 +26,9 @@ import (
 // MaxErrors is how many errors are kept of each key.
 const MaxErrors = 20
 
-// Request is what is recorded of one request. It has no path, query, header or body.
+// Request describes a request of a key. It has no path, query, header or body.
 type Request struct {
-	At        time.Time // its begin
+	At        time.Time // its start
 	Method    string
 	Route     string // the pattern, such as /api/products/{id}; "" if it reached no route
 	Status    int
@@ -127,7 +127,7 @@ type Error struct {
 	RequestID string
 }
 
-// startOfHour returns the begin of the hour in a time zone. Some zones differ from UTC by
+// startOfHour returns the start of the hour in a time zone. Some zones differ from UTC by
 // a part of an hour, and a day consists of whole hours of its zone.
 func startOfHour(at time.Time, zone *time.Location) time.Time {
 	return at.Truncate(time.Minute).Add(-time.Duration(at.In(zone).Minute()) * time.Minute)

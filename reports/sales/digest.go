@@ -19,7 +19,7 @@ import (
 // Version 2 is the byte 2 and then the fields. A number is 8 bytes, big endian. A
 // text is its length and its bytes. An optional field is the byte 0, or the byte 1 and
 // the value. The items follow their number. Version 3 has shipping after tax; an order
-// without shipping has version 2, so that it equals the one stored before version 3.
+// without shipping has version 2, so that its digest equals the one that was stored before version 3.
 func (o Order) digest() []byte {
 	b := encoding{2}
 	if o.ShippingTotal != nil {

@@ -167,7 +167,7 @@ func loadZone(rows []zoneRow) (*time.Location, error) {
 	return tenancy.LoadZone(rows[0].Timezone)
 }
 
-// write computes what the batch adds, and queues it.
+// write computes and queues the rows of the batch.
 func (b *orderBatch) write(q *pgx.Batch) error {
 	zone, err := loadZone(b.zones)
 	if err != nil {

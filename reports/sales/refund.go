@@ -150,7 +150,7 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		 order by r.id`, tenant, numbers)
 }
 
-// write computes what the batch adds, and queues it.
+// write computes and queues the rows of the batch.
 func (b *refundBatch) write(q *pgx.Batch) error {
 	zone, err := loadZone(b.facts.zones)
 	if err != nil {

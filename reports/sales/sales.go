@@ -161,7 +161,7 @@ type Line struct {
 	Refunded     money.Cents `db:"-"`
 }
 
-// Revenue returns what the line cost after its discount, without tax and shipping.
+// Revenue returns the price of the line after its discount, without tax and shipping.
 func (l Line) Revenue() money.Cents { return money.Cents(l.Quantity)*l.UnitPrice - l.Discount }
 
 // StoredRefund is a refund as it is stored.

@@ -12,8 +12,8 @@ import (
 )
 
 // differences computes the rollups of the days $2, which begin at $3, from the facts from
-// $4 to $5, and compares them with the stored rollups from $6 to $7. It does not share the
-// formulas of the deltas, because it checks them.
+// $4 to $5, and compares them with the stored rollups from $6 to $7. It has its own formulas
+// because it checks those of the deltas.
 var differences = `
 	sold as (
 		select ($2::date[])[width_bucket(o.placed_at, $3::timestamptz[])] as day, o.channel, i.order_id, i.quantity,
