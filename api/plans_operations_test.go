@@ -265,6 +265,8 @@ func (s *planShop) catalogReads(t testing.TB) []operation {
 		s.get("/api/products?warehouse_id=%d", warehouse),
 		s.get("/api/products?warehouse_id=%d&sort=name", warehouse),
 		s.get("/api/products?category_id=%d&page=2", category),
+		s.get("/api/products?category_id=%d&warehouse_id=%d", category, warehouse),
+		s.get("/api/products?category_id=%d&tag=t7&sort=name", category),
 		s.get("/api/products?tag=t7"),
 		s.get("/api/products?tag=t7&sort=name"),
 		s.get("/api/products?tag=t7&status=active"),

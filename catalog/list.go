@@ -129,26 +129,27 @@ type productQuery struct {
 func (f Filter) query(tenant tenancy.ID) *productQuery {
 	q := &productQuery{from: "products p", key: "p." + sortColumn(f.Order), id: "p.id"}
 	q.arg(tenant)
+	ofTag := f.Tag != "" && f.UpdatedSince.IsZero() && !f.hasGroup()
 	switch {
 	case !f.UpdatedSince.IsZero():
 		q.where("p.updated_at >= %s", f.UpdatedSince)
 		q.from = changedProducts
-		if f.Tag != "" {
-			q.where("%s = any (p.tags)", f.Tag)
-		}
-	case f.Tag != "":
+	case ofTag:
 		q.where("t.tenant_id = $1")
 		q.where("t.tag = %s", f.Tag)
 		q.from = "product_tags t"
 	default:
 		q.where("p.tenant_id = $1")
 	}
+	if f.Tag != "" && !ofTag {
+		q.where("%s = any (p.tags)", f.Tag)
+	}
 	sources := len(q.sql)
 	f.addConditions(q)
 	filters := len(q.sql) - sources
 	switch {
 	case !f.UpdatedSince.IsZero():
-	case f.Tag != "":
+	case ofTag:
 		if filters == 0 {
 			q.count = `
 select count(*)
@@ -178,6 +179,10 @@ select count(*)
 	}
 	return q
 }
+
+// hasGroup reports whether the list is of a category or a seller. Most of them have fewer
+// products than a tag or a warehouse.
+func (f Filter) hasGroup() bool { return f.CategoryID != nil || f.SellerID != nil }
 
 // changedProducts are the products with a change since $2: those with another change than
 // of stock, then the others of the ledger. It looks up only the others, and offset keeps
@@ -213,7 +218,11 @@ func (f Filter) addConditions(q *productQuery) {
 		q.where("p.seller_id = %s", *f.SellerID)
 	}
 	if f.WarehouseID != nil {
-		q.where("p.warehouse_id = %s", *f.WarehouseID)
+		column := "p.warehouse_id"
+		if f.hasGroup() {
+			column += " + 0" // not an index of warehouses
+		}
+		q.where(column+" = %s", *f.WarehouseID)
 	}
 	if !f.CreatedFrom.IsZero() {
 		q.where("p.created_at >= %s", f.CreatedFrom)

@@ -44,6 +44,8 @@ func TestTheSQLOfLists(t *testing.T) {
 		"list_every_filter": {
 			Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january,
 		},
+		"list_category_warehouse": {CategoryID: new(int64(3)), WarehouseID: new(int64(3))},
+		"list_category_tag":       {CategoryID: new(int64(3)), Tag: "tag 3", Order: paging.Order{By: "name"}},
 		"search":                  {Search: "blue lamp"},
 		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: paging.Order{By: "price"}},
 		"walk":                    {Keyset: true, Order: paging.Order{Descending: true}},

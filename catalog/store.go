@@ -13,6 +13,7 @@
 //	none                an index of products           product_counts
 //	status              an index of products           product_counts
 //	tag                 product_tags (by created_at)   product_tags
+//	category or seller  an index of products           the same
 //	tag and others      product_tags, then products    the same
 //	updated_since       products and ledger            the same
 //	search, any filter  search_products                search_products

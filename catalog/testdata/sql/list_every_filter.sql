@@ -1,13 +1,7 @@
 select count(*)
-  from product_tags t
- cross join lateral (
-       select *
-         from products
-        where tenant_id = $1 and id = t.product_id
-        limit 1
-       ) p
- where t.tenant_id = $1
-   and t.tag = $2
+  from products p
+ where p.tenant_id = $1
+   and $2 = any (p.tags)
    and p.status = $3
    and p.category_id = $4
    and p.seller_id = $5
@@ -15,10 +9,7 @@ select count(*)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Nested Loop Inner
---       Index Only Scan using product_tags_pkey on product_tags
---       Limit
---         Index Scan using products_pkey on products
+--     Index Scan using products_seller on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -29,21 +20,15 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select t.product_id
-         from product_tags t
-        cross join lateral (
-              select *
-                from products
-               where tenant_id = $1 and id = t.product_id
-               limit 1
-              ) p
-        where t.tenant_id = $1
-          and t.tag = $2
+       select p.id
+         from products p
+        where p.tenant_id = $1
+          and $2 = any (p.tags)
           and p.status = $3
           and p.category_id = $4
           and p.seller_id = $5
           and p.created_at >= $6
-        order by t.created_at asc, t.product_id asc
+        order by p.created_at asc, p.id asc
         limit $7 offset $8
        )) with ordinality page (id, place)
  cross join lateral (
@@ -57,10 +42,7 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Nested Loop Inner
---         Index Only Scan using product_tags_created on product_tags
---         Limit
---           Index Scan using products_pkey on products
+--       Index Scan using products_seller on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
