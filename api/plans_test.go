@@ -45,7 +45,6 @@ func TestPlansDoNotDependOnStatistics(t *testing.T) {
 	empty := s.measureAll(t, "without rows", 1)
 	s.mustLoad(t, s.tenant, s.key, varied)
 	s.loaded = true
-	s.exec(t, `select gin_clean_pending_list('products_search')`) // as autovacuum does, which is off
 	before := s.measureAll(t, "before ANALYZE", planRuns)
 	s.exec(t, `analyze`)
 	after := s.measureAll(t, "after ANALYZE", planRuns)
@@ -151,7 +150,7 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 		return indent + "Scan all of " + n.Relation + "\n"
 	case slices.Contains([]string{"Sort", "Incremental Sort"}, n.Type):
 		limited = false
-	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan"}, n.Type):
+	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan", "Memoize"}, n.Type):
 	default:
 		limited = n.Type == "Limit"
 		kind := scanKind.ReplaceAllString(n.Type, "Scan")
@@ -167,6 +166,8 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 // planExceptions are parts of statements that may filter the rows of a whole tenant.
 var planExceptions = []string{
 	"p.search like", // the index has no trigrams of words of two letters
+	// Deleting a channel checks this foreign key. It happens too rarely for an index that each order writes.
+	`"public"."orders" x WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "channel"`,
 	"delete from sales_rollups\n\t\t where tenant_id = $1 and orders = 0", // after a change of all rollups
 }
 
@@ -215,9 +216,10 @@ func (s *planShop) mustSmallTables(t testing.TB) []string {
 	return small
 }
 
-// onlyTenant reports whether an index condition has no column but tenant_id.
+// onlyTenant reports whether an index condition has no column but tenant_id. The recheck
+// of a foreign key begins with the value.
 func onlyTenant(cond string) bool {
-	return strings.HasPrefix(cond, "(tenant_id = ") && !strings.Contains(cond, " AND ")
+	return strings.Contains(cond, "tenant_id") && !strings.Contains(cond, " AND ")
 }
 
 // planLog collects the plans that PostgreSQL executes, and their CPU time.
