@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"net/url"
@@ -73,8 +74,8 @@ func readRange(r *http.Request, today time.Time) (rangeForm, reports.Range) {
 	return form, preset
 }
 
-// Query returns the URL parameters of the picker.
-func (f rangeForm) Query() string {
+// Query returns the URL parameters of the picker. A template would escape a string again.
+func (f rangeForm) Query() template.URL {
 	v := url.Values{"compare": {string(f.Compare)}}
 	if f.Period == "custom" {
 		v.Set("from", f.From)
@@ -82,14 +83,14 @@ func (f rangeForm) Query() string {
 	} else {
 		v.Set("period", f.Period)
 	}
-	return v.Encode()
+	return template.URL(v.Encode())
 }
 
 // tile is a figure with its change and its calculation in words.
 type tile struct {
-	Label, Value, Unit, Note, Explain string
-	Change, Before                    string // Before is the value that Change compares with
-	Rose, Fell, Good                  bool
+	Name, Label, Value, Unit, Note, Explain string
+	Change, Before                          string // Before is the value that Change compares with
+	Rose, Fell, Good                        bool
 }
 
 type overviewPage struct {
@@ -185,7 +186,7 @@ func tiles(s reports.Summary, f formatter) []tile {
 	}
 	newTile := func(name, label, explain string) tile {
 		c := figures[name]
-		t := tile{Label: label, Explain: explain, Value: "No costs known"}
+		t := tile{Name: name, Label: label, Explain: explain, Value: "No costs known"}
 		if value := c.Of(now); value != nil {
 			t.Value, t.Unit = f.figure(*value, c.Metric.Unit)
 		}
