@@ -45,6 +45,35 @@ func TestAUserWaitsForItsShareOnly(t *testing.T) {
 	})
 }
 
+func TestTheFifthReportOfATenantWaitsFiveSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		start := func(duration time.Duration) (waited time.Duration, err error) {
+			began := time.Now()
+			finish, err := c.Enter("tenant", Report).Start(t.Context())
+			if waited = time.Since(began); err == nil {
+				time.AfterFunc(duration, finish)
+			}
+			return waited, err
+		}
+		for _, test := range []struct {
+			duration, want time.Duration // of each of the first four reports, and of the wait of the fifth
+			err            error
+		}{{time.Second, 4 * time.Second, nil}, {time.Minute, 5 * time.Second, ErrBusy}} {
+			var first sync.WaitGroup
+			for range 4 {
+				first.Go(func() { _, _ = start(test.duration) })
+			}
+			synctest.Wait()
+			if waited, err := start(0); waited != test.want || !errors.Is(err, test.err) {
+				t.Errorf("behind four reports of %v: waited %v, %v, want %v, %v", test.duration, waited, err, test.want, test.err)
+			}
+			first.Wait()
+		}
+	})
+}
+
 func TestAReleasedPartGoesToTheNextRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
