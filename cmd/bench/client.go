@@ -17,6 +17,7 @@ const requestTimeout = 30 * time.Second
 type request struct {
 	method, path string
 	body         []byte
+	session      string // the cookie of a signed-in member, for pages
 }
 
 // client is one keep-alive connection. It does less than the client of net/http, which would
@@ -45,6 +46,9 @@ func (c *client) do(r request) (status int, err error) {
 		return 0, err
 	}
 	head := r.method + " " + r.path + c.head
+	if r.session != "" {
+		head += "Cookie: storeroom-insecure=" + r.session + "\r\n"
+	}
 	if r.body != nil {
 		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(r.body))
 	}

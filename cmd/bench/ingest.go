@@ -138,7 +138,7 @@ func (s shop) bulk(n int) func(*rand.Rand) request {
 		if err != nil {
 			panic(err) // impossible: newOrder has only texts, numbers and times
 		}
-		return request{"POST", "/api/orders/bulk", body}
+		return request{method: "POST", path: "/api/orders/bulk", body: body}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 const (
 	ofSmallYears = 1 / 2.0 // two years of 2,000,000 orders take at most twice as long as of 2,000
 	ofRaw        = 2       // at most half the time of SQL over the facts
+	ofSummary    = 1 / 3.0 // the overview takes at most three times as long as one summary
 	summing      = 25 * time.Millisecond
 )
 
@@ -54,11 +55,30 @@ func summaries(s *service) []scenario {
 	return all
 }
 
+// overviews are the first page after sign-in, with a comparison.
+func overviews(s *service) []scenario {
+	var all []scenario
+	for _, period := range []struct{ name, from, to string }{
+		{"30 days", "2025-12-01", sellingTo}, {"a year", yearFrom, yearTo},
+	} {
+		query := "?compare=previous_period&from=" + period.from + "&to=" + period.to
+		page := func(*rand.Rand) request {
+			return request{method: "GET", path: "/settings/t/" + large + "/overview" + query, session: s.shops[large].session}
+		}
+		all = append(all, scenario{
+			name: "overview of " + period.name, work: s.at(large, page), clients: []int{1},
+			baseline: s.at(large, always("/api/reports/sales-summary"+query)), against: "summary",
+			target: target{ratio: ofSummary},
+		})
+	}
+	return all
+}
+
 // custom requests a custom report; filters are members of a JSON object.
 func custom(from, to, metrics, group, filters string) func(*rand.Rand) request {
 	body := fmt.Appendf(nil, `{"from":%q,"to":%q,"metrics":[%s],"group_by":%q,"filters":{%s}}`,
 		from, to, metrics, group, filters)
-	return func(*rand.Rand) request { return request{"POST", "/api/reports/custom", body} }
+	return func(*rand.Rand) request { return request{method: "POST", path: "/api/reports/custom", body: body} }
 }
 
 // aggregation is a report of one year and SQL that computes the same figures from the facts.

@@ -46,6 +46,7 @@ func scenarios(full, empty *service, telemetry *traced, products, sold int) []sc
 	all = append(all, orders(full)...)
 	all = append(all, summaries(full)...)
 	all = append(all, yearReports(full)...)
+	all = append(all, overviews(full)...)
 	all = append(all, exports(full)...)
 	all = append(all, writes(full)...)
 	return append(all, ingestions(full, sold)...)
@@ -195,7 +196,7 @@ var created atomic.Int64
 func writes(s *service) []scenario {
 	shop := s.shops[large]
 	create := func(random *rand.Rand) request {
-		return request{"POST", "/api/products", fmt.Appendf(nil,
+		return request{method: "POST", path: "/api/products", body: fmt.Appendf(nil,
 			`{"sku":"BENCH-%d","name":"Bench kettle, slate %d","price":%d.99,"cost":"4.20","quantity":%d,`+
 				`"category_id":%d,"seller_id":%d,"upc":"20%010d","tags":["kitchen","gift"]}`,
 			created.Add(1), random.IntN(90), random.IntN(500), random.IntN(100),
@@ -203,14 +204,14 @@ func writes(s *service) []scenario {
 	}
 	patch := func(random *rand.Rand) request {
 		path := fmt.Sprint("/api/products/", shop.any(random).ID)
-		return request{"PATCH", path, fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
+		return request{method: "PATCH", path: path, body: fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
 	}
 	adjust := func(p sampled) request {
 		path := fmt.Sprintf("/api/products/%d/inventory/adjust", p.ID)
-		return request{"POST", path, []byte(`{"type":"add","quantity":1}`)}
+		return request{method: "POST", path: path, body: []byte(`{"type":"add","quantity":1}`)}
 	}
 	bulk := func(random *rand.Rand) request {
-		return request{"POST", "/api/products/bulk", shop.upserts(random)}
+		return request{method: "POST", path: "/api/products/bulk", body: shop.upserts(random)}
 	}
 	return []scenario{
 		{name: "create", work: s.at(large, create)},

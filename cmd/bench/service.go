@@ -3,18 +3,21 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
@@ -23,6 +26,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/people"
 )
 
 // service is the service on one database, built as `storeroom serve` does, with the bare
@@ -46,6 +50,7 @@ type service struct {
 type shop struct {
 	id                          tenancy.ID
 	key                         string
+	session                     string    // the 43 characters of a member's cookie
 	products                    []sampled // random
 	category, seller, warehouse int64     // one of each
 
@@ -92,11 +97,12 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		return s, err
 	}
 	s.usage = usage.Open(ctx, s.db, logger)
+	catalogStore, salesStore, reportStore := catalog.New(s.db), sales.New(s.db), reports.New(s.db)
 	s.handler = api.New(api.Options{
 		DB:      s.db,
-		Catalog: catalog.New(s.db),
-		Sales:   sales.New(s.db),
-		Reports: reports.New(s.db),
+		Catalog: catalogStore,
+		Sales:   salesStore,
+		Reports: reportStore,
 		Keys:    s.keys,
 		Usage:   s.usage,
 		Limiter: s.limiter,
@@ -105,6 +111,10 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		Version: "bench",
 
 		Admission: admission.New(s.db.MaxConns()),
+		Settings: &settings.Options{
+			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
+			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
+		},
 	})
 	s.bare = &bare{db: s.db, limiter: s.limiter}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
@@ -158,7 +168,10 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 			if err != nil {
 				return err
 			}
-			shop := shop{id: t.ID, key: key.Reveal()}
+			shop := shop{id: t.ID, key: key.Reveal(), session: (rand.Text() + rand.Text())[:43]}
+			if err := shop.signIn(ctx, conn); err != nil {
+				return fmt.Errorf("sign in to %s: %w", slug, err)
+			}
 			if slug != wide { // the wide tenant has no products
 				err = shop.sampleProducts(ctx, conn)
 			}
@@ -170,6 +183,19 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 		}
 		return nil
 	})
+}
+
+// signIn creates a member with a session.
+func (s *shop) signIn(ctx context.Context, conn *pgx.Conn) error {
+	token := sha256.Sum256([]byte(s.session))
+	_, err := conn.Exec(ctx, `
+		with member as (
+		     insert into users (email) values (lower($1) || '@example.com') returning id
+		), membership as (
+		     insert into memberships (tenant_id, user_id, role) select $2, id, 'viewer' from member
+		)
+		insert into sessions (token_hash, user_id) select $3, id from member`, s.session, s.id, token[:])
+	return err
 }
 
 // sampleProducts reads up to 10,000 products, the same in each run, and the references of

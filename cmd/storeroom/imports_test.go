@@ -17,9 +17,8 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "catalog", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales",
-		"reports/sums",
-		"tenancy", "tenancy/admission", "tenancy/money",
+		"api", "api/settings", "catalog", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales",
+		"reports/sums", "tenancy", "tenancy/admission", "tenancy/money", "tenancy/people",
 	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
