@@ -536,6 +536,7 @@ func (o overview) checkTiles(t *testing.T, summary any, now fileSums, costed boo
 		if value = strings.ReplaceAll(value, ",", ""); value != want {
 			t.Errorf("the tile %s has %s, the API %s", name, value, want)
 		}
+		before := text(summary, "comparison.summary."+name)
 		want = text(summary, "comparison.changes."+name)
 		if exact, known := new(rational.Rat).SetString(want); !known {
 			if !strings.Contains(change, "No comparison") {
@@ -543,6 +544,8 @@ func (o overview) checkTiles(t *testing.T, summary any, now fileSums, costed boo
 			}
 		} else if shown, _ := exact.Float64(); math.Abs(mustNumber(t, change)-shown) > 0.0501 {
 			t.Errorf("the change of %s is %s, the API has %s", name, change, want)
+		} else if _, from, _ := strings.Cut(strings.ReplaceAll(change, ",", ""), " from "); from != before {
+			t.Errorf("%s changed from %s, the API has %s", name, from, before)
 		}
 		calculation := strings.ReplaceAll(part(tileWords, o[name]), ",", "")
 		if diff := gocmp.Diff(words, number.FindAllString(calculation, -1)); diff != "" {
