@@ -83,7 +83,7 @@ func TestDocsWithoutScript(t *testing.T) {
 	b := s.signedIn(t, people.Viewer)
 	b.do(
 		call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}),
-		chromedp.EmulateViewport(390, 844))
+		chromedp.EmulateViewport(360, 740))
 	b.mustOpen("/docs")
 	b.wantText("Storeroom API", "Create an order", "NewOrder", "Idempotency-Key")
 	if b.visible("#search") || b.visible(".try") || b.visible("#contents a") {

@@ -1,7 +1,7 @@
 package browser
 
 import (
-	"context"
+	"bytes"
 	_ "embed"
 	"flag"
 	"fmt"
@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/cmd/storeroom/demo"
 	"github.com/storeroom/storeroom/keys"
+	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -35,15 +36,21 @@ var axe string
 var viewports = []struct {
 	name, scheme  string
 	width, height int64
-}{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 800}}
+}{
+	{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 360, 740}, {"phone-dark", "dark", 360, 740},
+}
 
-// check checks the current page in every viewport, and that Tab reaches all controls in order.
+// check checks the current page in every viewport, and that Tab reaches all controls in order on a phone and a desktop.
 func (b *tab) check(name string) {
 	b.t.Helper()
 	b.checkViewports(name)
-	if !b.widths {
-		b.checkTabOrder(name)
+	if b.widths {
+		return
 	}
+	b.do(chromedp.EmulateViewport(360, 740))
+	b.checkTabOrder(name + "-phone")
+	b.do(chromedp.EmulateViewport(viewports[0].width, viewports[0].height))
+	b.checkTabOrder(name)
 }
 
 // checkViewports checks that the page does not scroll horizontally and that axe finds no violation.
@@ -54,9 +61,7 @@ func (b *tab) checkViewports(name string) {
 	}
 	for _, l := range viewports {
 		where := name + "-" + l.name
-		b.do(chromedp.EmulateViewport(l.width, l.height), call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
-		}))
+		b.show(l.scheme, l.width, l.height)
 		if width := evaluate[int64](b, `document.documentElement.scrollWidth`); width > l.width {
 			b.t.Errorf("%s is %d pixels wide: %s", where, width, b.widest(l.width))
 		}
@@ -141,28 +146,62 @@ func (b *tab) screenshot(name string) {
 		while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(location.origin, example);
 		return true;
 	})()`)
-	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		png, err := chromedp.FullScreenshot(100)(ctx, t)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o644)
+	b.save(name, chromedp.FullScreenshot(100))
+}
+
+func (b *tab) save(name string, take chromedp.Action[[]byte]) {
+	b.t.Helper()
+	png, err := chromedp.Run(b.ctx, take)
+	if err == nil {
+		err = os.MkdirAll(*screenshots, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o644)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// saveFirstScreens writes the two screenshots of the overview in the README if the flag is set.
+func (b *tab) saveFirstScreens() {
+	b.t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	b.mustOpen(b.page("overview") + "?period=last_90_days")
+	b.show("light", 1280, 890)
+	b.save("readme-overview", chromedp.CaptureScreenshot())
+	b.show("dark", 360, 740)
+	b.save("readme-overview-phone", chromedp.CaptureScreenshot())
+}
+
+// show sets the color scheme and the size of the window.
+func (b *tab) show(scheme string, width, height int64) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, height), call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	}))
+}
+
+var keyNames = []string{
+	"Till in the shop", "Web shop", "Warehouse scanner", "Accountant", "Old till", "Stocktaking 2025",
 }
 
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
-	if *screenshots != "" {
-		if err := os.MkdirAll(*screenshots, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	s := newSite(t)
-	names := []string{"Till in the shop", "Web shop", "Warehouse scanner", "Accountant", "Old till", "Stocktaking 2025"}
-	owner, keyID, ben := s.fill(t, names)
+	owner, keyID, ben := s.fill(t, keyNames)
 	s.checkMemberPages(t, owner, ben)
 	s.checkKeyPages(t, owner, keyID)
 	s.checkPublicPages(t)
+}
+
+func TestEveryPageOfSales(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	owner, _, _ := s.fill(t, keyNames)
+	s.insertUsage(t)
 	s.checkSalesPages(t, owner)
 }
 
@@ -205,25 +244,161 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 		s.exec(t, `update products set name = repeat('Rindfleischetikettierung', 8)`)
 		s.exec(t, `update channels set label = repeat('Rindfleischetikettierung', 8)`)
 	}
-	for _, page := range []struct{ name, link, path string }{
-		{"overview", "", "overview?period=last_90_days"}, {"overview-year", "", "overview?period=last_year&compare=previous_period"},
-		{"overview-days", "", "overview?from=2026-03-02&to=2026-03-01"},
-		{"products", "", "products?search=e&sort=-price"}, {"orders", "", "orders?channel=online&status=placed"},
+	for _, page := range []struct{ name, path string }{
+		{"overview-year", "overview?period=last_year&compare=previous_period"},
+		{"overview-days", "overview?from=2026-03-02&to=2026-03-01"},
+		{"products", "products?search=e&sort=-price"}, {"orders", "orders?channel=online&status=placed"},
 	} {
 		b.mustOpen(s.page("") + page.path)
-		b.check(page.name)
+		b.checkViewports(page.name)
 	}
+	b = s.newTab(t)
+	b.signIn(owner)
+	b.mustOpen(s.page("overview") + "?period=last_90_days")
+	b.check("overview")
 	if s.widths {
 		return
 	}
-	b.mustOpen(s.page("products"))
-	b.press(evaluate[string](b, `document.querySelector("main tbody a").innerText`))
+	b.mustOpen(s.page("products") + "?search=lantern")
+	b.check("products-few")
+	b.press(b.text("main tbody a"))
 	b.wantText("Stock changes", "Revenue by month")
 	b.check("product")
-	b.mustOpen(s.page("orders"))
-	b.press(evaluate[string](b, `document.querySelector("main tbody a").innerText`))
+	b.mustOpen(s.page("orders") + "?channel=online&from=" + time.Now().AddDate(0, 0, -3).Format(time.DateOnly))
+	b.check("orders-few")
+	b.press(b.text("main tbody a"))
 	b.wantText("Items", "Shipping")
 	b.check("order")
+	b = s.newTab(t)
+	b.signIn(owner)
+	b.checkFirstScreen()
+	b.saveFirstScreens()
+	b.checkPrint()
+	b.checkFiguresWithoutScript()
+}
+
+// checkFirstScreen checks that a phone shows the first figures and their changes without scrolling.
+func (b *tab) checkFirstScreen() {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(360, 740))
+	for _, query := range []string{"", "?period=last_90_days&compare=previous_period", "?period=last_year"} {
+		b.mustOpen(b.page("overview") + query)
+		shown := evaluate[[]string](b, `[...document.querySelectorAll(".tile")]
+			.filter(e => e.getBoundingClientRect().bottom <= innerHeight).map(e => e.innerText)`)
+		if len(shown) < 4 || !strings.HasPrefix(shown[0], "Revenue") || !strings.Contains(shown[0], "%") {
+			b.t.Errorf("the first screen of overview%s shows the tiles %q, want four", query, shown)
+		}
+	}
+}
+
+// checkPrint checks that the charts of the overview and its figures are visible on paper, also in the dark scheme.
+func (b *tab) checkPrint() {
+	b.t.Helper()
+	b.mustOpen(b.page("overview"))
+	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+	}))
+	b.screenshot("overview-print")
+	type area struct{ Width, Height float64 }
+	for _, chart := range evaluate[[]area](b, `[...document.querySelectorAll(".plot")].map(e => {
+		const r = e.getBoundingClientRect();
+		return {Width: r.width, Height: r.height};
+	})`) {
+		if chart.Width < 300 || chart.Height < 200 {
+			b.t.Errorf("a printed chart has the size %v", chart)
+		}
+	}
+	for selector, want := range map[string]string{
+		".chart rect.now": "rgb(31, 111, 84)", ".chart rect.before": "rgb(201, 204, 198)",
+	} {
+		if got := evaluate[string](b, `getComputedStyle(document.querySelector("`+selector+`")).fill`); got != want {
+			b.t.Errorf("printed %s has the color %s, want %s", selector, got, want)
+		}
+	}
+	for _, selector := range []string{".picker button", "#menu", "header button"} {
+		if b.visible(selector) {
+			b.t.Errorf("%s is printed", selector)
+		}
+	}
+	b.wantText("compared with", "Revenue", "Best products")
+	pdf, err := chromedp.Call(b.ctx, page.PrintToPDF, page.PrintToPDFParams{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if *screenshots != "" {
+		if err := os.WriteFile(filepath.Join(*screenshots, "overview.pdf"), pdf.Data, 0o644); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if pages := bytes.Count(pdf.Data, []byte("/Type /Page\n")); pages < 1 || pages > 4 {
+		b.t.Errorf("the overview is printed on %d pages", pages)
+	}
+}
+
+// checkFiguresWithoutScript uses the pages with figures on a phone in the dark scheme, by keyboard.
+func (b *tab) checkFiguresWithoutScript() {
+	b.t.Helper()
+	b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	b.show("dark", 360, 740)
+	submit := func() { b.load(chromedp.KeyEvent(kb.Enter)) }
+	open := func(summary, content string) {
+		b.t.Helper()
+		b.tabTo(summary)
+		b.enter()
+		if !b.visible(content) {
+			b.t.Errorf("%q does not open %s", summary, content)
+		}
+	}
+	b.mustOpen(b.page("overview"))
+	b.wantText("Revenue by day", "Best products", "Low stock")
+	b.tabTo("Period")
+	b.keys("Last m")
+	b.tabTo("Show")
+	submit()
+	zone, err := b.tenant.Location()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	last := reports.Preset("last_month", tenancy.DayOf(time.Now(), zone))
+	b.wantText(last.From.Format("2 Jan 2006") + " to")
+	open(b.text(".picker summary"), "#compare")
+	b.tabTo("Compare with")
+	b.keys("The p")
+	b.tabTo("Apply")
+	submit()
+	b.wantText(last.From.Format("2 Jan 2006")+" to", "to "+last.From.AddDate(0, 0, -1).Format("2 Jan 2006"))
+	open("Calculation", ".tile details p")
+	open("Figures as a table", "section table")
+
+	b.mustOpen(b.page("products"))
+	b.tabTo("Search")
+	b.keys("lantern hook")
+	submit()
+	b.wantText("Lantern hook, 60 cm")
+	b.tabTo(b.text("main tbody a"))
+	submit()
+	b.wantText("Revenue by month", "Stock changes")
+	open("Figures as a table", "details table")
+
+	b.mustOpen(b.page("orders"))
+	b.tabTo("Channel")
+	b.keys("Whole")
+	b.tabTo("Show")
+	submit()
+	b.wantText("Wholesale")
+	b.tabTo(b.text("main tbody a"))
+	submit()
+	b.wantText("Items", "Shipping")
+
+	b.mustOpen(b.page("usage"))
+	b.tabTo("Period")
+	b.keys("Last 30")
+	b.tabTo("Show")
+	submit()
+	open("Figures as a table", "details table")
+	b.tabTo("Web shop")
+	submit()
+	b.wantText("the key “Web shop”", "Requests per day", "Last errors")
 }
 
 // fill creates keys in every status, members in every role and entries of the audit
@@ -367,7 +542,7 @@ func (s *site) checkKeyPages(t *testing.T, owner string, id int64) {
 	}
 	b.check("switcher")
 	b.mustOpen(s.page("members"))
-	b.do(chromedp.EmulateViewport(360, 800))
+	b.do(chromedp.EmulateViewport(360, 740))
 	evaluate[bool](b, `document.getElementById("menu").showPopover() ?? true`)
 	b.checkViewports("menu")
 	b.mustOpen("/settings")
@@ -557,7 +732,7 @@ func TestNavigationWithoutScript(t *testing.T) {
 	b.signIn(email)
 	b.do(
 		call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}),
-		chromedp.EmulateViewport(360, 800))
+		chromedp.EmulateViewport(360, 740))
 	b.mustOpen(s.page("keys"))
 	if b.visible(".switcher li a") || b.visible("#menu a") {
 		t.Error("the phone shows the businesses or the navigation before they are opened")
