@@ -13,8 +13,8 @@ const (
 	// instancesKey is the sorted set of instances. In a cluster one node holds it.
 	instancesKey = "rl:instances"
 
-	// maxSmallerCounts is how many heartbeats in a row may count fewer instances than
-	// before until the smaller count is used.
+	// maxSmallerCounts is how many heartbeats in a row may count fewer instances than before until the smaller
+	// count is used.
 	maxSmallerCounts = 5
 )
 
@@ -26,20 +26,19 @@ var (
 
 // keepBeating sends heartbeats until ctx ends.
 func (l *Limiter) keepBeating(ctx context.Context) {
-	ticker := time.NewTicker(l.settings.beat)
-	defer ticker.Stop()
+	tick := time.Tick(l.settings.beat)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-tick:
 			l.beat(ctx)
 		}
 	}
 }
 
-// beat records this instance in Redis and reads how many there are. It also sends
-// a heartbeat to each unavailable node, which closes its breaker if it answers.
+// beat records this instance in Redis and reads how many there are. It also sends a heartbeat to each unavailable
+// node, which closes its breaker if it answers.
 func (l *Limiter) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, max(l.settings.beat, l.settings.timeout))
 	defer cancel()
@@ -55,16 +54,16 @@ func (l *Limiter) beat(ctx context.Context) {
 	heartbeats.Wait()
 }
 
-// heartbeat waits longer than a decision, so that a slow Redis still counts all
-// instances. To the breaker a late reply is a failure.
+// heartbeat waits longer than a decision, so that a slow Redis still counts all instances. To the breaker a late
+// reply is a failure.
 func (l *Limiter) heartbeat(ctx context.Context, key string) {
 	count, err := heartbeatScript.Run(ctx, l.nodes.scripter("heartbeat"), []string{key},
 		l.id, l.settings.alive.Microseconds()).Int64()
 	if err != nil || key != instancesKey {
 		return
 	}
-	// After Redis has lost its data, heartbeats count too few instances until all have
-	// reconnected. So a smaller count must be seen several times.
+	// After Redis has lost its data, heartbeats count too few instances until all have reconnected. So a smaller
+	// count must be seen several times.
 	l.smallerCounts++
 	if count >= l.instances.Load() || l.smallerCounts > maxSmallerCounts {
 		l.instances.Store(count)

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// The number of names kept in memory; the least recently used is evicted. Tokens
-// have their own list, so that a flood of addresses cannot evict tenants.
+// The number of names kept in memory; the least recently used is evicted. Tokens have their own list, so that a
+// flood of addresses cannot evict tenants.
 const (
 	maxLogs    = 10_000
 	maxBuckets = 100_000

@@ -16,9 +16,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// A breaker opens after minFailures failures in a row over at least minOutage. One
-// short pause of Redis or of this process, which fails all pending calls together,
-// does not open it.
+// A breaker opens after minFailures failures in a row over at least minOutage. One short pause of Redis or of this
+// process, which fails all pending calls together, does not open it.
 const (
 	minFailures = 5
 	minOutage   = 500 * time.Millisecond
@@ -34,8 +33,8 @@ var (
 
 type breaker = gobreaker.CircuitBreaker[*redis.Cmd]
 
-// nodes sends commands to Redis. Each node, the single server or a master of the
-// cluster, has its own circuit breaker.
+// nodes sends commands to Redis. Each node, the single server or a master of the cluster, has its own circuit
+// breaker.
 type nodes struct {
 	client   redis.UniversalClient
 	server   string               // the address of a single server
@@ -115,9 +114,8 @@ func (s scripter) run(ctx context.Context, operation, script, key string, args [
 	return cmd
 }
 
-// process sends a command and waits for the reply until ctx ends. The connection waits
-// longer: it stays open and reads a late reply, so that a short overload of this process
-// does not close all connections.
+// process sends a command and waits for the reply until ctx ends. The connection waits longer: it stays open and
+// reads a late reply, so that a short overload of this process does not close all connections.
 func (n *nodes) process(ctx context.Context, cmd *redis.Cmd) error {
 	done := make(chan error, 1)
 	go func() { done <- n.client.Process(context.WithoutCancel(ctx), once{cmd}) }()
@@ -135,8 +133,7 @@ func (n *nodes) process(ctx context.Context, cmd *redis.Cmd) error {
 	}
 }
 
-// scriptMissing reports whether a node did not execute a script because it does not
-// have it.
+// scriptMissing reports whether a node did not execute a script because it does not have it.
 func scriptMissing(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // once is a command that go-redis never sends again if it may have been executed.
@@ -147,12 +144,10 @@ func (once) NoRetry() bool { return true }
 func (n *nodes) breaker(address string) *breaker {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	b, found := n.breakers[address]
-	if !found {
-		b = n.newBreaker(address)
-		n.breakers[address] = b
+	if n.breakers[address] == nil {
+		n.breakers[address] = n.newBreaker(address)
 	}
-	return b
+	return n.breakers[address]
 }
 
 func (n *nodes) newBreaker(address string) *breaker {
@@ -173,11 +168,10 @@ func (n *nodes) newBreaker(address string) *breaker {
 		},
 		IsExcluded: func(err error) bool { return errors.Is(err, context.Canceled) },
 		OnStateChange: func(_ string, from, to gobreaker.State) {
-			switch {
-			case from == gobreaker.StateClosed:
-				n.logger.Warn("redis is unavailable: limits are decided in memory", "node", address, "error", lastError)
-			case to == gobreaker.StateClosed:
+			if to == gobreaker.StateClosed {
 				n.logAvailable(address)
+			} else if from == gobreaker.StateClosed {
+				n.logger.Warn("redis is unavailable: limits are decided in memory", "node", address, "error", lastError)
 			}
 		},
 	})
@@ -196,9 +190,8 @@ func (n *nodes) unavailable() []string {
 	return slices.Collect(maps.Keys(breakers))
 }
 
-// refresh loads the slot map of a cluster if it is unknown, and updates it while a
-// node is unavailable, because that node cannot report which one took over. It
-// forgets the breakers of nodes that have no slots any more.
+// refresh loads the slot map of a cluster if it is unknown, and updates it while a node is unavailable, because
+// that node cannot report which one took over. It removes the breakers of nodes that have no slots any more.
 func (n *nodes) refresh(ctx context.Context) {
 	if n.cluster == nil {
 		return
@@ -218,13 +211,10 @@ func (n *nodes) refresh(ctx context.Context) {
 	}
 }
 
-// maxTags is enough to find a key on a node that holds few of the 16,384 slots.
-const maxTags = 1 << 16
-
 // keyOn returns a heartbeat key that the node at an address holds, or "".
 func (n *nodes) keyOn(address string) string {
 	key := instancesKey
-	for tag := range maxTags {
+	for tag := range 1 << 16 { // enough for a node that holds few of the 16,384 slots
 		if n.address(key) == address {
 			return key
 		}

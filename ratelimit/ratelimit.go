@@ -1,25 +1,21 @@
-// Package ratelimit decides whether a request is allowed. It receives a name and
-// a limit and has no concept of tenants or plans.
+// Package ratelimit decides whether a request is allowed. It receives a name and a limit and has no concept of
+// tenants or plans.
 //
-// [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers, it
-// is exact for any number of instances: at most L requests of a name are admitted
-// in every sliding minute, and a request is refused only while L admitted requests
-// are younger than a minute. Redis keeps a log of admitted requests per name. One
-// script reads and writes it in one round trip, by Redis's own clock. Above 10,000
-// the log counts in buckets of 100 ms: a place may become free up to 100 ms late,
-// never early. [Limiter.TakeToken] is a token bucket, for a burst and a refill.
+// [Limiter.Take] enforces a limit L over a sliding minute. While Redis answers, it is exact for any number of
+// instances: at most L requests of a name are admitted in every sliding minute, and a request is refused only while
+// L admitted requests are younger than a minute. Redis keeps a log of admitted requests per name. One script reads
+// and writes it in one round trip, by Redis's own clock. Above 10,000 the log counts in buckets of 100 ms: a place
+// may become free up to 100 ms late, never early. [Limiter.TakeToken] is a token bucket, for a burst and a refill.
 //
-// A decision waits at most 50 ms for Redis. If Redis answers later or returns an
-// error, the instance decides in memory with its share of the limit: L divided by
-// the instances seen in the last minute, rounded up. An instance that has not
-// reached Redis since it started counts only itself. After repeated failures a
-// circuit breaker stops asking and probes once a second. A Redis Cluster has one
-// breaker per node: an unavailable node affects only the names it holds.
+// A decision waits at most 50 ms for Redis. If Redis answers later or returns an error, the instance decides in
+// memory with its share of the limit: L divided by the instances seen in the last minute, rounded up. An instance
+// that has not reached Redis since it started counts only itself. After repeated failures a circuit breaker stops
+// asking and probes once a second. A Redis Cluster has one breaker per node: an unavailable node affects only the
+// names it holds.
 //
-// Requests admitted in memory are not charged to Redis later. So a minute that
-// includes an outage, or the first minute after it, may admit up to 2 L: L by Redis
-// and L by the shares of all instances. If Redis also loses its data, for example in
-// a restart, the requests that it counted before the outage are forgotten as well.
+// Requests admitted in memory are not charged to Redis later. So a minute that includes an outage, or the first
+// minute after it, may admit up to 2 L: L by Redis and L by the shares of all instances. If Redis also loses its
+// data, for example in a restart, the requests that it counted before the outage are forgotten as well.
 package ratelimit
 
 import (
@@ -74,8 +70,7 @@ type Decision struct {
 	Local      bool          // this instance decided in memory because Redis did not
 }
 
-// Limiter decides for all names of one Redis or Redis Cluster. It is safe for
-// concurrent use.
+// Limiter decides for all names of one Redis or Redis Cluster. It is safe for concurrent use.
 type Limiter struct {
 	settings settings
 	nodes    *nodes
@@ -93,10 +88,9 @@ type Limiter struct {
 	observed metric.Registration
 }
 
-// Open returns a Limiter on the Redis at url (redis, rediss or unix), or on a
-// cluster if url names further nodes (redis://host1:6379?addr=host2:6379&addr=host3:6379).
-// It fails only if url is malformed, and the error does not quote it. If Redis is
-// unavailable, decisions are made in memory. ctx bounds the first heartbeat.
+// Open returns a Limiter on the Redis at url (redis, rediss or unix), or on a cluster if url names further nodes
+// (redis://host1:6379?addr=host2:6379&addr=host3:6379). It fails only if url is malformed, and the error does not
+// quote it. If Redis is unavailable, decisions are made in memory. ctx bounds the first heartbeat.
 func Open(ctx context.Context, url string, logger *slog.Logger) (*Limiter, error) {
 	return open(ctx, url, logger, standard)
 }
@@ -114,28 +108,23 @@ func open(ctx context.Context, url string, logger *slog.Logger, s settings) (*Li
 		id:       rand.Text(),
 	}
 	l.instances.Store(1)
-	if l.observed, err = l.observe(); err != nil {
-		return nil, errors.Join(err, nodes.client.Close())
-	}
+	l.observed = l.observe()
 	l.beat(ctx)
 	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.running.Go(func() { l.keepBeating(ctx) })
 	return l, nil
 }
 
-// Close stops the heartbeat and closes the connections. Later decisions are made
-// in memory.
+// Close stops the heartbeat and closes the connections. Later decisions are made in memory.
 func (l *Limiter) Close() error {
 	l.cancel()
 	l.running.Wait()
 	return errors.Join(l.observed.Unregister(), l.nodes.client.Close())
 }
 
-// Take decides about one request of name and counts it if it is allowed. At most
-// limit requests are admitted in every sliding minute; a limit below 1 means 1. If
-// the limit changes between calls, the requests counted so far stay counted. Take
-// ignores the cancellation of ctx, so that a request is counted even if its client
-// disconnects.
+// Take decides about one request of name and counts it if it is allowed. At most limit requests are admitted in
+// every sliding minute; a limit below 1 means 1. If the limit changes between calls, the requests counted so far
+// stay counted. Take ignores the cancellation of ctx, so that a request is counted even if its client disconnects.
 func (l *Limiter) Take(ctx context.Context, name string, limit int) Decision {
 	start := time.Now()
 	limit = max(limit, 1)
@@ -214,13 +203,7 @@ type result struct {
 }
 
 func (r result) decision(limit int, local bool) Decision {
-	d := Decision{
-		Allowed:   r.allowed,
-		Limit:     limit,
-		Remaining: r.remaining,
-		Reset:     r.now.Add(r.wait),
-		Local:     local,
-	}
+	d := Decision{Allowed: r.allowed, Limit: limit, Remaining: r.remaining, Reset: r.now.Add(r.wait), Local: local}
 	if !r.allowed {
 		d.RetryAfter = r.wait
 	}

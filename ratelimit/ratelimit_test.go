@@ -73,18 +73,18 @@ func TestARequestAtResetIsAdmitted(t *testing.T) {
 	}{{"exact", 10_000}, {"in buckets", 1}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := shortWindow(100 * time.Millisecond)
+			s := shortWindow(300 * time.Millisecond)
 			s.exact = test.exact
 			l, name := mustOpen(t, mustURL(t), s), unused(t)
-			for range 20 {
+			for range 8 {
 				d := l.Take(t.Context(), name, 5)
-				for range 10 { // some requests may have left meanwhile
+				for range 1_000 { // on a busy machine requests leave meanwhile
 					if d.Allowed {
 						d = l.Take(t.Context(), name, 5)
 					}
 				}
 				if d.Allowed {
-					t.Fatalf("more than 5 were admitted in a window: %+v", d)
+					t.Fatalf("none of 1,000 requests was refused: %+v", d)
 				}
 				time.Sleep(time.Until(d.Reset))
 				if next := l.Take(t.Context(), name, 5); !next.Allowed {

@@ -12,15 +12,13 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// CheckURL reports what is wrong with a Redis URL. It does not connect, and its
-// error does not quote the URL.
+// CheckURL reports what is wrong with a Redis URL. It does not connect, and its error does not quote the URL.
 func CheckURL(address string) error {
 	_, _, err := parse(address)
 	return err
 }
 
-// parse returns the options of a single server, or of a cluster if the URL names
-// further nodes (addr=host:port).
+// parse returns the options of a single server, or of a cluster if the URL names further nodes (addr=host:port).
 func parse(address string) (*redis.Options, *redis.ClusterOptions, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -43,8 +41,8 @@ func parse(address string) (*redis.Options, *redis.ClusterOptions, error) {
 	return nil, cluster, nil
 }
 
-// parseError describes an error without the text of the URL: the parsers quote it,
-// and an unescaped password can end up in any part of it.
+// parseError describes an error without the text of the URL: the parsers quote it, and an unescaped password can
+// end up in any part of it.
 func parseError(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return errors.New("parse the Redis URL: not a valid URL; special characters in a password are written like %23")
@@ -53,10 +51,9 @@ func parseError(err error) error {
 	return fmt.Errorf("parse the Redis URL: %s", kind)
 }
 
-// connect returns a client that never waits longer than a decision and never
-// retries. The defaults of go-redis wait up to ten seconds for a hung server, and
-// a retry could count a request twice. Redirects in a cluster stay enabled: a node
-// that redirects a command has not executed it.
+// connect returns a client that never waits longer than a decision and never retries. The defaults of go-redis wait
+// up to ten seconds for a hung server, and a retry could count a request twice. Redirects in a cluster stay
+// enabled: a node that redirects a command has not executed it.
 func connect(address string, logger *slog.Logger, s settings) (*nodes, error) {
 	// go-redis prints a line for each failed dial. The breaker logs each outage once.
 	logging.Disable()

@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The instruments do nothing until the program sets providers. Spans name the script,
-// never the tenant or address that it decides about.
+// The instruments do nothing until the program sets providers. Spans name the script, never the tenant or address
+// that it decides about.
 const scope = "github.com/storeroom/storeroom/ratelimit"
 
 var (
@@ -49,48 +49,40 @@ func recordOptions(attributes ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attributes...))}
 }
 
-// observe makes the instruments report this Limiter.
-func (l *Limiter) observe() (metric.Registration, error) {
-	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+// observe makes the instruments report this Limiter. It cannot fail, because all instruments belong to one meter.
+func (l *Limiter) observe() metric.Registration {
+	registration, _ := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(awayGauge, int64(min(1, len(l.nodes.unavailable()))))
 		o.ObserveInt64(instancesGauge, l.instances.Load())
 		o.ObserveInt64(errorsCounter, int64(l.nodes.failures.Load()))
 		return nil
 	}, awayGauge, instancesGauge, errorsCounter)
+	return registration
 }
 
-// measureCommand measures one command to Redis, and records a span if the span of ctx
-// is recorded.
+// measureCommand measures one command to Redis, and records a span if the span of ctx is recorded.
 func measureCommand(ctx context.Context, start time.Time, operation, script string, err error) {
-	options := succeeded
+	options, kind := succeeded, ""
 	if err != nil {
-		options = recordOptions(semconv.DBSystemNameRedis, semconv.ErrorTypeKey.String(errorType(err)))
+		kind = errorType(err)
+		options = recordOptions(semconv.DBSystemNameRedis, semconv.ErrorTypeKey.String(kind))
 	}
 	operationTime.Record(ctx, time.Since(start).Seconds(), options...)
-	if trace.SpanFromContext(ctx).IsRecording() {
-		traceCommand(ctx, start, operation, script, err)
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return
 	}
-}
-
-func traceCommand(ctx context.Context, start time.Time, operation, script string, err error) {
-	_, span := tracer.Start(ctx, operation,
-		trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithTimestamp(start),
+	_, span := tracer.Start(ctx, operation, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start),
 		trace.WithAttributes(
-			semconv.DBSystemNameRedis,
-			semconv.DBOperationName(operation),
-			semconv.DBStoredProcedureName(script),
-		))
+			semconv.DBSystemNameRedis, semconv.DBOperationName(operation), semconv.DBStoredProcedureName(script)))
 	defer span.End()
 	if err == nil {
 		return
 	}
-	kind := errorType(err)
+	span.SetStatus(codes.Error, "")
 	span.SetAttributes(semconv.ErrorTypeKey.String(kind))
 	if _, replied := errors.AsType[redis.Error](err); replied {
 		span.SetAttributes(semconv.DBResponseStatusCode(kind))
 	}
-	span.SetStatus(codes.Error, "")
 }
 
 // errorType classifies an error without its text.

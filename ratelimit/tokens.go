@@ -9,16 +9,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Refill describes a bucket that holds Burst tokens and gains one token per Every
-// until it is full. Both are positive.
+// Refill describes a bucket that holds Burst tokens and gains one token per Every until it is full. Both are
+// positive.
 type Refill struct {
 	Burst int
 	Every time.Duration
 }
 
-// TakeToken decides about one event of name and takes a token from its bucket if
-// there is one. While Redis is unavailable each instance has a full-sized bucket
-// for name. Like Take, it ignores the cancellation of ctx.
+// TakeToken decides about one event of name and takes a token from its bucket if there is one. While Redis is
+// unavailable each instance has a full-sized bucket for name. Like Take, it ignores the cancellation of ctx.
 func (l *Limiter) TakeToken(ctx context.Context, name string, r Refill) Decision {
 	return l.token(ctx, name, r, 1)
 }
@@ -28,9 +27,8 @@ func (l *Limiter) PeekToken(ctx context.Context, name string, r Refill) Decision
 	return l.token(ctx, name, r, 0)
 }
 
-// token decides by redis_rate, or in memory. The Remaining of redis_rate is too small by
-// one for many sizes, so all results are computed from ResetAfter, the time until the
-// bucket is full.
+// token decides by redis_rate, or in memory. The Remaining of redis_rate is too small by one for many sizes, so all
+// results are computed from ResetAfter, the time until the bucket is full.
 func (l *Limiter) token(ctx context.Context, name string, refill Refill, cost int) Decision {
 	start := time.Now()
 	bounded, cancel := l.bound(ctx)
@@ -51,9 +49,8 @@ var (
 	returnTokenScript = redis.NewScript(returnTokenSource)
 )
 
-// ReturnToken gives back a token that TakeToken took, for an event that turns out
-// not to count. While Redis is unavailable the token returns to the bucket of this
-// instance.
+// ReturnToken gives back a token that TakeToken took, for an event that turns out not to count. While Redis is
+// unavailable the token returns to the bucket of this instance.
 func (l *Limiter) ReturnToken(ctx context.Context, name string, r Refill) {
 	ctx, cancel := l.bound(ctx)
 	defer cancel()
@@ -63,8 +60,8 @@ func (l *Limiter) ReturnToken(ctx context.Context, name string, r Refill) {
 	}
 }
 
-// token decides like redis_rate: the time when a bucket is full is its only state,
-// and each token taken adds Every to it.
+// token decides like redis_rate: the time when a bucket is full is its only state, and each token taken adds Every
+// to it.
 func (m *memory) token(name string, refill Refill, cost int) result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
