@@ -59,7 +59,9 @@ func (c *Changes) apply(p *Product, invalid tenancy.InvalidError) {
 	nullable(c.CategoryID, &p.CategoryID, "category_id", invalid, anyID)
 	nullable(c.SellerID, &p.SellerID, "seller_id", invalid, anyID)
 	required(c.WarehouseID, &p.WarehouseID, "warehouse_id", invalid, anyID)
-	nullable(c.BinLocation, &p.BinLocation, "bin_location", invalid, checkBinLocation)
+	nullable(c.BinLocation, &p.BinLocation, "bin_location", invalid, func(s string) (string, string) {
+		return tenancy.SingleLine(s, 64)
+	})
 	nullable(c.UPC, &p.UPC, "upc", invalid, checkUPC)
 	required(c.Tags, &p.Tags, "tags", invalid, func(tags []string) ([]string, string) { return checkTags(tags, invalid) })
 }
@@ -112,8 +114,6 @@ func checkSKU(s string) (string, string) { return tenancy.PathSegment(s, 100) }
 
 // CheckName returns the stored form of a name, or why it is not valid.
 func CheckName(s string) (stored, problem string) { return tenancy.Label(s, 255) }
-
-func checkBinLocation(s string) (string, string) { return tenancy.SingleLine(s, 64) }
 
 func longText(max int) func(string) (string, string) {
 	return func(s string) (string, string) { return s, tenancy.CheckText(s, max) }

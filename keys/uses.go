@@ -51,13 +51,12 @@ func (u *uses) take() map[tenancy.ID]map[int64]time.Time {
 }
 
 func (r *Resolver) flushEachMinute(ctx context.Context) {
-	tick := time.NewTicker(flushInterval)
-	defer tick.Stop()
+	tick := time.Tick(flushInterval)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 			if err := r.flushUses(ctx); err != nil {
 				r.logger.WarnContext(ctx, "last uses of keys are not stored; the next try is in a minute", "error", err)
 			}

@@ -117,7 +117,7 @@ func (f figures) add(path string, columns []reports.Column, s reports.Sums) {
 	for _, c := range columns {
 		f[path+"."+c.Name] = "null"
 		if n := c.Of(s); n != nil {
-			f[path+"."+c.Name] = n.Text(c.Metric.Unit)
+			f[path+"."+c.Name] = figureText(*n, c.Metric.Unit)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func changed(f *reports.Figure) string {
 	if f == nil {
 		return "null"
 	}
-	return f.Text(reports.Percent)
+	return figureText(*f, reports.Percent)
 }
 
 func TestExplainHasAFormulaForEachFigure(t *testing.T) {
@@ -255,7 +255,7 @@ func TestExplainHasAFormulaForEachFigure(t *testing.T) {
 		for i, p := range got.Pairs() {
 			row := fmt.Sprintf("rows[%d]", i)
 			f.add(row, reports.ChannelColumns, p.Now.Sums)
-			f[row+".percent_of_total"] = p.Now.PercentOfTotal.Text(reports.Percent)
+			f[row+".percent_of_total"] = figureText(p.Now.PercentOfTotal, reports.Percent)
 			f.addComparison(row+".comparison", row+".comparison.changes", p.Now.Sums, p.Before.Sums)
 		}
 		newCalculator(got.Explain).mustExplain(t, got.Explain, f)
@@ -275,7 +275,7 @@ func TestExplainHasAFormulaForEachFigure(t *testing.T) {
 			"summary.total_customers": fmt.Sprint(got.Customers), "summary.new_customers": fmt.Sprint(got.New),
 			"summary.returning_customers":          fmt.Sprint(got.Customers - got.New),
 			"summary.guest_orders":                 fmt.Sprint(got.Guests.Orders),
-			"summary.repeat_rate_percent":          got.RepeatRatePercent().Text(reports.Percent),
+			"summary.repeat_rate_percent":          figureText(got.RepeatRatePercent(), reports.Percent),
 			"summary.average_revenue_per_customer": got.AverageRevenue().String(),
 		}
 		for i, p := range got.Rows {

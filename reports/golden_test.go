@@ -177,7 +177,7 @@ func (g goldenReport) mustRange(t *testing.T) reports.Range {
 func sumRow(s reports.Sums, more ...string) goldenRow {
 	row := goldenRow{"cost": s.Cost.String(), "refund_count": strconv.FormatInt(s.RefundCount, 10)}
 	for _, c := range reports.Figures {
-		row[c.Name] = c.Metric.Of(s).Text(c.Metric.Unit)
+		row[c.Name] = figureText(c.Metric.Of(s), c.Metric.Unit)
 	}
 	for pair := range slices.Chunk(more, 2) {
 		row[pair[0]] = pair[1]
@@ -213,7 +213,7 @@ func (s *goldenShop) summary(t *testing.T, g goldenReport) (rows []goldenRow, er
 
 func changeText(now, before int64) string {
 	if c := reports.Change(now, before); c != nil {
-		return c.Text(reports.Percent)
+		return figureText(*c, reports.Percent)
 	}
 	return "null"
 }
@@ -221,7 +221,7 @@ func changeText(now, before int64) string {
 func channelRows(channels []reports.ChannelSums) []goldenRow {
 	rows := []goldenRow{}
 	for _, c := range channels {
-		percent := c.PercentOfTotal.Text(reports.Percent)
+		percent := figureText(c.PercentOfTotal, reports.Percent)
 		rows = append(rows, sumRow(c.Sums, "group", c.Channel, "label", c.Label, "percent_of_total", percent))
 	}
 	return rows
@@ -257,7 +257,7 @@ func (s *goldenShop) customers(t *testing.T, g goldenReport) ([]goldenRow, error
 			"total_customers": strconv.FormatInt(got.Customers, 10), "new_customers": strconv.FormatInt(got.New, 10),
 			"returning_customers":          strconv.FormatInt(got.Customers-got.New, 10),
 			"guest_orders":                 strconv.FormatInt(got.Guests.Orders, 10),
-			"repeat_rate_percent":          got.RepeatRatePercent().Text(reports.Percent),
+			"repeat_rate_percent":          figureText(got.RepeatRatePercent(), reports.Percent),
 			"average_revenue_per_customer": got.AverageRevenue().String(),
 		}}, err
 	}
@@ -310,7 +310,7 @@ func (s *goldenShop) reconcile(t *testing.T, g goldenReport) (rows []goldenRow, 
 				t.Errorf("%s: column %d has %d, the facts %d", tie.Figure, i, *column, tie.Facts)
 			}
 		}
-		rows = append(rows, goldenRow{"figure": tie.Figure, "facts": tie.Facts.Text(tie.Unit)})
+		rows = append(rows, goldenRow{"figure": tie.Figure, "facts": figureText(tie.Facts, tie.Unit)})
 	}
 	if err == nil && !balanced {
 		t.Error("not balanced")
@@ -349,4 +349,12 @@ func (s *goldenShop) order(t *testing.T, g goldenReport) ([]goldenRow, error) {
 		t.Errorf("the lines do not add up to the order (-order +lines):\n%s", diff)
 	}
 	return rows, nil
+}
+
+// figureText formats a figure as JSON and CSV do.
+func figureText(f reports.Figure, u reports.Unit) string {
+	if u == reports.Number {
+		return strconv.FormatInt(int64(f), 10)
+	}
+	return money.Cents(f).String()
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/storeroom/storeroom/reports/sums"
@@ -239,12 +238,4 @@ func magnitude(n int64) uint64 {
 		return -uint64(n)
 	}
 	return uint64(n)
-}
-
-// Text formats a figure as JSON and CSV have it.
-func (f Figure) Text(u Unit) string {
-	if u == Number {
-		return strconv.FormatInt(int64(f), 10)
-	}
-	return money.Cents(f).String()
 }

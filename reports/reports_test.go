@@ -104,7 +104,7 @@ func TestChannelPercentagesAddUp(t *testing.T) {
 	got := must(t, s.Channels, s.Tenant, reports.ChannelsQuery{Range: march})
 	var shares []string
 	for _, c := range got.Rows {
-		shares = append(shares, c.Channel+" "+c.PercentOfTotal.Text(reports.Percent))
+		shares = append(shares, c.Channel+" "+figureText(c.PercentOfTotal, reports.Percent))
 	}
 	if diff := cmp.Diff([]string{"a 33.34", "b 33.33", "c 33.33", "gift 0.00"}, shares); diff != "" {
 		t.Error(diff)
@@ -150,7 +150,7 @@ func TestProducts(t *testing.T) {
 			got := must(t, s.Products, s.Tenant, q)
 			var rows []string
 			for _, p := range got.Rows {
-				margin := reports.MarginPercent(p.Sums).Text(reports.Percent)
+				margin := figureText(reports.MarginPercent(p.Sums), reports.Percent)
 				rows = append(rows, fmt.Sprint(p.Name, " ", p.Units, " ", p.Revenue, " ", margin))
 			}
 			if diff := cmp.Diff(test.want, rows); diff != "" || got.Count != int64(len(test.want)) {

@@ -40,7 +40,8 @@ insert into product_tags (tenant_id, tag, created_at, product_id)
 select p.tenant_id, 'organic', p.created_at, p.id from products p where p.tenant_id = :tenant;
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select p.tenant_id, p.id, p.warehouse_id, 3 from products p where p.tenant_id = :tenant;
-insert into inventory_adjustments (tenant_id, product_id, warehouse_id, api_key_id, quantity, quantity_before, quantity_after, type)
+insert into inventory_adjustments
+       (tenant_id, product_id, warehouse_id, api_key_id, quantity, quantity_before, quantity_after, type)
 select p.tenant_id, p.id, p.warehouse_id, k.id, 3, 0, 3, 'set'
   from products p join api_keys k using (tenant_id)
  where p.tenant_id = :tenant;
@@ -49,8 +50,12 @@ update channels set identifier = 'shop-:tenant' where tenant_id = :tenant;
 insert into customers (tenant_id, number, name) values (:tenant, 'C-1', 'Ann');
 insert into sold_products (tenant_id, product_id, sku, name)
 select p.tenant_id, p.id, p.sku, p.name from products p where p.tenant_id = :tenant;
-insert into orders (tenant_id, number, placed_at, channel, customer_id, items, units, units_without_cost, revenue, discounts, tax, cost, content)
-select c.tenant_id, 'A-1', '2026-03-01', 'shop-:tenant', c.id, 2, 4, 4, 1800, 0, 0, 0, sha256('A-1') from customers c where c.tenant_id = :tenant;
+insert into orders
+       (tenant_id, number, placed_at, channel, customer_id, items, units, units_without_cost, revenue, discounts,
+        tax, cost, content)
+select c.tenant_id, 'A-1', '2026-03-01', 'shop-:tenant', c.id, 2, 4, 4, 1800, 0, 0, 0, sha256('A-1')
+  from customers c
+ where c.tenant_id = :tenant;
 insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, discount, tax)
 select o.tenant_id, o.id, n, o.placed_at, p.id, 2, 450, 0, 0
   from orders o join sold_products p using (tenant_id) cross join generate_series(1, 2) n where o.tenant_id = :tenant;
@@ -60,18 +65,26 @@ insert into refunds (tenant_id, order_id, refunded_at, amount, reference, conten
 select o.tenant_id, o.id, o.placed_at, 450, 'R-1', sha256('R-1') from orders o where o.tenant_id = :tenant;
 insert into refund_items (tenant_id, refund_id, order_id, line, amount)
 select r.tenant_id, r.id, r.order_id, 2, 450 from refunds r where r.tenant_id = :tenant;
-insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds)
+insert into sales_rollups
+       (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
+        refund_count, refunds)
 values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
-insert into key_usage (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
-select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}' from api_keys k where k.tenant_id = :tenant;
+insert into key_usage
+       (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
+select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'
+  from api_keys k
+ where k.tenant_id = :tenant;
 insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
-select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1' from api_keys k where k.tenant_id = :tenant;
+select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1'
+  from api_keys k
+ where k.tenant_id = :tenant;
 insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');`
 
 // operatorRows is the part of the fixture that only an operator may write.
 const operatorRows = `
 insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');
-insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');`
+insert into api_keys (tenant_id, name, permissions, prefix, last4)
+values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');`
 
 // persons are ann (1), a member of both tenants, amy (2), a member of A, bea (3), a member of B, and
 // zoe (4), a member of none; ann and bea are owners. A token has the name of its session or link, and the
@@ -84,7 +97,8 @@ insert into memberships (tenant_id, user_id, role) values (:a, 2, 'viewer'), (:b
 insert into sessions (token_hash, user_id) values (sha256('amy'), 2), (sha256('bea'), 3), (sha256('owner'), 1);
 insert into sessions (token_hash, user_id, seen_at) values (sha256('idle'), 1, now() - interval '31 minutes');
 insert into sessions (token_hash, user_id, created_at) values (sha256('old'), 1, now() - interval '12 hours 1 minute');
-insert into one_time_links (id, token_hash, tenant_id, purpose, email, role, expires_at, made_by, request) overriding system value values
+insert into one_time_links
+       (id, token_hash, tenant_id, purpose, email, role, expires_at, made_by, request) overriding system value values
     (1, sha256('for bea'), :a, 'invitation', 'bea@example.com', 'owner', now() + interval '1 hour', 1, 'form of a'),
     (2, sha256('for zoe'), :a, 'invitation', 'zoe@example.com', 'owner', now() + interval '1 hour', 1, null),
     (8, sha256('for new'), :a, 'invitation', 'new@example.com', 'owner', now() + interval '1 hour', 1, null),
@@ -190,7 +204,8 @@ func mustSuite(t testing.TB) *suite {
 		seed(operatorRows, s.a)+seed(operatorRows, s.b)+seed(fixture, s.a))
 	mustExec(t, s.attackers[2].conn, "begin;"+as(s.b)+seed(fixture, s.b)+"commit")
 	s.readCatalog(t)
-	mustExec(t, s.super, fmt.Sprintf(`insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (%s, 1, %d, %v); analyze`,
+	mustExec(t, s.super, fmt.Sprintf(
+		`insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (%s, 1, %d, %v); analyze`,
 		hashOfA, s.a, s.tables["api_keys"].a["id"]))
 	return s
 }
@@ -372,7 +387,8 @@ func (s *suite) attackKey(t testing.TB, at session, k foreignKey) []breach {
 	}
 	_, toA := at.try(t, from.insert(stolen))
 	_, toAbsent := at.try(t, from.insert(absent))
-	harmless := withoutValues(toA) == withoutValues(toAbsent) && tenancy.SQLState(toA) == "23503" && tenancy.Constraint(toA) == k.Name
+	harmless := withoutValues(toA) == withoutValues(toAbsent) && tenancy.SQLState(toA) == "23503" &&
+		tenancy.Constraint(toA) == k.Name
 	if at.own == 0 || denied(0, toA) {
 		harmless = refused(0, toA)
 	}
@@ -425,7 +441,8 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"delete_expired_responses", "keep the tenant", fmt.Sprintf(`select delete_expired_responses(%d, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
 		attempt{"delete_expired_usage", "delete what has not expired", fmt.Sprintf(`select delete_expired_usage(%[1]d - 1, 10);
-			set local app.tenant_id = '%[1]d'; select from key_usage u join key_errors e using (tenant_id) where tenant_id = %[1]d`, s.a), something},
+			set local app.tenant_id = '%[1]d';
+				select from key_usage u join key_errors e using (tenant_id) where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_usage", "keep the tenant", fmt.Sprintf(`select delete_expired_usage(%d, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
@@ -578,7 +595,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"begin_session", "sign in as another",
-			`select begin_session(sha256('new'), 'bea@example.com', 'x'); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
+			`select begin_session(sha256('new'), 'bea@example.com', 'x');
+				select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
 			nothing,
 		},
 		attempt{"use_session", "guess a token", `select from use_session(sha256('guess'), 'a')`, nothing},
@@ -636,7 +654,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"change_password", "change that of everybody",
-			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', ''); select where begin_session(sha256('new2'), 'amy@example.com', 'x')`,
+			`select change_password(sha256('bea'), sha256('new'), 'x', 'y', '');
+				select where begin_session(sha256('new2'), 'amy@example.com', 'x')`,
 			something,
 		},
 		attempt{
@@ -667,7 +686,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"change_member", "make its member an owner",
-			`select change_member(sha256('bea'), 2, 'owner'); select from use_session(sha256('amy'), 'a') where role <> 'viewer'`,
+			`select change_member(sha256('bea'), 2, 'owner');
+				select from use_session(sha256('amy'), 'a') where role <> 'viewer'`,
 			nothing,
 		},
 		attempt{
@@ -689,7 +709,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"make_link", "invite into A",
-			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'bea@example.com', 'owner', null); select from open_link(sha256('new')) where tenant_name = 'A'`,
+			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'bea@example.com', 'owner', null);
+				select from open_link(sha256('new')) where tenant_name = 'A'`,
 			nothing,
 		},
 		attempt{
@@ -713,12 +734,14 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"make_link", "end A's links",
-			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('for zoe'))`,
+			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null);
+				select from open_link(sha256('for zoe'))`,
 			something,
 		},
 		attempt{
 			"make_link", "end its links for others",
-			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null); select from open_link(sha256('of b'))`,
+			`select make_link(sha256('bea'), sha256('new'), 'invitation', 'zoe@example.com', 'owner', null);
+				select from open_link(sha256('of b'))`,
 			something,
 		},
 		attempt{"open_link", "guess a link", `select from open_link(sha256('guess'))`, nothing},
@@ -742,12 +765,14 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"accept_invitation", "be signed in without the account's password",
-			`select accept_invitation(sha256('for bea'), 'guess', true, sha256('new')); select from use_session(sha256('new'), '')`,
+			`select accept_invitation(sha256('for bea'), 'guess', true, sha256('new'));
+				select from use_session(sha256('new'), '')`,
 			nothing,
 		},
 		attempt{
 			"accept_invitation", "be signed in as another",
-			`select accept_invitation(sha256('for bea'), 'x', true, sha256('new')); select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
+			`select accept_invitation(sha256('for bea'), 'x', true, sha256('new'));
+				select from use_session(sha256('new'), '') where email <> 'bea@example.com'`,
 			nothing,
 		},
 		attempt{
@@ -785,7 +810,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		},
 		attempt{
 			"use_reset", "reset that of others",
-			`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); select where begin_session(sha256('new2'), 'bea@example.com', 'x')`,
+			`select use_reset(sha256('for amy'), 'y', sha256('new'), '');
+				select where begin_session(sha256('new2'), 'bea@example.com', 'x')`,
 			something,
 		},
 		attempt{
@@ -796,7 +822,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		attempt{
 			"use_reset", "write into another's log",
 			fmt.Sprintf(
-				`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); set local app.tenant_id = '%[1]d'; select from audit_log where tenant_id = %[1]d and action = 'password.reset'`,
+				`select use_reset(sha256('for amy'), 'y', sha256('new'), ''); set local app.tenant_id = '%[1]d';
+					select from audit_log where tenant_id = %[1]d and action = 'password.reset'`,
 				s.b,
 			),
 			nothing,
@@ -807,7 +834,8 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 // keepsAnn returns the attack and a query that finds a row if ann is still an owner of A.
 func keepsAnn(attack string) string {
 	return attack +
-		`; select begin_session(sha256('ann'), 'ann@example.com', 'x'); select from use_session(sha256('ann'), 'a') where role = 'owner'`
+		`; select begin_session(sha256('ann'), 'ann@example.com', 'x');
+			select from use_session(sha256('ann'), 'a') where role = 'owner'`
 }
 
 func (s session) claimed() string {

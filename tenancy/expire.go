@@ -16,8 +16,7 @@ const (
 // DeletePeriodically calls DeleteExpired now and every 15 minutes, until ctx ends. Any
 // number of instances may run it.
 func DeletePeriodically(ctx context.Context, db *DB, function string, logger *slog.Logger) {
-	tick := time.NewTicker(deleteInterval)
-	defer tick.Stop()
+	tick := time.Tick(deleteInterval)
 	for {
 		if err := DeleteExpired(ctx, db, function); err != nil && ctx.Err() == nil {
 			logger.WarnContext(ctx, "expired rows are not deleted; the next try is in 15 minutes", "error", err)
@@ -25,7 +24,7 @@ func DeletePeriodically(ctx context.Context, db *DB, function string, logger *sl
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

@@ -134,13 +134,12 @@ func (r *Recorder) Record(p *keys.Principal, q Request) {
 }
 
 func (r *Recorder) run(ctx context.Context) {
-	tick := time.NewTicker(flushInterval)
-	defer tick.Stop()
+	tick := time.Tick(flushInterval)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		switch err := r.flush(context.WithoutCancel(ctx)); {
 		case err != nil && !r.failing:
