@@ -280,6 +280,7 @@ func (s *planShop) catalogReads(t testing.TB) []operation {
 		s.get("/api/products?search=thing"),
 		s.get("/api/products?search=zq"),
 		s.get("/api/products?search=thing&category_id=%d&sort=price", category),
+		s.get("/api/products?search=thing+77&from=2026-01-01&warehouse_id=%d", warehouse),
 		s.get("/api/products?cursor="),
 		s.get("/api/products?cursor=&sort=name"),
 		s.get("/api/products?cursor=&tag=t7"),

@@ -48,6 +48,7 @@ func TestTheSQLOfLists(t *testing.T) {
 		"list_category_tag":       {CategoryID: new(int64(3)), Tag: "tag 3", Order: paging.Order{By: "name"}},
 		"search":                  {Search: "blue lamp"},
 		"search_of_a_category":    {Search: "lamp", CategoryID: new(int64(3)), Order: paging.Order{By: "price"}},
+		"search_in_a_warehouse":   {Search: "lamp", WarehouseID: new(int64(3)), CreatedFrom: january},
 		"walk":                    {Keyset: true, Order: paging.Order{Descending: true}},
 		"walk_after":              {Keyset: true, After: &after},
 		"walk_after_by_sku":       {Keyset: true, Order: paging.Order{By: "sku"}, After: &afterSKU},

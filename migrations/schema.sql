@@ -794,54 +794,6 @@ begin
 end $function$;
 revoke execute on function count_products() from public;
 
-CREATE OR REPLACE FUNCTION public.search_products(patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint, page_offset bigint)
- RETURNS TABLE(ids bigint[], total bigint)
- LANGUAGE plpgsql
- STABLE SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
-AS $function$
-declare
-    conditions text := 'p.tenant_id = $1';
-    beyond     text := 'true';
-    direction  text := case when descending then 'desc' else 'asc' end;
-    value      text;
-begin
-    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
-        raise 'search_products: sort % of % patterns', sort, cardinality(patterns);
-    end if;
-    foreach value in array patterns loop
-        conditions := conditions || format(' and p.search like %L', value);
-    end loop;
-    foreach value in array array['status', 'category_id', 'seller_id', 'warehouse_id'] loop
-        if narrow ? value then
-            conditions := conditions || format(' and p.%I = %L', value, narrow ->> value);
-        end if;
-    end loop;
-    if narrow ? 'tag' then
-        conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
-    end if;
-    if narrow ? 'from' then
-        conditions := conditions || format(' and p.created_at >= %L', narrow ->> 'from');
-    end if;
-    if narrow ? 'before' then
-        conditions := conditions || format(' and p.created_at < %L', narrow ->> 'before');
-    end if;
-    if narrow ? 'since' then
-        conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
-    end if;
-    if narrow ? 'after_id' then
-        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end, narrow ->> 'after_key', narrow ->> 'after_id');
-    end if;
-    return query execute format($q$
-        with hits as materialized (select p.id, p.%1$I as key from public.products p where %2$s)
-        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3), (select count(*) from hits)
-        $q$, sort, conditions, beyond, direction)
-        using nullif(current_setting('app.tenant_id', true), '')::bigint, page_limit, page_offset;
-end $function$;
-alter function search_products(text[],jsonb,text,boolean,bigint,bigint) owner to storeroom_search;
-revoke execute on function search_products(text[],jsonb,text,boolean,bigint,bigint) from public;
-grant execute on function search_products(text[],jsonb,text,boolean,bigint,bigint) to storeroom_runtime;
-
 CREATE OR REPLACE FUNCTION public.live(s sessions)
  RETURNS boolean
  LANGUAGE sql
@@ -1434,6 +1386,57 @@ begin
 end $function$;
 revoke execute on function use_reset(bytea,bytea,bytea,text) from public;
 grant execute on function use_reset(bytea,bytea,bytea,text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.search_products(patterns text[], narrow jsonb, sort text, descending boolean, page_limit bigint, page_offset bigint)
+ RETURNS TABLE(ids bigint[], total bigint)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    conditions text := 'p.tenant_id = $1';
+    beyond     text := 'true';
+    direction  text := case when descending then 'desc' else 'asc' end;
+    value      text;
+begin
+    if sort <> all (array['created_at', 'name', 'sku', 'price']) or cardinality(patterns) = 0 then
+        raise 'search_products: sort % of % patterns', sort, cardinality(patterns);
+    end if;
+    foreach value in array patterns loop
+        conditions := conditions || format(' and p.search like %L', value);
+    end loop;
+    foreach value in array array['status', 'category_id', 'seller_id', 'warehouse_id'] loop
+        if narrow ? value then
+            conditions := conditions || format(' and p.%I%s = %L', value,
+                case value when 'warehouse_id' then ' + 0' else '' end, narrow ->> value);
+        end if;
+    end loop;
+    if narrow ? 'tag' then
+        conditions := conditions || format(' and %L = any (p.tags)', narrow ->> 'tag');
+    end if;
+    if narrow ? 'from' then
+        conditions := conditions || format(' and p.created_at + interval ''0'' >= %L', narrow ->> 'from');
+    end if;
+    if narrow ? 'before' then
+        conditions := conditions || format(' and p.created_at + interval ''0'' < %L', narrow ->> 'before');
+    end if;
+    if narrow ? 'since' then
+        conditions := conditions || format(' and p.updated_at >= %L', narrow ->> 'since');
+    end if;
+    if narrow ? 'after_id' then
+        beyond := format('(h.key, h.id) %s (%L, %L)', case when descending then '<' else '>' end,
+            narrow ->> 'after_key', narrow ->> 'after_id');
+    end if;
+    return query execute format($q$
+        with hits as materialized (select p.id, p.%1$I as key from public.products p where %2$s)
+        select array(select h.id from hits h where %3$s order by h.key %4$s, h.id %4$s limit $2 offset $3),
+               (select count(*) from hits)
+        $q$, sort, conditions, beyond, direction)
+        using nullif(current_setting('app.tenant_id', true), '')::bigint, page_limit, page_offset;
+end $function$;
+alter function search_products(text[],jsonb,text,boolean,bigint,bigint) owner to storeroom_search;
+revoke execute on function search_products(text[],jsonb,text,boolean,bigint,bigint) from public;
+grant execute on function search_products(text[],jsonb,text,boolean,bigint,bigint) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.delete_expired_usage(after_tenant bigint, max_rows integer)
  RETURNS TABLE(tenant bigint, deleted integer)

@@ -1,5 +1,6 @@
 with hits as materialized (select p.id, p.created_at as key from public.products p where p.tenant_id = $1 and p.search like '%blue%' and p.search like '%lamp%')
-select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3), (select count(*) from hits)
+select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3),
+       (select count(*) from hits)
 
 -- Plan on PostgreSQL 15:
 --   Bitmap Heap Scan on products (CTE hits)

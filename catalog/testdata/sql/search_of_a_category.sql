@@ -1,5 +1,6 @@
 with hits as materialized (select p.id, p.price as key from public.products p where p.tenant_id = $1 and p.search like '%lamp%' and p.category_id = '3')
-select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3), (select count(*) from hits)
+select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3),
+       (select count(*) from hits)
 
 -- Plan on PostgreSQL 15:
 --   Index Scan using products_category on products (CTE hits)

@@ -1,0 +1,43 @@
+with hits as materialized (select p.id, p.created_at as key from public.products p where p.tenant_id = $1 and p.search like '%lamp%' and p.warehouse_id + 0 = '3' and p.created_at + interval '0' >= '2026-01-05T00:00:00Z')
+select array(select h.id from hits h where true order by h.key asc, h.id asc limit $2 offset $3),
+       (select count(*) from hits)
+
+-- Plan on PostgreSQL 15:
+--   Bitmap Heap Scan on products (CTE hits)
+--     Bitmap Index Scan using products_search
+--   Limit (InitPlan)
+--     Sort
+--       CTE Scan on hits
+--   Aggregate (InitPlan)
+--     CTE Scan on hits
+
+select ids, total from search_products($1, $2, $3, $4, $5, $6)
+
+-- Plan on PostgreSQL 15:
+--   Function Scan on search_products
+
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from unnest($2::bigint[]) with ordinality page (id, place)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = page.id
+        limit 1
+       ) p
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using products_pkey on products
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
