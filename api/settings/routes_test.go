@@ -336,6 +336,6 @@ func TestHome(t *testing.T) {
 	_, none := session("none", "")
 	s.alter(t, `insert into memberships (tenant_id, user_id, role) values ($1, $2, 'owner')`, s.b.ID, id)
 	s.get(t, one, "/settings", http.StatusSeeOther, s.path("/overview"))
-	s.get(t, both, "/settings", http.StatusOK, "Choose a business", s.path("/keys"), "/settings/t/"+s.b.Slug+"/keys")
+	s.get(t, both, "/settings", http.StatusOK, "Choose a business", `href="`+s.path("")+`"`, `href="/settings/t/`+s.b.Slug+`"`)
 	s.get(t, none, "/settings", http.StatusOK, "No business yet")
 }
