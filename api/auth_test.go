@@ -55,11 +55,11 @@ func TestAPIRequiresAValidKey(t *testing.T) {
 		{name: "an unknown key", path: me, key: keys.Generate().Reveal(), wantCode: InvalidAPIKey},
 		{name: "a revoked key", path: me, key: revokedSecret, wantCode: InvalidAPIKey},
 		{name: "an expired key", path: me, key: expiredSecret, wantCode: InvalidAPIKey},
-		{name: "a path that does not exist", path: "/api/nothing", key: "-", wantCode: MissingAPIKey},
+		{name: "an unknown path", path: "/api/nothing", key: "-", wantCode: MissingAPIKey},
 		{name: "/api itself", path: "/api", key: "-", wantCode: MissingAPIKey},
 		{name: "/api/", path: "/api/", key: "-", wantCode: MissingAPIKey},
-		{name: "a method that does not exist", method: "BREW", path: me, key: "-", wantCode: MissingAPIKey},
-		{name: "a body that is broken", method: "POST", path: "/api/products", body: "{", key: "-", wantCode: MissingAPIKey},
+		{name: "an unknown method", method: "BREW", path: me, key: "-", wantCode: MissingAPIKey},
+		{name: "a malformed body", method: "POST", path: "/api/products", body: "{", key: "-", wantCode: MissingAPIKey},
 		{name: "a path with dots", path: "/api/../healthz", key: "-", wantCode: MissingAPIKey},
 	}
 	for i, c := range calls {
@@ -109,7 +109,7 @@ func TestFailedKeysAreLimitedByAddress(t *testing.T) {
 		}
 	}
 	if limited.StatusCode != 429 || limited.code(t) != RateLimitExceeded || mustHeader(t, limited, "Retry-After") < 1 {
-		t.Fatalf("an empty bucket answers %d %s", limited.StatusCode, limited.body)
+		t.Fatalf("an empty bucket = %d %s", limited.StatusCode, limited.body)
 	}
 	known := func() bool { _, known := a.server.Keys.Known(a.key); return known }
 	poll(t, "the key is cached", func() bool { // on a busy machine the cache may be stale
@@ -275,7 +275,7 @@ func TestPathsOutsideAPIRequireNoKey(t *testing.T) {
 		{name: "the page", path: "/docs", key: "-", wantStatus: 200},
 		{name: "nothing", path: "/nothing", key: "-", wantStatus: 404, wantCode: RouteNotFound},
 		{name: "the root", path: "/", key: "-", wantStatus: 200},
-		{name: "a name that begins like api", path: "/apis", key: "-", wantStatus: 404, wantCode: RouteNotFound},
+		{name: "a path that begins with api", path: "/apis", key: "-", wantStatus: 404, wantCode: RouteNotFound},
 		{name: "another method", method: "POST", path: "/healthz", key: "-", wantStatus: 405, wantCode: MethodNotAllowed},
 	})
 }
@@ -403,7 +403,7 @@ func TestAccessLogHasNoSecrets(t *testing.T) {
 		}
 	}
 	if all := a.log.String(); strings.Contains(all, "topsecret") || strings.Contains(all, a.key) {
-		t.Errorf("the log holds a body, a path or a key: %s", all)
+		t.Errorf("the log contains a body, a path or a key: %s", all)
 	}
 }
 
@@ -415,7 +415,7 @@ func TestAKeyInTheRequestIDIsNotLogged(t *testing.T) {
 		t.Errorf("GET = %d with the id %q, want the client's own", got.StatusCode, id)
 	}
 	if all := a.log.String(); strings.Contains(all, a.key) || !strings.Contains(all, `"request_id":"hidden"`) {
-		t.Errorf("the log holds the key, or no line: %s", all)
+		t.Errorf("the log contains the key, or no line: %s", all)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestInvalidProductFields(t *testing.T) {
 	a.mustProduct(t, `{"sku":"taken","name":"A","price":1}`)
 	id := a.mustProduct(t, `{"sku":"mine","name":"A","price":1}`)
 	var calls []call
-	for field, faults := range map[string]map[string]string{
+	for field, problems := range map[string]map[string]string{
 		"sku": {`""`: "must not be empty", `"  "`: "must not be empty", `5`: "must be a string", `null`: "must not be null", `["a"]`: "must be a string", `"a\u0000b"`: "NUL", `"a\nb"`: "control characters",
 			`"` + strings.Repeat("x", 101) + `"`: "at most 100", `"taken"`: "is already taken", `"."`: "must not be . or ..",
 			`"\ud800"`: "surrogate"},
@@ -174,7 +174,7 @@ func TestInvalidProductFields(t *testing.T) {
 		"SKU":   {`"x"`: "is not a known field"},
 		"":      {`1`: "is not a known field"},
 	} {
-		for value, message := range faults {
+		for value, message := range problems {
 			calls = append(calls, call{
 				name: field + " " + value[:min(len(value), 30)], method: "PATCH", body: fmt.Sprintf(`{%q:%s}`, field, value),
 				want: []string{fmt.Sprintf(`%q:["`, field), message},
@@ -203,7 +203,7 @@ func TestInvalidProductFields(t *testing.T) {
 			name: "nothing to put", method: "PUT", body: `{}`,
 			want: []string{`"details":{"name":["is required"],"price":["is required"],"sku":["is required"]}`},
 		},
-		call{name: "all wrong at once", method: "POST", body: `{"sku":"taken","name":7,"price":"x","status":"y","quantity":-1,"category_id":99999999999,"zzz":null}`,
+		call{name: "all fields are invalid", method: "POST", body: `{"sku":"taken","name":7,"price":"x","status":"y","quantity":-1,"category_id":99999999999,"zzz":null}`,
 			want: []string{`"details":{"category_id":["does not exist"],"name":["must be a string"],"price":["must be a decimal number"],"quantity":["must be between 0 and 2147483647"],"sku":["is already taken"],"status":["must be one of active, draft"],"zzz":["is not a known field"]}`}})
 	for _, c := range calls {
 		c.path = "/api/products"
@@ -241,7 +241,7 @@ func TestInvalidOrderFields(t *testing.T) {
 	const pieces, control, object = `"must be between 1 and 2147483647"`, `"must not contain control characters"`,
 		`"must be a JSON object: found another JSON value"`
 	calls := []call{}
-	for part, faults := range map[string]map[string]string{
+	for part, problems := range map[string]map[string]string{
 		`"number":"1",`: {``: `"number":[` + required, `"number":null,`: `"number":[` + required, `"number":1,`: `"number":[` + text, `"number":" ",`: `"number":["must not be empty"`, `"number":"..",`: `"number":["must not be . or .."`,
 			`"number":"a\nb",`: `"number":[` + control, `"number":"a\u0000b",`: `"number":["must not contain NUL`,
 			`"number":"\ud800",`: `"number":["must not contain half`, `"number":"` + strings.Repeat("ü", 101) +
@@ -342,9 +342,9 @@ func TestInvalidOrderFields(t *testing.T) {
 		},
 	} {
 		if strings.Count(whole, part) != 1 {
-			t.Fatalf("%s stands %d times in the order", part, strings.Count(whole, part))
+			t.Fatalf("%s occurs %d times in the order", part, strings.Count(whole, part))
 		}
-		for value, want := range faults {
+		for value, want := range problems {
 			calls = append(calls, call{
 				name: part[:min(len(part), 20)] + " " + value[:min(len(value), 40)], body: strings.Replace(whole, part, value, 1),
 				want: []string{want},
@@ -357,10 +357,10 @@ func TestInvalidOrderFields(t *testing.T) {
 			want: []string{`"details":{"channel":["is required"],"items":["is required"],"number":["is required"],"placed_at":["is required"]}`},
 		},
 		call{
-			name: "what answers show", body: strings.Replace(whole, `"number"`, `"id":1,"status":"placed","number"`, 1),
+			name: "fields that only responses have", body: strings.Replace(whole, `"number"`, `"id":1,"status":"placed","number"`, 1),
 			want: []string{`"details":{"id":["is not a known field"],"status":["is not a known field"]}`},
 		},
-		call{name: "all wrong at once", body: `{"number":7,"placed_at":"x","channel":"?","customer":{"id":"","email":"x"},"tax_total":-1,"items":[{"sku":"A","quantity":0,"unit_price":1},{"quantity":1,"unit_price":"x","odd":1},3],"zzz":null}`,
+		call{name: "all fields are invalid", body: `{"number":7,"placed_at":"x","channel":"?","customer":{"id":"","email":"x"},"tax_total":-1,"items":[{"sku":"A","quantity":0,"unit_price":1},{"quantity":1,"unit_price":"x","odd":1},3],"zzz":null}`,
 			want: []string{`"details":{"channel":["must be 1 to 50 lower-case letters, digits, dashes and underscores"],"customer.email":["must be an e-mail address"],"customer.id":["must not be empty"],` +
 				`"items[0].quantity":[` + pieces + `],"items[1].odd":["is not a known field"],"items[1].sku":[` + required +
 				`],"items[1].unit_price":[` + decimal + `],"items[2]":[` + object + `],` +

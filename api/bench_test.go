@@ -36,8 +36,8 @@ func BenchmarkDecodeProduct(b *testing.B) {
 		r := httptest.NewRequest("POST", "/api/products", strings.NewReader(benchBody))
 		r.Header.Set("Content-Type", "application/json")
 		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, &requestState{}))
-		if _, faults, err := s.readProduct(r); err != nil || len(faults) > 0 {
-			b.Fatal(faults, err)
+		if _, problems, err := s.readProduct(r); err != nil || len(problems) > 0 {
+			b.Fatal(problems, err)
 		}
 	}
 }

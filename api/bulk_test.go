@@ -68,7 +68,7 @@ func TestBulkResultsAreInOrder(t *testing.T) {
 			want: []string{`"price":"2.50"`, `"quantity":7`, fmt.Sprintf(`"id":%d`, *got.Data[0].ID)},
 		},
 		{
-			name: "updated, and the other fields kept", path: "/api/products/sku/old", wantStatus: 200,
+			name: "updated, with the other fields unchanged", path: "/api/products/sku/old", wantStatus: 200,
 			want: []string{`"price":"3.00"`, `"quantity":2`, `"tags":["x"]`},
 		},
 		{
@@ -192,7 +192,7 @@ func TestBulkBodyIsValidated(t *testing.T) {
 			`"details":{"items":["must have at most 1000 elements"]}`,
 		),
 		bulk(
-			"everything wrong", `{"items":[`+rows(1001)+`],"x":1,"y":2}`, 422, ValidationError, `"items":["must`, `"x":["is`,
+			"all fields are invalid", `{"items":[`+rows(1001)+`],"x":1,"y":2}`, 422, ValidationError, `"items":["must`, `"x":["is`,
 			`"y":["is`,
 		),
 		bulk("1,000 rows", `{"items":[`+rows(1000)+`]}`, 207, "", `"total":1000,`, `"failed":1000`),
@@ -204,7 +204,7 @@ func TestBulkBodyIsValidated(t *testing.T) {
 			wantCode: InvalidParameter, want: []string{`"dry_run":["is not`},
 		},
 		{
-			name: "no JSON", method: "POST", path: "/api/products/bulk", body: `{"items":[]}`,
+			name: "another content type", method: "POST", path: "/api/products/bulk", body: `{"items":[]}`,
 			header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType,
 		},
 	})

@@ -37,7 +37,7 @@ func TestChannelLifecycle(t *testing.T) {
 			`"details":{"identifier":["is required"],"label":["is required"]}`,
 		),
 		invalid(
-			"everything wrong", "POST", "/api/channels", `{"identifier":"Web","label":7,"id":1}`,
+			"all fields are invalid", "POST", "/api/channels", `{"identifier":"Web","label":7,"id":1}`,
 			`"details":{"id":["is not a known field"],"identifier":["must be 1 to 50 lower-case letters, digits, dashes and underscores"],"label":["must be a string"]}`,
 		),
 		invalid(
@@ -63,24 +63,24 @@ func TestChannelLifecycle(t *testing.T) {
 			"an identifier of the wrong type", "PATCH", one, `{"identifier":7}`, `"details":{"identifier":["must be a string"]}`,
 		),
 		{
-			name: "relabel", method: "PATCH", path: one,
+			name: "change the label", method: "PATCH", path: one,
 			body: `{"identifier":"web-2_x","label":"Shop","created_at":"x","updated_at":null}`, wantStatus: 200,
 			want: []string{`"label":"Shop"`},
 		},
-		{name: "change nothing", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"label":"Shop"`}},
+		{name: "an empty change", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"label":"Shop"`}},
 		{
-			name: "what every tenant has", method: "PATCH", path: "/api/channels/pos", body: `{"label":"Counter"}`,
+			name: "the label of pos can change", method: "PATCH", path: "/api/channels/pos", body: `{"label":"Counter"}`,
 			wantStatus: 200, want: []string{`"identifier":"pos","label":"Counter"`},
 		},
 		{
-			name: "that stays", method: "DELETE", path: "/api/channels/pos", wantStatus: 409, wantCode: ResourceInUse,
+			name: "pos cannot be deleted", method: "DELETE", path: "/api/channels/pos", wantStatus: 409, wantCode: ResourceInUse,
 			want: []string{`"message":"The channel pos cannot be deleted."`},
 		},
-		{name: "PUT is not there", method: "PUT", path: one, body: `{}`, wantStatus: 405, wantCode: MethodNotAllowed},
+		{name: "PUT is not supported", method: "PUT", path: one, body: `{}`, wantStatus: 405, wantCode: MethodNotAllowed},
 		{name: "delete", method: "DELETE", path: one, wantStatus: 204},
 		{name: "delete again", method: "DELETE", path: one, wantStatus: 404, wantCode: NotFound},
-		{name: "show none", path: one, wantStatus: 404, wantCode: NotFound},
-		{name: "relabel none", method: "PATCH", path: one, body: `{"label":"x"}`, wantStatus: 404, wantCode: NotFound},
+		{name: "show an unknown channel", path: one, wantStatus: 404, wantCode: NotFound},
+		{name: "change the label of an unknown channel", method: "PATCH", path: one, body: `{"label":"x"}`, wantStatus: 404, wantCode: NotFound},
 		{
 			name: "malformed", path: "/api/channels/Web", wantStatus: 400, wantCode: InvalidParameter,
 			want: []string{`"details":{"identifier":["must be 1 to 50 lower-case`},
@@ -98,16 +98,16 @@ func TestOrderCreatesItsChannel(t *testing.T) {
 	a := newAPI(t)
 	a.mustOrder(t, order("1"))
 	a.tryAll(t, []call{
-		{name: "its identifier is the label", path: "/api/channels/web", wantStatus: 200, want: []string{`"label":"web"`}},
+		{name: "the identifier is the default label", path: "/api/channels/web", wantStatus: 200, want: []string{`"label":"web"`}},
 		{
 			name: "in use", method: "DELETE", path: "/api/channels/web", wantStatus: 409, wantCode: ResourceInUse,
 			want: []string{`"message":"1 order uses this channel."`},
 		},
-		{name: "in use by a cancelled order, too", method: "POST", path: "/api/orders/1/cancel", wantStatus: 200},
+		{name: "in use by a cancelled order", method: "POST", path: "/api/orders/1/cancel", wantStatus: 200},
 		{name: "still in use", method: "DELETE", path: "/api/channels/web", wantStatus: 409, wantCode: ResourceInUse},
-		{name: "relabel", method: "PATCH", path: "/api/channels/web", body: `{"label":"Web shop"}`, wantStatus: 200},
+		{name: "change the label", method: "PATCH", path: "/api/channels/web", body: `{"label":"Web shop"}`, wantStatus: 200},
 		{name: "the next order", method: "POST", path: "/api/orders", body: order("2"), wantStatus: 201},
-		{name: "leaves the label", path: "/api/channels/web", wantStatus: 200, want: []string{`"label":"Web shop"`}},
+		{name: "an order keeps the label", path: "/api/channels/web", wantStatus: 200, want: []string{`"label":"Web shop"`}},
 	})
 }
 

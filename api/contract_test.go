@@ -61,8 +61,8 @@ func mustContract(t testing.TB) *contract {
 func validateResponse(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
 	t.Helper()
 	c := mustContract(t)
-	for _, fault := range c.validationErrors(req, resp, body) {
-		t.Errorf("%s %s = %d %.500s: %s", req.Method, req.URL.EscapedPath(), resp.StatusCode, body, fault)
+	for _, problem := range c.validationErrors(req, resp, body) {
+		t.Errorf("%s %s = %d %.500s: %s", req.Method, req.URL.EscapedPath(), resp.StatusCode, body, problem)
 	}
 }
 
@@ -90,9 +90,9 @@ func (c *contract) validationErrors(req *http.Request, resp *http.Response, body
 	}
 	found = append(found, c.bodyErrors(req, resp, documented, body)...)
 	var texts []string
-	for _, fault := range found {
-		text := fault.Message + ": " + fault.Reason
-		for _, detail := range fault.SchemaValidationErrors {
+	for _, problem := range found {
+		text := problem.Message + ": " + problem.Reason
+		for _, detail := range problem.SchemaValidationErrors {
 			text += fmt.Sprintf("\n\t%s %s", detail.FieldPath, detail.Reason)
 		}
 		texts = append(texts, text)
@@ -175,8 +175,8 @@ func TestTheDocumentIsOpenAPI31(t *testing.T) {
 		t.Fatal(errs)
 	}
 	_, found := v.ValidateDocument()
-	for _, fault := range found {
-		for _, detail := range fault.SchemaValidationErrors {
+	for _, problem := range found {
+		for _, detail := range problem.SchemaValidationErrors {
 			t.Errorf("%s: %s", detail.FieldPath, detail.Reason)
 		}
 	}
@@ -303,9 +303,9 @@ func TestDocumentedParametersAreAccepted(t *testing.T) {
 			method: method, path: strings.ReplaceAll(path, "{id}", "1") + "?" + query.Encode(), wantStatus: 400,
 			wantCode: InvalidParameter,
 		})
-		for name, faults := range mustDecode[errorResponse](t, got.body).Error.Details {
-			if unknown := slices.Contains(faults, "is not a known parameter"); unknown != (name == "unheard-of") {
-				t.Errorf("%s %s: %s %v", method, path, name, faults)
+		for name, problems := range mustDecode[errorResponse](t, got.body).Error.Details {
+			if unknown := slices.Contains(problems, "is not a known parameter"); unknown != (name == "unheard-of") {
+				t.Errorf("%s %s: %s %v", method, path, name, problems)
 			}
 		}
 	})
@@ -342,7 +342,7 @@ func TestErrorCodesMatchTheDocument(t *testing.T) {
 			code, _ := failure.Schema().Properties.Get("code")
 			for _, value := range code.Schema().Enum {
 				if got := strconv.Itoa(want[value.Value]); got != status {
-					t.Errorf("%s %s: %s stands under %s, its status is %s", method, path, value.Value, status, got)
+					t.Errorf("%s %s: %s is listed under %s, its status is %s", method, path, value.Value, status, got)
 				}
 				if !strings.Contains(r.Description, "`"+value.Value+"`") {
 					t.Errorf("%s %s: the description of %s does not name %s", method, path, status, value.Value)

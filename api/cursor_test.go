@@ -151,13 +151,13 @@ func TestCursorsOfAnotherList(t *testing.T) {
 		bad("no base64", same+"%2B%2F%3D%20"),
 		bad("a number", same+"1"),
 		bad("long", same+strings.Repeat("A", 20_000)),
-		bad("beside another fault", same+"abc&odd=1", `"odd":["is not a known parameter"]`),
+		bad("beside another problem", same+"abc&odd=1", `"odd":["is not a known parameter"]`),
 		{
-			name: "with page", path: "/api/products?page=2&" + same + cursor, wantStatus: 400, wantCode: InvalidParameter,
+			name: "cursor with page", path: "/api/products?page=2&" + same + cursor, wantStatus: 400, wantCode: InvalidParameter,
 			want: []string{`"details":{"page":["must not be given together with cursor"]}`},
 		},
 		{
-			name: "begun with page", path: "/api/products?page=1&cursor=", wantStatus: 400, wantCode: InvalidParameter,
+			name: "cursor with page at the start", path: "/api/products?page=1&cursor=", wantStatus: 400, wantCode: InvalidParameter,
 			want: []string{`"details":{"page":["must not be given together with cursor"]}`},
 		},
 		{
@@ -165,7 +165,7 @@ func TestCursorsOfAnotherList(t *testing.T) {
 			want: []string{`"details":{"cursor":["must be given once"]}`},
 		},
 		{
-			name: "too many a step", path: "/api/products?cursor=&per_page=101", wantStatus: 400, wantCode: InvalidParameter,
+			name: "too many per step", path: "/api/products?cursor=&per_page=101", wantStatus: 400, wantCode: InvalidParameter,
 			want: []string{`"details":{"per_page":["must be`},
 		},
 	})

@@ -53,7 +53,7 @@ func TestETagCoversTheWholeProduct(t *testing.T) {
 			t.Errorf("after %s: by id %s, by SKU %s", what, etag, bySKU.Header.Get("ETag"))
 		}
 		if c.path == path && changed.Header.Get("ETag") != etag {
-			t.Errorf("%s answers %s, GET then %s", what, changed.Header.Get("ETag"), etag)
+			t.Errorf("%s returns %s, the next GET %s", what, changed.Header.Get("ETag"), etag)
 		}
 		seen[etag] = what
 	}
@@ -130,7 +130,7 @@ func TestIfMatch(t *testing.T) {
 		for _, c := range []call{
 			{method: "PUT", body: `{"sku":"b","name":"B","price":1}`},
 			{method: "PATCH", body: `{"sku":"b"}`},
-			{name: "a body with faults", method: "PATCH", body: `{"sku":7}`},
+			{name: "an invalid body", method: "PATCH", body: `{"sku":7}`},
 			{method: "DELETE"},
 		} {
 			c.path, c.header, c.wantStatus, c.wantCode = path, http.Header{"If-Match": {value}}, 412, PreconditionFailed
@@ -173,7 +173,7 @@ func TestOneOfConcurrentWritesWithTheSameTagSucceeds(t *testing.T) {
 		return call{method: "PATCH", path: path, body: fmt.Sprintf(`{"name":"by %d"}`, i), header: header}
 	}, PreconditionFailed)
 	if patches != 1 {
-		t.Errorf("%d of 20 writers got through", patches)
+		t.Errorf("%d of 20 writers succeeded", patches)
 	}
 	adjustments := a.race(t, 20, func(int) call {
 		return call{

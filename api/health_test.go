@@ -20,7 +20,7 @@ func TestReadinessHidesItsCause(t *testing.T) {
 		got.Header.Get("Retry-After") != "1" {
 		t.Errorf("/readyz = %v %s, the log says %s", got.Header, got.body, a.log)
 	}
-	a.try(t, call{name: "the process is healthy all the same", path: "/healthz", key: "-", wantStatus: 200})
+	a.try(t, call{name: "the process is healthy", path: "/healthz", key: "-", wantStatus: 200})
 }
 
 // A readiness check ends within a second.

@@ -125,7 +125,7 @@ func TestAdjustmentsAreListedNewestFirst(t *testing.T) {
 	got = a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory/adjustments?per_page=1", id), wantStatus: 200})
 	listed := mustDecode[struct{ Data []any }](t, got.body).Data[0]
 	if diff := cmp.Diff(mustData(t, adjusted)["adjustment"], listed); diff != "" {
-		t.Errorf("adjust answered another row than the list shows:\n%s", diff)
+		t.Errorf("adjust returned another row than the list:\n%s", diff)
 	}
 }
 

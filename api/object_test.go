@@ -80,12 +80,12 @@ func TestReferenceFields(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		want       field
-		faults     tenancy.InvalidError
+		problems   tenancy.InvalidError
 	}{
 		{"neither", `{}`, field{}, nil},
 		{"the id", `{"seller_id":5}`, catalog.Value(int64(5)), nil},
 		{"the object", `{"seller":{"id":5,"name":"x"}}`, catalog.Value(int64(5)), nil},
-		{"both agree", `{"seller_id":5,"seller":{"id":5}}`, catalog.Value(int64(5)), nil},
+		{"both have the same id", `{"seller_id":5,"seller":{"id":5}}`, catalog.Value(int64(5)), nil},
 		{"both null", `{"seller_id":null,"seller":null}`, field{Set: true, Null: true}, nil},
 		{"a null object", `{"seller":null}`, field{Set: true, Null: true}, nil},
 		{"the id and an object without one", `{"seller_id":5,"seller":{"name":"x"}}`, catalog.Value(int64(5)), nil},
@@ -118,7 +118,7 @@ func TestReferenceFields(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(c.faults.Err(), o.errs.Err()); diff != "" {
+			if diff := cmp.Diff(c.problems.Err(), o.errs.Err()); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -129,7 +129,7 @@ func TestBulkOrderBodyIsValidated(t *testing.T) {
 			wantCode: InvalidParameter,
 		},
 		{
-			name: "no JSON", method: "POST", path: "/api/orders/bulk", body: `{"orders":[]}`,
+			name: "another content type", method: "POST", path: "/api/orders/bulk", body: `{"orders":[]}`,
 			header: http.Header{"Content-Type": {"text/csv"}}, wantStatus: 415, wantCode: UnsupportedMediaType,
 		},
 	})
@@ -167,7 +167,7 @@ func TestErrorResponsesStayProportionalToTheOrder(t *testing.T) {
 	for _, test := range []struct{ name, path, body string }{
 		{"a million items", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 1_000_000)), 1)},
 		{"5,000 items of the wrong type", "/api/orders", with(strings.Repeat("1,", 5_000))},
-		{"300 rows of them", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 5_000)), 300)},
+		{"300 rows of 1,000 bad tags", "/api/orders/bulk", bulk(with(strings.Repeat("1,", 5_000)), 300)},
 		{
 			"300 rows of items that break a rule", "/api/orders/bulk",
 			bulk(with(strings.Repeat(`{"sku":"","quantity":0,"unit_price":0},`, 1_000)), 300),

@@ -88,7 +88,7 @@ func TestCreateOrderReturnsTheOrder(t *testing.T) {
 	}
 	a.try(t, call{method: "DELETE", path: fmt.Sprintf("/api/products/%d", product), wantStatus: 204})
 	a.try(t, call{
-		name: "as sold, whatever became of the product", path: "/api/orders/SO%201", wantStatus: 200,
+		name: "items do not change with the product", path: "/api/orders/SO%201", wantStatus: 200,
 		want: []string{`"name":"Blue mug","product_id":` + fmt.Sprint(product)},
 	})
 	a.try(t, call{path: "/api/products?search=mug", wantStatus: 200, want: []string{`"total":0`}})
@@ -282,7 +282,7 @@ func TestOrderNumbersInPaths(t *testing.T) {
 		{name: "another case", path: "/api/orders/BULK", wantStatus: 404, wantCode: NotFound},
 		{name: "not trimmed", path: "/api/orders/%20bulk", wantStatus: 404, wantCode: NotFound},
 		{
-			name: "half an escape", path: "/api/orders/%ff", wantStatus: 400, wantCode: InvalidParameter,
+			name: "not UTF-8", path: "/api/orders/%ff", wantStatus: 400, wantCode: InvalidParameter,
 			want: []string{`"number":["must be percent-encoded UTF-8 without NUL"]`},
 		},
 		{name: "NUL", path: "/api/orders/a%00", wantStatus: 400, wantCode: InvalidParameter},
@@ -294,7 +294,7 @@ func TestOrderNumbersInPaths(t *testing.T) {
 			name: "both", method: "POST", path: "/api/orders/%ff/cancel?x=1", wantStatus: 400, wantCode: InvalidParameter,
 			want: []string{`"number":["`, `"x":["`},
 		},
-		{name: "a slash as it is", path: "/api/orders/a/b", wantStatus: 404, wantCode: RouteNotFound},
+		{name: "a slash that is not encoded", path: "/api/orders/a/b", wantStatus: 404, wantCode: RouteNotFound},
 		{
 			name: "an order that cannot be changed", method: "PUT", path: "/api/orders/bulk", body: "{}", wantStatus: 405,
 			wantCode: MethodNotAllowed,
@@ -392,7 +392,7 @@ func TestCancelOrder(t *testing.T) {
 		}
 	}
 	a.try(t, call{
-		name: "it stays cancelled", method: "POST", path: "/api/orders", body: order("1"), wantStatus: 200,
+		name: "sent again, it stays cancelled", method: "POST", path: "/api/orders", body: order("1"), wantStatus: 200,
 		want: []string{`"status":"cancelled"`},
 	})
 	a.mustOrders(t, 1, 2, 4980)
@@ -476,14 +476,14 @@ func TestErasedCustomerIsNotReplayed(t *testing.T) {
 	send := call{method: "POST", path: "/api/orders", header: keyed("once"),
 		body: order("1", `"customer":{"id":"7 \"b\"","name":"Zoë Erased"}`), wantStatus: 201}
 	if got := a.try(t, send); !strings.Contains(string(got.body), "Zoë Erased") {
-		t.Fatalf("the answer is %s, want the name in it", got.body)
+		t.Fatalf("the response is %s, want the name", got.body)
 	}
 	if err := sales.New(a.DB).EraseCustomer(t.Context(), a.tenant.ID, `7 "b"`); err != nil {
 		t.Fatal(err)
 	}
 	send.wantStatus = 200 // the response is deleted, the order remains
 	if got := a.try(t, send); strings.Contains(string(got.body), "Erased") {
-		t.Errorf("sent again, the answer is %s, want no name", got.body)
+		t.Errorf("sent again, the response is %s, want no name", got.body)
 	}
 }
 
@@ -498,7 +498,7 @@ func TestReplayHidesCustomersFromOtherKeys(t *testing.T) {
 	cancel.key = a.mustKey(t, a.tenant, "orders:read,orders:write")
 	cancel.wantStatus, cancel.wantCode, cancel.want = 422, IdempotencyKeyReused, nil
 	if got := a.try(t, cancel); strings.Contains(string(got.body), "Zoë") {
-		t.Errorf("the answer is %s, want no name", got.body)
+		t.Errorf("the response is %s, want no name", got.body)
 	}
 }
 

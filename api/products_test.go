@@ -36,7 +36,7 @@ func TestCreateReturnsTheProduct(t *testing.T) {
 	}
 	shown := a.try(t, call{path: got.Header.Get("Location"), wantStatus: 200})
 	if diff := cmp.Diff(data, mustData(t, shown)); diff != "" {
-		t.Errorf("GET differs from what POST answered:\n%s", diff)
+		t.Errorf("GET differs from the response of POST:\n%s", diff)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestSKUsInPaths(t *testing.T) {
 		},
 		{name: "no UTF-8", path: "/api/products/sku/%ff", wantStatus: 400, wantCode: InvalidParameter},
 		{
-			name: "two dots created", method: "POST", path: "/api/products", body: `{"sku":"..","name":"N","price":1}`,
+			name: "create with two dots as SKU", method: "POST", path: "/api/products", body: `{"sku":"..","name":"N","price":1}`,
 			wantStatus: 422, wantCode: ValidationError, want: []string{`"sku":["must not be . or .."]`},
 		},
 	})
@@ -286,24 +286,24 @@ func TestAdjustReturnsProductAndAdjustment(t *testing.T) {
 			wantCode: InsufficientStock, want: []string{`"details":{"quantity":["`},
 		},
 		{
-			name: "above the largest", method: "POST", path: adjust, body: `{"type":"add","quantity":2147483647}`,
+			name: "above the maximum", method: "POST", path: adjust, body: `{"type":"add","quantity":2147483647}`,
 			wantStatus: 422, wantCode: ValidationError, want: []string{`"quantity":["`},
 		},
 		{
-			name: "nothing said", method: "POST", path: adjust, body: `{}`, wantStatus: 422, wantCode: ValidationError,
+			name: "no fields", method: "POST", path: adjust, body: `{}`, wantStatus: 422, wantCode: ValidationError,
 			want: []string{`"quantity":["is required"]`, `"type":["is required"]`},
 		},
 		{
-			name: "add nothing", method: "POST", path: adjust, body: `{"type":"add","quantity":0}`, wantStatus: 422,
+			name: "add zero", method: "POST", path: adjust, body: `{"type":"add","quantity":0}`, wantStatus: 422,
 			wantCode: ValidationError, want: []string{`"quantity":["must be at least 1"]`},
 		},
-		{name: "everything wrong", method: "POST", path: adjust, body: `{"type":"steal","quantity":-1,"warehouse_id":1000000000000,"notes":7,"odd":1}`, wantStatus: 422, wantCode: ValidationError,
+		{name: "all fields are invalid", method: "POST", path: adjust, body: `{"type":"steal","quantity":-1,"warehouse_id":1000000000000,"notes":7,"odd":1}`, wantStatus: 422, wantCode: ValidationError,
 			want: []string{
 				`"type":["must be one of add, remove, set"]`, `"quantity":["must be between`, `"warehouse_id":["does not exist"]`,
 				`"notes":["must be a string"]`, `"odd":["is not a known field"]`,
 			}},
 		{
-			name: "types wrong", method: "POST", path: adjust, body: `{"type":1,"quantity":"1"}`, wantStatus: 422,
+			name: "fields of wrong types", method: "POST", path: adjust, body: `{"type":1,"quantity":"1"}`, wantStatus: 422,
 			wantCode: ValidationError, want: []string{`"quantity":["must be an integer"],"type":["must be a string"]`},
 		},
 		{

@@ -20,7 +20,7 @@ func TestReferenceLifecycle(t *testing.T) {
 			})
 			one := made.Header.Get("Location")
 			if strings.Contains(string(made.body), "is_default") != (kind == "warehouses") {
-				t.Errorf("is_default is for warehouses: %s", made.body)
+				t.Errorf("only warehouses have is_default: %s", made.body)
 			}
 			id := int64(mustData(t, made)["id"].(float64))
 			if one != fmt.Sprintf("%s/%d", list, id) {
@@ -49,14 +49,14 @@ func TestReferenceLifecycle(t *testing.T) {
 					name: "a null name", method: "PATCH", path: one, body: `{"name":null}`, wantStatus: 422, wantCode: ValidationError,
 				},
 				{
-					name: "a name too long", method: "PATCH", path: one, body: `{"name":"` + strings.Repeat("x", 256) + `"}`,
+					name: "a name that is too long", method: "PATCH", path: one, body: `{"name":"` + strings.Repeat("x", 256) + `"}`,
 					wantStatus: 422, wantCode: ValidationError,
 				},
 				{
 					name: "rename", method: "PATCH", path: one, body: `{"name":"Anna","id":7,"created_at":"x","updated_at":null}`,
 					wantStatus: 200, want: []string{`"name":"Anna"`},
 				},
-				{name: "change nothing", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
+				{name: "an empty change", method: "PATCH", path: one, body: `{}`, wantStatus: 200, want: []string{`"name":"Anna"`}},
 				{
 					name: "in use", method: "POST", path: "/api/products",
 					body: fmt.Sprintf(`{"sku":%q,"name":"P","price":1,"%s":%d}`, kind, field, id), wantStatus: 201,
@@ -67,7 +67,7 @@ func TestReferenceLifecycle(t *testing.T) {
 					want: []string{`"message":"1 product uses this ` + singular[kind] + `."`},
 				},
 				{
-					name: "PUT is not there", method: "PUT", path: one, body: `{"name":"x"}`, wantStatus: 405,
+					name: "PUT is not supported", method: "PUT", path: one, body: `{"name":"x"}`, wantStatus: 405,
 					wantCode: MethodNotAllowed,
 				},
 			})

@@ -26,19 +26,19 @@ func TestRefundIsAllocatedToItems(t *testing.T) {
 	refund, inside := mustData(t, got), mustData(t, shown)["refunds"].([]any)
 	if len(inside) != 1 || inside[0].(map[string]any)["id"] != refund["id"] ||
 		inside[0].(map[string]any)["created_at"] != refund["created_at"] {
-		t.Errorf("POST answered %v, the order has %v", refund, inside)
+		t.Errorf("POST returned %v, the order has %v", refund, inside)
 	}
 	a.tryAll(t, []call{
 		{
-			name: "up to what was paid", method: "POST", path: "/api/orders/1/refunds", body: `{"amount":22}`, wantStatus: 201,
+			name: "up to the paid amount", method: "POST", path: "/api/orders/1/refunds", body: `{"amount":22}`, wantStatus: 201,
 			want: []string{`"exceeds_paid":false`, `"reference":null`},
 		},
 		{
-			name: "beyond it", method: "POST", path: "/api/orders/1/refunds", body: `{"amount":0.01}`, wantStatus: 201,
+			name: "above the paid amount", method: "POST", path: "/api/orders/1/refunds", body: `{"amount":0.01}`, wantStatus: 201,
 			want: []string{`"exceeds_paid":true`},
 		},
 		{
-			name: "all of them", path: "/api/orders/1", wantStatus: 200,
+			name: "all refunds are listed", path: "/api/orders/1", wantStatus: 200,
 			want: []string{`"refunded_total":"32.01"`, `"revenue":"30.00"`},
 		},
 		{name: "in the list", path: "/api/orders", wantStatus: 200, want: []string{`"refunded_total":"32.01"`}},

@@ -87,13 +87,13 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		ids[kind] = a.mustCreate(t, kind, `{"name":"foreign"}`)
 	}
 	bodies := map[string]string{
-		"PUT /api/products/{id}":                    `{"sku":"x","name":"X","price":2}`,
-		"POST /api/products/{id}/inventory/adjust":  `{"type":"add","quantity":1}`,
-		"PATCH /api/products/{id}":                  `{"name":"stolen"}`,
-		"PATCH /api/categories/{id}":                `{"name":"stolen"}`,
-		"PATCH /api/sellers/{id}":                   `{"name":"stolen"}`,
-		"PATCH /api/warehouses/{id}":                `{"name":"stolen"}`,
-		"PATCH /api/products/{id} that has a fault": `{"price":"x"}`,
+		"PUT /api/products/{id}":                      `{"sku":"x","name":"X","price":2}`,
+		"POST /api/products/{id}/inventory/adjust":    `{"type":"add","quantity":1}`,
+		"PATCH /api/products/{id}":                    `{"name":"stolen"}`,
+		"PATCH /api/categories/{id}":                  `{"name":"stolen"}`,
+		"PATCH /api/sellers/{id}":                     `{"name":"stolen"}`,
+		"PATCH /api/warehouses/{id}":                  `{"name":"stolen"}`,
+		"PATCH /api/products/{id} that has a problem": `{"price":"x"}`,
 	}
 	checked := 0
 	for _, r := range a.server.routes() {
@@ -107,7 +107,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 			t.Errorf("%s %s is new: give this test an object and a body for it", r.method, r.pattern)
 			continue
 		}
-		for _, body := range []string{body, bodies[r.method+" "+r.pattern+" that has a fault"]} {
+		for _, body := range []string{body, bodies[r.method+" "+r.pattern+" that has a problem"]} {
 			foreign := a.send(t, call{
 				method: r.method, path: fmt.Sprintf("%s/%d%s", collection, id, rest), body: body, key: otherKey,
 			})
@@ -197,7 +197,7 @@ func TestPanicMidwayAbortsTheConnection(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if _, err := bytes.NewBuffer(nil).ReadFrom(resp.Body); err == nil {
-		t.Error("a client takes half an answer for a whole one")
+		t.Error("the client cannot detect that the response is incomplete")
 	}
 }
 

@@ -185,14 +185,14 @@ func TestKeyFromThePagesWorks(t *testing.T) {
 		"the key": key, "the session": cookie, "the password": password, "the e-mail": email,
 	} {
 		if strings.Contains(a.log.String(), secret) {
-			t.Errorf("the log holds %s", what)
+			t.Errorf("the log contains %s", what)
 		}
 	}
 	before := strings.Count(a.log.String(), "\n")
 	a.exec(t, `alter table audit_log rename to lost`)
 	if got, _ := a.page(t, "GET", "/settings/t/"+slug+"/audit", cookie, nil); got.StatusCode != 500 ||
 		strings.Contains(string(got.body), "audit_log") {
-		t.Errorf("without its table the audit log = %d, want 500 and nothing about it", got.StatusCode)
+		t.Errorf("without its table the audit log = %d, want 500 without the reason", got.StatusCode)
 	}
 	if line := a.lastLine(t); line.Level != "ERROR" || line.Route != "/settings/t/{slug}/audit" ||
 		!strings.Contains(line.Error, "audit_log") || strings.Count(a.log.String(), "\n") != before+1 {

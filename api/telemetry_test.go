@@ -122,9 +122,9 @@ func TestTelemetryOfRequests(t *testing.T) {
 		{"that is not recorded", "00-" + theirs + "-00f067aa0ba902b7-00", true},
 		{"of a later version", "01-" + theirs + "-00f067aa0ba902b7-01-more", true},
 		{"of zeros", "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01", false},
-		{"that is cut short", "00-" + theirs + "-00f067aa", false},
+		{"that is too short", "00-" + theirs + "-00f067aa", false},
 		{"in capitals", "00-" + strings.ToUpper(theirs) + "-00f067aa0ba902b7-01", false},
-		{"that is anything", "anything", false},
+		{"that is not a traceparent", "anything", false},
 	} {
 		t.Run("a traceparent "+c.name, func(t *testing.T) {
 			header := http.Header{"Tracestate": {"vendor=state"}, "Baggage": {"user=somebody"}}
@@ -206,7 +206,7 @@ func TestTelemetryOfRequests(t *testing.T) {
 			}
 		})
 		// The server cannot know whether the abort or the disconnection was first.
-		if fault := attributesOf(s)["error.type"]; fault != "cut" && fault != clientCanceled ||
+		if problem := attributesOf(s)["error.type"]; problem != "cut" && problem != clientCanceled ||
 			attributesOf(s)["http.response.status_code"] != "200" {
 			t.Errorf("the span has %v, want the error type cut", attributesOf(s))
 		}

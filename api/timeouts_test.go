@@ -177,7 +177,7 @@ func TestExhaustedPoolFailsAfterFiveSeconds(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	db := a.withDatabase(t, "&pool_max_conns=1")
-	a.try(t, call{name: "the key is known from now on", path: "/api/me", wantStatus: 200})
+	a.try(t, call{name: "the key is in the cache", path: "/api/me", wantStatus: 200})
 	err := db.Conn(t.Context(), func(*pgx.Conn) error { // holds the only connection
 		begun := time.Now()
 		got := a.try(t, call{path: "/api/products", wantStatus: 503, wantCode: ServiceUnavailable})
@@ -185,7 +185,7 @@ func TestExhaustedPoolFailsAfterFiveSeconds(t *testing.T) {
 			took > 9*time.Second {
 			t.Errorf("Retry-After = %q after %v, want 1 after about five seconds", got.Header.Get("Retry-After"), took)
 		}
-		a.try(t, call{name: "what needs no database goes on", path: "/api/me", wantStatus: 200})
+		a.try(t, call{name: "routes without a database still work", path: "/api/me", wantStatus: 200})
 		return nil
 	})
 	if err != nil {
@@ -299,7 +299,7 @@ func TestAStatementMayEndAfterItsClientHasDisconnected(t *testing.T) {
 		req.Header.Set("Authorization", "Bearer "+a.key)
 		go func() { <-inside; hangUp() }()
 		if _, err := testClient.Do(req); err == nil {
-			t.Fatal("the request was answered")
+			t.Fatal("the request got a response")
 		}
 		began := time.Now()
 		err = <-done
