@@ -95,43 +95,67 @@ func splitBySKU(rows []Row) [][]upsertRow {
 	return passes
 }
 
-// upsertPass takes two round trips: it reads what is stored, then writes what differs.
+// upsertPass takes two round trips: it reads what is stored, then writes what differs. Large products are written in
+// parts.
 func upsertPass(ctx context.Context, tx pgx.Tx, by Actor, rows []upsertRow, results []Result) error {
 	stored, err := readStored(ctx, tx, by.Tenant, rows)
 	if err != nil {
 		return err
 	}
-	var created []Product
-	var updates []productUpdate
-	indexes := map[string]int{} // of the created products, by SKU
+	part := upsertPart{indexes: map[string]int{}}
 	for _, row := range rows {
 		update, result := stored.apply(row.Row)
 		results[row.index] = result
 		switch result.Outcome {
 		case Created:
-			created = append(created, update.after)
-			indexes[result.SKU] = row.index
+			part.created = append(part.created, update.after)
+			part.indexes[result.SKU] = row.index
 		case Updated:
-			updates = append(updates, update)
+			part.updates = append(part.updates, update)
+		}
+		if description := update.after.Description; description != nil {
+			part.size += len(*description)
+		}
+		if part.size >= maxPart {
+			if err := part.write(ctx, tx, by, results); err != nil {
+				return err
+			}
 		}
 	}
+	return part.write(ctx, tx, by, results)
+}
+
+// maxPart is the size from which products are written. The memory for a batch is several times its size.
+const maxPart = 4 << 20
+
+// upsertPart are products to write in one round trip.
+type upsertPart struct {
+	created []Product
+	updates []productUpdate
+	indexes map[string]int // of the created products, by SKU
+	size    int            // of their descriptions
+}
+
+// write writes the products and empties the part.
+func (p *upsertPart) write(ctx context.Context, tx pgx.Tx, by Actor, results []Result) error {
 	var inserted []struct {
 		ID  int64
 		SKU string
 	}
 	b := &pgx.Batch{}
-	if len(created) > 0 {
+	if len(p.created) > 0 {
 		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku\n  from p",
-			by.Tenant, records(created...), by.KeyID)
+			by.Tenant, records(p.created...), by.KeyID)
 	}
-	if len(updates) > 0 {
-		queueUpdate(b, by, updates)
+	if len(p.updates) > 0 {
+		queueUpdate(b, by, p.updates)
 	}
+	p.created, p.updates, p.size = nil, nil, 0
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	for _, p := range inserted {
-		results[indexes[p.SKU]].ID = p.ID
+	for _, i := range inserted {
+		results[p.indexes[i.SKU]].ID = i.ID
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -86,6 +87,37 @@ func TestUpsertWritesAllValidRows(t *testing.T) {
 	for _, r := range repeated {
 		if r.Outcome != catalog.Unchanged {
 			t.Errorf("the second upsert of %s is %s, want unchanged", r.SKU, r.Outcome)
+		}
+	}
+}
+
+// Large products are written in parts.
+func TestUpsertOfLargeProducts(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	const count, characters = 150, 60_000
+	s.mustCreate(t, "P-0")
+	for round, text := range []string{"a", "b"} {
+		var rows []catalog.Row
+		for n := range count {
+			description := strings.Repeat(text, characters)
+			rows = append(rows, catalog.Row{Changes: product(fmt.Sprint("P-", n), func(c *catalog.Changes) {
+				c.Description = catalog.Value(description)
+			})})
+		}
+		results, err := s.Upsert(t.Context(), s.by, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, r := range results {
+			want := catalog.Created
+			if round > 0 || n == 0 {
+				want = catalog.Updated
+			}
+			got, err := s.Product(t.Context(), s.by.Tenant, r.ID)
+			if r.Outcome != want || err != nil || got.SKU != r.SKU || !strings.HasPrefix(*got.Description, text) {
+				t.Fatalf("row %d: %+v, stored as %s, %v, want it %s", n, r, got.SKU, err, want)
+			}
 		}
 	}
 }

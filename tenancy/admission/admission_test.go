@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -364,6 +365,44 @@ func TestASpoolReturnsWhatWasWritten(t *testing.T) {
 			}
 			if heldByUsers(c.memory) != 0 || heldByUsers(c.disk) != 0 {
 				t.Error("a closed spool still holds memory or disk")
+			}
+		})
+	}
+}
+
+// An item of an order has 40 bytes, but takes a kilobyte until it is stored.
+func TestALoadedBodyCountsItsObjectsAsMemory(t *testing.T) {
+	t.Parallel()
+	const item = `{"sku":"P-1","quantity":1,"unit_price":5}`
+	for _, test := range []struct {
+		items               int
+		wantMemory, atLeast int64 // in the budgets memory and large
+	}{
+		{500, 0, 0},
+		{5000, 5 * mib, 0},
+		{20_000, 0, 20 * mib},
+		{50_000, 0, 50 * mib},
+	} {
+		t.Run(fmt.Sprint(test.items), func(t *testing.T) {
+			t.Parallel()
+			c := New(24)
+			spool := c.Enter("user", Bulk).NewSpool()
+			if _, err := io.WriteString(spool, strings.Repeat(item, test.items)); err != nil {
+				t.Fatal(err)
+			}
+			spool.End(nil)
+			for range 2 {
+				if _, err := spool.Load(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			most := test.atLeast*5/4 + mib
+			if c.memory.held < test.wantMemory || c.large.held < test.atLeast || c.large.held > most {
+				t.Errorf("holds %d of memory and %d of large, want at least %d and %d, at most %d of large",
+					c.memory.held, c.large.held, test.wantMemory, test.atLeast, most)
+			}
+			if err := spool.Close(); err != nil || c.memory.held != 0 || c.large.held != 0 {
+				t.Errorf("Close = %v, and the spool still holds %d and %d", err, c.memory.held, c.large.held)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -30,6 +31,8 @@ type Spool struct {
 	memory   []byte
 	file     *os.File // has no name any more, so that the system deletes it with the process
 	size     int64
+	objects  int64 // opening braces
+	loaded   bool
 	end      error // io.EOF or the error of the writer; nil until the writer has ended
 	reserved int64 // bytes on disk
 
@@ -57,6 +60,7 @@ func (s *Spool) Write(p []byte) (n int, err error) {
 		n, err = s.writeFile(p)
 	}
 	s.size += int64(n)
+	s.objects += int64(bytes.Count(p[:n], []byte{'{'}))
 	s.changed.Broadcast()
 	return n, err
 }
@@ -177,27 +181,43 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// loadFactor is how much memory the work on a body takes for each of its bytes: the body, its
-// values, and the message to PostgreSQL.
-const loadFactor = 3
+// The work on a body takes this much memory for each of its bytes and for each of its JSON objects: the body, its
+// values, and the messages to PostgreSQL. An item of an order has 40 bytes, but needs much more in the statements.
+const (
+	loadFactor   = 3
+	objectMemory = 1 << 10
+)
 
-// Load returns the whole content, which must have ended. If it is in a file, Load waits for memory
-// and moves it there.
+// Load returns the whole content, which must have ended. If it is large, the first Load waits for memory.
 func (s *Spool) Load(ctx context.Context) ([]byte, error) {
+	if !s.loaded && s.size > uncounted {
+		if err := s.reserve(ctx, loadFactor*s.size+objectMemory*s.objects); err != nil {
+			return nil, err
+		}
+	}
+	s.loaded = true
 	if s.file == nil {
 		return s.memory, nil
 	}
-	release, err := s.ticket.Large(ctx, loadFactor*s.size)
-	if err != nil {
-		return nil, err
-	}
-	s.freeMemory = append(s.freeMemory, release)
-	content := make([]byte, s.size)
+	content := make([]byte, s.size) // s does not refer to it, so that it is freed as soon as it has been parsed
 	if _, err := s.file.ReadAt(content, 0); err != nil {
 		return nil, fmt.Errorf("read a temporary file: %w", err)
 	}
-	s.memory = content
-	return content, s.closeFile()
+	return content, nil
+}
+
+func (s *Spool) reserve(ctx context.Context, n int64) (err error) {
+	release, ok := func() {}, false
+	if s.file == nil {
+		release, ok = s.ticket.TryMemory(n)
+	}
+	if !ok {
+		release, err = s.ticket.Large(ctx, n)
+	}
+	if err == nil {
+		s.freeMemory = append(s.freeMemory, release)
+	}
+	return err
 }
 
 func (s *Spool) closeFile() error {
