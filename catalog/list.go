@@ -88,6 +88,10 @@ select ` + q.id + `
 	var page Products
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, count, countArgs...)
+		if q.inOrder {
+			// PostgreSQL expects few products, and would read and sort all of a warehouse.
+			b.Queue(`set local enable_bitmapscan = off`)
+		}
 		tenancy.QueueRows(b, &page.Items, productsOf("array("+indent(ids)+"\n       )"), q.args...)
 	})
 	if err == nil {
@@ -122,6 +126,7 @@ type productQuery struct {
 	from    string
 	key, id string // the columns that the list is sorted by
 	count   string // the query for the total
+	inOrder bool   // an index has the order, but not all filters
 }
 
 // query returns the query of a filter. It chooses the sources that the package comment
@@ -147,6 +152,7 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 	sources := len(q.sql)
 	f.addConditions(q)
 	filters := len(q.sql) - sources
+	q.inOrder = len(q.sql) > 2 && f.UpdatedSince.IsZero() && sortColumn(f.Order) == "created_at"
 	switch {
 	case !f.UpdatedSince.IsZero():
 	case ofTag:
