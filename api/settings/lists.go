@@ -172,10 +172,14 @@ func (p *Pages) showProduct(w http.ResponseWriter, r *http.Request, u user) erro
 	return p.show(w, http.StatusOK, "product", u, page)
 }
 
+// monthsChart returns a chart without points if there were no sales.
 func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
 	c := chart.Chart{
 		ID: "months", Title: "Revenue by month", Format: f.Axis,
 		Description: fmt.Sprintf("Revenue of the last %d months in %s. The table has the same figures.", len(months), f.Currency),
+	}
+	if !slices.ContainsFunc(months, func(m reports.MonthSums) bool { return m.Units != 0 || m.Refunds != 0 }) {
+		return c
 	}
 	for _, m := range months {
 		label := m.Day.Format("Jan 2006")

@@ -163,7 +163,7 @@ func TestInvitation(t *testing.T) {
 	if guest.path() != s.page("overview") {
 		t.Errorf("joined at %s, want %s", guest.path(), s.page("overview"))
 	}
-	guest.wantText("No sales in this period.")
+	guest.wantText("No sales in this period")
 	if status := guest.open(strings.TrimPrefix(link, s.url)); status != 404 {
 		t.Errorf("the link a second time: %d, want 404", status)
 	}
@@ -202,7 +202,7 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	b.fill("E-mail", email)
 	b.fill("Password", password)
 	b.press("Sign in")
-	b.wantText("No sales in this period.")
+	b.wantText("No sales in this period")
 	b.mustOpen(s.page("keys"))
 	b.press("Generate new key")
 	b.fill("Name", "Till")
