@@ -242,10 +242,10 @@ func eachRow(
 
 // soldRange are the sums of the files in a range.
 type soldRange struct {
-	total                                   fileSums
-	days                                    map[time.Time]fileSums
-	channels, products                      map[string]fileSums
-	customers, newCustomers, guests, orders int64
+	total                           fileSums
+	days                            map[time.Time]fileSums
+	channels, products              map[string]fileSums
+	customers, newCustomers, guests int64
 }
 
 func (s *soldFiles) between(from, to time.Time) soldRange {
