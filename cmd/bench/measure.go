@@ -24,12 +24,15 @@ func newRandom(client int) *rand.Rand { return rand.New(rand.NewPCG(uint64(clien
 // send returns work that sends requests to a server.
 func send(address, key string, next func(*rand.Rand) request) work {
 	return func(ctx context.Context, n int) (step, error) {
-		c, err := dial(ctx, address, key)
-		if err != nil {
-			return nil, err
-		}
+		var c *client
 		random := newRandom(n)
 		return func(context.Context) (int, error) {
+			if c == nil { // not before: the service closes a connection without a request after 5 s
+				var err error
+				if c, err = dial(ctx, address, key); err != nil {
+					return 0, err
+				}
+			}
 			r := next(random)
 			status, err := c.do(r)
 			if err != nil {
