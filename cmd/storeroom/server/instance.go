@@ -31,8 +31,9 @@ import (
 
 const (
 	connectTimeout = 15 * time.Second
-	// abortTimeout is the time that requests get to return after their contexts are cancelled.
-	abortTimeout = time.Second
+	// abortTimeout is the time that requests get to return after their contexts are cancelled. A
+	// statement may use the first second of it.
+	abortTimeout = 3 * time.Second
 	// closeTimeout bounds writing the data that is still in memory.
 	closeTimeout = 10 * time.Second
 )
