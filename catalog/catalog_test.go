@@ -60,7 +60,8 @@ func (s shop) mustReference(t testing.TB, kind catalog.Kind, name string) int64 
 }
 
 // mustAgree checks for every product that quantity, the sum of stock and the last row of
-// the ledger are equal, and that product_counts and product_tags are correct.
+// the ledger are equal, and that product_counts, facet_counts and product_tags
+// are correct.
 func (s shop) mustAgree(t testing.TB) {
 	t.Helper()
 	conn := s.database.MustSuper(t)
@@ -88,10 +89,29 @@ func (s shop) mustAgree(t testing.TB) {
 		           using (tenant_id, status)
 		     where coalesce(n, 0) <> coalesce(counted, 0)
 		    union all
+		    select format('tenant %s: %s %s products of %s %s, facet_counts has %s',
+		                  tenant_id, n, status, facet, value, counted)
+		      from (select p.tenant_id, f.facet, f.value, p.status, count(*) as n
+		              from products p
+		             cross join lateral (
+		                   values ('category', p.category_id::text), ('seller', p.seller_id::text),
+		                          ('warehouse', p.warehouse_id::text)
+		                    union all
+		                   select 'tag', unnest(p.tags)
+		                   ) f (facet, value)
+		             where f.value is not null
+		             group by 1, 2, 3, 4) p
+		      full join (select tenant_id, facet, value, status, sum(count) as counted
+		                   from facet_counts group by 1, 2, 3, 4) c
+		           using (tenant_id, facet, value, status)
+		     where coalesce(n, 0) <> coalesce(counted, 0)
+		    union all
 		    select format('product %s: tags %s, product_tags %s', p.id, p.tags, t.tags)
 		      from products p
-		     cross join lateral (select coalesce(array_agg(tag order by tag), '{}') as tags from product_tags
-		                          where tenant_id = p.tenant_id and product_id = p.id) t
+		     cross join lateral (select coalesce(array_agg(tag order by tag), '{}') as tags from product_tags t
+		                          where t.tenant_id = p.tenant_id and t.product_id = p.id
+		                            and (t.status, t.created_at, t.name, t.sku, t.price)
+		                                = (p.status, p.created_at, p.name, p.sku, p.price)) t
 		     where t.tags <> (select coalesce(array_agg(x order by x collate "C"), '{}') from unnest(p.tags) x)
 		) f`).Scan(&problems)
 	if err != nil {

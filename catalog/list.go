@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,22 +73,17 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Products
 // array keeps the planner from joining the ids with products.
 func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int, offset int64) (Products, error) {
 	q := f.query(tenant)
-	count, countArgs := q.count, q.args
-	if f.withoutTotal {
-		count, countArgs = `select 0::bigint as count`, nil
-	}
+	count := f.count(tenant, q)
 	if f.After != nil {
 		if err := q.continueAfter(f); err != nil {
 			return Products{}, err
 		}
 	}
-	ids := `
-select ` + q.id + `
-  from ` + q.from + q.conditions() + q.orderBy(f.Order) + q.limit(limit, offset)
+	ids := q.ids(f) + q.limit(limit, offset)
 	var counts []rowCount
 	var page Products
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		tenancy.QueueRows(b, &counts, count, countArgs...)
+		tenancy.QueueRows(b, &counts, count.sql, count.args...)
 		if q.inOrder {
 			// PostgreSQL expects few products, and would read and sort all of a warehouse.
 			b.Queue(`set local enable_bitmapscan = off`)
@@ -124,71 +120,97 @@ func lookUp(column, value string) string {
 type productQuery struct {
 	listQuery
 	from    string
-	key, id string // the columns that the list is sorted by
-	count   string // the query for the total
-	inOrder bool   // an index has the order, but not all filters
+	table   string // has the columns that the list is sorted by, and the status
+	id      string
+	ordered bool // an index has the order for each status
+	inOrder bool // an index has the order of creation, but perhaps not all filters
 }
 
 // query returns the query of a filter. It chooses the sources that the package comment
 // lists.
 func (f Filter) query(tenant tenancy.ID) *productQuery {
-	q := &productQuery{from: "products p", key: "p." + sortColumn(f.Order), id: "p.id"}
+	q := &productQuery{from: "products p", table: "p", id: "p.id", ordered: len(f.facets()) > 0}
 	q.arg(tenant)
 	ofTag := f.Tag != "" && f.UpdatedSince.IsZero() && !f.hasGroup()
 	switch {
 	case !f.UpdatedSince.IsZero():
 		q.where("p.updated_at >= %s", f.UpdatedSince)
-		q.from = changedProducts
+		q.from, q.ordered = changedProducts, false
 	case ofTag:
 		q.where("t.tenant_id = $1")
 		q.where("t.tag = %s", f.Tag)
-		q.from = "product_tags t"
+		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
+		if len(f.facets()) > 1 || f.hasDates() {
+			q.from += lookUp("id", "t.product_id")
+		}
 	default:
 		q.where("p.tenant_id = $1")
 	}
 	if f.Tag != "" && !ofTag {
 		q.where("%s = any (p.tags)", f.Tag)
 	}
-	sources := len(q.sql)
 	f.addConditions(q)
-	filters := len(q.sql) - sources
 	q.inOrder = len(q.sql) > 2 && f.UpdatedSince.IsZero() && sortColumn(f.Order) == "created_at"
-	switch {
-	case !f.UpdatedSince.IsZero():
-	case ofTag:
-		if filters == 0 {
-			q.count = `
-select count(*)
-  from product_tags t` + q.conditions()
-		}
-		if sortColumn(f.Order) == "created_at" {
-			q.key, q.id = "t.created_at", "t.product_id"
-		}
-		if filters > 0 || sortColumn(f.Order) != "created_at" {
-			q.from += lookUp("id", "t.product_id")
-		}
-	case filters == 0:
-		q.count = `
-select coalesce(sum(count), 0)::bigint as count
-  from product_counts
- where tenant_id = $1`
-	case filters == 1 && f.Status != "":
-		q.count = `
-select coalesce(sum(count), 0)::bigint as count
-  from product_counts
- where tenant_id = $1 and status = $2`
-	}
-	if q.count == "" {
-		q.count = `
-select count(*)
-  from ` + q.from + q.conditions()
-	}
 	return q
 }
 
 // hasGroup reports whether the list is of a category or a seller. Most of them have fewer
 // products than a tag or a warehouse.
 func (f Filter) hasGroup() bool { return f.CategoryID != nil || f.SellerID != nil }
+
+// facet is a column that facet_counts counts products by, and its value.
+type facet struct{ column, value string }
+
+func (f Filter) facets() []facet {
+	var facets []facet
+	add := func(column string, id *int64) {
+		if id != nil {
+			facets = append(facets, facet{column, strconv.FormatInt(*id, 10)})
+		}
+	}
+	add("category", f.CategoryID)
+	add("seller", f.SellerID)
+	add("warehouse", f.WarehouseID)
+	if f.Tag != "" {
+		facets = append(facets, facet{"tag", f.Tag})
+	}
+	return facets
+}
+
+func (f Filter) hasDates() bool {
+	return !f.CreatedFrom.IsZero() || !f.CreatedBefore.IsZero() || !f.UpdatedSince.IsZero()
+}
+
+// countQuery is the query for the total of a list.
+type countQuery struct {
+	sql  string
+	args []any
+}
+
+// count returns the query for the total. It reads counters if they have it.
+func (f Filter) count(tenant tenancy.ID, q *productQuery) countQuery {
+	facets := f.facets()
+	if f.withoutTotal {
+		return countQuery{sql: `select 0::bigint as count`}
+	}
+	if f.hasDates() || len(facets) > 1 {
+		return countQuery{"\nselect count(*)\n  from " + q.from + q.conditions(), slices.Clone(q.args)}
+	}
+	counters := &listQuery{}
+	counters.where("tenant_id = %s", tenant)
+	table := "product_counts"
+	for _, facet := range facets {
+		table = "facet_counts"
+		counters.where("facet = %s", facet.column)
+		counters.where("value = %s", facet.value)
+	}
+	if f.Status != "" {
+		counters.where("status = %s", f.Status)
+	}
+	return countQuery{`
+select coalesce(sum(count), 0)::bigint as count
+  from ` + table + counters.conditions(), counters.args}
+}
 
 // changedProducts are the products with a change since $2: those with another change than
 // of stock, then the others of the ledger. It looks up only the others, and offset keeps
@@ -215,7 +237,7 @@ var changedProducts = `(
 // addConditions adds the conditions on columns of products.
 func (f Filter) addConditions(q *productQuery) {
 	if f.Status != "" {
-		q.where("p.status = %s", f.Status)
+		q.where(q.table+".status = %s", f.Status)
 	}
 	if f.CategoryID != nil {
 		q.where("p.category_id = %s", *f.CategoryID)
@@ -248,16 +270,40 @@ func (q *productQuery) continueAfter(f Filter) error {
 	if f.Order.Descending {
 		follow = "<"
 	}
-	q.where("("+q.key+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
+	q.where("("+q.key(f.Order)+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
 	return nil
+}
+
+// key returns the column that the list is sorted by.
+func (q *productQuery) key(o paging.Order) string { return q.table + "." + sortColumn(o) }
+
+// ids returns the query for the ids in their order. Without a status, it merges the lists
+// of each status, because the indexes begin with the filter and the status.
+func (q *productQuery) ids(f Filter) string {
+	if f.Status != "" || !q.ordered {
+		return "\nselect " + q.id + "\n  from " + q.from + q.conditions() + orderBy(f.Order, q.key(f.Order), q.id)
+	}
+	parts := make([]string, len(Statuses))
+	for i, status := range Statuses {
+		parts[i] = indent(`(
+select ` + q.id + ` as id, ` + q.key(f.Order) + ` as key
+  from ` + q.from + q.conditions() + `
+   and ` + q.table + `.status = '` + status + `'` + orderBy(f.Order, q.key(f.Order), q.id) + `
+)`)
+	}
+	return `
+select id
+  from (
+       ` + strings.Join(parts, "\n        union all\n       ") + `
+       ) p` + orderBy(f.Order, "key", "id")
 }
 
 // orderBy returns the order by clause. SKUs are unique, and their index does not sort
 // by id.
-func (q *productQuery) orderBy(o paging.Order) string {
-	clause := "\n order by " + q.key + " " + o.Direction()
+func orderBy(o paging.Order, key, id string) string {
+	clause := "\n order by " + key + " " + o.Direction()
 	if sortColumn(o) != "sku" {
-		clause += ", " + q.id + " " + o.Direction()
+		clause += ", " + id + " " + o.Direction()
 	}
 	return clause
 }

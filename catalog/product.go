@@ -124,7 +124,7 @@ select p.id, p.images, p.created_at, p.updated_at,
   from products p
  where p.tenant_id = $1 and p.sku = $2`
 
-	// insertProducts inserts the records $2 with their stock, ledger rows and tags. $3 is
+	// insertProducts inserts the records $2 with their stock and ledger rows. $3 is
 	// the API key. A query on p, the inserted rows, follows it.
 	insertProducts = `
 with p as (
@@ -147,10 +147,6 @@ insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, qu
 select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
   from p
  where quantity > 0
-), tagged as (
-insert into product_tags (tenant_id, tag, created_at, product_id)
-select tenant_id, unnest(tags), created_at, id
-  from p
 )`
 
 	// updateProduct writes the only record of $3 to the product $2.

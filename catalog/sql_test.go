@@ -29,18 +29,20 @@ func TestTheSQLOfLists(t *testing.T) {
 		afterSKU = catalog.Position{Value: "SKU-00700", ID: 700}
 	)
 	for name, f := range map[string]catalog.Filter{
-		"list_all":           {Order: paging.Order{Descending: true}},
-		"list_by_sku":        {Order: paging.Order{By: "sku"}},
-		"list_by_price":      {Order: paging.Order{By: "price"}},
-		"list_status":        {Status: "active", Order: paging.Order{By: "name", Descending: true}},
-		"list_category":      {CategoryID: new(int64(3))},
-		"list_seller":        {SellerID: new(int64(3))},
-		"list_warehouse":     {WarehouseID: new(int64(3))},
-		"list_tag":           {Tag: "tag 3", Order: paging.Order{Descending: true}},
-		"list_tag_by_name":   {Tag: "tag 3", Order: paging.Order{By: "name"}},
-		"list_tag_of_status": {Tag: "tag 3", Status: "active"},
-		"list_created":       {CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
-		"list_updated_since": {UpdatedSince: january},
+		"list_all":                {Order: paging.Order{Descending: true}},
+		"list_by_sku":             {Order: paging.Order{By: "sku"}},
+		"list_by_price":           {Order: paging.Order{By: "price"}},
+		"list_status":             {Status: "active", Order: paging.Order{By: "name", Descending: true}},
+		"list_category":           {CategoryID: new(int64(3))},
+		"list_seller":             {SellerID: new(int64(3))},
+		"list_category_of_status": {CategoryID: new(int64(3)), Status: "active", Order: paging.Order{By: "price"}},
+		"list_two_filters":        {CategoryID: new(int64(3)), WarehouseID: new(int64(3)), Order: paging.Order{By: "name"}},
+		"list_warehouse":          {WarehouseID: new(int64(3))},
+		"list_tag":                {Tag: "tag 3", Order: paging.Order{Descending: true}},
+		"list_tag_by_name":        {Tag: "tag 3", Order: paging.Order{By: "name"}},
+		"list_tag_of_status":      {Tag: "tag 3", Status: "active"},
+		"list_created":            {CreatedFrom: january, CreatedBefore: january.AddDate(0, 0, 2)},
+		"list_updated_since":      {UpdatedSince: january},
 		"list_every_filter": {
 			Status: "draft", CategoryID: new(int64(3)), SellerID: new(int64(4)), Tag: "tag 3", CreatedFrom: january,
 		},
@@ -190,7 +192,4 @@ var seed = []string{`
 	select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, created_at
 	  from products
 	 where tenant_id = $1
-	 order by id`, `
-	insert into product_tags (tenant_id, tag, created_at, product_id)
-	select tenant_id, unnest(tags), created_at, id from products where tenant_id = $1`,
-}
+	 order by id`}

@@ -9,17 +9,20 @@
 //
 // A list of products reads ids and the total from the smallest source:
 //
-//	filter              ids, sorted                    total
-//	none                an index of products           product_counts
-//	status              an index of products           product_counts
-//	tag                 product_tags (by created_at)   product_tags
-//	category or seller  an index of products           the same
-//	tag and others      product_tags, then products    the same
-//	updated_since       products and ledger            the same
-//	search, any filter  search_products                search_products
-//	others              products                       products
+//	filter                    ids, sorted                  total
+//	none, status              an index of products         product_counts
+//	category, seller or       an index of products for     facet_counts
+//	warehouse                 each status
+//	tag                       an index of product_tags     facet_counts
+//	                          for each status
+//	category or seller, with  an index of products of      the same as for the ids
+//	others                    one of them
+//	tag with others           product_tags, then products  the same as for the ids
+//	updated_since             products and ledger          the same as for the ids
+//	search, any filter        search_products              search_products
 //
-// testdata/sql has the queries and their plans.
+// Triggers write product_counts, facet_counts and product_tags. testdata/sql has the queries
+// and their plans.
 package catalog
 
 import (

@@ -199,7 +199,7 @@ func (s *storedRows) apply(row Row) (productUpdate, Result) {
 	if reflect.DeepEqual(before, after) {
 		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
 	}
-	return productUpdate{before, after, changes}, Result{SKU: sku, ID: before.ID, Outcome: Updated}
+	return productUpdate{after, changes}, Result{SKU: sku, ID: before.ID, Outcome: Updated}
 }
 
 // stockRow is a row of the table stock.

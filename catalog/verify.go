@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,19 +15,20 @@ const verifyTimeout = 10 * time.Minute
 
 // Verify compares the stock of every product with the sum of its warehouses and with the
 // last row of its ledger, each row of the ledger with the row before it, and the counts
-// that lists use with the products. It reads one snapshot of the database. It returns at
+// and tags that lists use with the products. It reads one snapshot of the database. It returns at
 // most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
-	var stock, ledger, counts []tenancy.Difference
+	var stock, ledger, counts, tags []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &stock, verifyStockSQL, tenant, limit)
 		tenancy.QueueRows(b, &ledger, verifyLedgerSQL, tenant, limit)
 		tenancy.QueueRows(b, &counts, verifyCountsSQL, tenant, limit)
+		tenancy.QueueRows(b, &tags, verifyTagsSQL, tenant, limit)
 	})
 	if err != nil {
 		return nil, wrap(err, "verify the catalog")
 	}
-	return append(append(stock, ledger...), counts...), nil
+	return slices.Concat(stock, ledger, counts, tags), nil
 }
 
 // verifyStockSQL compares the stock of products with their warehouses and their last ledger rows.
@@ -69,20 +71,49 @@ const verifyLedgerSQL = `
 
 // verifyCountsSQL compares the counts that lists use with the products.
 const verifyCountsSQL = `
-	select 'count of ' || status || ' products' as what, 'count' as figure,
-	       coalesce(c.count, 0)::text as stored, coalesce(p.count, 0)::text as facts
+	select 'count of ' || rtrim(concat_ws(' ', status, 'products', facet, value)) as what, 'count' as figure,
+	       coalesce(stored, 0)::text as stored, coalesce(actual, 0)::text as facts
 	  from (
-	       select status, sum(count) as count
+	       select '' as facet, '' as value, status, sum(count) as stored
 	         from product_counts
 	        where tenant_id = $1
 	        group by status
+	        union all
+	       select facet, value, status, sum(count)
+	         from facet_counts
+	        where tenant_id = $1
+	        group by 1, 2, 3
 	       ) c
 	  full join (
-	       select status, count(*) as count
+	       select f.facet, f.value, p.status, count(*) as actual
+	         from products p
+	        cross join lateral (
+	              select '' as facet, '' as value
+	               union all
+	              select facet, value
+	                from facets(p.category_id, p.seller_id, p.warehouse_id, p.tags)
+	              ) f
+	        where p.tenant_id = $1
+	        group by 1, 2, 3
+	       ) p using (facet, value, status)
+	 where coalesce(stored, 0) <> coalesce(actual, 0)
+	 order by facet, value, status
+	 limit $2`
+
+// verifyTagsSQL compares the rows that lists of a tag use with the products.
+const verifyTagsSQL = `
+	select 'tag ' || tag || ' of product ' || product_id as what, 'row' as figure,
+	       coalesce(t.stored, 'none') as stored, coalesce(p.actual, 'none') as facts
+	  from (
+	       select tag, product_id, concat_ws(' ', status, created_at, price, sku, name) as stored
+	         from product_tags
+	        where tenant_id = $1
+	       ) t
+	  full join (
+	       select unnest(tags) as tag, id as product_id, concat_ws(' ', status, created_at, price, sku, name) as actual
 	         from products
 	        where tenant_id = $1
-	        group by status
-	       ) p using (status)
-	 where coalesce(c.count, 0) <> coalesce(p.count, 0)
-	 order by status
+	       ) p using (tag, product_id)
+	 where t.stored is distinct from p.actual
+	 order by product_id, tag
 	 limit $2`

@@ -30,17 +30,25 @@ func TestVerifyFindsDifferences(t *testing.T) {
 		{`insert into product_counts select id, 99, 'active', 5 from tenants`, []string{
 			"count of active products: count: 6, 1",
 		}},
+		{`update facet_counts set count = 5 where facet = 'tag'`, []string{"count of active products tag red: count: 5, 1"}},
+		{`delete from facet_counts where facet = 'warehouse' and status = 'draft'`, []string{
+			"count of draft products warehouse WAREHOUSE: count: 0, 1",
+		}},
+		{`delete from product_tags`, []string{"tag red of product PRODUCT: row: none, active CREATED 1250 A Product A"}},
 	} {
 		t.Run(test.sql, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
-			p := s.mustCreate(t, "A", quantity(10))
+			p := s.mustCreate(t, "A", quantity(10), func(c *catalog.Changes) { c.Tags = catalog.Value([]string{"red"}) })
 			s.mustCreate(t, "B", func(c *catalog.Changes) { c.Status = catalog.Value("draft") })
 			_, last, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 2), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ids := strings.NewReplacer("PRODUCT", fmt.Sprint(p.ID), "FIRST", fmt.Sprint(last.ID-1), "LAST", fmt.Sprint(last.ID))
+			ids := strings.NewReplacer(
+				"PRODUCT", fmt.Sprint(p.ID), "FIRST", fmt.Sprint(last.ID-1), "LAST", fmt.Sprint(last.ID),
+				"WAREHOUSE", fmt.Sprint(p.WarehouseID), "CREATED", p.CreatedAt.Format("2006-01-02 15:04:05.999999+00"),
+			)
 			if _, err := s.database.MustSuper(t).Exec(t.Context(), ids.Replace(test.sql)); err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"reflect"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -93,7 +92,7 @@ func (s *Store) change(
 			return err
 		}
 		if !reflect.DeepEqual(before, after) {
-			queueUpdate(b, by, []productUpdate{{before, after, changes}})
+			queueUpdate(b, by, []productUpdate{{after, changes}})
 		}
 		tenancy.QueueRows(b, &result, selectByID, by.Tenant, id)
 		return nil
@@ -173,8 +172,8 @@ func (l *lockedProduct) withDefaults() Product {
 
 // productUpdate is a change of a locked product and its stock.
 type productUpdate struct {
-	before, after Product
-	stock         []stockChange
+	after Product
+	stock []stockChange
 }
 
 // queueUpdate writes the updates, each of another product. Each product has its own
@@ -183,24 +182,10 @@ func queueUpdate(b *pgx.Batch, by Actor, updates []productUpdate) {
 	var stock []stockChange
 	for _, u := range updates {
 		b.Queue(updateProduct, by.Tenant, u.after.ID, records(u.after))
-		if !slices.Equal(u.before.Tags, u.after.Tags) {
-			queueTags(b, by.Tenant, u.after)
-		}
 		stock = append(stock, u.stock...)
 	}
 	if len(stock) > 0 {
 		queueStock(b, by.Tenant, stock)
 		queueLedger(b, by, stock)
 	}
-}
-
-// queueTags makes product_tags equal to the tags of a product.
-func queueTags(b *pgx.Batch, tenant tenancy.ID, p Product) {
-	b.Queue(`
-		delete from product_tags
-		 where tenant_id = $1 and product_id = $2 and tag <> all ($3)`, tenant, p.ID, p.Tags)
-	b.Queue(`
-		insert into product_tags (tenant_id, tag, created_at, product_id)
-		select $1, unnest($3::text[]), $4::timestamptz, $2
-		on conflict do nothing`, tenant, p.ID, p.Tags, p.CreatedAt)
 }

@@ -202,21 +202,32 @@ create table products (
 comment on table products is 'Products. Prices are in cents. quantity is the sum of the stock in all warehouses. search is a blank, then name, SKU and UPC in lower case, with single blanks between words.';
 comment on column products.images is 'JSON array of {id, url, position}. No endpoint writes it.';
 comment on column products.changed_at is 'When the product last changed. Changes of stock do not count.';
-CREATE INDEX products_category ON products USING btree (tenant_id, category_id, created_at, id);
+CREATE INDEX products_category_created ON products USING btree (tenant_id, category_id, status, created_at, id) WHERE category_id IS NOT NULL;
+CREATE INDEX products_category_name ON products USING btree (tenant_id, category_id, status, name, id) WHERE category_id IS NOT NULL;
+CREATE INDEX products_category_price ON products USING btree (tenant_id, category_id, status, price, id) WHERE category_id IS NOT NULL;
+CREATE INDEX products_category_sku ON products USING btree (tenant_id, category_id, status, sku, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
 CREATE INDEX products_name ON products USING btree (tenant_id, name, id);
 CREATE INDEX products_price ON products USING btree (tenant_id, price, id);
 CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops);
-CREATE INDEX products_seller ON products USING btree (tenant_id, seller_id, created_at, id);
+CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
+CREATE INDEX products_seller_name ON products USING btree (tenant_id, seller_id, status, name, id) WHERE seller_id IS NOT NULL;
+CREATE INDEX products_seller_price ON products USING btree (tenant_id, seller_id, status, price, id) WHERE seller_id IS NOT NULL;
+CREATE INDEX products_seller_sku ON products USING btree (tenant_id, seller_id, status, sku, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_status_created ON products USING btree (tenant_id, status, created_at, id);
 CREATE INDEX products_status_name ON products USING btree (tenant_id, status, name, id);
 CREATE INDEX products_status_price ON products USING btree (tenant_id, status, price, id);
 CREATE INDEX products_status_sku ON products USING btree (tenant_id, status, sku, id);
-CREATE INDEX products_warehouse ON products USING btree (tenant_id, warehouse_id, created_at, id);
+CREATE INDEX products_warehouse_created ON products USING btree (tenant_id, warehouse_id, status, created_at, id);
+CREATE INDEX products_warehouse_name ON products USING btree (tenant_id, warehouse_id, status, name, id);
+CREATE INDEX products_warehouse_price ON products USING btree (tenant_id, warehouse_id, status, price, id);
+CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehouse_id, status, sku, id);
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
-CREATE TRIGGER count_updates AFTER UPDATE OF status ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION count_products();
+CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
+CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
+CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
 alter table products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0, alter warehouse_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
 alter table products alter status set (n_distinct=2);
 alter table products enable row level security, force row level security;
@@ -233,12 +244,19 @@ create table product_tags (
     tag        text collate "C" not null,
     created_at timestamptz not null,
     product_id bigint not null,
+    status     text collate "C" not null default ''::text,
+    name       text collate "C" not null default ''::text,
+    sku        text collate "C" not null default ''::text,
+    price      bigint not null default 0,
     PRIMARY KEY (tenant_id, tag, product_id),
     FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
 );
-comment on table product_tags is 'Tags of products, for filters. created_at is that of the product, so that an index returns the products of a tag in the default order.';
-CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, created_at, product_id);
+comment on table product_tags is 'Tags of products, for filters. Triggers on products write it. The other columns are those of the product, so that indexes return the products of a tag in each order.';
+CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, status, created_at, product_id);
+CREATE INDEX product_tags_name ON product_tags USING btree (tenant_id, tag, status, name, product_id);
+CREATE INDEX product_tags_price ON product_tags USING btree (tenant_id, tag, status, price, product_id);
 CREATE INDEX product_tags_product ON product_tags USING btree (tenant_id, product_id);
+CREATE INDEX product_tags_sku ON product_tags USING btree (tenant_id, tag, status, sku, product_id);
 alter table product_tags alter tenant_id set statistics 0, alter tag set statistics 0, alter created_at set statistics 0;
 alter table product_tags enable row level security, force row level security;
 create policy tenant on product_tags for all to public
@@ -692,6 +710,25 @@ create policy tenant on key_errors for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant delete, insert, select on key_errors to storeroom_runtime;
 
+create table facet_counts (
+    tenant_id bigint not null,
+    facet     text collate "C" not null,
+    value     text collate "C" not null,
+    status    text collate "C" not null,
+    slot      smallint not null,
+    count     bigint not null,
+    PRIMARY KEY (tenant_id, facet, value, status, slot),
+    CHECK (facet = ANY (ARRAY['category'::text, 'seller'::text, 'warehouse'::text, 'tag'::text])),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+) with (fillfactor=50);
+comment on table facet_counts is 'Number of products of a tenant by status and one more column: value is the id of the category, seller or warehouse, or the tag. Slots are those of product_counts.';
+alter table facet_counts alter tenant_id set statistics 0;
+alter table facet_counts enable row level security, force row level security;
+create policy tenant on facet_counts for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on facet_counts to storeroom_runtime;
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -775,20 +812,50 @@ CREATE OR REPLACE FUNCTION public.count_products()
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
+declare
+    backend_slot smallint := pg_backend_pid() % 64;
 begin
     if tg_op = 'INSERT' then
+        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1;
         insert into product_counts as c (tenant_id, slot, status, count)
-        select n.tenant_id, pg_backend_pid() % 64, n.status, count(*) from new_rows n group by 1, 3 order by 1, 3
+        select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
         on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+        select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+          from new_rows n
+         cross join lateral facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+         group by 1, 2, 3, 4
+        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     elsif tg_op = 'DELETE' then
+        perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1;
         insert into product_counts as c (tenant_id, slot, status, count)
-        select o.tenant_id, pg_backend_pid() % 64, o.status, -count(*) from old_rows o group by 1, 3 order by 1, 3
+        select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
         on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+        select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+          from old_rows o
+         cross join lateral facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+         group by 1, 2, 3, 4
+        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     else
-        insert into product_counts as c (tenant_id, slot, status, count)
-        select new.tenant_id, pg_backend_pid() % 64, s.status, s.count
-          from (values (old.status, -1), (new.status, 1)) s (status, count) order by s.status
-        on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        perform pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot));
+        if old.status <> new.status then
+            insert into product_counts as c (tenant_id, slot, status, count)
+            values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
+            on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
+        end if;
+        insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+        select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+          from (
+               select facet, value, old.status as status, -1 as count
+                 from facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+                union all
+               select facet, value, new.status, 1
+                 from facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+               ) f
+         group by 2, 3, 4
+        having sum(f.count) <> 0
+        on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     end if;
     return null;
 end $function$;
@@ -1469,3 +1536,41 @@ begin
 end $function$;
 revoke execute on function delete_expired_usage(bigint,integer) from public;
 grant execute on function delete_expired_usage(bigint,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.facets(category_id bigint, seller_id bigint, warehouse_id bigint, tags text[])
+ RETURNS TABLE(facet text, value text)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    select facet, value
+      from (values ('category', category_id::text), ('seller', seller_id::text), ('warehouse', warehouse_id::text)) f (facet, value)
+     where value is not null
+     union all
+    select 'tag', tag from unnest(tags) tag
+$function$;
+revoke execute on function facets(bigint,bigint,bigint,text[]) from public;
+grant execute on function facets(bigint,bigint,bigint,text[]) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.tag_products()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if tg_op = 'INSERT' then
+        insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+        select tenant_id, unnest(tags), created_at, id, status, name, sku, price
+          from new_rows
+        on conflict (tenant_id, tag, product_id) do update
+           set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;
+    else
+        delete from product_tags
+         where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags);
+        insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+        select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
+        on conflict (tenant_id, tag, product_id) do update
+           set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;
+    end if;
+    return null;
+end $function$;
+revoke execute on function tag_products() from public;

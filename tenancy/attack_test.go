@@ -250,7 +250,7 @@ func (s *suite) mustRow(t testing.TB, table string, tenant tenancy.ID) row {
 	t.Helper()
 	var r row
 	err := s.super.QueryRow(
-		t.Context(), fmt.Sprintf("select to_jsonb(x) from %s x where tenant_id = $1 limit 1", table), tenant,
+		t.Context(), fmt.Sprintf("select to_jsonb(x) from %s x where tenant_id = $1 order by to_jsonb(x) limit 1", table), tenant,
 	).Scan(&r)
 	if err != nil {
 		t.Fatalf("tenant %d has no row in %s (%v): a new tenant table needs one in the fixture", tenant, table, err)

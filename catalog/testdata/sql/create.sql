@@ -1,12 +1,44 @@
+SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Named Tuplestore Scan
+
 insert into product_counts as c (tenant_id, slot, status, count)
-select n.tenant_id, pg_backend_pid() % 64, n.status, count(*) from new_rows n group by 1, 3 order by 1, 3
+select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
 on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_counts
 --     Aggregate
---       Sort
+--       Named Tuplestore Scan
+
+insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+  from new_rows n
+ cross join lateral facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+ group by 1, 2, 3, 4
+on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on facet_counts
+--     Aggregate
+--       Nested Loop Inner
 --         Named Tuplestore Scan
+--         Append
+--           Values Scan
+--           Function Scan on unnest
+
+insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+select tenant_id, unnest(tags), created_at, id, status, name, sku, price
+  from new_rows
+on conflict (tenant_id, tag, product_id) do update
+   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on product_tags
+--     ProjectSet
+--       Named Tuplestore Scan
 
 with p as (
 insert into products (tenant_id, search,
@@ -37,10 +69,6 @@ insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, qu
 select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
   from p
  where quantity > 0
-), tagged as (
-insert into product_tags (tenant_id, tag, created_at, product_id)
-select tenant_id, unnest(tags), created_at, id
-  from p
 )
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -62,9 +90,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 --       CTE Scan on p
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)
 --       CTE Scan on p
---     ModifyTable Insert on product_tags (CTE tagged)
---       ProjectSet
---         CTE Scan on p
 --     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
 --     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)

@@ -66,15 +66,36 @@ DELETE FROM ONLY "public"."stock" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AN
 --   ModifyTable Delete on stock
 --     Index Scan using stock_pkey on stock
 
+SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Named Tuplestore Scan
+
 insert into product_counts as c (tenant_id, slot, status, count)
-select o.tenant_id, pg_backend_pid() % 64, o.status, -count(*) from old_rows o group by 1, 3 order by 1, 3
+select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
 on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_counts
 --     Aggregate
---       Sort
+--       Named Tuplestore Scan
+
+insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
+  from old_rows o
+ cross join lateral facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+ group by 1, 2, 3, 4
+on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on facet_counts
+--     Aggregate
+--       Nested Loop Inner
 --         Named Tuplestore Scan
+--         Append
+--           Values Scan
+--           Function Scan on unnest
 
 delete from products where tenant_id = $1 and id = $2
 

@@ -11,11 +11,27 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select t.product_id
-         from product_tags t
-        where t.tenant_id = $1
-          and t.tag = $2
-        order by t.created_at asc, t.product_id asc
+       select id
+         from (
+              (
+              select t.product_id as id, t.created_at as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.status = 'active'
+               order by t.created_at asc, t.product_id asc
+              )
+               union all
+              (
+              select t.product_id as id, t.created_at as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.status = 'draft'
+               order by t.created_at asc, t.product_id asc
+              )
+              ) p
+        order by key asc, id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (
@@ -29,7 +45,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using product_tags_created on product_tags
+--       Merge Append
+--         Index Only Scan using product_tags_created on product_tags
+--         Index Only Scan using product_tags_created on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products
@@ -46,12 +64,29 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select t.product_id
-         from product_tags t
-        where t.tenant_id = $1
-          and t.tag = $2
-          and (t.created_at, t.product_id) > ($3, $4)
-        order by t.created_at asc, t.product_id asc
+       select id
+         from (
+              (
+              select t.product_id as id, t.created_at as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and (t.created_at, t.product_id) > ($3, $4)
+                 and t.status = 'active'
+               order by t.created_at asc, t.product_id asc
+              )
+               union all
+              (
+              select t.product_id as id, t.created_at as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and (t.created_at, t.product_id) > ($3, $4)
+                 and t.status = 'draft'
+               order by t.created_at asc, t.product_id asc
+              )
+              ) p
+        order by key asc, id asc
         limit $5 offset $6
        )) with ordinality page (id, place)
  cross join lateral (
@@ -65,7 +100,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using product_tags_created on product_tags
+--       Merge Append
+--         Index Only Scan using product_tags_created on product_tags
+--         Index Only Scan using product_tags_created on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

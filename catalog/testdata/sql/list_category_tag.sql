@@ -6,7 +6,7 @@ select count(*)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using products_category on products
+--     Index Scan using products_category_sku on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -17,12 +17,29 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
-         from products p
-        where p.tenant_id = $1
-          and $2 = any (p.tags)
-          and p.category_id = $3
-        order by p.name asc, p.id asc
+       select id
+         from (
+              (
+              select p.id as id, p.name as key
+                from products p
+               where p.tenant_id = $1
+                 and $2 = any (p.tags)
+                 and p.category_id = $3
+                 and p.status = 'active'
+               order by p.name asc, p.id asc
+              )
+               union all
+              (
+              select p.id as id, p.name as key
+                from products p
+               where p.tenant_id = $1
+                 and $2 = any (p.tags)
+                 and p.category_id = $3
+                 and p.status = 'draft'
+               order by p.name asc, p.id asc
+              )
+              ) p
+        order by key asc, id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
  cross join lateral (
@@ -36,8 +53,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Sort
---         Index Scan using products_category on products
+--       Merge Append
+--         Index Scan using products_category_name on products
+--         Index Scan using products_category_name on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

@@ -9,7 +9,7 @@ select count(*)
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using products_seller on products
+--     Index Scan using products_seller_sku on products
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -42,7 +42,7 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Scan using products_seller on products
+--       Index Scan using products_seller_created on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

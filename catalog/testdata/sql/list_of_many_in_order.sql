@@ -1,13 +1,13 @@
-select count(*)
-  from products p
- where p.tenant_id = $1
-   and p.status = $2
-   and p.warehouse_id = $3
+select coalesce(sum(count), 0)::bigint as count
+  from facet_counts
+ where tenant_id = $1
+   and facet = $2
+   and value = $3
+   and status = $4
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Bitmap Heap Scan on products
---       Bitmap Index Scan using products_warehouse
+--     Index Scan using facet_counts_pkey on facet_counts
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -37,7 +37,7 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Scan using products_warehouse on products
+--       Index Only Scan using products_warehouse_created on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

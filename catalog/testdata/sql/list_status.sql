@@ -1,6 +1,7 @@
 select coalesce(sum(count), 0)::bigint as count
   from product_counts
- where tenant_id = $1 and status = $2
+ where tenant_id = $1
+   and status = $2
 
 -- Plan on PostgreSQL 15:
 --   Aggregate

@@ -1,11 +1,12 @@
-select count(*)
-  from product_tags t
- where t.tenant_id = $1
-   and t.tag = $2
+select coalesce(sum(count), 0)::bigint as count
+  from facet_counts
+ where tenant_id = $1
+   and facet = $2
+   and value = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Only Scan using product_tags_pkey on product_tags
+--     Index Scan using facet_counts_pkey on facet_counts
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -16,11 +17,27 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select t.product_id
-         from product_tags t
-        where t.tenant_id = $1
-          and t.tag = $2
-        order by t.created_at desc, t.product_id desc
+       select id
+         from (
+              (
+              select t.product_id as id, t.created_at as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.status = 'active'
+               order by t.created_at desc, t.product_id desc
+              )
+               union all
+              (
+              select t.product_id as id, t.created_at as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.status = 'draft'
+               order by t.created_at desc, t.product_id desc
+              )
+              ) p
+        order by key desc, id desc
         limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (
@@ -34,7 +51,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using product_tags_created on product_tags
+--       Merge Append
+--         Index Only Scan using product_tags_created on product_tags
+--         Index Only Scan using product_tags_created on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

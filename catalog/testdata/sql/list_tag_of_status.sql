@@ -1,21 +1,13 @@
-select count(*)
-  from product_tags t
- cross join lateral (
-       select *
-         from products
-        where tenant_id = $1 and id = t.product_id
-        limit 1
-       ) p
- where t.tenant_id = $1
-   and t.tag = $2
-   and p.status = $3
+select coalesce(sum(count), 0)::bigint as count
+  from facet_counts
+ where tenant_id = $1
+   and facet = $2
+   and value = $3
+   and status = $4
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Nested Loop Inner
---       Index Only Scan using product_tags_pkey on product_tags
---       Limit
---         Index Scan using products_pkey on products
+--     Index Scan using facet_counts_pkey on facet_counts
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -28,15 +20,9 @@ select p.id, p.images, p.created_at, p.updated_at,
   from unnest(array(
        select t.product_id
          from product_tags t
-        cross join lateral (
-              select *
-                from products
-               where tenant_id = $1 and id = t.product_id
-               limit 1
-              ) p
         where t.tenant_id = $1
           and t.tag = $2
-          and p.status = $3
+          and t.status = $3
         order by t.created_at asc, t.product_id asc
         limit $4 offset $5
        )) with ordinality page (id, place)
@@ -51,10 +37,7 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Nested Loop Inner
---         Index Only Scan using product_tags_created on product_tags
---         Limit
---           Index Scan using products_pkey on products
+--       Index Only Scan using product_tags_created on product_tags
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

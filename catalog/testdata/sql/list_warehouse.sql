@@ -1,11 +1,12 @@
-select count(*)
-  from products p
- where p.tenant_id = $1
-   and p.warehouse_id = $2
+select coalesce(sum(count), 0)::bigint as count
+  from facet_counts
+ where tenant_id = $1
+   and facet = $2
+   and value = $3
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Only Scan using products_warehouse on products
+--     Index Scan using facet_counts_pkey on facet_counts
 
 select p.id, p.images, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
@@ -16,11 +17,27 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
-         from products p
-        where p.tenant_id = $1
-          and p.warehouse_id = $2
-        order by p.created_at asc, p.id asc
+       select id
+         from (
+              (
+              select p.id as id, p.created_at as key
+                from products p
+               where p.tenant_id = $1
+                 and p.warehouse_id = $2
+                 and p.status = 'active'
+               order by p.created_at asc, p.id asc
+              )
+               union all
+              (
+              select p.id as id, p.created_at as key
+                from products p
+               where p.tenant_id = $1
+                 and p.warehouse_id = $2
+                 and p.status = 'draft'
+               order by p.created_at asc, p.id asc
+              )
+              ) p
+        order by key asc, id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
  cross join lateral (
@@ -34,7 +51,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using products_warehouse on products
+--       Merge Append
+--         Index Only Scan using products_warehouse_created on products
+--         Index Only Scan using products_warehouse_created on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

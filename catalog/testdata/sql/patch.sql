@@ -42,6 +42,48 @@ select exists (select from products where tenant_id = $1 and sku = $2 and id <> 
 --   Index Only Scan using warehouses_pkey on warehouses (InitPlan)
 --   Index Scan using warehouses_default on warehouses (InitPlan)
 
+SELECT pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot))
+
+-- Plan on PostgreSQL 15:
+
+insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
+  from (
+       select facet, value, old.status as status, -1 as count
+         from facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+        union all
+       select facet, value, new.status, 1
+         from facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+       ) f
+ group by 2, 3, 4
+having sum(f.count) <> 0
+on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on facet_counts
+--     Aggregate
+--       Append
+--         Values Scan
+--         Function Scan on unnest
+--         Values Scan
+--         Function Scan on unnest
+
+delete from product_tags
+where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Delete on product_tags
+--     Index Scan using product_tags_product on product_tags
+
+insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
+on conflict (tenant_id, tag, product_id) do update
+   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on product_tags
+--     ProjectSet
+
 update products p
    set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
        sku = r.sku, name = r.name, description = r.description, price = r.price,
@@ -60,21 +102,6 @@ update products p
 --     Nested Loop Inner
 --       Index Scan using products_pkey on products
 --       Function Scan on jsonb_to_record
-
-delete from product_tags
- where tenant_id = $1 and product_id = $2 and tag <> all ($3)
-
--- Plan on PostgreSQL 15:
---   ModifyTable Delete on product_tags
---     Index Scan using product_tags_product on product_tags
-
-insert into product_tags (tenant_id, tag, created_at, product_id)
-select $1, unnest($3::text[]), $4::timestamptz, $2
-on conflict do nothing
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_tags
---     ProjectSet
 
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select distinct on (c.product_id, c.warehouse_id) $1::bigint, c.product_id, c.warehouse_id, c.in_warehouse

@@ -3,7 +3,7 @@ select array(select h.id from hits h where true order by h.key asc, h.id asc lim
        (select count(*) from hits)
 
 -- Plan on PostgreSQL 15:
---   Index Scan using products_category on products (CTE hits)
+--   Index Scan using products_category_sku on products (CTE hits)
 --   Limit (InitPlan)
 --     Sort
 --       CTE Scan on hits

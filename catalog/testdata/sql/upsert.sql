@@ -111,15 +111,47 @@ select r.id
 --     Limit
 --       Index Only Scan using warehouses_pkey on warehouses
 
+SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Named Tuplestore Scan
+
 insert into product_counts as c (tenant_id, slot, status, count)
-select n.tenant_id, pg_backend_pid() % 64, n.status, count(*) from new_rows n group by 1, 3 order by 1, 3
+select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
 on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_counts
 --     Aggregate
---       Sort
+--       Named Tuplestore Scan
+
+insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
+  from new_rows n
+ cross join lateral facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+ group by 1, 2, 3, 4
+on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on facet_counts
+--     Aggregate
+--       Nested Loop Inner
 --         Named Tuplestore Scan
+--         Append
+--           Values Scan
+--           Function Scan on unnest
+
+insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+select tenant_id, unnest(tags), created_at, id, status, name, sku, price
+  from new_rows
+on conflict (tenant_id, tag, product_id) do update
+   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on product_tags
+--     ProjectSet
+--       Named Tuplestore Scan
 
 with p as (
 insert into products (tenant_id, search,
@@ -150,10 +182,6 @@ insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, qu
 select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
   from p
  where quantity > 0
-), tagged as (
-insert into product_tags (tenant_id, tag, created_at, product_id)
-select tenant_id, unnest(tags), created_at, id
-  from p
 )
 select id, sku
   from p
@@ -168,9 +196,22 @@ select id, sku
 --       CTE Scan on p
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)
 --       CTE Scan on p
---     ModifyTable Insert on product_tags (CTE tagged)
---       ProjectSet
---         CTE Scan on p
+
+delete from product_tags
+where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags)
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Delete on product_tags
+--     Index Scan using product_tags_product on product_tags
+
+insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
+on conflict (tenant_id, tag, product_id) do update
+   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on product_tags
+--     ProjectSet
 
 update products p
    set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),

@@ -69,8 +69,8 @@ select @tenant, sku, name,
        ' ' || lower(name || ' ' || sku || ' ' || upc), created_at, created_at, created_at
   from named;
 
-insert into product_tags (tenant_id, tag, created_at, product_id)
-select tenant_id, unnest(tags), created_at, id
+insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+select tenant_id, unnest(tags), created_at, id, status, name, sku, price
   from products
  where tenant_id = @tenant;
 

@@ -57,6 +57,12 @@ select tenant_id, 0, status, count(*)
   from products
  group by tenant_id, status;
 
+insert into facet_counts (tenant_id, slot, facet, value, status, count)
+select p.tenant_id, 0, f.facet, f.value, p.status, count(*)
+  from products p
+ cross join lateral facets(p.category_id, p.seller_id, p.warehouse_id, p.tags) f
+ group by p.tenant_id, f.facet, f.value, p.status;
+
 set session_replication_role = origin;
 
 vacuum (analyze);

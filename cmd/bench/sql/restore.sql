@@ -25,5 +25,5 @@ delete from sales_rollups where day >= '2026-01-01';
 
 set session_replication_role = origin;
 
-vacuum products, product_tags, stock, inventory_adjustments, product_counts, idempotency_keys, api_keys,
+vacuum products, product_tags, stock, inventory_adjustments, product_counts, facet_counts, idempotency_keys, api_keys,
        orders, order_items, customers, sold_products, sales_rollups;

@@ -1,0 +1,62 @@
+package catalog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/storeroom/storeroom/catalog"
+)
+
+// 64 writers change the counts of the same categories, sellers and tags in transactions of several
+// statements. All of them have the same slot.
+func TestWritersOfTheSameCountsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	super := s.database.MustSuper(t)
+	var function string
+	if err := super.QueryRow(t.Context(), `select pg_get_functiondef('count_products'::regproc)`).Scan(&function); err != nil {
+		t.Fatal(err)
+	}
+	const slot = "pg_backend_pid() % 64"
+	if !strings.Contains(function, slot) {
+		t.Fatalf("the function does not contain %q: %s", slot, function)
+	}
+	if _, err := super.Exec(t.Context(), strings.Replace(function, slot, "0", 1)); err != nil {
+		t.Fatal(err)
+	}
+	var categories, sellers []int64
+	for n := range 3 {
+		categories = append(categories, s.mustReference(t, catalog.Categories, fmt.Sprint("Category ", n)))
+		sellers = append(sellers, s.mustReference(t, catalog.Sellers, fmt.Sprint("Seller ", n)))
+	}
+	var wg sync.WaitGroup
+	for worker := range 64 {
+		wg.Go(func() {
+			var rows []catalog.Row
+			for n := range 6 {
+				rows = append(rows, catalog.Row{Changes: product(fmt.Sprint("P", (worker+n)%80), func(c *catalog.Changes) {
+					c.CategoryID = catalog.Value(categories[rand.N(3)])
+					c.SellerID = catalog.Value(sellers[rand.N(3)])
+					c.Status = catalog.Value(catalog.Statuses[rand.N(2)])
+					c.Tags = catalog.Value([]string{fmt.Sprint("tag ", rand.N(3))})
+				})})
+			}
+			if _, err := s.Upsert(t.Context(), s.by, rows); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	var deadlocks int
+	err := super.QueryRow(t.Context(), `
+		select deadlocks
+		  from pg_stat_database
+		 where datname = current_database()`).Scan(&deadlocks)
+	if err != nil || deadlocks > 0 {
+		t.Errorf("%d deadlocks, %v", deadlocks, err)
+	}
+	s.mustAgree(t)
+}
