@@ -1563,6 +1563,10 @@ begin
           from new_rows
         on conflict (tenant_id, tag, product_id) do update
            set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;
+    elsif old.tags = new.tags then
+        update product_tags
+           set status = new.status, name = new.name, sku = new.sku, price = new.price
+         where tenant_id = new.tenant_id and product_id = new.id;
     else
         delete from product_tags
          where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags);

@@ -197,21 +197,13 @@ select id, sku
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)
 --       CTE Scan on p
 
-delete from product_tags
-where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags)
+update product_tags
+  set status = new.status, name = new.name, sku = new.sku, price = new.price
+where tenant_id = new.tenant_id and product_id = new.id
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Delete on product_tags
+--   ModifyTable Update on product_tags
 --     Index Scan using product_tags_product on product_tags
-
-insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
-select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
-on conflict (tenant_id, tag, product_id) do update
-   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
-
--- Plan on PostgreSQL 15:
---   ModifyTable Insert on product_tags
---     ProjectSet
 
 update products p
    set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
