@@ -99,7 +99,7 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 			return tx.SendBatch(ctx, batch).Close()
 		})
 	}
-	return retry(ctx, func() error {
+	return retry(ctx, maxTries, func() error {
 		batch := &pgx.Batch{}
 		if plan == GenericPlan {
 			batch.Queue(setTenant, tenant.setting())
@@ -114,7 +114,7 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 // RunEach is Run for several tenants, with one transaction and one round trip for all of
 // them. queue adds the queries of one tenant.
 func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, ID)) error {
-	return retry(ctx, func() error {
+	return retry(ctx, maxTries, func() error {
 		batch := &pgx.Batch{}
 		for _, tenant := range tenants {
 			batch.Queue(setTenant, tenant.setting())

@@ -12,7 +12,7 @@ func TestARetryStopsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	runs := 0
-	err := retry(ctx, func() error {
+	err := retry(ctx, maxTries, func() error {
 		runs++
 		cancel()
 		return &pgconn.PgError{Code: "40P01"}

@@ -236,7 +236,7 @@ func DeleteTenant(ctx context.Context, db *DB, slug string) error {
 	if _, err := ChangeTenant(ctx, db, slug, func(t *Tenant) { t.Suspended = true }); err != nil {
 		return err
 	}
-	return wrap("delete tenant "+slug, retry(ctx, func() error { return db.deleteTenant(ctx, slug) }))
+	return wrap("delete tenant "+slug, retry(ctx, deleteTries, func() error { return db.deleteTenant(ctx, slug) }))
 }
 
 func (db *DB) deleteTenant(ctx context.Context, slug string) error {

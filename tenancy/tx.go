@@ -13,6 +13,9 @@ const (
 	// maxTries bounds how often a transaction runs that PostgreSQL aborts because of a
 	// deadlock or a serialization failure.
 	maxTries = 3
+	// deleteTries is maxTries for deleting a tenant, which deadlocks with each of the tenant's writes
+	// in progress.
+	deleteTries = 20
 	// retryPause, and up to as long again, lets the other transaction of a deadlock
 	// take the lock first.
 	retryPause = 50 * time.Millisecond
@@ -27,7 +30,7 @@ func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 	if shared := sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, func(tx pgx.Tx) error { return updateIn(ctx, tx, read, write) })
 	}
-	return retry(ctx, func() error { return db.update(ctx, tenant, read, write) })
+	return retry(ctx, maxTries, func() error { return db.update(ctx, tenant, read, write) })
 }
 
 func updateIn(ctx context.Context, tx pgx.Tx, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
@@ -102,7 +105,7 @@ func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
 	if shared := sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, f)
 	}
-	return retry(ctx, func() error {
+	return retry(ctx, maxTries, func() error {
 		return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, setTenant, tenant.setting()); err != nil {
 				return err
@@ -163,7 +166,7 @@ func sharedTxOf(ctx context.Context, tenant ID) *SharedTx {
 }
 
 func (s *SharedTx) inSavepoint(ctx context.Context, f func(pgx.Tx) error) error {
-	return retry(ctx, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
+	return retry(ctx, maxTries, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
 }
 
 // Commit sends the queries that queue adds and commits.
@@ -191,12 +194,12 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 	_ = tx.Rollback(ctx) // the pool drops a connection that cannot roll back
 }
 
-// retry calls f again, after a pause, if PostgreSQL aborts it because of a deadlock
-// or a serialization failure. It returns that error when ctx ends.
-func retry(ctx context.Context, f func() error) error {
+// retry calls f up to tries times, with pauses, while PostgreSQL aborts it because of a
+// deadlock or a serialization failure. It returns that error when ctx ends.
+func retry(ctx context.Context, tries int, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
-		if code := SQLState(err); try == maxTries || code != "40P01" && code != "40001" {
+		if code := SQLState(err); try == tries || code != "40P01" && code != "40001" {
 			return err
 		}
 		select {
