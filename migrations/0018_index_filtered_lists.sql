@@ -1,5 +1,8 @@
 -- A list with one filter reads its page in the order of an index and its total from counters.
 
+-- Writers lock products before product_tags, so this does too.
+lock table products in share row exclusive mode;
+
 alter table product_tags
     add status text collate "C" not null default '',
     add name   text collate "C" not null default '',
@@ -149,7 +152,7 @@ begin
     perform set_config('app.tenant_id', '', true);
 end $$;
 
-drop index products_category, products_seller, products_warehouse, product_tags_created;
+drop index product_tags_created;
 create index products_category_created on products (tenant_id, category_id, status, created_at, id) where category_id is not null;
 create index products_category_name on products (tenant_id, category_id, status, name, id) where category_id is not null;
 create index products_category_price on products (tenant_id, category_id, status, price, id) where category_id is not null;
