@@ -36,7 +36,6 @@ func TestTheSQLOfLists(t *testing.T) {
 		"list_category":           {CategoryID: new(int64(3))},
 		"list_seller":             {SellerID: new(int64(3))},
 		"list_category_of_status": {CategoryID: new(int64(3)), Status: "active", Order: paging.Order{By: "price"}},
-		"list_two_filters":        {CategoryID: new(int64(3)), WarehouseID: new(int64(3)), Order: paging.Order{By: "name"}},
 		"list_warehouse":          {WarehouseID: new(int64(3))},
 		"list_tag":                {Tag: "tag 3", Order: paging.Order{Descending: true}},
 		"list_tag_by_name":        {Tag: "tag 3", Order: paging.Order{By: "name"}},

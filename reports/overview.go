@@ -49,7 +49,7 @@ const declinesSQL = `
 		    on true
 		 order by p.before - p.now desc, p.product_id, p.unknown_sku`
 
-// Declines returns the products whose revenue fell most from one range to another, at most limit.
+// Declines returns at most limit products, those with the largest fall of revenue from before to now.
 func (s *Store) Declines(
 	ctx context.Context, t tenancy.Tenant, now, before Range, limit int,
 ) (products []ProductChange, err error) {

@@ -34,7 +34,7 @@ const (
 type pager struct {
 	Number, Pages  int
 	Total          int64
-	Previous, Next string // URLs, "" if there is none
+	Previous, Next string // URLs, or empty
 }
 
 // pageNumber returns the requested page of a list, or the first.

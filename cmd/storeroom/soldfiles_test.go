@@ -113,7 +113,7 @@ func twoDigits(n *rational.Rat) string {
 	return text
 }
 
-// mustReadFiles reads the files of a shop whose days are in a time zone.
+// mustReadFiles reads the files of a shop. Days are in the time zone.
 func mustReadFiles(t *testing.T, dir fs.FS, zone *time.Location) *soldFiles {
 	t.Helper()
 	s := &soldFiles{names: map[string]string{}, firstDays: map[string]time.Time{}}

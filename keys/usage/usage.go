@@ -32,7 +32,7 @@ type Request struct {
 	Method    string
 	Route     string // the pattern, such as /api/products/{id}; "" if it reached no route
 	Status    int
-	Code      string // the error code, "" if there is none
+	Code      string // the error code, or empty
 	RequestID string
 	Duration  time.Duration
 }

@@ -18,7 +18,7 @@ var All = []Attack{
 	{"12 reports right after two new tenants created 100,000 items each", newcomers, reportsOfNewTenants},
 	{"2 report exports of each of 5 tenants, never read", sellers(5), unread(10, export("products", "csv"))},
 	{"580 bodies of one byte of 2 tenants, never completed", fresh("professional", 2), endlessBodies},
-	{"80 sign-in forms, never completed", nobody, endlessForms(80)},
+	{"80 sign-in forms, never completed", noTenants, endlessForms(80)},
 	{"100 requests with the same Idempotency-Key", fresh("enterprise", 1), sameIdempotencyKey},
 	{"4 reports, 2 exports and 4 bulk requests of one tenant, repeated", sellers(1), everythingAtOnce},
 
@@ -42,10 +42,10 @@ var All = []Attack{
 	{"3,000 lists of 250 KB, never read", authors(2), unread(3000, "/api/products?per_page=4")},
 	{"60 lists of 900 KB at a time of each of 5 tenants", authors(5), manyLists},
 	{"60 summaries and reconciliations of 7,320 days at a time of each of 5 tenants", sellers(5), manyExplanations},
-	{"500 downloads of the API document, never read", nobody, unread(500, "/openapi.json")},
-	{"10,000 idle connections", nobody, idleConnections},
-	{"5,000 sign-in forms from one address, never completed", nobody, endlessForms(5000)},
-	{"500 headers, one byte each 200 ms", nobody, slowHeaders},
+	{"500 downloads of the API document, never read", noTenants, unread(500, "/openapi.json")},
+	{"10,000 idle connections", noTenants, idleConnections},
+	{"5,000 sign-in forms from one address, never completed", noTenants, endlessForms(5000)},
+	{"500 headers, one byte each 200 ms", noTenants, slowHeaders},
 	{"64 connections with headers of 30 KB", fresh("professional", 1), largeHeaders},
 	{"10,000 pipelined requests on 50 connections", sellers(1), pipelining},
 	{"300 bodies announced with Expect: 100-continue, never sent", fresh("professional", 1), expectContinue},
@@ -61,15 +61,15 @@ var All = []Attack{
 	{"The last pages of lists", sellers(1), deepPages},
 	{"Explanations and reconciliations of 7,320 days", sellers(2), longReports},
 	{"60 custom reports by day at a time of each of 5 tenants", sellers(5), customReports},
-	{"30 clients guess passwords from one address", nobody, guessPasswords(1)},
-	{"600 clients guess passwords from 20 addresses", nobody, guessPasswords(20)},
-	{"30 clients guess keys from 200 addresses", nobody, guessKeys},
+	{"30 clients guess passwords from one address", noTenants, guessPasswords(1)},
+	{"600 clients guess passwords from 20 addresses", noTenants, guessPasswords(20)},
+	{"30 clients guess keys from 200 addresses", noTenants, guessKeys},
 	{"One tenant sends as fast as it can", fresh("enterprise", 1), asFastAsPossible},
 	{"One tenant over its limit sends as fast as it can", fresh("standard", 1), asFastAsPossible},
 	{"60 pages with reports and lists of 20 years of one tenant, opened at a time from 8 addresses", members, pages},
 	{"storeroom verify and storeroom rebuild, repeated", sellers(2), commands},
 
-	{"Nothing but all CPUs, at the priority of the attackers", nobody, useCPUs},
+	{"Nothing but all CPUs, at the priority of the attackers", noTenants, useCPUs},
 }
 
 func withheldBodies(c *clients) {

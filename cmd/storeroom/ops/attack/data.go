@@ -14,8 +14,8 @@ import (
 // tenant is a tenant with a key and, if its user has signed in, the cookie of the session.
 type tenant struct{ Slug, Key, Cookie string }
 
-// nobody selects clients without a key.
-func nobody(*Target) []tenant { return nil }
+// noTenants returns no tenants: the clients of the attack have no key.
+func noTenants(*Target) []tenant { return nil }
 
 // fresh creates tenants with a plan.
 func fresh(plan string, count int) func(*Target) []tenant {
