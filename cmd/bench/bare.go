@@ -35,8 +35,11 @@ func (b *bare) handler() http.Handler {
 	mux := chi.NewMux()
 	mux.Get("/constant", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"success":true}`) })
 	mux.Get("/api/products", b.guard(b.list))
-	mux.Get("/api/products/{id}", b.guard(b.product("")))
-	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.product(bareAdjust)))
+	mux.Get("/api/products/{id}", b.guard(b.product))
+	mux.Post("/api/products", b.guard(b.create))
+	mux.Post("/api/products/bulk", b.guard(b.upsert))
+	mux.Patch("/api/products/{id}", b.guard(b.patch))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.adjust))
 	return mux
 }
 
@@ -101,20 +104,6 @@ const (
 		       )) with ordinality page (id, place)
 		 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
 		 order by page.place`
-	// bareAdjust adds one piece and writes the ledger row.
-	bareAdjust = `
-		with p as (
-			update products set quantity = quantity + 1, updated_at = clock_timestamp()
-			 where tenant_id = $1 and id = $2
-			returning tenant_id, id, warehouse_id, quantity
-		), stocked as (
-			insert into stock as s (tenant_id, product_id, warehouse_id, quantity)
-			select tenant_id, id, warehouse_id, 1 from p
-			on conflict (tenant_id, product_id, warehouse_id) do update set quantity = s.quantity + 1
-		)
-		insert into inventory_adjustments
-		       (tenant_id, product_id, warehouse_id, type, quantity, quantity_before, quantity_after)
-		select tenant_id, id, warehouse_id, 'add', 1, quantity - 1, quantity from p`
 )
 
 func (p *bareProduct) scan(row pgx.Row) error {
@@ -137,21 +126,17 @@ type bareMeta struct {
 	Total   int64 `json:"total"`
 }
 
-// product executes SQL that changes a product, if it is set, and reads the product.
-func (b *bare) product(change string) func(*http.Request, tenancy.ID) (any, error) {
-	return func(r *http.Request, tenant tenancy.ID) (any, error) {
-		id, err := strconv.ParseInt(chi.URLParam(r, "id"), 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		p := new(bareProduct)
-		return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-			if change != "" {
-				batch.Queue(change, tenant, id)
-			}
-			batch.Queue(bareByID, tenant, id).QueryRow(p.scan)
-		})
-	}
+// product reads a product.
+func (b *bare) product(r *http.Request, tenant tenancy.ID) (any, error) {
+	return b.one(r, tenant, bareByID, chi.URLParam(r, "id"))
+}
+
+// one runs a query for one product. The first parameter is the tenant.
+func (b *bare) one(r *http.Request, tenant tenancy.ID, sql string, args ...any) (any, error) {
+	p := new(bareProduct)
+	return bareResponse{Success: true, Data: p}, b.send(r.Context(), tenant, func(batch *pgx.Batch) {
+		batch.Queue(sql, append([]any{tenant}, args...)...).QueryRow(p.scan)
+	})
 }
 
 // list returns the first page and the exact total from the counter.

@@ -212,6 +212,9 @@ func generate(
 			return fmt.Errorf("generate tenant %s: %w", shop.slug, err)
 		}
 	}
+	if err := execFile(ctx, conn, "bare.sql", nil); err != nil {
+		return err
+	}
 	if err := execFile(ctx, conn, "finish.sql", pgx.NamedArgs{"version": version}); err != nil {
 		return err
 	}

@@ -5,6 +5,14 @@ delete from inventory_adjustments where id > (select adjustment from bench.gener
 
 delete from products where id > (select product from bench.generated);
 
+delete from bare.inventory_adjustments where id > (select adjustment from bench.generated);
+
+delete from bare.stock where product_id > (select product from bench.generated);
+
+delete from bare.product_tags where product_id > (select product from bench.generated);
+
+delete from bare.products where id > (select product from bench.generated);
+
 delete from idempotency_keys;
 
 delete from api_keys;
@@ -26,4 +34,5 @@ delete from sales_rollups where day >= '2026-01-01';
 set session_replication_role = origin;
 
 vacuum products, product_tags, stock, inventory_adjustments, product_counts, facet_counts, idempotency_keys, api_keys,
-       orders, order_items, customers, sold_products, sales_rollups;
+       orders, order_items, customers, sold_products, sales_rollups, bare.products, bare.product_tags, bare.stock,
+       bare.inventory_adjustments;

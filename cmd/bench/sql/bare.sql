@@ -1,0 +1,51 @@
+-- Tables of the bare handlers that write, with the rows of the tenant with the most products. They have no triggers,
+-- no foreign keys, no row-level security and only the indexes that these handlers need: the page in order of
+-- creation, products by id and by SKU, tags, stock and ledger of a product.
+
+create schema bare;
+
+create table bare.products (like products including defaults including identity);
+
+insert into bare.products overriding system value
+select *
+  from products
+ where tenant_id = (select tenant_id from products group by 1 order by count(*) desc limit 1);
+
+select setval(pg_get_serial_sequence('bare.products', 'id'), max(id)) from products;
+
+alter table bare.products
+    add primary key (tenant_id, id),
+    add unique (tenant_id, sku) include (id),
+    set (fillfactor = 90);
+
+create index on bare.products (tenant_id, created_at, id);
+
+create table bare.product_tags as
+select tenant_id, tag, product_id
+  from product_tags
+ where product_id in (select id from bare.products);
+
+alter table bare.product_tags add primary key (tenant_id, tag, product_id);
+
+create table bare.stock (like stock including defaults) with (fillfactor = 80);
+
+insert into bare.stock select * from stock where product_id in (select id from bare.products);
+
+alter table bare.stock add primary key (tenant_id, product_id, warehouse_id);
+
+create table bare.inventory_adjustments (like inventory_adjustments including defaults including identity);
+
+insert into bare.inventory_adjustments overriding system value
+select *
+  from inventory_adjustments
+ where product_id in (select id from bare.products);
+
+select setval(pg_get_serial_sequence('bare.inventory_adjustments', 'id'), max(id)) from inventory_adjustments;
+
+alter table bare.inventory_adjustments add primary key (tenant_id, id);
+
+create index on bare.inventory_adjustments (tenant_id, product_id, id);
+
+grant usage on schema bare to storeroom_runtime;
+
+grant select, insert, update, delete on all tables in schema bare to storeroom_runtime;
