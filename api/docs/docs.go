@@ -62,6 +62,8 @@ type group struct {
 type operation struct {
 	topic
 	Method, Path string
+	Writes       bool // changes data of the tenant
+	Irreversible bool // the form asks before it sends the request
 	Parameters   []field
 	Body         *content
 	Responses    []response
@@ -134,17 +136,19 @@ func (d document) operations(tag string) []operation {
 	for _, path := range mapping(get(d.root, "paths")) {
 		shared := list(get(path.Value, "parameters"))
 		for _, item := range mapping(path.Value) {
-			method := item.Key.(string)
-			if method == "parameters" || !slices.Contains(list(get(item.Value, "tags")), any(tag)) {
+			method := strings.ToUpper(item.Key.(string))
+			if method == "PARAMETERS" || !slices.Contains(list(get(item.Value, "tags")), any(tag)) {
 				continue
 			}
 			o := operation{
 				topic: topic{
 					text(item.Value, "operationId"), text(item.Value, "summary"), toHTML(text(item.Value, "description")),
 				},
-				Method: strings.ToUpper(method), Path: path.Key.(string),
-				Body: d.content(get(item.Value, "requestBody")),
+				Method: method, Path: path.Key.(string),
+				Writes: method != "GET" && !strings.HasSuffix(text(item.Value, "x-permission"), ":read"),
+				Body:   d.content(get(item.Value, "requestBody")),
 			}
+			o.Irreversible = method == "DELETE" || o.ID == "cancelOrder"
 			for _, parameter := range append(slices.Clone(shared), list(get(item.Value, "parameters"))...) {
 				p := d.resolve(parameter)
 				f := d.field(text(p, "name"), get(p, "schema"))

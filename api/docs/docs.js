@@ -46,8 +46,12 @@ addEventListener("submit", async (event) => {
   const status = form.querySelector("[role=status]");
   const answer = form.querySelector(".answer");
   const button = form.querySelector("button");
-  button.disabled = true;
   answer.hidden = true;
+  if (form.dataset.confirm && !(await confirmed(form))) {
+    status.textContent = "Not sent";
+    return;
+  }
+  button.disabled = true;
   status.textContent = "Sending …";
   try {
     const started = performance.now();
@@ -62,6 +66,19 @@ addEventListener("submit", async (event) => {
     button.disabled = false;
   }
 });
+
+// confirmed asks whether to send a request that cannot be undone.
+function confirmed(form) {
+  const dialog = document.getElementById("confirm");
+  dialog.querySelector("h2").textContent = form.dataset.confirm;
+  dialog.querySelector("code").textContent = `${form.dataset.method} ${request(form)[0]}`;
+  dialog.returnValue = "";
+  dialog.showModal();
+  dialog.querySelector("button:not(.danger)").focus();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "send"), { once: true });
+  });
+}
 
 // request returns the arguments of fetch for a form. Empty fields are left out.
 function request(form) {

@@ -58,6 +58,14 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 			operations++
 			id := text(o.Value, "operationId")
 			want(id, html.EscapeString(path.Key.(string)))
+			writes := o.Key != "get" && id != "customReport"
+			if warns := strings.Contains(section(id), "changes real data"); warns != writes {
+				t.Errorf("#%s warns about a write: %v, want %v", id, warns, writes)
+			}
+			final := o.Key == "delete" || id == "cancelOrder"
+			if asks := strings.Contains(section(id), " data-confirm="); asks != final {
+				t.Errorf("#%s asks before it sends a request: %v, want %v", id, asks, final)
+			}
 			for _, p := range append(list(get(o.Value, "parameters")), list(get(path.Value, "parameters"))...) {
 				want(id, `<code class="name">`+text(d.resolve(p), "name")+`</code>`)
 			}

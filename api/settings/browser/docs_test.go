@@ -74,6 +74,25 @@ func TestDocsSendRequests(t *testing.T) {
 	send("listProducts", `"per_page": 7`, map[string]string{"key": key, "per_page": "7"})
 	send("showProduct", "NOT_FOUND", map[string]string{"id": "1"}) // with the same key
 	send("createOrder", "INSUFFICIENT_PERMISSIONS", nil)
+
+	// A request that cannot be undone is sent only after a confirmation.
+	evaluate[bool](b, `(document.querySelector("#deleteProduct .try").open = true)`)
+	b.do(chromedp.SetValue(`//*[@id="deleteProduct.id"]`, "17"))
+	for _, answer := range []struct{ button, want string }{{"Cancel", "Not sent"}, {"Send request", "403 after"}} {
+		b.do(chromedp.Click(`//*[@id="deleteProduct"]//form/button`))
+		b.waitFor(`document.querySelector("dialog").open`)
+		if got := b.text("dialog"); !strings.Contains(got, "Delete a product?\n\nDELETE /api/products/17") {
+			t.Errorf("the dialog shows %q", got)
+		}
+		if got := b.focus(); got != "Cancel" {
+			t.Errorf("the dialog focuses %q", got)
+		}
+		b.do(chromedp.Click(`//dialog//button[.="` + answer.button + `"]`))
+		b.waitFor(`document.querySelector("#deleteProduct [role=status]").textContent.includes("` + answer.want + `")`)
+		if sent := evaluate[int](b, `performance.getEntriesByName(location.origin + "/api/products/17").length`); (sent > 0) != (answer.button != "Cancel") {
+			t.Errorf("%s: %d requests were sent", answer.button, sent)
+		}
+	}
 }
 
 // Without script the whole document is readable, and what needs script is hidden.
