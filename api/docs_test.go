@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +44,34 @@ func TestDocsPageLoadsOnlyOwnFiles(t *testing.T) {
 	}
 	if regexp.MustCompile(`<style|<script>|style="| on[a-z]+="`).MatchString(page) {
 		t.Error("the page has inline or external content, which its policy forbids")
+	}
+}
+
+// The pages of package settings link to sections that exist.
+func TestLinksToTheDocsHaveATarget(t *testing.T) {
+	t.Parallel()
+	page := string(docsFiles()["/docs"].plain.body)
+	templates, err := filepath.Glob("settings/templates/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []string
+	for _, name := range templates {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`"/docs#([^"]*)"`).FindAllSubmatch(source, -1) {
+			sections = append(sections, string(link[1]))
+		}
+	}
+	if len(sections) == 0 {
+		t.Error("no page links to a section")
+	}
+	for _, id := range sections {
+		if !strings.Contains(page, ` id="`+id+`"`) {
+			t.Errorf("/docs#%s does not exist", id)
+		}
 	}
 }
 

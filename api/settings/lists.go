@@ -237,17 +237,18 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 	return p.show(w, http.StatusOK, "orders", u, page)
 }
 
-// Label returns the label of a channel.
-func (p ordersPage) Label(identifier string) string {
+// Named returns a channel with its label, or with its identifier as the label if the page does not have it.
+func (p ordersPage) Named(identifier string) sales.Channel {
 	i := slices.IndexFunc(p.Channels, func(c sales.Channel) bool { return c.Identifier == identifier })
 	if i < 0 {
-		return identifier
+		return sales.Channel{Identifier: identifier, Label: identifier}
 	}
-	return p.Channels[i].Label
+	return p.Channels[i]
 }
 
 type orderPage struct {
-	Order sales.StoredOrder
+	Order   sales.StoredOrder
+	Channel sales.Channel
 }
 
 // showOrder shows an order with its items, refunds and cancellation.
@@ -260,5 +261,9 @@ func (p *Pages) showOrder(w http.ResponseWriter, r *http.Request, u user) error 
 	if err != nil {
 		return err
 	}
-	return p.show(w, http.StatusOK, "order", u, orderPage{order})
+	channel, err := p.Sales.Channel(r.Context(), u.Tenant.ID, order.Channel)
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "order", u, orderPage{order, channel})
 }

@@ -212,11 +212,15 @@ func TestProductsAndOrders(t *testing.T) {
 		"Category Lamps "+sku, "Main warehouse 3 Total 3 Reorder at 5.", "Revenue by month", "Mar 2026 2 300.00 0.00")
 
 	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "2 orders", "A/1 ü 2 Mar 2026, 12:00 web C-7 Ada 2 300.00")
+	if _, err := s.Sales.RelabelChannel(t.Context(), s.a.ID, "web", new("Web shop"), nil); err != nil {
+		t.Fatal(err)
+	}
+	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "A/1 ü 2 Mar 2026, 12:00 Web shop web C-7 Ada 2 300.00")
 	mustHave(t, s.mustGet(t, cookie, "/orders?customer=C-7&channel=web&from=2026-03-02&to=2026-03-02", "en"), "1 order,")
 	mustHave(t, s.mustGet(t, cookie, "/orders?status=cancelled", "en"), "No orders match this filter")
 	mustHave(t, s.mustGet(t, cookie, "/orders?number=none", "en"), "No order has this number.")
 	mustHave(t, s.mustGet(t, cookie, "/orders/"+url.PathEscape("A/1 ü"), "en"),
-		"Order A/1 ü", "Customer C-7, Ada", "<b>Lamp</b> "+sku+" 2 150.00 0.00 300.00", "Shipping 4.90")
+		"Order A/1 ü", "Channel Web shop web Customer C-7, Ada", "<b>Lamp</b> "+sku+" 2 150.00 0.00 300.00", "Shipping 4.90")
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/settings/t/"+s.a.Slug+"/orders?number=A%2F1+%C3%BC", nil)
 	r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})
 	w := httptest.NewRecorder()

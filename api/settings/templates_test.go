@@ -141,7 +141,7 @@ func samples() map[string][]any {
 			ordersPage{}, ordersPage{IsFiltered: true, NumberIsMissing: true, Number: hostile},
 			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []sales.StoredOrder{order, {}}},
 		},
-		"order":        {orderPage{}, orderPage{order}},
+		"order":        {orderPage{}, orderPage{order, sales.Channel{Identifier: "web", Label: hostile}}},
 		"error":        {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
 		"key-inactive": {rolled, expired, revoked, keys.Key{Name: "k"}},
 		"key-created": {
