@@ -28,6 +28,10 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 	return e.Bytes(), err
 }
 
+// fieldGroup has several fields, which need no memory until they are encoded. As the value of a field without
+// a name, it adds them to the object; otherwise it is an object.
+type fieldGroup interface{ addTo(e *encoder) }
+
 // array is a JSON array. Each element is created when it is encoded, so that only one is in memory.
 type array iter.Seq[any]
 
@@ -80,13 +84,13 @@ func writeLarge(w http.ResponseWriter, r *http.Request, status int, v jsonObject
 func (e *encoder) add(v any) error {
 	switch v := v.(type) {
 	case jsonObject:
-		separator := byte('{')
+		e.WriteByte('{')
 		for _, f := range v {
-			e.WriteByte(separator)
-			separator = ','
-			e.WriteByte('"')
-			e.WriteString(f.name)
-			e.WriteString(`":`)
+			if f.name == "" {
+				f.value.(fieldGroup).addTo(e)
+				continue
+			}
+			e.addName(f.name)
 			if err := e.add(f.value); err != nil {
 				return err
 			}
@@ -97,9 +101,13 @@ func (e *encoder) add(v any) error {
 	case nil:
 		e.WriteString("null")
 	case int64:
-		e.Write(strconv.AppendInt(e.AvailableBuffer(), v, 10))
+		e.addInteger(v)
 	case money.Cents:
-		e.Write(append(v.Append(append(e.AvailableBuffer(), '"')), '"'))
+		e.addMoney(v)
+	case fieldGroup:
+		e.WriteByte('{')
+		v.addTo(e)
+		e.WriteByte('}')
 	default:
 		encoder := json.NewEncoder(e)
 		encoder.SetEscapeHTML(false)
@@ -109,6 +117,22 @@ func (e *encoder) add(v any) error {
 		e.Truncate(e.Len() - 1) // without the line feed
 	}
 	return nil
+}
+
+// addName begins a field of an object.
+func (e *encoder) addName(name string) {
+	if before := e.Bytes(); before[len(before)-1] != '{' {
+		e.WriteByte(',')
+	}
+	e.WriteByte('"')
+	e.WriteString(name)
+	e.WriteString(`":`)
+}
+
+func (e *encoder) addInteger(n int64) { e.Write(strconv.AppendInt(e.AvailableBuffer(), n, 10)) }
+
+func (e *encoder) addMoney(c money.Cents) {
+	e.Write(append(c.Append(append(e.AvailableBuffer(), '"')), '"'))
 }
 
 func (e *encoder) addArray(elements array) error {

@@ -26,11 +26,10 @@ func explainShape(e *reports.Explain, paths map[string]string) jsonField {
 		if path != "" && indexed {
 			path += "[" + index
 		}
-		sums := jsonObject{}.with(reports.ExplainColumns, g.Sums)
-		return jsonObject{{"name", g.Path}, {"path", orNull(path)}, {"sums", sums}}
+		return jsonObject{{"name", g.Path}, {"path", orNull(path)}, {"sums", figures{reports.ExplainColumns, g.Sums}}}
 	})
 	leftOut := arrayFrom(e.LeftOut, func(l reports.LeftOut) jsonObject {
-		return jsonObject{{"reason", l.Reason}}.with(reports.LeftOutColumns, l.Sums)
+		return jsonObject{{"reason", l.Reason}, {"", figures{reports.LeftOutColumns, l.Sums}}}
 	})
 	return jsonField{"explain", jsonObject{{"formulas", formulas}, {"groups", groups}, {"left_out", leftOut}}}
 }

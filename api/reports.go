@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/storeroom/storeroom/keys"
@@ -26,24 +25,40 @@ func writeReport[Q, R any](
 	return writeLarge(w, r, http.StatusOK, shape(report))
 }
 
-// with appends a field for each column.
-func (o jsonObject) with(columns []reports.Column, s reports.Sums) jsonObject {
-	o = slices.Grow(o, len(columns)+1)
-	for _, c := range columns {
-		o = append(o, jsonField{c.Name, figureJSON(c.Of(s), c.Metric.Unit)})
-	}
-	return o
+// figures are the figures of a group, one for each column.
+type figures struct {
+	columns []reports.Column
+	sums    reports.Sums
 }
 
-// figureJSON returns a count as a number, money and percentages as text, and nil as null.
-func figureJSON(f *reports.Figure, u reports.Unit) any {
-	switch {
-	case f == nil:
-		return nil
-	case u == reports.Number:
-		return int64(*f)
+func (f figures) addTo(e *encoder) {
+	for _, c := range f.columns {
+		value, known := c.Figure(f.sums)
+		e.addFigure(c.Name, value, known, c.Metric.Unit)
 	}
-	return money.Cents(*f)
+}
+
+// changes are by how many percent each figure differs.
+type changes struct{ now, before reports.Sums }
+
+func (c changes) addTo(e *encoder) {
+	for _, column := range reports.Figures {
+		percent, known := column.PercentChange(c.now, c.before)
+		e.addFigure(column.Name, percent, known, reports.Percent)
+	}
+}
+
+// addFigure adds a field: a count as a number, and money and percentages as text.
+func (e *encoder) addFigure(name string, f reports.Figure, known bool, u reports.Unit) {
+	e.addName(name)
+	switch {
+	case !known:
+		e.WriteString("null")
+	case u == reports.Number:
+		e.addInteger(int64(f))
+	default:
+		e.addMoney(money.Cents(f))
+	}
 }
 
 // periodShape returns the dates of a range, both included.
@@ -54,16 +69,16 @@ func periodShape(r reports.Range) jsonObject {
 func summaryShape(s reports.Summary, q reports.SummaryQuery, currency string) jsonObject {
 	shape := jsonObject{
 		{"period", periodShape(q.Range)}, {"currency", currency}, {"timezone", s.Zone},
-		{"summary", jsonObject{}.with(reports.SummaryColumns, s.Total)},
+		{"summary", figures{reports.SummaryColumns, s.Total}},
 		{"by_channel", arrayFrom(s.Channels, func(c reports.ChannelSums) jsonObject {
-			return jsonObject{{"channel", c.Channel}}.with(reports.GroupColumns, c.Sums)
+			return jsonObject{{"channel", c.Channel}, {"", figures{reports.GroupColumns, c.Sums}}}
 		})},
 	}
 	if s.Previous != nil {
 		shape = append(shape, jsonField{"comparison", comparisonShape(s)})
 	}
 	return append(shape, jsonField{"daily_breakdown", arrayFrom(s.Days, func(d reports.DaySums) jsonObject {
-		return jsonObject{{"date", d.Day}}.with(reports.GroupColumns, d.Sums)
+		return jsonObject{{"date", d.Day}, {"", figures{reports.GroupColumns, d.Sums}}}
 	})})
 }
 
@@ -76,29 +91,21 @@ func comparisonShape(s reports.Summary) jsonObject {
 		{"revenue_change_percent", change(int64(s.Total.Revenue), int64(previous.Total.Revenue))},
 		{"orders_change_percent", change(s.Total.Orders, previous.Total.Orders)},
 		{"compare", s.Compare},
-		{"summary", jsonObject{}.with(reports.Figures, previous.Total)},
-		{"changes", changesShape(s.Total, previous.Total)},
+		{"summary", figures{reports.Figures, previous.Total}},
+		{"changes", changes{s.Total, previous.Total}},
 		{"by_channel", arrayFrom(s.PairChannels(), func(p reports.ChannelPair) jsonObject {
-			return jsonObject{{"channel", p.Before.Channel}}.withChanges(p.Now.Sums, p.Before.Sums)
+			return jsonObject{
+				{"channel", p.Before.Channel},
+				{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums}},
+			}
 		})},
 		{"daily_breakdown", arrayFrom(s.PairDays(), func(p reports.DayPair) jsonObject {
-			return jsonObject{{"date", p.Before.Day}, {"compared_with", p.Now.Day}}.withChanges(p.Now.Sums, p.Before.Sums)
+			return jsonObject{
+				{"date", p.Before.Day}, {"compared_with", p.Now.Day},
+				{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums}},
+			}
 		})},
 	}
-}
-
-// withChanges appends the figures of before, and how now differs from them.
-func (o jsonObject) withChanges(now, before reports.Sums) jsonObject {
-	return append(o.with(reports.Figures, before), jsonField{"changes", changesShape(now, before)})
-}
-
-// changesShape returns the change of each figure in percent.
-func changesShape(now, before reports.Sums) jsonObject {
-	changes := make(jsonObject, 0, len(reports.Figures))
-	for _, c := range reports.Figures {
-		changes = append(changes, jsonField{c.Name, figureJSON(c.Change(now, before), reports.Percent)})
-	}
-	return changes
 }
 
 // salesSummary handles GET /api/reports/sales-summary.
@@ -137,12 +144,14 @@ func (s *Server) productReport(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeReport(w, r, q, s.Reports.Products, func(products reports.Products) jsonObject {
 		rows := arrayFrom(products.Rows, func(p reports.ProductSums) jsonObject {
-			row := jsonObject{{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name}}
-			return row.with(reports.ProductColumns, p.Sums)
+			return jsonObject{
+				{"product_id", p.ProductID}, {"sku", p.SKU}, {"name", p.Name},
+				{"", figures{reports.ProductColumns, p.Sums}},
+			}
 		})
 		meta := productMeta{
 			newPageMeta(page, products.Count),
-			newReportMeta(r, q.Range, products.Zone, jsonObject{}.with(reports.ProductColumns, products.Total)),
+			newReportMeta(r, q.Range, products.Zone, figures{reports.ProductColumns, products.Total}),
 		}
 		return envelope(rows, jsonField{"meta", meta},
 			explainShape(products.Explain, map[string]string{"rows": "data", "total": "meta.totals"}))
@@ -161,17 +170,22 @@ func (s *Server) channelReport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeReport(w, r, q, s.Reports.Channels, func(channels reports.Channels) jsonObject {
-		meta := newReportMeta(r, q.Range, channels.Zone, jsonObject{}.with(reports.ChannelColumns, channels.Total))
+		meta := newReportMeta(r, q.Range, channels.Zone, figures{reports.ChannelColumns, channels.Total})
 		if previous := channels.Previous; previous != nil {
-			meta.Comparison = append(jsonObject{{"period", periodShape(previous.Range)}, {"compare", q.Compare}},
-				jsonObject{}.withChanges(channels.Total, previous.Total)...)
+			meta.Comparison = jsonObject{
+				{"period", periodShape(previous.Range)}, {"compare", q.Compare},
+				{"", figures{reports.Figures, previous.Total}}, {"changes", changes{channels.Total, previous.Total}},
+			}
 		}
 		rows := arrayFrom(channels.Pairs(), func(p reports.ChannelPair) jsonObject {
-			row := jsonObject{{"channel", p.Now.Channel}, {"label", p.Now.Label}}
-			row = append(row.with(reports.ChannelColumns, p.Now.Sums),
-				jsonField{"percent_of_total", money.Cents(p.Now.PercentOfTotal)})
+			row := jsonObject{
+				{"channel", p.Now.Channel}, {"label", p.Now.Label}, {"", figures{reports.ChannelColumns, p.Now.Sums}},
+				{"percent_of_total", money.Cents(p.Now.PercentOfTotal)},
+			}
 			if channels.Previous != nil {
-				row = append(row, jsonField{"comparison", jsonObject{}.withChanges(p.Now.Sums, p.Before.Sums)})
+				row = append(row, jsonField{"comparison", jsonObject{
+					{"", figures{reports.Figures, p.Before.Sums}}, {"changes", changes{p.Now.Sums, p.Before.Sums}},
+				}})
 			}
 			return row
 		})
@@ -196,9 +210,9 @@ type productMeta struct {
 	reportMeta
 }
 
-func newReportMeta(r *http.Request, period reports.Range, zone string, totals jsonObject) reportMeta {
+func newReportMeta(r *http.Request, period reports.Range, zone string, totals figures) reportMeta {
 	return reportMeta{
-		Period: periodShape(period), Currency: principal(r).Tenant.Currency, Timezone: zone, Totals: totals,
+		Period: periodShape(period), Currency: principal(r).Tenant.Currency, Timezone: zone, Totals: jsonObject{{"", totals}},
 	}
 }
 
@@ -215,9 +229,11 @@ func customersShape(c reports.Customers, period reports.Range, withNames bool) j
 			if !withNames {
 				c.Name, c.Email = nil, nil
 			}
-			row := jsonObject{{"customer_id", c.CustomerID}, {"name", c.Name}, {"email", c.Email}}
-			return append(row.with(reports.CustomerColumns, c.Sums),
-				jsonField{"first_order_at", timestamp(c.FirstOrderAt)}, jsonField{"last_order_at", timestamp(c.LastOrderAt)})
+			return jsonObject{
+				{"customer_id", c.CustomerID}, {"name", c.Name}, {"email", c.Email},
+				{"", figures{reports.CustomerColumns, c.Sums}},
+				{"first_order_at", timestamp(c.FirstOrderAt)}, {"last_order_at", timestamp(c.LastOrderAt)},
+			}
 		})},
 	}
 }
@@ -255,9 +271,9 @@ func customShape(c reports.Custom, q reports.CustomQuery) jsonObject {
 			if g.ID != nil {
 				group = *g.ID
 			}
-			return jsonObject{{"group", group}, {"label", g.Label}}.with(columns, g.Sums)
+			return jsonObject{{"group", group}, {"label", g.Label}, {"", figures{columns, g.Sums}}}
 		})},
-		{"totals", jsonObject{}.with(columns, c.Total)},
+		{"totals", figures{columns, c.Total}},
 	}
 }
 
@@ -285,7 +301,15 @@ func (s *Server) customReport(w http.ResponseWriter, r *http.Request) error {
 }
 
 func tieShape(t reports.Tie) jsonObject {
-	value := func(f *reports.Figure) any { return figureJSON(f, t.Unit) }
+	value := func(f *reports.Figure) any {
+		switch {
+		case f == nil:
+			return nil
+		case t.Unit == reports.Number:
+			return int64(*f)
+		}
+		return money.Cents(*f)
+	}
 	return jsonObject{
 		{"figure", t.Figure}, {"unit", t.Unit},
 		{"facts", value(&t.Facts)}, {"summary", value(&t.Summary)}, {"channels", value(t.Channels)}, {"days", value(t.Days)},

@@ -28,12 +28,16 @@ func (c Comparison) Range(r Range) Range { return Range{c.Day(r, r.From), c.Day(
 
 // Change returns by how many percent the figure of now differs from that of before. It returns
 // nil if one of them is null, or if only before is zero.
-func (c Column) Change(now, before Sums) *Figure {
-	from, to := c.Of(before), c.Of(now)
-	if from == nil || to == nil {
-		return nil
+func (c Column) Change(now, before Sums) *Figure { return orNil(c.PercentChange(now, before)) }
+
+// PercentChange is Change without a pointer.
+func (c Column) PercentChange(now, before Sums) (percent Figure, known bool) {
+	from, fromKnown := c.Figure(before)
+	to, toKnown := c.Figure(now)
+	if !fromKnown || !toKnown {
+		return 0, false
 	}
-	return Change(int64(*to), int64(*from))
+	return change(int64(to), int64(from))
 }
 
 // ChannelPair is a channel in a range and in the range that it is compared with. Both have

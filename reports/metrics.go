@@ -106,11 +106,21 @@ type Column struct {
 }
 
 // Of returns the figure of a group, or nil.
-func (c Column) Of(s Sums) *Figure {
+func (c Column) Of(s Sums) *Figure { return orNil(c.Figure(s)) }
+
+// Figure is Of without a pointer, which would need memory.
+func (c Column) Figure(s Sums) (f Figure, known bool) {
 	if c.Nullable && s.NoneCosted() {
+		return 0, false
+	}
+	return c.Metric.Of(s), true
+}
+
+func orNil(f Figure, known bool) *Figure {
+	if !known {
 		return nil
 	}
-	return new(c.Metric.Of(s))
+	return &f
 }
 
 // Figures are the figures of a group from gross sales to the total, then the counts and the profit.
@@ -201,11 +211,13 @@ func AverageOrderValue(s Sums) money.Cents { return money.Cents(ratio(int64(s.Re
 
 // Change returns by how many percent now differs from before. A rise is positive, also
 // from a negative figure. It returns nil if only before is zero.
-func Change(now, before int64) *Figure {
+func Change(now, before int64) *Figure { return orNil(change(now, before)) }
+
+func change(now, before int64) (percent Figure, known bool) {
 	if before == 0 && now != 0 {
-		return nil
+		return 0, false
 	}
-	return new(ratio(now-before, max(before, -before), 100_00))
+	return ratio(now-before, max(before, -before), 100_00), true
 }
 
 // ratio returns n × scale / d, rounded half away from zero, or 0 if d is 0. A
