@@ -79,7 +79,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 func (s *Server) recordUsage(
 	r *http.Request, state *requestState, pattern string, status int, start time.Time, took time.Duration,
 ) {
-	if state.principal == nil {
+	if state.principal == nil || s.Usage == nil {
 		return
 	}
 	if state.aborted || status == 0 {

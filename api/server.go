@@ -32,7 +32,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// Options are the dependencies and settings of a Server. Settings, WaitsForClient,
+// Options are the dependencies and settings of a Server. Usage, Settings, WaitsForClient,
 // TrustedProxies and Version are optional.
 type Options struct {
 	DB      *tenancy.DB

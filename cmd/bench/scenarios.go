@@ -26,21 +26,23 @@ type target struct {
 }
 
 const (
-	ofBare    = 0.75     // share of the rate of the bare handler
-	ofWrite   = 0.6      // of its rate for a write of one product
-	ofBulk    = 0.5      // of its rate for a write of many products
-	ofSmall   = 1 / 1.3  // page 1 of 1,000,000 products takes at most 1.3 times as long as of 1,000
-	ofAlone   = 1 / 1.15 // other tenants' rows have no effect beyond the noise
-	deepPage  = 120 * time.Millisecond
-	searching = 20 * time.Millisecond
-	sorting   = 5 * time.Millisecond             // page 1 in the order of an index
-	counting  = 150*time.Millisecond + searching // rows and exact total
+	ofBare      = 0.75     // share of the rate of the bare handler
+	ofWrite     = 0.6      // of its rate for a write of one product
+	ofBulk      = 0.5      // of its rate for a write of many products
+	ofSmall     = 1 / 1.3  // page 1 of 1,000,000 products takes at most 1.3 times as long as of 1,000
+	ofAlone     = 1 / 1.15 // other tenants' rows have no effect beyond the noise
+	ofUncounted = 1 / 1.05 // counting the requests of keys has no effect beyond the noise
+	deepPage    = 120 * time.Millisecond
+	searching   = 20 * time.Millisecond
+	sorting     = 5 * time.Millisecond             // page 1 in the order of an index
+	counting    = 150*time.Millisecond + searching // rows and exact total
 )
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
 // same rows.
 func scenarios(full, empty *service, telemetry *traced, products, sold int) []scenario {
-	all := append(keyed(full), telemetries(full, telemetry)...)
+	all := append(keyed(full), usages(full)...)
+	all = append(all, telemetries(full, telemetry)...)
 	all = append(all, lists(full, products)...)
 	all = append(all, searches(full)...)
 	all = append(all, otherTenants(full, empty)...)
@@ -95,6 +97,26 @@ func keyed(s *service) []scenario {
 		{name: "get by id, against constant", work: byID, baseline: constant, against: "bare constant"},
 		{name: "get by SKU", work: s.at(large, shop.bySKU)},
 	}
+}
+
+// usages measure the cost of counting the requests of keys.
+func usages(s *service) []scenario {
+	shop := s.shops[large]
+	var all []scenario
+	for _, l := range []struct {
+		name string
+		next func(*rand.Rand) request
+	}{
+		{"smallest request", always("/api/me")},
+		{"get by id", shop.byID},
+		{"page 1", always("/api/products")},
+	} {
+		all = append(all, scenario{
+			name: "usage: " + l.name, work: s.at(large, l.next),
+			baseline: send(s.uncounted, shop.key, l.next), against: "without usage", target: target{ratio: ofUncounted},
+		})
+	}
+	return all
 }
 
 func lists(s *service, products int) []scenario {

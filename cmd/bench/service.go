@@ -43,6 +43,7 @@ type service struct {
 	servers []*http.Server
 
 	address, bareAddress string // host and port
+	uncounted            string // address of the service without usage
 	shops                map[string]shop
 }
 
@@ -98,7 +99,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	}
 	s.usage = usage.Open(ctx, s.db, logger)
 	catalogStore, salesStore, reportStore := catalog.New(s.db), sales.New(s.db), reports.New(s.db)
-	s.handler = api.New(api.Options{
+	options := api.Options{
 		DB:      s.db,
 		Catalog: catalogStore,
 		Sales:   salesStore,
@@ -115,12 +116,17 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
 			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
 		},
-	})
+	}
+	s.handler = api.New(options)
 	s.bare = &bare{db: s.db, limiter: s.limiter}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
 		return s, err
 	}
 	if s.address, err = s.listen(ctx, s.handler); err != nil {
+		return s, err
+	}
+	options.Usage = nil
+	if s.uncounted, err = s.listen(ctx, api.New(options)); err != nil {
 		return s, err
 	}
 	s.bareAddress, err = s.listen(ctx, s.bare.handler())
