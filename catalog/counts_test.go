@@ -7,7 +7,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // 64 writers change the counts of the same categories, sellers and tags in transactions of several
@@ -15,9 +18,19 @@ import (
 func TestWritersOfTheSameCountsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
+	db, err := tenancy.Open(t.Context(), s.database.URL, func(c *pgx.ConnConfig) {
+		c.RuntimeParams["lock_timeout"] = "1min" // the last of 64 writers waits for all others
+		c.RuntimeParams["statement_timeout"] = "1min"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	s.Store = catalog.New(db)
 	super := s.database.MustSuper(t)
 	var function string
-	if err := super.QueryRow(t.Context(), `select pg_get_functiondef('count_products'::regproc)`).Scan(&function); err != nil {
+	const definition = `select pg_get_functiondef('count_products'::regproc)`
+	if err := super.QueryRow(t.Context(), definition).Scan(&function); err != nil {
 		t.Fatal(err)
 	}
 	const slot = "pg_backend_pid() % 64"
@@ -51,7 +64,7 @@ func TestWritersOfTheSameCountsDoNotDeadlock(t *testing.T) {
 	}
 	wg.Wait()
 	var deadlocks int
-	err := super.QueryRow(t.Context(), `
+	err = super.QueryRow(t.Context(), `
 		select deadlocks
 		  from pg_stat_database
 		 where datname = current_database()`).Scan(&deadlocks)

@@ -3,9 +3,11 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -86,7 +88,7 @@ var storedColumns = []struct {
 }
 
 // eachColumn returns a list with an element for each stored column: format, in which
-// NAME is the column and TYPE its type.
+// NAME is the column, TYPE its type and $N the parameter of arguments.
 func eachColumn(format string) string {
 	var list strings.Builder
 	for i, c := range storedColumns {
@@ -96,7 +98,7 @@ func eachColumn(format string) string {
 		case i > 0:
 			list.WriteString(", ")
 		}
-		list.WriteString(strings.NewReplacer("NAME", c.name, "TYPE", c.sqlType).Replace(format))
+		list.WriteString(strings.NewReplacer("NAME", c.name, "TYPE", c.sqlType, "$N", fmt.Sprint("$", i+4)).Replace(format))
 	}
 	return list.String()
 }
@@ -107,11 +109,17 @@ const (
 )
 
 var (
+	selectColumns = `
+select p.id, p.images, p.created_at, p.updated_at,
+       ` + eachColumn("p.NAME")
+
+	// selectStored reads the columns of Product from a table p, but not the names of references.
+	selectStored = selectColumns + `,
+       null as category_name, null as seller_name, '' as warehouse_name`
+
 	// selectProducts reads the columns of Product from a table p. Subqueries for the
 	// names take two thirds of the time that joins take.
-	selectProducts = `
-select p.id, p.images, p.created_at, p.updated_at,
-       ` + eachColumn("p.NAME") + `,
+	selectProducts = selectColumns + `,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name`
@@ -124,17 +132,36 @@ select p.id, p.images, p.created_at, p.updated_at,
   from products p
  where p.tenant_id = $1 and p.sku = $2`
 
-	// insertProducts inserts the records $2 with their stock and ledger rows. $3 is
-	// the API key. A query on p, the inserted rows, follows it.
-	insertProducts = `
+	// insertProduct inserts the product of arguments, insertProducts those of records in $3. $2 is
+	// the API key. They also insert stock and ledger rows. A query on p, the inserted rows, follows.
+	insertProduct = insertFrom(`(
+       values ($3::text,
+       ` + eachColumn("$N::TYPE") + `)
+       ) r (search,
+       ` + eachColumn("NAME") + `)`)
+	insertProducts = insertFrom(`jsonb_to_recordset($3) as r (search text,
+       ` + eachColumn("NAME TYPE") + `)
+ order by r.sku collate "C"`)
+
+	// updateProduct writes the values of arguments to the product $2.
+	updateProduct = `
+update products p
+   set search = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       ` + eachColumn("NAME = $N") + `
+ where p.tenant_id = $1 and p.id = $2`
+
+	updateAndSelect = "\nwith p as (" + updateProduct + "\nreturning *\n)" + selectProducts + "\n  from p"
+)
+
+// insertFrom returns the statement that inserts the rows r of source.
+func insertFrom(source string) string {
+	return `
 with p as (
 insert into products (tenant_id, search,
        ` + eachColumn("NAME") + `)
 select $1, r.search,
        ` + strings.Replace(eachColumn("r.NAME"), "r.warehouse_id", warehouseOrDefault, 1) + `
-  from jsonb_to_recordset($2) as r (search text,
-       ` + eachColumn("NAME TYPE") + `)
- order by r.sku collate "C"
+  from ` + source + `
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
@@ -144,23 +171,24 @@ select tenant_id, id, warehouse_id, quantity
 ), ledger as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
        quantity_before, quantity_after, api_key_id)
-select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
+select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $2::bigint
   from p
  where quantity > 0
 )`
+}
 
-	// updateProduct writes the only record of $3 to the product $2.
-	updateProduct = `
-update products p
-   set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
-       ` + eachColumn("NAME = r.NAME") + `
-  from jsonb_to_record($3::jsonb -> 0) as r (search text,
-       ` + eachColumn("NAME TYPE") + `)
- where p.tenant_id = $1 and p.id = $2`
-)
+// arguments returns the tenant, second, and the values of search and of the stored columns, which
+// are the arguments of insertProduct and updateProduct.
+func (p *Product) arguments(tenant tenancy.ID, second any) []any {
+	args := append(make([]any, 0, 3+len(storedColumns)), tenant, second, p.searchText())
+	for _, c := range storedColumns {
+		args = append(args, c.value(p))
+	}
+	return args
+}
 
-// records returns the products as the JSON array that insertProducts and updateProduct
-// read. JSON passes any number of rows, with their lists of tags, in one parameter.
+// records returns the products as the JSON array that insertProducts reads. JSON passes any
+// number of rows, with their lists of tags, in one parameter.
 func records(products ...Product) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -107,6 +107,7 @@ func (s *Store) Adjust(
 	warehouse := Changes{WarehouseID: r.WarehouseID}
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
 		locked.queue(b, by.Tenant, id)
+		locked.queueStock(b, by.Tenant, id)
 		locked.lookups.queue(b, by.Tenant, id, warehouse)
 	}, func(b *pgx.Batch) error {
 		if err := locked.check(nil); err != nil {

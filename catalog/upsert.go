@@ -145,11 +145,9 @@ func (p *upsertPart) write(ctx context.Context, tx pgx.Tx, by Actor, results []R
 	b := &pgx.Batch{}
 	if len(p.created) > 0 {
 		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku\n  from p",
-			by.Tenant, records(p.created...), by.KeyID)
+			by.Tenant, by.KeyID, records(p.created...))
 	}
-	if len(p.updates) > 0 {
-		queueUpdate(b, by, p.updates)
-	}
+	queueUpdates(b, by, p.updates)
 	p.created, p.updates, p.size = nil, nil, 0
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
@@ -211,11 +209,14 @@ type stockRow struct {
 // readStored locks the products of rows and reads them with their stock, and which of
 // the references of rows exist.
 func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertRow) (*storedRows, error) {
-	var skus []string
+	var skus, stockSKUs []string
 	var categoryIDs, sellerIDs, warehouseIDs []int64
 	for _, row := range rows {
 		if sku, problem := checkSKU(row.SKU.Value); problem == "" {
 			skus = append(skus, sku)
+			if row.Quantity.Set || row.WarehouseID.Set {
+				stockSKUs = append(stockSKUs, sku)
+			}
 		}
 		categoryIDs = append(categoryIDs, row.CategoryID.Value) // 0 if not set, which is no id
 		sellerIDs = append(sellerIDs, row.SellerID.Value)
@@ -236,7 +237,7 @@ func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsert
 		        limit 1
 		          for update
 		       ) p`, tenant, skus)
-	tenancy.QueueRows(b, &products, selectProducts+`
+	tenancy.QueueRows(b, &products, selectStored+`
   from unnest($2::text[]) s (sku)`+lookUp("sku", "s.sku"), tenant, skus)
 	tenancy.QueueRows(b, &stock, `
 select s.product_id, s.warehouse_id, s.quantity
@@ -247,7 +248,7 @@ select s.product_id, s.warehouse_id, s.quantity
         where tenant_id = $1 and product_id = p.id
        offset 0
        ) s
- order by s.product_id, s.warehouse_id`, tenant, skus)
+ order by s.product_id, s.warehouse_id`, tenant, stockSKUs)
 	queueExisting(b, &categories, Categories, tenant, categoryIDs)
 	queueExisting(b, &sellers, Sellers, tenant, sellerIDs)
 	queueExisting(b, &warehouses, Warehouses, tenant, warehouseIDs)

@@ -34,7 +34,7 @@ func (s *Store) Create(ctx context.Context, by Actor, c Changes, invalid tenancy
 	}
 	p.Quantity = int32(c.Quantity.Value)
 	created, err := tenancy.One[Product](ctx, s.db, by.Tenant,
-		insertProducts+selectProducts+"\n  from p", by.Tenant, records(p), by.KeyID)
+		insertProduct+selectProducts+"\n  from p", p.arguments(by.Tenant, by.KeyID)...)
 	if invalid := constraintError(err); invalid != nil {
 		return p, s.addLookupErrors(ctx, by.Tenant, c, invalid)
 	}
@@ -76,7 +76,12 @@ func (s *Store) change(
 	var result []Product
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
 		locked.queue(b, by.Tenant, id)
-		locked.lookups.queue(b, by.Tenant, id, c)
+		if c.Quantity.Set || c.WarehouseID.Set {
+			locked.queueStock(b, by.Tenant, id)
+		}
+		if c.SKU.Set || c.CategoryID.given() || c.SellerID.given() || c.WarehouseID.given() {
+			locked.lookups.queue(b, by.Tenant, id, c)
+		}
 	}, func(b *pgx.Batch) error {
 		if err := locked.check(precondition); err != nil {
 			return err
@@ -91,10 +96,10 @@ func (s *Store) change(
 		if err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(before, after) {
-			queueUpdate(b, by, []productUpdate{{after, changes}})
+		if result = []Product{before}; !reflect.DeepEqual(before, after) {
+			tenancy.QueueRows(b, &result, updateAndSelect, after.arguments(by.Tenant, id)...)
+			queueStockAndLedger(b, by, changes)
 		}
-		tenancy.QueueRows(b, &result, selectByID, by.Tenant, id)
 		return nil
 	})
 	if invalid := constraintError(err); invalid != nil {
@@ -112,6 +117,7 @@ func (s *Store) Delete(ctx context.Context, by Actor, id int64, precondition Pre
 	var locked lockedProduct
 	err := s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
 		locked.queue(b, by.Tenant, id)
+		locked.queueStock(b, by.Tenant, id)
 	}, func(b *pgx.Batch) error {
 		if err := locked.check(precondition); err != nil {
 			return err
@@ -141,6 +147,10 @@ type lockedProduct struct {
 func (l *lockedProduct) queue(b *pgx.Batch, tenant tenancy.ID, id int64) {
 	tenancy.QueueRows(b, &l.locked, `select id from products where tenant_id = $1 and id = $2 for update`, tenant, id)
 	tenancy.QueueRows(b, &l.read, selectByID, tenant, id)
+}
+
+// queueStock reads the stock of a product after queue.
+func (l *lockedProduct) queueStock(b *pgx.Batch, tenant tenancy.ID, id int64) {
 	tenancy.QueueRows(b, &l.stock, `
 		select warehouse_id, quantity
 		  from stock
@@ -176,16 +186,21 @@ type productUpdate struct {
 	stock []stockChange
 }
 
-// queueUpdate writes the updates, each of another product. Each product has its own
+// queueUpdates writes the updates, each of another product. Each product has its own
 // statement: joined with a list, PostgreSQL might read all products of the tenant.
-func queueUpdate(b *pgx.Batch, by Actor, updates []productUpdate) {
+func queueUpdates(b *pgx.Batch, by Actor, updates []productUpdate) {
 	var stock []stockChange
 	for _, u := range updates {
-		b.Queue(updateProduct, by.Tenant, u.after.ID, records(u.after))
+		b.Queue(updateProduct, u.after.arguments(by.Tenant, u.after.ID)...)
 		stock = append(stock, u.stock...)
 	}
-	if len(stock) > 0 {
-		queueStock(b, by.Tenant, stock)
-		queueLedger(b, by, stock)
+	queueStockAndLedger(b, by, stock)
+}
+
+// queueStockAndLedger writes the changes of the stock of locked products.
+func queueStockAndLedger(b *pgx.Batch, by Actor, changes []stockChange) {
+	if len(changes) > 0 {
+		queueStock(b, by.Tenant, changes)
+		queueLedger(b, by, changes)
 	}
 }

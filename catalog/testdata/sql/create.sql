@@ -51,12 +51,17 @@ select $1, r.search,
        r.msrp, r.cost, r.status, r.condition,
        r.quantity, r.reorder_point, r.category_id, r.seller_id,
        coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags
-  from jsonb_to_recordset($2) as r (search text,
-       sku text, name text, description text, price bigint,
-       msrp bigint, cost bigint, status text, condition text,
-       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
-       warehouse_id bigint, bin_location text, upc text, tags text[])
- order by r.sku collate "C"
+  from (
+       values ($3::text,
+       $4::text, $5::text, $6::text, $7::bigint,
+       $8::bigint, $9::bigint, $10::text, $11::text,
+       $12::integer, $13::integer, $14::bigint, $15::bigint,
+       $16::bigint, $17::text, $18::text, $19::text[])
+       ) r (search,
+       sku, name, description, price,
+       msrp, cost, status, condition,
+       quantity, reorder_point, category_id, seller_id,
+       warehouse_id, bin_location, upc, tags)
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
@@ -66,7 +71,7 @@ select tenant_id, id, warehouse_id, quantity
 ), ledger as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
        quantity_before, quantity_after, api_key_id)
-select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
+select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $2::bigint
   from p
  where quantity > 0
 )
@@ -83,9 +88,7 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   CTE Scan on p
 --     ModifyTable Insert on products (CTE p)
---       Sort
---         Index Scan using warehouses_default on warehouses (InitPlan)
---         Function Scan on jsonb_to_recordset
+--       Index Scan using warehouses_default on warehouses (InitPlan)
 --     ModifyTable Insert on stock (CTE stocked)
 --       CTE Scan on p
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)

@@ -29,19 +29,6 @@ select warehouse_id, quantity
 -- Plan on PostgreSQL 15:
 --   Index Scan using stock_pkey on stock
 
-select exists (select from products where tenant_id = $1 and sku = $2 and id <> $3) as sku_taken,
-       exists (select from categories where tenant_id = $1 and id = $4) as category_exists,
-       exists (select from sellers where tenant_id = $1 and id = $5) as seller_exists,
-       exists (select from warehouses where tenant_id = $1 and id = $6) as warehouse_exists,
-       coalesce((select id from warehouses where tenant_id = $1 and is_default), 0) as default_warehouse
-
--- Plan on PostgreSQL 15:
---   Index Only Scan using products_tenant_id_sku_key on products (InitPlan)
---   Index Only Scan using categories_pkey on categories (InitPlan)
---   Index Only Scan using sellers_pkey on sellers (InitPlan)
---   Index Only Scan using warehouses_pkey on warehouses (InitPlan)
---   Index Scan using warehouses_default on warehouses (InitPlan)
-
 SELECT pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot))
 
 -- Plan on PostgreSQL 15:
@@ -84,24 +71,33 @@ on conflict (tenant_id, tag, product_id) do update
 --   ModifyTable Insert on product_tags
 --     ProjectSet
 
+with p as (
 update products p
-   set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
-       sku = r.sku, name = r.name, description = r.description, price = r.price,
-       msrp = r.msrp, cost = r.cost, status = r.status, condition = r.condition,
-       quantity = r.quantity, reorder_point = r.reorder_point, category_id = r.category_id, seller_id = r.seller_id,
-       warehouse_id = r.warehouse_id, bin_location = r.bin_location, upc = r.upc, tags = r.tags
-  from jsonb_to_record($3::jsonb -> 0) as r (search text,
-       sku text, name text, description text, price bigint,
-       msrp bigint, cost bigint, status text, condition text,
-       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
-       warehouse_id bigint, bin_location text, upc text, tags text[])
+   set search = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       sku = $4, name = $5, description = $6, price = $7,
+       msrp = $8, cost = $9, status = $10, condition = $11,
+       quantity = $12, reorder_point = $13, category_id = $14, seller_id = $15,
+       warehouse_id = $16, bin_location = $17, upc = $18, tags = $19
  where p.tenant_id = $1 and p.id = $2
+returning *
+)
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from p
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Update on products
---     Nested Loop Inner
+--   CTE Scan on p
+--     ModifyTable Update on products (CTE p)
 --       Index Scan using products_pkey on products
---       Function Scan on jsonb_to_record
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select distinct on (c.product_id, c.warehouse_id) $1::bigint, c.product_id, c.warehouse_id, c.in_warehouse

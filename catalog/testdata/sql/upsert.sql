@@ -20,9 +20,7 @@ select p.id, p.images, p.created_at, p.updated_at,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
-       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
-       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
-       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+       null as category_name, null as seller_name, '' as warehouse_name
   from unnest($2::text[]) s (sku)
  cross join lateral (
        select *
@@ -36,9 +34,6 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_tenant_id_sku_key on products
---     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
---     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
---     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select s.product_id, s.warehouse_id, s.quantity
   from unnest($2::text[]) n (sku)
@@ -164,7 +159,7 @@ select $1, r.search,
        r.msrp, r.cost, r.status, r.condition,
        r.quantity, r.reorder_point, r.category_id, r.seller_id,
        coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags
-  from jsonb_to_recordset($2) as r (search text,
+  from jsonb_to_recordset($3) as r (search text,
        sku text, name text, description text, price bigint,
        msrp bigint, cost bigint, status text, condition text,
        quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
@@ -179,7 +174,7 @@ select tenant_id, id, warehouse_id, quantity
 ), ledger as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
        quantity_before, quantity_after, api_key_id)
-select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $3::bigint
+select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $2::bigint
   from p
  where quantity > 0
 )
@@ -206,20 +201,13 @@ where tenant_id = new.tenant_id and product_id = new.id
 --     Index Scan using product_tags_product on product_tags
 
 update products p
-   set search = r.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
-       sku = r.sku, name = r.name, description = r.description, price = r.price,
-       msrp = r.msrp, cost = r.cost, status = r.status, condition = r.condition,
-       quantity = r.quantity, reorder_point = r.reorder_point, category_id = r.category_id, seller_id = r.seller_id,
-       warehouse_id = r.warehouse_id, bin_location = r.bin_location, upc = r.upc, tags = r.tags
-  from jsonb_to_record($3::jsonb -> 0) as r (search text,
-       sku text, name text, description text, price bigint,
-       msrp bigint, cost bigint, status text, condition text,
-       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
-       warehouse_id bigint, bin_location text, upc text, tags text[])
+   set search = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       sku = $4, name = $5, description = $6, price = $7,
+       msrp = $8, cost = $9, status = $10, condition = $11,
+       quantity = $12, reorder_point = $13, category_id = $14, seller_id = $15,
+       warehouse_id = $16, bin_location = $17, upc = $18, tags = $19
  where p.tenant_id = $1 and p.id = $2
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Update on products
---     Nested Loop Inner
---       Index Scan using products_pkey on products
---       Function Scan on jsonb_to_record
+--     Index Scan using products_pkey on products
