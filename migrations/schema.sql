@@ -210,6 +210,7 @@ CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
 CREATE INDEX products_name ON products USING btree (tenant_id, name, id);
 CREATE INDEX products_price ON products USING btree (tenant_id, price, id);
+CREATE INDEX products_reorder ON products USING btree (tenant_id, id) WHERE reorder_point IS NOT NULL;
 CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops);
 CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_seller_name ON products USING btree (tenant_id, seller_id, status, name, id) WHERE seller_id IS NOT NULL;
@@ -414,14 +415,18 @@ create table sold_products (
     name          text collate "C" not null,
     category_name text collate "C",
     seller_name   text collate "C",
+    first_id      bigint,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table sold_products is 'Products as they were sold. A product that changed since its last sale gets a new row. Rows outlive the product, so they have no foreign key to it. product_id is null if the catalog did not have the SKU. Two transactions may insert the same row; reports group by product, so nothing counts twice.';
+comment on column sold_products.first_id is 'The row of the same product that was stored first. It is null in that row. A SKU that the catalog does not have is a product of its own.';
 CREATE INDEX sold_products_category ON sold_products USING btree (tenant_id, category_id, id);
+CREATE INDEX sold_products_first ON sold_products USING btree (tenant_id, id) INCLUDE (first_id) WHERE first_id IS NOT NULL;
 CREATE INDEX sold_products_product ON sold_products USING btree (tenant_id, product_id, id) WHERE product_id IS NOT NULL;
 CREATE INDEX sold_products_seller ON sold_products USING btree (tenant_id, seller_id, id);
 CREATE INDEX sold_products_sku ON sold_products USING btree (tenant_id, sku, id);
+CREATE TRIGGER set_first_id BEFORE INSERT ON sold_products FOR EACH ROW EXECUTE FUNCTION set_first_id();
 alter table sold_products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0;
 alter table sold_products enable row level security, force row level security;
 create policy tenant on sold_products for all to public
@@ -591,6 +596,9 @@ create table sales_rollups (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);
 comment on table sales_rollups is 'Sums of orders and refunds by day in the tenant''s time zone. kind: 1 by day and channel; 2 by day, channel and category; 3 by day, channel and seller; 4 by month and product as sold, where day is the first of the month. key: 0 for kind 1; the category or seller, or 0 for none; sold_products.id for kind 4.';
+CREATE TRIGGER unpack_deleted AFTER DELETE ON sales_rollups REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
+CREATE TRIGGER unpack_inserted AFTER INSERT ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
+CREATE TRIGGER unpack_updated AFTER UPDATE ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 alter table sales_rollups alter tenant_id set statistics 0, alter day set statistics 0;
 alter table sales_rollups enable row level security, force row level security;
 create policy tenant on sales_rollups for all to public
@@ -728,6 +736,29 @@ create policy tenant on facet_counts for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant delete, insert, select, update on facet_counts to storeroom_runtime;
+
+create table packed_sums (
+    tenant_id            bigint not null,
+    month                date not null,
+    block                integer not null,
+    sold_ids             bytea,
+    items                bytea,
+    units                bytea,
+    revenue              bytea,
+    cost                 bytea,
+    revenue_without_cost bytea,
+    refunds              bytea,
+    PRIMARY KEY (tenant_id, month, block),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+) with (fillfactor=80);
+comment on table packed_sums is 'Copies of the sums by product of sales_rollups. Each column has the values of up to 16,384 sold products as 8 bytes each, in the order of sold_ids, which are block * 16384 and above. sold_ids is null from a change of sales_rollups until pack_product_sums packs the row again.';
+CREATE INDEX packed_sums_unpacked ON packed_sums USING btree (tenant_id, month, block) WHERE sold_ids IS NULL;
+alter table packed_sums alter tenant_id set statistics 0, alter month set statistics 0;
+alter table packed_sums enable row level security, force row level security;
+create policy tenant on packed_sums for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on packed_sums to storeroom_runtime;
 
 create table schema_migrations (
     version     integer not null,
@@ -1578,3 +1609,106 @@ begin
     return null;
 end $function$;
 revoke execute on function tag_products() from public;
+
+CREATE OR REPLACE FUNCTION public.set_first_id()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    perform pg_advisory_xact_lock(hashtextextended('sold products of tenant ' || new.tenant_id, 0));
+    if new.product_id is not null then
+        select coalesce(s.first_id, s.id) into new.first_id
+          from sold_products s
+         where s.tenant_id = new.tenant_id and s.product_id = new.product_id
+         limit 1;
+    else
+        select coalesce(s.first_id, s.id) into new.first_id
+          from sold_products s
+         where s.tenant_id = new.tenant_id and s.sku = new.sku and s.product_id is null
+         limit 1;
+    end if;
+    return new;
+end $function$;
+revoke execute on function set_first_id() from public;
+
+CREATE OR REPLACE FUNCTION public.product_sums(of_tenant bigint, of_month date, of_block integer)
+ RETURNS TABLE(sold_ids bytea, items bytea, units bytea, revenue bytea, cost bytea, revenue_without_cost bytea, refunds bytea)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    select coalesce(string_agg(int8send(r.key), ''), ''), coalesce(string_agg(int8send(r.items), ''), ''),
+           coalesce(string_agg(int8send(r.units), ''), ''), coalesce(string_agg(int8send(r.revenue), ''), ''),
+           coalesce(string_agg(int8send(r.cost), ''), ''), coalesce(string_agg(int8send(r.revenue_without_cost), ''), ''),
+           coalesce(string_agg(int8send(r.refunds), ''), '')
+      from (
+           select *
+             from sales_rollups
+            where tenant_id = of_tenant
+              and kind = 4
+              and day = of_month
+              and channel = ''
+              and key >= of_block::bigint * 16384
+              and key < (of_block + 1)::bigint * 16384
+            order by key
+           ) r
+$function$;
+revoke execute on function product_sums(bigint,date,integer) from public;
+grant execute on function product_sums(bigint,date,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.unpack_product_sums()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant_id, 0))
+       from changed_rows
+      where kind = 4
+      limit 1;
+    insert into packed_sums as p (tenant_id, month, block)
+    select distinct tenant_id, day, (key / 16384)::int
+      from changed_rows
+     where kind = 4
+        on conflict (tenant_id, month, block) do update
+       set sold_ids = null
+     where p.sold_ids is not null;
+    return null;
+end $function$;
+revoke execute on function unpack_product_sums() from public;
+
+CREATE OR REPLACE FUNCTION public.pack_product_sums(after_tenant bigint, max_rows integer)
+ RETURNS TABLE(tenant bigint, changed integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    row record;
+begin
+    for tenant in select t.id from tenants t where t.id > after_tenant order by t.id loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        continue when not exists (select from packed_sums p where p.tenant_id = tenant and p.sold_ids is null);
+        perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        changed := 0;
+        for row in
+            select u.month, u.block
+              from packed_sums u
+             where u.tenant_id = tenant and u.sold_ids is null
+             limit max_rows
+        loop
+            update packed_sums p
+               set (sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
+                 = (select s.sold_ids, s.items, s.units, s.revenue, s.cost, s.revenue_without_cost, s.refunds
+                      from product_sums(tenant, row.month, row.block) s)
+             where p.tenant_id = tenant and p.month = row.month and p.block = row.block;
+            changed := changed + 1;
+        end loop;
+        return next;
+        exit;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function pack_product_sums(bigint,integer) from public;
+grant execute on function pack_product_sums(bigint,integer) to storeroom_runtime;

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 func TestDaysThatARangeIsComparedWith(t *testing.T) {
@@ -152,5 +154,47 @@ func TestTotalsAreTheSumOfAllPages(t *testing.T) {
 	}
 	if diff := cmp.Diff(rows, channels.Total); diff != "" {
 		t.Errorf("channels (-sum of the rows +total):\n%s", diff)
+	}
+}
+
+// Pages of products with equal revenue, units or margin are in the order of the export, which
+// PostgreSQL sorts.
+func TestPagesOfEqualProductsAreInTheOrderOfTheExport(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	var orders []sales.Order
+	for n := range 60 {
+		sku := fmt.Sprintf("P%02d", (7*n)%60)
+		if n%3 > 0 {
+			s.mustProduct(t, sku, "", "", money.Cents(n%2))
+		}
+		orders = append(orders, newOrder(fmt.Sprint(n), "2026-03-10T10:00:00Z", item(sku, 1+int64(n%2), money.Cents(n%4))))
+	}
+	s.mustSell(t, orders...)
+	for _, by := range []string{"revenue", "units", "margin"} {
+		for _, ascending := range []bool{false, true} {
+			q := reports.ProductsQuery{Range: march, By: by, Ascending: ascending, Page: 1, PerPage: 7}
+			var exported, paged []reports.ProductSums
+			err := s.WalkProducts(t.Context(), s.Tenant, q, func(p reports.ProductSums) error {
+				exported = append(exported, p)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ; ; q.Page++ {
+				page := must(t, s.Products, s.Tenant, q)
+				if page.Count != 60 {
+					t.Errorf("page %d counts %d products, want 60", q.Page, page.Count)
+				}
+				if len(page.Rows) == 0 {
+					break
+				}
+				paged = append(paged, page.Rows...)
+			}
+			if diff := cmp.Diff(exported, paged); diff != "" {
+				t.Errorf("by %s, ascending %v (-export +pages):\n%s", by, ascending, diff)
+			}
+		}
 	}
 }

@@ -73,7 +73,7 @@ const lineFactsSQL = `
 		       {sold_sums}
 		{from_lines}
 		   {and_channel}
-		   {and_category}
+		   {and_selected}
 		 group by i.order_id, 1, 2, 3
 		 union all
 		select {period_refunded}, {channel}, {key},
@@ -103,7 +103,7 @@ const lineFactsSQL = `
 		{join_products}
 		 where true
 		   {and_channel}
-		   {and_category}
+		   {and_selected}
 		 group by i.refund_id, 1, 2, 3`
 
 const (
@@ -196,17 +196,22 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and o.channel = any (" + args.add(q.channels) + ")"
 	}
-	if len(q.categories) > 0 {
+	if q.selectsProducts() {
 		fragments["from_lines"] = fromLinesOfProductsSQL
-		fragments["and_category"] = "and " + q.inCategories(args)
+		fragments["and_selected"] = "and " + q.selected(args)
 	}
-	if len(q.categories) > 0 || q.key == category || q.key == seller {
+	if q.selectsProducts() || q.key == category || q.key == seller {
 		fragments["join_products"] = joinProductsSQL
 	}
 	return fill(template, fragments)
 }
 
-// inCategories selects the sold products p of the categories.
-func (q groupQuery) inCategories(args *arguments) string {
+func (q groupQuery) selectsProducts() bool { return len(q.categories) > 0 || q.soldIDs != nil }
+
+// selected selects the rows p of sold_products.
+func (q groupQuery) selected(args *arguments) string {
+	if q.soldIDs != nil {
+		return "p.id = any (" + args.add(q.soldIDs) + ")"
+	}
 	return "p.category_id = any (" + args.add(q.categories) + ")"
 }

@@ -16,6 +16,7 @@ type groupQuery struct {
 	key        *dimension // of byKey
 	channels   []string   // empty for all
 	categories []int64    // empty for all
+	soldIDs    []int64    // rows of sold_products, for key product; nil for all
 	// additive is set if the report uses neither Orders nor RefundCount. These two
 	// cannot be added up over categories: an order can have items of several.
 	additive  bool

@@ -25,11 +25,11 @@ func TestDeclines(t *testing.T) {
 	s.mustCancel(t, "3")
 	declines := func(limit int) (lines []string) {
 		t.Helper()
-		found, err := s.Declines(t.Context(), s.Tenant, march, days("2026-02-01", "2026-02-28"), limit)
+		found, err := s.ProductLists(t.Context(), s.Tenant, march, days("2026-02-01", "2026-02-28"), limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range found {
+		for _, p := range found.Declining {
 			lines = append(lines, fmt.Sprint(p.SKU, " ", p.Name, " ", p.Now, " ", p.Before, " ", p.ProductID != nil))
 		}
 		return lines
@@ -72,11 +72,11 @@ func TestLowStock(t *testing.T) {
 	)
 	low := func(limit int) (lines []string) {
 		t.Helper()
-		found, err := s.LowStock(t.Context(), s.Tenant, march, limit)
+		found, err := s.ProductLists(t.Context(), s.Tenant, march, days("2026-02-01", "2026-02-28"), limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range found {
+		for _, p := range found.Low {
 			left := "never"
 			if d := p.DaysLeft(march.Days()); d != nil {
 				left = fmt.Sprint(*d)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
 )
 
 // ProductsQuery selects the sales of the report by product.
@@ -46,26 +47,45 @@ type productRow struct {
 	ProductSums
 }
 
-// Products computes the sales by product.
+// Products computes the sales by product. A scan of all products finds those of the page,
+// and a second batch reads their sums. The products of a category are few: one query reads
+// them and selects the page.
 func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery) (Products, error) {
 	total := groupQuery{Range: q.Range, categories: q.categories()}
 	var rows []productRow
 	var totalRows []groupRow
 	var unfiltered unfilteredSums
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
-		args := arguments{b.tenant}
-		fragments := b.productFragments(q, &args)
-		fragments["limit"], fragments["offset"] = args.add(q.PerPage), args.add(offset(q.Page, q.PerPage))
-		tenancy.QueueRows(b.Batch, &rows, fill(productSumsSQL+productsPageSQL, fragments), args...)
-		if q.Explain {
+	var scan *pageScan
+	first := func(b batch) {
+		if q.CategoryID == nil || q.Explain {
 			b.queueGroups(total, &totalRows)
+		}
+		if q.Explain {
 			b.queueUnfiltered(q.Range, &unfiltered)
 		}
-	})
+		if q.CategoryID == nil {
+			scan = newPageScan(q)
+			scan.queue(b)
+		} else {
+			b.queueProducts(q, nil, offset(q.Page, q.PerPage), &rows)
+		}
+	}
+	queues := []func(batch){first}
+	if q.CategoryID == nil {
+		queues = append(queues, func(b batch) {
+			soldIDs, skipped := scan.page()
+			b.queueProducts(q, soldIDs, offset(q.Page, q.PerPage)-skipped, &rows)
+		})
+	}
+	zone, err := s.run(ctx, t, reportTimeout, queues...)
 	if err != nil {
 		return Products{}, fmt.Errorf("read sales by product: %w", err)
 	}
 	products := Products{Zone: zone, Count: *rows[0].Count, Total: rows[0].Sums, Rows: []ProductSums{}}
+	if scan != nil {
+		products.Count, products.Total = scan.count, totalRows[0].Sums
+		products.Total.Refunds -= scan.refundsOfUnsold
+	}
 	products.Total.Orders, products.Total.RefundCount = 0, 0
 	for _, row := range rows[1:] {
 		products.Rows = append(products.Rows, row.ProductSums)
@@ -76,6 +96,57 @@ func (s *Store) Products(ctx context.Context, t tenancy.Tenant, q ProductsQuery)
 	return products, nil
 }
 
+// queueProducts adds a query for a page of the products with these rows in sold_products, or
+// of all products.
+func (b batch) queueProducts(q ProductsQuery, soldIDs []int64, offset int64, rows *[]productRow) {
+	args := arguments{b.tenant}
+	fragments := b.productFragments(q, soldIDs, &args)
+	fragments["limit"], fragments["offset"] = args.add(q.PerPage), args.add(offset)
+	tenancy.QueueRows(b.Batch, rows, fill(productSumsSQL+productsPageSQL, fragments), args...)
+}
+
+// pageScan finds the products of a page.
+type pageScan struct {
+	productScan
+	topProducts
+	count           int64
+	refundsOfUnsold money.Cents // of products without an item sold in the range
+}
+
+func newPageScan(q ProductsQuery) *pageScan {
+	s := &pageScan{topProducts: topProducts{offset: offset(q.Page, q.PerPage), limit: int64(q.PerPage)}}
+	s.ranges, s.sums = []Range{q.Range}, packedSums{packedItems, packedRevenue, packedRefunds}
+	rank := func(s Sums) int64 { return int64(s.Revenue) }
+	switch q.By {
+	case "units":
+		s.sums = append(s.sums, packedUnits)
+		rank = func(s Sums) int64 { return s.Units }
+	case "margin":
+		s.sums = append(s.sums, packedCost, packedRevenueWithoutCost)
+		rank = func(s Sums) int64 { return int64(MarginPercent(s)) }
+	}
+	s.found = func(soldID int64, found []Sums) {
+		if found[0].Items == 0 {
+			s.refundsOfUnsold += found[0].Refunds
+			return
+		}
+		s.count++
+		ranked := rankedProduct{soldID, rank(found[0]), int64(found[0].Revenue)}
+		if q.Ascending {
+			ranked.rank = -ranked.rank
+		}
+		s.topProducts.add(ranked)
+	}
+	return s
+}
+
+// page returns all rows in sold_products of the products that can be on the page, and how
+// many products come before them.
+func (s *pageScan) page() (soldIDs []int64, skipped int64) {
+	products, skipped := s.topProducts.page()
+	return s.soldIDs(products), skipped
+}
+
 // WalkProducts calls f with each product of the report, in its order, while the
 // rows arrive.
 func (s *Store) WalkProducts(
@@ -84,7 +155,7 @@ func (s *Store) WalkProducts(
 	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		b.Queue(`select set_config('work_mem', '128MB', true)`) // the sort takes twice as long on disk
-		sql := fill(productSumsSQL+allProductsSQL, b.productFragments(q, &args))
+		sql := fill(productSumsSQL+allProductsSQL, b.productFragments(q, nil, &args))
 		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 			var p ProductSums
 			fields := append([]any{&p.ProductID, &p.SKU, &p.Name}, p.Destinations()...)
@@ -179,10 +250,11 @@ const marginSQL = `
 		             2 * (revenue - revenue_without_cost)::numeric)
 		end`
 
-func (b batch) productFragments(q ProductsQuery, args *arguments) map[string]string {
+func (b batch) productFragments(q ProductsQuery, soldIDs []int64, args *arguments) map[string]string {
+	sales := groupQuery{Range: q.Range, key: product, categories: q.categories(), soldIDs: soldIDs}
 	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
 	return map[string]string{
-		"sales":  b.sales(groupQuery{Range: q.Range, key: product, categories: q.categories()}, args),
+		"sales":  b.sales(sales, args),
 		"totals": totals, "sums": sums.List, "latest": latestNameSQL,
 		"order": cmp.Or(by, "revenue") + direction(q.Ascending) + ", revenue desc, product_id, unknown_sku",
 	}

@@ -36,7 +36,7 @@ func TestReportsEqualTheModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := &scenarioRun{
-			scenario: s, tenant: tenant, super: super,
+			scenario: s, tenant: tenant, super: super, db: d.DB,
 			model: newModel(s.Zone), made: map[message]int{}, orders: map[int]*modelOrder{},
 			catalog: catalog.New(d.DB), sales: sales.New(d.DB), operator: sales.New(d.Admin), reports: reports.New(d.DB),
 		}

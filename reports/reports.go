@@ -16,7 +16,9 @@
 //	by seller                                          rollups by seller
 //	by seller within categories, if the report does    rollups by product (like products)
 //	  not count orders and has no channel filter
-//	by product                                         rollups by product for whole months,
+//	by product, a page                                 packed sums for whole months, order lines
+//	                                                   for the days around them; see productScan
+//	by product, an export or a category                rollups by product for whole months,
 //	                                                   order lines for the days around them
 //	by customer, cancelled orders                      orders and refunds
 //	all other queries                                  order lines and refund lines
@@ -61,11 +63,11 @@ type batch struct {
 
 var errOtherZone = errors.New("the rollups use another time zone")
 
-// run sends the queries of a report and returns the name of the time zone in which
-// they count days. It starts with the zone of the tenant. While that changes, the
+// run sends the queries of a report, each of queues as one batch, and returns the name of
+// the time zone in which they count days. It starts with the zone of the tenant. While that changes, the
 // rollups can still have another one; then run starts again with theirs.
 func (s *Store) run(
-	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queue func(batch),
+	ctx context.Context, t tenancy.Tenant, timeout time.Duration, queues ...func(batch),
 ) (zoneName string, err error) {
 	zoneName = t.Timezone
 	for attempt := 1; ; attempt++ {
@@ -74,7 +76,7 @@ func (s *Store) run(
 			return "", err
 		}
 		actual := zoneName
-		err = s.db.Snapshot(ctx, t.ID, timeout, func(b *pgx.Batch) {
+		checkZone := func(b batch) {
 			b.Queue(`select timezone from sales_zones where tenant_id = $1`, t.ID).QueryRow(func(row pgx.Row) error {
 				if err := row.Scan(&actual); err != nil {
 					return err
@@ -84,8 +86,13 @@ func (s *Store) run(
 				}
 				return nil
 			})
-			queue(batch{b, t.ID, zone, s.factsOnly})
-		})
+			queues[0](b)
+		}
+		var batches []func(*pgx.Batch)
+		for _, queue := range append([]func(batch){checkZone}, queues[1:]...) {
+			batches = append(batches, func(b *pgx.Batch) { queue(batch{b, t.ID, zone, s.factsOnly}) })
+		}
+		err = s.db.Snapshot(ctx, t.ID, timeout, batches...)
 		switch {
 		case err == nil:
 			return zoneName, nil

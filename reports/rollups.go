@@ -46,9 +46,9 @@ const productRollupsSQL = `
 		        where tenant_id = $1 and kind = {kind} and day = m.month and channel = '' and key = p.id
 		        limit 1) r
 		 where p.tenant_id = $1
-		   and {in_categories}`
+		   and {selected}`
 
-// productRollups looks up the rollups of each month and each product of some categories.
+// productRollups looks up the rollups of each month and each of the selected products.
 func (q groupQuery) productRollups(args *arguments) string {
 	var months []time.Time
 	for month := q.From; !month.After(q.To); month = month.AddDate(0, 1, 0) {
@@ -56,7 +56,7 @@ func (q groupQuery) productRollups(args *arguments) string {
 	}
 	return fill(productRollupsSQL, map[string]string{
 		"sums": sums.List, "kind": sums.ByProduct.SQL(), "months": args.add(months),
-		"in_categories": q.inCategories(args),
+		"selected": q.selected(args),
 	})
 }
 
@@ -71,7 +71,7 @@ func (b batch) productSales(q groupQuery, args *arguments) string {
 	}
 	if months != nil {
 		q.Range = *months
-		if len(q.categories) > 0 {
+		if q.selectsProducts() {
 			parts = append(parts, q.productRollups(args))
 		} else {
 			parts = append(parts, q.rollups(sums.ByProduct, args))
@@ -87,14 +87,14 @@ const sellersOfProductsSQL = `
 		       {sales}
 		       ) s
 		  join sold_products p
-		    on p.tenant_id = $1 and p.id = s.key and {in_categories}`
+		    on p.tenant_id = $1 and p.id = s.key and {selected}`
 
 // sellersOfProducts groups the sums by product of some categories by the seller of each
 // product.
 func (b batch) sellersOfProducts(q groupQuery, args *arguments) string {
 	q.key = product
 	return fill(sellersOfProductsSQL, map[string]string{
-		"sums": sums.List, "sales": b.productSales(q, args), "in_categories": q.inCategories(args),
+		"sums": sums.List, "sales": b.productSales(q, args), "selected": q.selected(args),
 	})
 }
 

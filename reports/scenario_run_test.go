@@ -24,6 +24,7 @@ type scenarioRun struct {
 	scenario   scenario
 	tenant     tenancy.Tenant // keeps its first time zone
 	super      *pgx.Conn
+	db         *tenancy.DB
 	catalog    *catalog.Store
 	sales      *sales.Store
 	operator   *sales.Store
@@ -220,17 +221,22 @@ func (run *scenarioRun) sendStage(ctx context.Context, stage scenarioStage) erro
 	if len(run.early) > 0 {
 		return fmt.Errorf("%v: the order is missing", run.early)
 	}
+	if stage.Packs {
+		return tenancy.PackProductSums.Run(ctx, run.db)
+	}
 	return nil
 }
 
-// disturb repairs rollups, changes the time zone, or checks that a report agrees with
-// itself while orders arrive.
+// disturb repairs rollups, packs the sums by product, changes the time zone, or checks that a
+// report agrees with itself while orders arrive.
 func (run *scenarioRun) disturb(ctx context.Context, stage scenarioStage, broken bool) error {
 	switch {
 	case broken:
 		if changed, err := run.operator.Repair(ctx, run.tenant.ID); err != nil || changed == 0 {
 			return fmt.Errorf("Repair changed %d rows, error %v", changed, err)
 		}
+	case stage.Disturbance.Kind == "pack":
+		return tenancy.PackProductSums.Run(ctx, run.db)
 	case stage.Disturbance.Kind == "zone":
 		if _, err := run.operator.ChangeZone(ctx, run.tenant.ID, stage.Disturbance.Zone); err != nil {
 			return err

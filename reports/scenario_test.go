@@ -64,6 +64,7 @@ type scenarioStage struct {
 	Renamed     []scenarioRename
 	Relabelled  []scenarioRelabel
 	Disturbance disturbance
+	Packs       bool // packs the sums by product after the messages
 	Senders     int
 	Chunks      [][]message
 	Queries     scenarioQueries
@@ -272,6 +273,7 @@ func (s scenario) drawStage(t *rapid.T, n int, season []string) scenarioStage {
 	stage := scenarioStage{
 		Changes:     rapid.SliceOfN(rapid.Custom(drawChange), 1, 8).Draw(t, "changes"),
 		Disturbance: drawDisturbance(t),
+		Packs:       rapid.Bool().Draw(t, "packs"),
 		Senders:     rapid.IntRange(1, 3).Draw(t, "senders"),
 		Queries:     drawQueries(t, season),
 	}
@@ -335,7 +337,7 @@ func drawChange(t *rapid.T) scenarioChange {
 
 func drawDisturbance(t *rapid.T) disturbance {
 	return disturbance{
-		Kind: rapid.SampledFrom([]string{"", "", "", "zone", "rollups"}).Draw(t, "disturbance"),
+		Kind: rapid.SampledFrom([]string{"", "", "pack", "zone", "rollups"}).Draw(t, "disturbance"),
 		Zone: rapid.SampledFrom(scenarioZones).Draw(t, "new zone"),
 		How:  rapid.SampledFrom([]string{"add", "delete", "insert"}).Draw(t, "how"),
 		Row:  rapid.IntRange(0, 30).Draw(t, "row"),

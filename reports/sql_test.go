@@ -30,6 +30,10 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 		q := reports.ProductsQuery{Range: sqlRange, By: "units"}
 		return s.WalkProducts(ctx, tenant, q, func(reports.ProductSums) error { return nil })
 	},
+	"overview_products": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+		_, err := s.ProductLists(ctx, tenant, sqlRange, reports.PreviousYear.Range(sqlRange), 10)
+		return err
+	},
 	"customers": sending((*reports.Store).Customers,
 		reports.CustomersQuery{Range: sqlRange, Page: 2, PerPage: 25}),
 	"customers_export": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {

@@ -76,25 +76,36 @@ const setSnapshot = `
 	       set_config('enable_sort', 'off', true),
 	       set_config('work_mem', '32MB', true)`
 
-// Snapshot sends the queries that queue adds as one batch in a read-only transaction
-// that sees the tenant's rows at one moment, so that the figures of several queries
-// agree. Each query has the given timeout and is planned for its values.
-func (db *DB) Snapshot(ctx context.Context, tenant ID, timeout time.Duration, queue func(*pgx.Batch)) error {
+// Snapshot sends the queries that each queue adds as one batch, in a read-only
+// transaction that sees the tenant's rows at one moment, so that the figures of several
+// queries agree. Each query has the given timeout and is planned for its values.
+func (db *DB) Snapshot(
+	ctx context.Context, tenant ID, timeout time.Duration, queues ...func(*pgx.Batch),
+) error {
 	conn, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
-	queue(batch)
-	batch.Queue("commit")
-	results := conn.SendBatch(ctx, batch)
-	tx := results.Tx()
-	if err := results.Close(); err != nil {
-		rollback(ctx, tx)
-		return err
+	var tx pgx.Tx
+	for i, queue := range queues {
+		batch := &pgx.Batch{}
+		if i == 0 {
+			batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+			batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+		}
+		queue(batch)
+		if i == len(queues)-1 {
+			batch.Queue("commit")
+		}
+		results := conn.SendBatch(ctx, batch)
+		if i == 0 {
+			tx = results.Tx()
+		}
+		if err := results.Close(); err != nil {
+			rollback(ctx, tx)
+			return err
+		}
 	}
 	return nil
 }

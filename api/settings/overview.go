@@ -95,6 +95,7 @@ type tile struct {
 
 type overviewPage struct {
 	rangeForm
+	reports.ProductLists
 	Format        formatter
 	Range, Before reports.Range
 	Tiles         []tile
@@ -103,9 +104,6 @@ type overviewPage struct {
 	Rows          []chartRow
 	ByWhat        string // day, week or month
 	Channels      []reports.ChannelPair
-	Products      []reports.ProductSums
-	Declines      []reports.ProductChange
-	Low           []reports.LowProduct
 	Customers     reports.Customers
 	Empty         bool
 }
@@ -136,19 +134,11 @@ func (p *Pages) readOverview(ctx context.Context, t tenancy.Tenant, page *overvi
 	if err != nil {
 		return summary, err
 	}
-	products, err := p.Reports.Products(ctx, t, reports.ProductsQuery{Range: page.Range, Page: 1, PerPage: overviewProducts})
+	page.ProductLists, err = p.Reports.ProductLists(ctx, t, page.Range, summary.Previous.Range, overviewProducts)
 	if err != nil {
 		return summary, err
 	}
-	page.Products = products.Rows
 	page.Customers, err = p.Reports.Customers(ctx, t, reports.CustomersQuery{Range: page.Range, Page: 1, PerPage: 1})
-	if err != nil {
-		return summary, err
-	}
-	if page.Declines, err = p.Reports.Declines(ctx, t, page.Range, summary.Previous.Range, overviewProducts); err != nil {
-		return summary, err
-	}
-	page.Low, err = p.Reports.LowStock(ctx, t, page.Range, overviewProducts)
 	return summary, err
 }
 

@@ -104,10 +104,12 @@ func samples() map[string][]any {
 		rangeForm: rangeForm{Period: "custom", From: hostile, Errors: fieldErrors{"from": hostile, "to": hostile}}, Format: format,
 		Tiles: []tile{{Label: "Revenue", Value: "1", Unit: "EUR", Change: "+1 %", Rose: true, Note: hostile, Explain: hostile}, {Label: "Units"}},
 		Rows:  []chartRow{{Label: "Mar 2026", Now: sums}}, ByWhat: "day",
-		Channels:  []reports.ChannelPair{{Now: reports.ChannelSums{Label: hostile}}},
-		Products:  []reports.ProductSums{{ProductID: &id, SKU: hostile, Name: hostile}, {}},
-		Declines:  []reports.ProductChange{{ProductID: &id, SKU: hostile, Name: hostile}, {}},
-		Low:       []reports.LowProduct{{ID: 1, SKU: hostile, Name: hostile, Quantity: 1, Units: 1, Total: 1}},
+		Channels: []reports.ChannelPair{{Now: reports.ChannelSums{Label: hostile}}},
+		ProductLists: reports.ProductLists{
+			Best:      []reports.ProductSums{{ProductID: &id, SKU: hostile, Name: hostile}, {}},
+			Declining: []reports.ProductChange{{ProductID: &id, SKU: hostile, Name: hostile}, {}},
+			Low:       []reports.LowProduct{{ID: 1, SKU: hostile, Name: hostile, Quantity: 1, Units: 1, Total: 1}},
+		},
 		Customers: reports.Customers{Customers: 2, New: 1},
 	}
 	day := reports.Range{From: time.Unix(0, 0).UTC(), To: time.Unix(0, 0).UTC()}

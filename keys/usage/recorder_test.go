@@ -463,7 +463,7 @@ func TestUsageIsDeletedAfter90Days(t *testing.T) {
 		r.Record(p, request(recent, failing(400, "INVALID_PARAMETER")))
 	}
 	s.mustFlush(t, r)
-	if err := tenancy.DeleteExpired(t.Context(), s.DB, "delete_expired_usage"); err != nil {
+	if err := tenancy.DeleteExpiredUsage.Run(t.Context(), s.DB); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.count(t, `select count(*) from key_usage`); n != 2 {

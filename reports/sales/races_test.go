@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -203,5 +206,55 @@ func TestAnOrderListsTheRefundsThatItCounts(t *testing.T) {
 	}
 	if stored.Refunded != listed || stored.Refunded != ofLines {
 		t.Errorf("Refunded is %s, the refunds add up to %s and the lines to %s", stored.Refunded, listed, ofLines)
+	}
+}
+
+// Writers of different days of a month change the same packed sums while these are packed.
+func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	ctx, stop := context.WithCancel(t.Context())
+	packed := make(chan error)
+	go func() {
+		var err error
+		for ctx.Err() == nil && err == nil {
+			err = tenancy.PackProductSums.Run(t.Context(), s.DB)
+		}
+		packed <- err
+	}()
+	var senders errgroup.Group
+	for sender := range 8 {
+		senders.Go(func() error {
+			for n := range 12 {
+				var rows []sales.Row
+				for i := range 3 {
+					o := order(fmt.Sprint(sender, "-", n, "-", i))
+					o.PlacedAt = noon.AddDate(0, -((n + i) % 3), -((sender + 5*i) % 9))
+					o.Items[0].SKU = fmt.Sprint("X", (sender+n+i)%20)
+					rows = append(rows, sales.Row{Order: o})
+				}
+				if _, err := s.store.Ingest(t.Context(), s.tenant, rows); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := senders.Wait()
+	stop()
+	if err := errors.Join(err, <-packed, tenancy.PackProductSums.Run(t.Context(), s.DB)); err != nil {
+		t.Fatal(err)
+	}
+	s.mustAgree(t)
+	row := s.MustSuper(t).QueryRow(t.Context(), `
+		select (select deadlocks from pg_stat_database where datname = current_database()),
+		       (select count(*) from packed_sums where sold_ids is null),
+		       (select count(*) from (
+		               select sku from sold_products where first_id is null and product_id is null group by sku
+		               having count(*) > 1) first_rows)`)
+	var deadlocks, unpacked, severalFirst int
+	if err := row.Scan(&deadlocks, &unpacked, &severalFirst); err != nil || deadlocks+unpacked+severalFirst > 0 {
+		t.Errorf("%d deadlocks, %d unpacked rows, %d SKUs with several first rows, %v; want none",
+			deadlocks, unpacked, severalFirst, err)
 	}
 }

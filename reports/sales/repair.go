@@ -52,7 +52,28 @@ func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return addDifferences(ctx, tx, newMonth(m.tenant, m.days[0], zone))
+	m = newMonth(m.tenant, m.days[0], zone)
+	changed, err := addDifferences(ctx, tx, m)
+	if err != nil {
+		return 0, err
+	}
+	return changed, repack(ctx, tx, m)
+}
+
+// repack discards the packed sums of a month; reports read the rollups until they are packed again.
+func repack(ctx context.Context, tx pgx.Tx, m month) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || $1::bigint, 0))`, m.tenant)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		insert into packed_sums (tenant_id, month, block)
+		select distinct tenant_id, day, (key / 16384)::int
+		  from sales_rollups
+		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day = $2
+		    on conflict (tenant_id, month, block) do update
+		   set sold_ids = null`, m.first()...)
+	return err
 }
 
 // addDifferences corrects the rollups of a month, and revenue_without_cost of its orders: an

@@ -118,6 +118,9 @@ func (m month) args() []any {
 // bounds returns the tenant, and the begin and the end of the month.
 func (m month) bounds() []any { return []any{m.tenant, m.begin, m.end} }
 
+// first returns the tenant and the first day of the month.
+func (m month) first() []any { return []any{m.tenant, m.days[0]} }
+
 // months returns the months that have an order, a refund or a rollup.
 func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) ([]month, error) {
 	var first, last *time.Time

@@ -145,4 +145,23 @@ var checks = []check{
 		       ) s
 		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3 and s.facts <> r.amount
 		 order by what`},
+	// A report reads these copies of the rollups by product.
+	{[]sums.Column{{Name: "digest"}}, month.first, `
+		select format('packed sums of month %s, block %s', to_char($2::date, 'YYYY-MM'), b.block) as what,
+		       array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
+		  from (
+			select distinct (key / 16384)::int as block
+			  from sales_rollups
+			 where tenant_id = $1 and kind = ` + sums.ByProduct.SQL() + ` and day = $2
+		       ) b
+		  left join packed_sums p on p.tenant_id = $1 and p.month = $2 and p.block = b.block
+		 cross join lateral product_sums($1, $2, b.block) s
+		 cross join lateral (
+			select p.sold_ids || p.items || p.units || p.revenue || p.cost || p.revenue_without_cost || p.refunds
+			       as stored,
+			       s.sold_ids || s.items || s.units || s.revenue || s.cost || s.revenue_without_cost || s.refunds
+			       as facts
+		       ) d
+		 where p.block is null or p.sold_ids is not null and d.stored is distinct from d.facts
+		 order by what`},
 }

@@ -362,7 +362,7 @@ func TestExpiredResponsesOfEveryTenantAreDeleted(t *testing.T) {
 	insertStored(t, super, b, "old", 3, 25)
 	insertStored(t, super, a, "new", 2, 23)
 	insertStored(t, super, b, "new", 2, 0)
-	if err := tenancy.DeleteExpired(t.Context(), d.DB, "delete_expired_responses"); err != nil {
+	if err := tenancy.DeleteExpiredResponses.Run(t.Context(), d.DB); err != nil {
 		t.Fatal(err)
 	}
 	if n := countStored(t, super); n != 4 {
@@ -383,7 +383,7 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	}
 	var instances errgroup.Group
 	for range 4 {
-		instances.Go(func() error { return tenancy.DeleteExpired(t.Context(), d.DB, "delete_expired_responses") })
+		instances.Go(func() error { return tenancy.DeleteExpiredResponses.Run(t.Context(), d.DB) })
 	}
 	if err := instances.Wait(); err != nil {
 		t.Error(err)
@@ -394,7 +394,7 @@ func TestInstancesDeleteExpiredResponsesTogether(t *testing.T) {
 	claim.Rollback(t.Context())
 }
 
-func TestDeletePeriodicallyDeletesAtStartAndStops(t *testing.T) {
+func TestATaskRunsAtStartAndStops(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	super := d.MustSuper(t)
@@ -402,18 +402,18 @@ func TestDeletePeriodicallyDeletesAtStartAndStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
-		tenancy.DeletePeriodically(ctx, d.DB, "delete_expired_responses", slog.New(slog.DiscardHandler))
+		tenancy.DeleteExpiredResponses.RunPeriodically(ctx, d.DB, slog.New(slog.DiscardHandler))
 		close(stopped)
 	}()
 	for deadline := time.Now().Add(10 * time.Second); countStored(t, super) > 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("DeletePeriodically deletes nothing")
+			t.Fatal("the task deletes nothing")
 		}
 	}
 	cancel()
 	select {
 	case <-stopped:
 	case <-time.After(10 * time.Second):
-		t.Error("DeletePeriodically does not stop with its context")
+		t.Error("the task does not stop with its context")
 	}
 }

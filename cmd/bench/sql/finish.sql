@@ -63,6 +63,17 @@ select p.tenant_id, 0, f.facet, f.value, p.status, count(*)
  cross join lateral facets(p.category_id, p.seller_id, p.warehouse_id, p.tags) f
  group by p.tenant_id, f.facet, f.value, p.status;
 
+insert into packed_sums (tenant_id, month, block)
+select distinct tenant_id, day, (key / 16384)::int
+  from sales_rollups
+ where kind = 4;
+
+do $$
+begin
+	perform pack_product_sums(id - 1, 1000000) from tenants order by id;
+end
+$$;
+
 set session_replication_role = origin;
 
 vacuum (analyze);

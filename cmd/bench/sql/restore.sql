@@ -31,8 +31,10 @@ delete from sold_products where id > (select sold from bench.generated);
 
 delete from sales_rollups where day >= '2026-01-01';
 
+delete from packed_sums where month >= '2026-01-01';
+
 set session_replication_role = origin;
 
 vacuum products, product_tags, stock, inventory_adjustments, product_counts, facet_counts, idempotency_keys, api_keys,
-       orders, order_items, customers, sold_products, sales_rollups, bare.products, bare.product_tags, bare.stock,
-       bare.inventory_adjustments;
+       orders, order_items, customers, sold_products, sales_rollups, packed_sums,
+       bare.products, bare.product_tags, bare.stock, bare.inventory_adjustments;

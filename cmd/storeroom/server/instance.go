@@ -112,8 +112,8 @@ func openInstance(
 	i.http = newHTTPServer(i.trackRequests(handler), logger)
 	open = limitConnections(i.http, maxConnections)
 	i.http.BaseContext = func(net.Listener) context.Context { return requests }
-	for _, function := range []string{"delete_expired_responses", "delete_expired_usage"} {
-		go tenancy.DeletePeriodically(requests, i.db, function, logger)
+	for _, task := range tenancy.Tasks {
+		go task.RunPeriodically(requests, i.db, logger)
 	}
 	return i, nil
 }

@@ -4,6 +4,235 @@ select timezone from sales_zones where tenant_id = $1
 --   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
+), groups as (
+     select null::int as period, null::text as channel, null::bigint as key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sales
+      group by grouping sets (())
+)
+select period, channel, key,
+       null::text as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+  from groups g
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
+select id, first_id
+ from sold_products
+where tenant_id = $1
+  and first_id is not null
+
+-- Plan on PostgreSQL 15:
+--   Index Only Scan using sold_products_first on sold_products
+
+select 0 as range, p.block, s.sold_ids, s.items, s.revenue, s.refunds
+  from packed_sums p
+ cross join lateral (
+       select p.sold_ids, p.items, p.revenue, p.refunds
+        where p.sold_ids is not null
+        union all
+       select sold_ids, items, revenue, refunds
+         from product_sums($1, p.month, p.block)
+        where p.sold_ids is null) s
+ where p.tenant_id = $1
+   and p.month >= $2
+   and p.month <= $3
+ union all
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              1::bigint as orders,
+              count(*)::bigint as items,
+              sum(i.quantity)::bigint as units,
+              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+              sum(i.discount)::bigint as discounts,
+              sum(i.tax)::bigint as tax,
+              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              sum(i.shipping)::bigint as shipping,
+              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $4
+          and i.placed_at < $5
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $4
+                 and c.placed_at < $5)
+        group by i.order_id, 1, 2, 3
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              1::bigint as refund_count,
+              sum(i.amount)::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $4
+                 and r.refunded_at < $5
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+        group by i.refund_id, 1, 2, 3
+       ) sales
+ group by 2
+ union all
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              1::bigint as orders,
+              count(*)::bigint as items,
+              sum(i.quantity)::bigint as units,
+              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+              sum(i.discount)::bigint as discounts,
+              sum(i.tax)::bigint as tax,
+              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              sum(i.shipping)::bigint as shipping,
+              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $6
+          and i.placed_at < $7
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $6
+                 and c.placed_at < $7)
+        group by i.order_id, 1, 2, 3
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              1::bigint as refund_count,
+              sum(i.amount)::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $6
+                 and r.refunded_at < $7
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+        group by i.refund_id, 1, 2, 3
+       ) sales
+ group by 2
+ order by block
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Append
+--       Nested Loop Inner
+--         Index Scan using packed_sums_pkey on packed_sums
+--         Append
+--           Aggregate
+--             Index Scan using sales_rollups_pkey on sales_rollups
+--       Aggregate
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--           Aggregate
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--       Aggregate
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--           Aggregate
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+
+with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
             count(*)::bigint as items,
@@ -17,17 +246,21 @@ with sales as (
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
             coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
-       from order_items i
-      where i.tenant_id = $1
-        and i.placed_at >= $2
-        and i.placed_at < $3
-        and not exists (
-            select
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $2)
+               and (sold_id, placed_at) < (p.id, $3)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = i.order_id
-               and c.placed_at >= $2
-               and c.placed_at < $3)
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.id = any ($4)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -64,7 +297,10 @@ with sales as (
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
+       join sold_products p
+         on p.tenant_id = $1 and p.id = i.sold_id
       where true
+        and p.id = any ($4)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
@@ -80,17 +316,21 @@ with sales as (
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
             coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
-       from order_items i
-      where i.tenant_id = $1
-        and i.placed_at >= $4
-        and i.placed_at < $5
-        and not exists (
-            select
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $5)
+               and (sold_id, placed_at) < (p.id, $6)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
               from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = i.order_id
-               and c.placed_at >= $4
-               and c.placed_at < $5)
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.id = any ($7)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -120,23 +360,30 @@ with sales as (
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
              where r.tenant_id = $1
-               and r.refunded_at >= $4
-               and r.refunded_at < $5
+               and r.refunded_at >= $5
+               and r.refunded_at < $6
                and (
                    select c.order_id
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
+       join sold_products p
+         on p.tenant_id = $1 and p.id = i.sold_id
       where true
+        and p.id = any ($7)
       group by i.refund_id, 1, 2, 3
       union all
-     select null::int as period, channel, key,
+     select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sales_rollups
-      where tenant_id = $1
-        and kind = 4
-        and day >= $6
-        and day <= $7
+       from sold_products p
+      cross join unnest($8::date[]) m (month)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+             limit 1) r
+      where p.tenant_id = $1
+        and p.id = any ($9)
 ), sold as (
      select key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -201,8 +448,8 @@ select count, product_id, sku, name,
               select *
                 from product_sums
                order by revenue desc, revenue desc, product_id, unknown_sku
-               limit $8
-              offset $9
+               limit $10
+              offset $11
               ) p
          left join lateral (
               select s.sku, s.name
@@ -222,32 +469,43 @@ select count, product_id, sku, name,
 --         Aggregate
 --           Append
 --             Aggregate
---               Hash Join Anti
---                 Index Scan using order_items_placed on order_items
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_seller on sold_products
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
 --                 Hash
---                   Index Scan using cancellations_placed on cancellations
+--                   Index Only Scan using sold_products_pkey on sold_products
 --             Aggregate
 --               Nested Loop Inner
---                 Nested Loop Inner
---                   Index Scan using refunds_refunded on refunds
---                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                   Index Scan using refund_items_pkey on refund_items
---                 Limit
---                   Index Scan using order_items_pkey on order_items
+--                 Index Only Scan using sold_products_seller on sold_products
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 --             Aggregate
---               Hash Join Anti
---                 Index Scan using order_items_placed on order_items
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
 --                 Hash
---                   Index Scan using cancellations_placed on cancellations
---             Aggregate
+--                   Index Only Scan using sold_products_pkey on sold_products
+--             Nested Loop Inner
 --               Nested Loop Inner
---                 Nested Loop Inner
---                   Index Scan using refunds_refunded on refunds
---                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                   Index Scan using refund_items_pkey on refund_items
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---             Index Scan using sales_rollups_pkey on sales_rollups
+--                 Index Only Scan using sold_products_seller on sold_products
+--                 Function Scan on unnest
+--               Limit
+--                 Index Scan using sales_rollups_pkey on sales_rollups
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products
 --     Append

@@ -103,6 +103,28 @@ select $1, *
 --   ModifyTable Insert on refund_items
 --     Function Scan
 
+SELECT pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant_id, 0))
+ from changed_rows
+where kind = 4
+limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Named Tuplestore Scan
+
+insert into packed_sums as p (tenant_id, month, block)
+select distinct tenant_id, day, (key / 16384)::int
+  from changed_rows
+ where kind = 4
+    on conflict (tenant_id, month, block) do update
+   set sold_ids = null
+ where p.sold_ids is not null
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on packed_sums
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into sales_rollups as r (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost)
 select $1::bigint, *
   from unnest($2::smallint[], $3::date[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[])

@@ -1,0 +1,1209 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using sales_zones_pkey on sales_zones
+
+select p.id, p.quantity, (
+      select coalesce(first_id, id)
+        from sold_products
+       where tenant_id = $1 and product_id = p.id
+       limit 1) as sold_id
+ from products p
+where p.tenant_id = $1
+  and p.reorder_point is not null
+  and p.quantity <= p.reorder_point
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using products_reorder on products
+--   Limit (SubPlan)
+--     Index Scan using sold_products_product on sold_products
+
+select id, first_id
+ from sold_products
+where tenant_id = $1
+  and first_id is not null
+
+-- Plan on PostgreSQL 15:
+--   Index Only Scan using sold_products_first on sold_products
+
+select 0 as range, p.block, s.sold_ids, s.items, s.units, s.revenue
+  from packed_sums p
+ cross join lateral (
+       select p.sold_ids, p.items, p.units, p.revenue
+        where p.sold_ids is not null
+        union all
+       select sold_ids, items, units, revenue
+         from product_sums($1, p.month, p.block)
+        where p.sold_ids is null) s
+ where p.tenant_id = $1
+   and p.month >= $2
+   and p.month <= $3
+ union all
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              1::bigint as orders,
+              count(*)::bigint as items,
+              sum(i.quantity)::bigint as units,
+              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+              sum(i.discount)::bigint as discounts,
+              sum(i.tax)::bigint as tax,
+              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              sum(i.shipping)::bigint as shipping,
+              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $4
+          and i.placed_at < $5
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $4
+                 and c.placed_at < $5)
+        group by i.order_id, 1, 2, 3
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              1::bigint as refund_count,
+              sum(i.amount)::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $4
+                 and r.refunded_at < $5
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+        group by i.refund_id, 1, 2, 3
+       ) sales
+ group by 2
+ union all
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              1::bigint as orders,
+              count(*)::bigint as items,
+              sum(i.quantity)::bigint as units,
+              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+              sum(i.discount)::bigint as discounts,
+              sum(i.tax)::bigint as tax,
+              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              sum(i.shipping)::bigint as shipping,
+              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $6
+          and i.placed_at < $7
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $6
+                 and c.placed_at < $7)
+        group by i.order_id, 1, 2, 3
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              1::bigint as refund_count,
+              sum(i.amount)::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $6
+                 and r.refunded_at < $7
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+        group by i.refund_id, 1, 2, 3
+       ) sales
+ group by 2
+ union all
+select 1 as range, p.block, s.sold_ids, s.items, s.units, s.revenue
+  from packed_sums p
+ cross join lateral (
+       select p.sold_ids, p.items, p.units, p.revenue
+        where p.sold_ids is not null
+        union all
+       select sold_ids, items, units, revenue
+         from product_sums($1, p.month, p.block)
+        where p.sold_ids is null) s
+ where p.tenant_id = $1
+   and p.month >= $8
+   and p.month <= $9
+ union all
+select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              1::bigint as orders,
+              count(*)::bigint as items,
+              sum(i.quantity)::bigint as units,
+              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+              sum(i.discount)::bigint as discounts,
+              sum(i.tax)::bigint as tax,
+              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              sum(i.shipping)::bigint as shipping,
+              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $10
+          and i.placed_at < $11
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $10
+                 and c.placed_at < $11)
+        group by i.order_id, 1, 2, 3
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              1::bigint as refund_count,
+              sum(i.amount)::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $10
+                 and r.refunded_at < $11
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+        group by i.refund_id, 1, 2, 3
+       ) sales
+ group by 2
+ union all
+select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              1::bigint as orders,
+              count(*)::bigint as items,
+              sum(i.quantity)::bigint as units,
+              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+              sum(i.discount)::bigint as discounts,
+              sum(i.tax)::bigint as tax,
+              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              sum(i.shipping)::bigint as shipping,
+              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $12
+          and i.placed_at < $13
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $12
+                 and c.placed_at < $13)
+        group by i.order_id, 1, 2, 3
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              1::bigint as refund_count,
+              sum(i.amount)::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $12
+                 and r.refunded_at < $13
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+        group by i.refund_id, 1, 2, 3
+       ) sales
+ group by 2
+ order by block
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Append
+--       Nested Loop Inner
+--         Index Scan using packed_sums_pkey on packed_sums
+--         Append
+--           Aggregate
+--             Index Scan using sales_rollups_pkey on sales_rollups
+--       Aggregate
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--           Aggregate
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--       Aggregate
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--           Aggregate
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--       Nested Loop Inner
+--         Index Scan using packed_sums_pkey on packed_sums
+--         Append
+--           Aggregate
+--             Index Scan using sales_rollups_pkey on sales_rollups
+--       Aggregate
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--           Aggregate
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--       Aggregate
+--         Append
+--           Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--           Aggregate
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+
+with sales as (
+     select null::int as period, '' as channel, i.sold_id as key,
+            1::bigint as orders,
+            count(*)::bigint as items,
+            sum(i.quantity)::bigint as units,
+            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+            sum(i.discount)::bigint as discounts,
+            sum(i.tax)::bigint as tax,
+            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $2)
+               and (sold_id, placed_at) < (p.id, $3)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.id = any ($4)
+      group by i.order_id, 1, 2, 3
+      union all
+     select null::int, '', i.sold_id,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $2
+               and r.refunded_at < $3
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+       join sold_products p
+         on p.tenant_id = $1 and p.id = i.sold_id
+      where true
+        and p.id = any ($4)
+      group by i.refund_id, 1, 2, 3
+      union all
+     select null::int as period, '' as channel, i.sold_id as key,
+            1::bigint as orders,
+            count(*)::bigint as items,
+            sum(i.quantity)::bigint as units,
+            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+            sum(i.discount)::bigint as discounts,
+            sum(i.tax)::bigint as tax,
+            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            0::bigint as refunds,
+            sum(i.shipping)::bigint as shipping,
+            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $5)
+               and (sold_id, placed_at) < (p.id, $6)
+            offset 0) i
+      where p.tenant_id = $1
+        and (
+            select c.order_id
+              from cancellations c
+             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+        and p.id = any ($7)
+      group by i.order_id, 1, 2, 3
+      union all
+     select null::int, '', i.sold_id,
+            0::bigint as orders,
+            0::bigint as items,
+            0::bigint as units,
+            0::bigint as units_without_cost,
+            0::bigint as revenue,
+            0::bigint as discounts,
+            0::bigint as tax,
+            0::bigint as cost,
+            1::bigint as refund_count,
+            sum(i.amount)::bigint as refunds,
+            0::bigint as shipping,
+            0::bigint as revenue_without_cost
+       from (
+            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+              from refunds r
+             cross join lateral (
+                   select order_id, line, amount
+                     from refund_items
+                    where tenant_id = $1 and refund_id = r.id
+                   offset 0) x
+             cross join lateral (
+                   select order_id, sold_id
+                     from order_items
+                    where tenant_id = $1 and order_id = x.order_id and line = x.line
+                    limit 1) i
+             where r.tenant_id = $1
+               and r.refunded_at >= $5
+               and r.refunded_at < $6
+               and (
+                   select c.order_id
+                     from cancellations c
+                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
+            offset 0) i
+       join sold_products p
+         on p.tenant_id = $1 and p.id = i.sold_id
+      where true
+        and p.id = any ($7)
+      group by i.refund_id, 1, 2, 3
+      union all
+     select null::int as period, r.channel, r.key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from sold_products p
+      cross join unnest($8::date[]) m (month)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+             limit 1) r
+      where p.tenant_id = $1
+        and p.id = any ($9)
+), sold as (
+     select key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sales
+      group by key
+), product_sums as materialized (
+     select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sold s
+      cross join lateral (
+            select product_id, sku
+              from sold_products
+             where tenant_id = $1 and id = s.key
+             limit 1) p
+      group by 1, 2
+     having sum(s.items) > 0
+)
+select count, product_id, sku, name,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+  from (
+       select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
+              coalesce(sum(orders), 0)::bigint as orders,
+              coalesce(sum(items), 0)::bigint as items,
+              coalesce(sum(units), 0)::bigint as units,
+              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+              coalesce(sum(revenue), 0)::bigint as revenue,
+              coalesce(sum(discounts), 0)::bigint as discounts,
+              coalesce(sum(tax), 0)::bigint as tax,
+              coalesce(sum(cost), 0)::bigint as cost,
+              coalesce(sum(refund_count), 0)::bigint as refund_count,
+              coalesce(sum(refunds), 0)::bigint as refunds,
+              coalesce(sum(shipping), 0)::bigint as shipping,
+              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+         from product_sums
+        union all
+       select null, p.product_id, p.unknown_sku,
+              coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+         from (
+              select *
+                from product_sums
+               order by revenue desc, revenue desc, product_id, unknown_sku
+               limit $10
+              offset $11
+              ) p
+         left join lateral (
+              select s.sku, s.name
+                from sold_products s
+               where s.tenant_id = $1 and s.product_id = p.product_id
+               order by s.id desc
+               limit 1
+              ) latest
+           on true
+       ) page
+ order by count, revenue desc, revenue desc, product_id, unknown_sku
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Aggregate (CTE product_sums)
+--       Nested Loop Inner
+--         Aggregate
+--           Append
+--             Aggregate
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_seller on sold_products
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash
+--                   Index Only Scan using sold_products_pkey on sold_products
+--             Aggregate
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_seller on sold_products
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Hash Join Inner
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash
+--                   Index Only Scan using sold_products_pkey on sold_products
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Only Scan using sold_products_seller on sold_products
+--                 Function Scan on unnest
+--               Limit
+--                 Index Scan using sales_rollups_pkey on sales_rollups
+--         Limit
+--           Index Scan using sold_products_pkey on sold_products
+--     Append
+--       Aggregate
+--         CTE Scan on product_sums
+--       Nested Loop Left
+--         Limit
+--           Sort
+--             CTE Scan on product_sums
+--         Limit
+--           Index Scan using sold_products_product on sold_products
+
+select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
+      p.now, p.before
+ from (
+      select product_id, unknown_sku, sum(now)::bigint as now, sum(before)::bigint as before
+        from (
+             (
+             with sales as (
+                  select null::int as period, '' as channel, i.sold_id as key,
+                         1::bigint as orders,
+                         count(*)::bigint as items,
+                         sum(i.quantity)::bigint as units,
+                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+                         sum(i.discount)::bigint as discounts,
+                         sum(i.tax)::bigint as tax,
+                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         0::bigint as refunds,
+                         sum(i.shipping)::bigint as shipping,
+                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                    from sold_products p
+                   cross join lateral (
+                         select *
+                           from order_items
+                          where tenant_id = $1
+                            and sold_id = p.id
+                            and (sold_id, placed_at) >= (p.id, $2)
+                            and (sold_id, placed_at) < (p.id, $3)
+                         offset 0) i
+                   where p.tenant_id = $1
+                     and (
+                         select c.order_id
+                           from cancellations c
+                          where c.tenant_id = $1 and c.order_id = i.order_id) is null
+                     and p.id = any ($4)
+                   group by i.order_id, 1, 2, 3
+                   union all
+                  select null::int, '', i.sold_id,
+                         0::bigint as orders,
+                         0::bigint as items,
+                         0::bigint as units,
+                         0::bigint as units_without_cost,
+                         0::bigint as revenue,
+                         0::bigint as discounts,
+                         0::bigint as tax,
+                         0::bigint as cost,
+                         1::bigint as refund_count,
+                         sum(i.amount)::bigint as refunds,
+                         0::bigint as shipping,
+                         0::bigint as revenue_without_cost
+                    from (
+                         select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                           from refunds r
+                          cross join lateral (
+                                select order_id, line, amount
+                                  from refund_items
+                                 where tenant_id = $1 and refund_id = r.id
+                                offset 0) x
+                          cross join lateral (
+                                select order_id, sold_id
+                                  from order_items
+                                 where tenant_id = $1 and order_id = x.order_id and line = x.line
+                                 limit 1) i
+                          where r.tenant_id = $1
+                            and r.refunded_at >= $2
+                            and r.refunded_at < $3
+                            and (
+                                select c.order_id
+                                  from cancellations c
+                                 where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                         offset 0) i
+                    join sold_products p
+                      on p.tenant_id = $1 and p.id = i.sold_id
+                   where true
+                     and p.id = any ($4)
+                   group by i.refund_id, 1, 2, 3
+                   union all
+                  select null::int as period, '' as channel, i.sold_id as key,
+                         1::bigint as orders,
+                         count(*)::bigint as items,
+                         sum(i.quantity)::bigint as units,
+                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+                         sum(i.discount)::bigint as discounts,
+                         sum(i.tax)::bigint as tax,
+                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         0::bigint as refunds,
+                         sum(i.shipping)::bigint as shipping,
+                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                    from sold_products p
+                   cross join lateral (
+                         select *
+                           from order_items
+                          where tenant_id = $1
+                            and sold_id = p.id
+                            and (sold_id, placed_at) >= (p.id, $5)
+                            and (sold_id, placed_at) < (p.id, $6)
+                         offset 0) i
+                   where p.tenant_id = $1
+                     and (
+                         select c.order_id
+                           from cancellations c
+                          where c.tenant_id = $1 and c.order_id = i.order_id) is null
+                     and p.id = any ($7)
+                   group by i.order_id, 1, 2, 3
+                   union all
+                  select null::int, '', i.sold_id,
+                         0::bigint as orders,
+                         0::bigint as items,
+                         0::bigint as units,
+                         0::bigint as units_without_cost,
+                         0::bigint as revenue,
+                         0::bigint as discounts,
+                         0::bigint as tax,
+                         0::bigint as cost,
+                         1::bigint as refund_count,
+                         sum(i.amount)::bigint as refunds,
+                         0::bigint as shipping,
+                         0::bigint as revenue_without_cost
+                    from (
+                         select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                           from refunds r
+                          cross join lateral (
+                                select order_id, line, amount
+                                  from refund_items
+                                 where tenant_id = $1 and refund_id = r.id
+                                offset 0) x
+                          cross join lateral (
+                                select order_id, sold_id
+                                  from order_items
+                                 where tenant_id = $1 and order_id = x.order_id and line = x.line
+                                 limit 1) i
+                          where r.tenant_id = $1
+                            and r.refunded_at >= $5
+                            and r.refunded_at < $6
+                            and (
+                                select c.order_id
+                                  from cancellations c
+                                 where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                         offset 0) i
+                    join sold_products p
+                      on p.tenant_id = $1 and p.id = i.sold_id
+                   where true
+                     and p.id = any ($7)
+                   group by i.refund_id, 1, 2, 3
+                   union all
+                  select null::int as period, r.channel, r.key,
+                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+                    from sold_products p
+                   cross join unnest($8::date[]) m (month)
+                   cross join lateral (
+                         select *
+                           from sales_rollups
+                          where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+                          limit 1) r
+                   where p.tenant_id = $1
+                     and p.id = any ($9)
+             ), sold as (
+                  select key,
+                         coalesce(sum(orders), 0)::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         coalesce(sum(refund_count), 0)::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sales
+                   group by key
+             ), product_sums as materialized (
+                  select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+                         coalesce(sum(orders), 0)::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         coalesce(sum(refund_count), 0)::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sold s
+                   cross join lateral (
+                         select product_id, sku
+                           from sold_products
+                          where tenant_id = $1 and id = s.key
+                          limit 1) p
+                   group by 1, 2
+                  having sum(s.items) > 0
+             )
+             select product_id, unknown_sku, revenue as now, 0 as before
+               from product_sums
+             )
+             union all
+             (
+             with sales as (
+                  select null::int as period, '' as channel, i.sold_id as key,
+                         1::bigint as orders,
+                         count(*)::bigint as items,
+                         sum(i.quantity)::bigint as units,
+                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+                         sum(i.discount)::bigint as discounts,
+                         sum(i.tax)::bigint as tax,
+                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         0::bigint as refunds,
+                         sum(i.shipping)::bigint as shipping,
+                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                    from sold_products p
+                   cross join lateral (
+                         select *
+                           from order_items
+                          where tenant_id = $1
+                            and sold_id = p.id
+                            and (sold_id, placed_at) >= (p.id, $10)
+                            and (sold_id, placed_at) < (p.id, $11)
+                         offset 0) i
+                   where p.tenant_id = $1
+                     and (
+                         select c.order_id
+                           from cancellations c
+                          where c.tenant_id = $1 and c.order_id = i.order_id) is null
+                     and p.id = any ($12)
+                   group by i.order_id, 1, 2, 3
+                   union all
+                  select null::int, '', i.sold_id,
+                         0::bigint as orders,
+                         0::bigint as items,
+                         0::bigint as units,
+                         0::bigint as units_without_cost,
+                         0::bigint as revenue,
+                         0::bigint as discounts,
+                         0::bigint as tax,
+                         0::bigint as cost,
+                         1::bigint as refund_count,
+                         sum(i.amount)::bigint as refunds,
+                         0::bigint as shipping,
+                         0::bigint as revenue_without_cost
+                    from (
+                         select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                           from refunds r
+                          cross join lateral (
+                                select order_id, line, amount
+                                  from refund_items
+                                 where tenant_id = $1 and refund_id = r.id
+                                offset 0) x
+                          cross join lateral (
+                                select order_id, sold_id
+                                  from order_items
+                                 where tenant_id = $1 and order_id = x.order_id and line = x.line
+                                 limit 1) i
+                          where r.tenant_id = $1
+                            and r.refunded_at >= $10
+                            and r.refunded_at < $11
+                            and (
+                                select c.order_id
+                                  from cancellations c
+                                 where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                         offset 0) i
+                    join sold_products p
+                      on p.tenant_id = $1 and p.id = i.sold_id
+                   where true
+                     and p.id = any ($12)
+                   group by i.refund_id, 1, 2, 3
+                   union all
+                  select null::int as period, '' as channel, i.sold_id as key,
+                         1::bigint as orders,
+                         count(*)::bigint as items,
+                         sum(i.quantity)::bigint as units,
+                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
+                         sum(i.discount)::bigint as discounts,
+                         sum(i.tax)::bigint as tax,
+                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         0::bigint as refunds,
+                         sum(i.shipping)::bigint as shipping,
+                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                    from sold_products p
+                   cross join lateral (
+                         select *
+                           from order_items
+                          where tenant_id = $1
+                            and sold_id = p.id
+                            and (sold_id, placed_at) >= (p.id, $13)
+                            and (sold_id, placed_at) < (p.id, $14)
+                         offset 0) i
+                   where p.tenant_id = $1
+                     and (
+                         select c.order_id
+                           from cancellations c
+                          where c.tenant_id = $1 and c.order_id = i.order_id) is null
+                     and p.id = any ($15)
+                   group by i.order_id, 1, 2, 3
+                   union all
+                  select null::int, '', i.sold_id,
+                         0::bigint as orders,
+                         0::bigint as items,
+                         0::bigint as units,
+                         0::bigint as units_without_cost,
+                         0::bigint as revenue,
+                         0::bigint as discounts,
+                         0::bigint as tax,
+                         0::bigint as cost,
+                         1::bigint as refund_count,
+                         sum(i.amount)::bigint as refunds,
+                         0::bigint as shipping,
+                         0::bigint as revenue_without_cost
+                    from (
+                         select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                           from refunds r
+                          cross join lateral (
+                                select order_id, line, amount
+                                  from refund_items
+                                 where tenant_id = $1 and refund_id = r.id
+                                offset 0) x
+                          cross join lateral (
+                                select order_id, sold_id
+                                  from order_items
+                                 where tenant_id = $1 and order_id = x.order_id and line = x.line
+                                 limit 1) i
+                          where r.tenant_id = $1
+                            and r.refunded_at >= $13
+                            and r.refunded_at < $14
+                            and (
+                                select c.order_id
+                                  from cancellations c
+                                 where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                         offset 0) i
+                    join sold_products p
+                      on p.tenant_id = $1 and p.id = i.sold_id
+                   where true
+                     and p.id = any ($15)
+                   group by i.refund_id, 1, 2, 3
+                   union all
+                  select null::int as period, r.channel, r.key,
+                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+                    from sold_products p
+                   cross join unnest($16::date[]) m (month)
+                   cross join lateral (
+                         select *
+                           from sales_rollups
+                          where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+                          limit 1) r
+                   where p.tenant_id = $1
+                     and p.id = any ($17)
+             ), sold as (
+                  select key,
+                         coalesce(sum(orders), 0)::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         coalesce(sum(refund_count), 0)::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sales
+                   group by key
+             ), product_sums as materialized (
+                  select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+                         coalesce(sum(orders), 0)::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         coalesce(sum(refund_count), 0)::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sold s
+                   cross join lateral (
+                         select product_id, sku
+                           from sold_products
+                          where tenant_id = $1 and id = s.key
+                          limit 1) p
+                   group by 1, 2
+                  having sum(s.items) > 0
+             )
+             select product_id, unknown_sku, 0, revenue
+               from product_sums
+             )
+             ) both_ranges
+       group by 1, 2
+      having sum(before) > sum(now)
+       order by sum(before) - sum(now) desc, product_id, unknown_sku
+       limit $18
+      ) p
+ left join lateral (
+      select s.sku, s.name
+        from sold_products s
+       where s.tenant_id = $1 and s.product_id = p.product_id
+       order by s.id desc
+       limit 1
+      ) latest
+   on true
+order by p.before - p.now desc, p.product_id, p.unknown_sku
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Left
+--       Limit
+--         Sort
+--           Aggregate
+--             Append
+--               CTE Scan on product_sums
+--                 Aggregate (CTE product_sums)
+--                   Nested Loop Inner
+--                     Aggregate
+--                       Append
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Index Only Scan using sold_products_first on sold_products
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Hash Join Inner
+--                             Nested Loop Inner
+--                               Nested Loop Inner
+--                                 Index Scan using refunds_refunded on refunds
+--                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                                 Index Scan using refund_items_pkey on refund_items
+--                               Limit
+--                                 Index Scan using order_items_pkey on order_items
+--                             Hash
+--                               Index Only Scan using sold_products_first on sold_products
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Index Only Scan using sold_products_first on sold_products
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Hash Join Inner
+--                             Nested Loop Inner
+--                               Nested Loop Inner
+--                                 Index Scan using refunds_refunded on refunds
+--                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                                 Index Scan using refund_items_pkey on refund_items
+--                               Limit
+--                                 Index Scan using order_items_pkey on order_items
+--                             Hash
+--                               Index Only Scan using sold_products_first on sold_products
+--                         Nested Loop Inner
+--                           Nested Loop Inner
+--                             Index Only Scan using sold_products_first on sold_products
+--                             Function Scan on unnest
+--                           Limit
+--                             Index Scan using sales_rollups_pkey on sales_rollups
+--                     Limit
+--                       Index Scan using sold_products_pkey on sold_products
+--               CTE Scan on product_sums
+--                 Aggregate (CTE product_sums)
+--                   Nested Loop Inner
+--                     Aggregate
+--                       Append
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Index Only Scan using sold_products_first on sold_products
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Hash Join Inner
+--                             Nested Loop Inner
+--                               Nested Loop Inner
+--                                 Index Scan using refunds_refunded on refunds
+--                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                                 Index Scan using refund_items_pkey on refund_items
+--                               Limit
+--                                 Index Scan using order_items_pkey on order_items
+--                             Hash
+--                               Index Only Scan using sold_products_first on sold_products
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Index Only Scan using sold_products_first on sold_products
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Hash Join Inner
+--                             Nested Loop Inner
+--                               Nested Loop Inner
+--                                 Index Scan using refunds_refunded on refunds
+--                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                                 Index Scan using refund_items_pkey on refund_items
+--                               Limit
+--                                 Index Scan using order_items_pkey on order_items
+--                             Hash
+--                               Index Only Scan using sold_products_first on sold_products
+--                         Nested Loop Inner
+--                           Nested Loop Inner
+--                             Index Only Scan using sold_products_first on sold_products
+--                             Function Scan on unnest
+--                           Limit
+--                             Index Scan using sales_rollups_pkey on sales_rollups
+--                     Limit
+--                       Index Scan using sold_products_pkey on sold_products
+--       Limit
+--         Index Scan using sold_products_product on sold_products
+
+select p.id, p.sku, p.name, p.quantity, p.reorder_point, l.units, $2::bigint as total
+ from unnest($3::bigint[], $4::bigint[]) with ordinality l (id, units, position)
+cross join lateral (
+      select *
+        from products
+       where tenant_id = $1 and id = l.id
+       limit 1) p
+order by l.position
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan
+--     Limit
+--       Index Scan using products_warehouse_sku on products
