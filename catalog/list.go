@@ -129,7 +129,9 @@ type productQuery struct {
 // query returns the query of a filter. It chooses the sources that the package comment
 // lists.
 func (f Filter) query(tenant tenancy.ID) *productQuery {
-	q := &productQuery{from: "products p", table: "p", id: "p.id", ordered: len(f.facets()) > 0}
+	q := &productQuery{from: "products p", table: "p", id: "p.id"}
+	// Only created_at and sku have an index without the status.
+	q.ordered = len(f.facets()) > 0 || slices.Contains([]string{"name", "price"}, sortColumn(f.Order))
 	q.arg(tenant)
 	ofTag := f.Tag != "" && f.UpdatedSince.IsZero() && !f.hasGroup()
 	switch {

@@ -10,7 +10,9 @@
 // A list of products reads ids and the total from the smallest source:
 //
 //	filter                    ids, sorted                  total
-//	none, status              an index of products         product_counts
+//	none, status              an index of products, by     product_counts
+//	                          name or price for each
+//	                          status
 //	category, seller or       an index of products for     facet_counts
 //	warehouse                 each status
 //	tag                       an index of product_tags     facet_counts
@@ -23,6 +25,28 @@
 //
 // Triggers write product_counts, facet_counts and product_tags. testdata/sql has the queries
 // and their plans.
+//
+// Each index has a cost for writes. An entry takes 5 to 10 µs of CPU time. The table shows the
+// bytes of WAL of a new product with two tags and of a new price, of which the rows themselves
+// need 698 and 190 bytes, and the counters 943 and 0. PostgreSQL writes an entry into every index
+// if one of the indexed columns changes. A change of stock changes none.
+//
+//	index                        serves                             create  price
+//	products_pkey                one product by id                      75     50
+//	products_tenant_id_sku_key   one product by SKU, order of SKUs     110     58
+//	products_created             the default order, dates, walks       117     51
+//	products_status_*            the four orders of a status and,      590    388
+//	                             merged, names and prices of all
+//	products_category_*          the four orders of a category         441    379
+//	products_seller_*            the four orders of a seller           405    353
+//	products_warehouse_*         the four orders of a warehouse        513    332
+//	products_changed             updated_since                         117     91
+//	products_search              search                               1018    746
+//	product_tags_pkey            changes of a product's tags           227     56
+//	product_tags_*               the four orders of a tag             1076    468
+//
+// products_name, products_price and an index of product_tags by product were dropped: the
+// indexes above serve their queries too.
 package catalog
 
 import (

@@ -208,8 +208,6 @@ CREATE INDEX products_category_price ON products USING btree (tenant_id, categor
 CREATE INDEX products_category_sku ON products USING btree (tenant_id, category_id, status, sku, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
-CREATE INDEX products_name ON products USING btree (tenant_id, name, id);
-CREATE INDEX products_price ON products USING btree (tenant_id, price, id);
 CREATE INDEX products_reorder ON products USING btree (tenant_id, id) WHERE reorder_point IS NOT NULL;
 CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops);
 CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
@@ -249,14 +247,13 @@ create table product_tags (
     name       text collate "C" not null default ''::text,
     sku        text collate "C" not null default ''::text,
     price      bigint not null default 0,
-    PRIMARY KEY (tenant_id, tag, product_id),
+    PRIMARY KEY (tenant_id, product_id, tag),
     FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
 );
 comment on table product_tags is 'Tags of products, for filters. Triggers on products write it. The other columns are those of the product, so that indexes return the products of a tag in each order.';
 CREATE INDEX product_tags_created ON product_tags USING btree (tenant_id, tag, status, created_at, product_id);
 CREATE INDEX product_tags_name ON product_tags USING btree (tenant_id, tag, status, name, product_id);
 CREATE INDEX product_tags_price ON product_tags USING btree (tenant_id, tag, status, price, product_id);
-CREATE INDEX product_tags_product ON product_tags USING btree (tenant_id, product_id);
 CREATE INDEX product_tags_sku ON product_tags USING btree (tenant_id, tag, status, sku, product_id);
 alter table product_tags alter tenant_id set statistics 0, alter tag set statistics 0, alter created_at set statistics 0;
 alter table product_tags enable row level security, force row level security;
@@ -841,48 +838,47 @@ revoke execute on function notify_keys() from public;
 CREATE OR REPLACE FUNCTION public.count_products()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 declare
     backend_slot smallint := pg_backend_pid() % 64;
 begin
     if tg_op = 'INSERT' then
         perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new_rows limit 1;
-        insert into product_counts as c (tenant_id, slot, status, count)
+        insert into public.product_counts as c (tenant_id, slot, status, count)
         select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
         on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
-        insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
         select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
           from new_rows n
-         cross join lateral facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+         cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
          group by 1, 2, 3, 4
         on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     elsif tg_op = 'DELETE' then
         perform pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old_rows limit 1;
-        insert into product_counts as c (tenant_id, slot, status, count)
+        insert into public.product_counts as c (tenant_id, slot, status, count)
         select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
         on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
-        insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
         select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
           from old_rows o
-         cross join lateral facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+         cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
          group by 1, 2, 3, 4
         on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count;
     else
         perform pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot));
         if old.status <> new.status then
-            insert into product_counts as c (tenant_id, slot, status, count)
+            insert into public.product_counts as c (tenant_id, slot, status, count)
             values (new.tenant_id, backend_slot, old.status, -1), (new.tenant_id, backend_slot, new.status, 1)
             on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count;
         end if;
-        insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+        insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
         select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
           from (
                select facet, value, old.status as status, -1 as count
-                 from facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+                 from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
                 union all
                select facet, value, new.status, 1
-                 from facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+                 from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
                ) f
          group by 2, 3, 4
         having sum(f.count) <> 0
@@ -1585,23 +1581,20 @@ grant execute on function facets(bigint,bigint,bigint,text[]) to storeroom_runti
 CREATE OR REPLACE FUNCTION public.tag_products()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 begin
     if tg_op = 'INSERT' then
-        insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+        insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
         select tenant_id, unnest(tags), created_at, id, status, name, sku, price
-          from new_rows
-        on conflict (tenant_id, tag, product_id) do update
-           set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;
+          from new_rows;
     elsif old.tags = new.tags then
-        update product_tags
+        update public.product_tags
            set status = new.status, name = new.name, sku = new.sku, price = new.price
          where tenant_id = new.tenant_id and product_id = new.id;
     else
-        delete from product_tags
+        delete from public.product_tags
          where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags);
-        insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+        insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
         select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
         on conflict (tenant_id, tag, product_id) do update
            set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price;

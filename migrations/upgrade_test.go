@@ -100,10 +100,19 @@ func TestAnUpgradeDeletesTheStatisticsOfTenants(t *testing.T) {
 }
 
 // A request that keeps a lock for long delays the migration, and not the requests behind it.
-func TestTheMigrationOfStatisticsDelaysNoRequestForLong(t *testing.T) {
+func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 	t.Parallel()
+	for version, name := range map[int]string{13: "keep_no_statistics", 22: "drop_unneeded_indexes"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			delaysNoRequestForLong(t, version)
+		})
+	}
+}
+
+func delaysNoRequestForLong(t *testing.T, version int) {
 	d := tenancytest.New(t)
-	d.MustRewind(t, 12)
+	d.MustRewind(t, version-1)
 	holder, reader := d.MustSuper(t), d.MustSuper(t)
 	tx, err := holder.Begin(t.Context())
 	if err != nil {

@@ -4,7 +4,7 @@ SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new
 --   Limit
 --     Named Tuplestore Scan
 
-insert into product_counts as c (tenant_id, slot, status, count)
+insert into public.product_counts as c (tenant_id, slot, status, count)
 select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
 on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
 
@@ -13,10 +13,10 @@ on conflict (tenant_id, slot, status) do update set count = c.count + excluded.c
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
   from new_rows n
- cross join lateral facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+ cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
  group by 1, 2, 3, 4
 on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
 
@@ -29,11 +29,9 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --           Values Scan
 --           Function Scan on unnest
 
-insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price
   from new_rows
-on conflict (tenant_id, tag, product_id) do update
-   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_tags

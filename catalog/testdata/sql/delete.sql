@@ -58,7 +58,7 @@ DELETE FROM ONLY "public"."product_tags" WHERE $1 OPERATOR(pg_catalog.=) "tenant
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Delete on product_tags
---     Index Scan using product_tags_product on product_tags
+--     Index Scan using product_tags_pkey on product_tags
 
 DELETE FROM ONLY "public"."stock" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "product_id"
 
@@ -72,7 +72,7 @@ SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from old
 --   Limit
 --     Named Tuplestore Scan
 
-insert into product_counts as c (tenant_id, slot, status, count)
+insert into public.product_counts as c (tenant_id, slot, status, count)
 select tenant_id, backend_slot, status, -count(*) from old_rows group by 1, 3
 on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
 
@@ -81,10 +81,10 @@ on conflict (tenant_id, slot, status) do update set count = c.count + excluded.c
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select o.tenant_id, f.facet, f.value, o.status, backend_slot, -count(*)
   from old_rows o
- cross join lateral facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
+ cross join lateral public.facets(o.category_id, o.seller_id, o.warehouse_id, o.tags) f
  group by 1, 2, 3, 4
 on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
 

@@ -15,10 +15,25 @@ select p.id, p.images, p.created_at, p.updated_at,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
   from unnest(array(
-       select p.id
-         from products p
-        where p.tenant_id = $1
-        order by p.price asc, p.id asc
+       select id
+         from (
+              (
+              select p.id as id, p.price as key
+                from products p
+               where p.tenant_id = $1
+                 and p.status = 'active'
+               order by p.price asc, p.id asc
+              )
+               union all
+              (
+              select p.id as id, p.price as key
+                from products p
+               where p.tenant_id = $1
+                 and p.status = 'draft'
+               order by p.price asc, p.id asc
+              )
+              ) p
+        order by key asc, id asc
         limit $2 offset $3
        )) with ordinality page (id, place)
  cross join lateral (
@@ -32,7 +47,9 @@ select p.id, p.images, p.created_at, p.updated_at,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
 --     Limit (InitPlan)
---       Index Only Scan using products_price on products
+--       Merge Append
+--         Index Only Scan using products_status_price on products
+--         Index Only Scan using products_status_price on products
 --     Function Scan on unnest
 --     Limit
 --       Index Scan using products_pkey on products

@@ -33,14 +33,14 @@ SELECT pg_advisory_xact_lock(hashint8extended(new.tenant_id, backend_slot))
 
 -- Plan on PostgreSQL 15:
 
-insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select new.tenant_id, f.facet, f.value, f.status, backend_slot, sum(f.count)
   from (
        select facet, value, old.status as status, -1 as count
-         from facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
+         from public.facets(old.category_id, old.seller_id, old.warehouse_id, old.tags)
         union all
        select facet, value, new.status, 1
-         from facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
+         from public.facets(new.category_id, new.seller_id, new.warehouse_id, new.tags)
        ) f
  group by 2, 3, 4
 having sum(f.count) <> 0
@@ -55,14 +55,14 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --         Values Scan
 --         Function Scan on unnest
 
-delete from product_tags
+delete from public.product_tags
 where tenant_id = new.tenant_id and product_id = new.id and tag <> all (new.tags)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Delete on product_tags
---     Index Scan using product_tags_product on product_tags
+--     Index Scan using product_tags_pkey on product_tags
 
-insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select new.tenant_id, unnest(new.tags), new.created_at, new.id, new.status, new.name, new.sku, new.price
 on conflict (tenant_id, tag, product_id) do update
    set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price

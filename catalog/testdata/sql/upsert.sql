@@ -112,7 +112,7 @@ SELECT pg_advisory_xact_lock(hashint8extended(tenant_id, backend_slot)) from new
 --   Limit
 --     Named Tuplestore Scan
 
-insert into product_counts as c (tenant_id, slot, status, count)
+insert into public.product_counts as c (tenant_id, slot, status, count)
 select tenant_id, backend_slot, status, count(*) from new_rows group by 1, 3
 on conflict (tenant_id, slot, status) do update set count = c.count + excluded.count
 
@@ -121,10 +121,10 @@ on conflict (tenant_id, slot, status) do update set count = c.count + excluded.c
 --     Aggregate
 --       Named Tuplestore Scan
 
-insert into facet_counts as c (tenant_id, facet, value, status, slot, count)
+insert into public.facet_counts as c (tenant_id, facet, value, status, slot, count)
 select n.tenant_id, f.facet, f.value, n.status, backend_slot, count(*)
   from new_rows n
- cross join lateral facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
+ cross join lateral public.facets(n.category_id, n.seller_id, n.warehouse_id, n.tags) f
  group by 1, 2, 3, 4
 on conflict (tenant_id, facet, value, status, slot) do update set count = c.count + excluded.count
 
@@ -137,11 +137,9 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --           Values Scan
 --           Function Scan on unnest
 
-insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+insert into public.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price
   from new_rows
-on conflict (tenant_id, tag, product_id) do update
-   set status = excluded.status, name = excluded.name, sku = excluded.sku, price = excluded.price
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on product_tags
@@ -192,13 +190,13 @@ select id, sku
 --     ModifyTable Insert on inventory_adjustments (CTE ledger)
 --       CTE Scan on p
 
-update product_tags
+update public.product_tags
   set status = new.status, name = new.name, sku = new.sku, price = new.price
 where tenant_id = new.tenant_id and product_id = new.id
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Update on product_tags
---     Index Scan using product_tags_product on product_tags
+--     Index Scan using product_tags_pkey on product_tags
 
 update products p
    set search = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
