@@ -136,11 +136,16 @@ type planNode struct {
 	Plans    []planNode
 }
 
-var scanKind = regexp.MustCompile(`^(Index|Index Only|Bitmap Index) Scan$`)
+var (
+	scanKind = regexp.MustCompile(`^(Index|Index Only|Bitmap Index) Scan$`)
+	// orderedIndex matches the names of indexes that differ only in the order of their rows.
+	orderedIndex = regexp.MustCompile(`^(products_category|products_seller|products_warehouse|product_tags)_(created|name|price|sku)$`)
+)
 
 // shape leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts,
-// which PostgreSQL prefers for less than a page of rows, and how a small table is read. It
-// leaves out the index of a scan of the whole tenant, unless a limit needs its order.
+// which PostgreSQL prefers for less than a page of rows, and how a small table is read. Unless a
+// limit needs the order of an index, it leaves out the index of a scan of the whole tenant, and
+// which of several indexes that differ in their order is read.
 func (n planNode) shape(indent string, small []string, limited bool) string {
 	line := ""
 	switch {
@@ -152,9 +157,12 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 		limited = false
 	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan", "Memoize"}, n.Type):
 	default:
-		limited = n.Type == "Limit"
-		kind := scanKind.ReplaceAllString(n.Type, "Scan")
-		line = indent + strings.Join(strings.Fields(kind+" "+n.Join+" "+n.Index+" "+n.CTE), " ") + "\n"
+		kind, index := scanKind.ReplaceAllString(n.Type, "Scan"), n.Index
+		if !limited {
+			index = orderedIndex.ReplaceAllString(index, "$1")
+		}
+		line = indent + strings.Join(strings.Fields(kind+" "+n.Join+" "+index+" "+n.CTE), " ") + "\n"
+		limited = n.Type == "Limit" || n.Type == "Merge Append"
 		indent += "  "
 	}
 	for _, child := range n.Plans {

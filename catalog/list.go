@@ -85,8 +85,8 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &counts, count.sql, count.args...)
 		if q.inOrder {
-			// PostgreSQL expects few products, and would read and sort all of a warehouse.
-			b.Queue(`set local enable_bitmapscan = off`)
+			// PostgreSQL expects few products, and would read and sort all of a category.
+			b.Queue(`set local enable_sort = off`)
 		}
 		tenancy.QueueRows(b, &page.Items, productsOf("array("+indent(ids)+"\n       )"), q.args...)
 	})
@@ -123,7 +123,7 @@ type productQuery struct {
 	table   string // has the columns that the list is sorted by, and the status
 	id      string
 	ordered bool // an index has the order for each status
-	inOrder bool // an index has the order of creation, but perhaps not all filters
+	inOrder bool // an index has the order, and all filters or the order of creation
 }
 
 // query returns the query of a filter. It chooses the sources that the package comment
@@ -152,7 +152,8 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 		q.where("%s = any (p.tags)", f.Tag)
 	}
 	f.addConditions(q)
-	q.inOrder = len(q.sql) > 2 && f.UpdatedSince.IsZero() && sortColumn(f.Order) == "created_at"
+	byCreation, allFilters := sortColumn(f.Order) == "created_at", len(f.facets()) < 2 && !f.hasDates()
+	q.inOrder = f.UpdatedSince.IsZero() && (byCreation || allFilters)
 	return q
 }
 

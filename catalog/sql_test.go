@@ -101,6 +101,33 @@ func TestTheSQLOfLists(t *testing.T) {
 	})
 }
 
+// With long names, the index by name is higher than the others. PostgreSQL expects one product, and after many writes
+// it would read another index and sort.
+func TestTheSQLOfAListByLongNames(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	const insert = `
+		with c as (insert into categories (tenant_id, name) values ($1, 'Lamps') returning id)
+		insert into products (tenant_id, sku, name, price, status, condition, quantity, category_id, warehouse_id, search)
+		select $1, n, repeat(md5(n::text), 7), n, 'active', 'new', 0, c.id, w.id, ''
+		  from c, warehouses w, generate_series(1, 3000) n
+		 where w.tenant_id = $1`
+	super := s.database.MustSuper(t)
+	if _, err := super.Exec(t.Context(), insert, s.by.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	golden := tenancytest.NewSQL(t, s.database, *update)
+	const written = `update pg_class set relallvisible = 0 where oid = 'products'::regclass`
+	if _, err := super.Exec(t.Context(), written); err != nil {
+		t.Fatal(err)
+	}
+	golden.Golden(t, "list_category_by_long_names", func(db *tenancy.DB) error {
+		f := catalog.Filter{CategoryID: new(int64(3)), Order: paging.Order{By: "name"}, Page: paging.Page{Number: 1, PerPage: 20}}
+		_, err := catalog.New(db).List(t.Context(), s.by.Tenant, f)
+		return err
+	})
+}
+
 // The golden files show the SQL of every write of a product and of stock.
 func TestTheSQLOfWrites(t *testing.T) {
 	t.Parallel()
