@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,13 +79,13 @@ func newVariant(body []byte) variant {
 
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	h, selected := w.Header(), f.plain
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if weight(r.Header, "gzip") > 0 {
 		selected = f.gzipped
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", "no-cache")
-	h.Set("Vary", "Accept-Encoding")
+	varies(h)
 	h.Set("ETag", selected.etag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(selected.body))
 }

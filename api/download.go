@@ -24,14 +24,22 @@ type download struct {
 	contentType string
 	name        string
 	size        int64 // in bytes; 0 means unknown
+
+	coding     *coding // nil if the file is not compressed
+	compressor compressor
+	release    func() // of the memory of the compressor
 }
 
 // stream sends what write writes.
 func (d *download) stream(state *requestState, write func(io.Writer) error) error {
 	buffer := bufio.NewWriterSize(d, 64<<10)
+	defer d.endCompression()
 	err := write(buffer)
 	if err == nil {
 		err = buffer.Flush()
+	}
+	if err == nil && d.compressor != nil {
+		err = d.compressor.Close()
 	}
 	switch {
 	case err != nil && d.started:
@@ -84,6 +92,12 @@ func (d *download) start() {
 	h := d.w.Header()
 	h.Set("Content-Type", d.contentType)
 	h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	if d.contentType != contentTypes[xlsxFormat] {
+		varies(h)
+	}
+	if d.coding != nil {
+		h.Set("Content-Encoding", d.coding.name)
+	}
 	if d.size > 0 {
 		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
 	}
@@ -93,8 +107,45 @@ func (d *download) start() {
 // Write sends a part of the file.
 func (d *download) Write(b []byte) (int, error) {
 	setWriteDeadline(d.w, d.timeout)
-	d.start()
-	return d.w.Write(b)
+	if !d.started {
+		d.beginCompression(len(b))
+		d.start()
+	}
+	if d.compressor == nil {
+		return d.w.Write(b)
+	}
+	n, err := d.compressor.Write(b)
+	if err == nil {
+		err = d.compressor.Flush() // the client must not wait for the next part
+	}
+	if err == nil {
+		err = http.NewResponseController(d.w).Flush()
+	}
+	return n, err
+}
+
+// beginCompression compresses the file if the client accepts it and its share of memory is not in use. first is the
+// size of the first part.
+func (d *download) beginCompression(first int) {
+	if d.contentType == contentTypes[xlsxFormat] { // it is compressed already
+		return
+	}
+	c := codingOf(d.w, first)
+	if c == nil {
+		return
+	}
+	release, ok := d.w.(*recorder).ticket.TryMemory(compressorMemory)
+	if !ok {
+		return
+	}
+	d.coding, d.compressor, d.release = c, c.get(d.w), release
+}
+
+func (d *download) endCompression() {
+	if d.coding != nil {
+		d.coding.put(d.compressor)
+		d.release()
+	}
 }
 
 // setWriteDeadline replaces the server's write deadline, which suits short responses. A

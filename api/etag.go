@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -27,8 +28,11 @@ func writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached t
 	if err != nil {
 		return err
 	}
-	w.Header().Set("ETag", etag)
+	h := w.Header()
+	h.Set("ETag", etag)
 	if cached.match(etag, true) {
+		varies(h)
+		h.Set("ETag", codingOf(w, len(body)).etag(etag))
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -59,13 +63,13 @@ func ifMatch(r *http.Request) (catalog.Precondition, error) {
 type tags []string
 
 // match compares weakly, as If-None-Match requires, or strongly, as If-Match requires. In a strong
-// comparison a weak tag never matches.
+// comparison a weak tag never matches. The tags of compressed variants match too.
 func (t tags) match(etag string, weak bool) bool {
 	for _, tag := range t {
 		if weak {
 			tag = strings.TrimPrefix(tag, "W/")
 		}
-		if tag == "*" || tag == etag {
+		if tag == "*" || tag == etag || slices.ContainsFunc(codings, func(c *coding) bool { return tag == c.etag(etag) }) {
 			return true
 		}
 	}

@@ -194,6 +194,7 @@ func (a *testAPI) send(t testing.TB, c call) reply {
 	if err != nil {
 		t.Fatal(err)
 	}
+	body = mustDecompress(t, resp.Header.Get("Content-Encoding"), body)
 	checkResponse(t, req, resp, body)
 	return reply{resp, body}
 }

@@ -61,7 +61,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		w.Header().Set("X-Request-Id", state.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		recorded := &recorder{ResponseWriter: w}
+		recorded := &recorder{ResponseWriter: w, request: r}
 		addActive(r, 1)
 		defer func() {
 			pattern, took := chi.RouteContext(r.Context()).RoutePattern(), time.Since(start)
@@ -150,9 +150,10 @@ func requestID(r *http.Request) string {
 // response begins, unless it streams: the response is complete in memory then, and waits only for the client.
 type recorder struct {
 	http.ResponseWriter
-	status int               // 0 before the response starts
-	ticket *admission.Ticket // nil before admission
-	finish func()            // nil before admission
+	request *http.Request
+	status  int               // 0 before the response starts
+	ticket  *admission.Ticket // nil before admission
+	finish  func()            // nil before admission
 }
 
 // WriteHeader sends the status.

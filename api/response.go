@@ -92,9 +92,21 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// writeBody sends a response, compressed if the client accepts it.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
+	varies(h)
+	if c := codingOf(w, len(body)); c != nil {
+		recorded := w.(*recorder)
+		if compressed, ok := c.encode(recorded.request.Context(), recorded.ticket, body); ok {
+			body = compressed
+			h.Set("Content-Encoding", c.name)
+			if tag := h.Get("ETag"); tag != "" {
+				h.Set("ETag", c.etag(tag))
+			}
+		}
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error means that the client disconnected

@@ -16,7 +16,7 @@
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks
-//	memory       64 MiB  16 MiB for other bodies and the work on them, rows and responses
+//	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
 //	disk         2 GiB   512 MiB for temporary files
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one
