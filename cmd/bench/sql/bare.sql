@@ -1,4 +1,4 @@
--- Tables of the bare handlers that write, with the rows of the tenant with the most products. They have no triggers,
+-- Tables of the bare handlers that write, with the rows of the large tenant. They have no triggers,
 -- no foreign keys, no row-level security and only the indexes that these handlers need: the page in order of
 -- creation, products by id and by SKU, tags, stock and ledger of a product.
 
@@ -9,7 +9,7 @@ create table bare.products (like products including defaults including identity)
 insert into bare.products overriding system value
 select *
   from products
- where tenant_id = (select tenant_id from products group by 1 order by count(*) desc limit 1);
+ where tenant_id = (select id from tenants where slug = 'large');
 
 select setval(pg_get_serial_sequence('bare.products', 'id'), max(id)) from products;
 
