@@ -2,12 +2,14 @@ package browser
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +70,7 @@ func (b *tab) checkViewports(name string) {
 		if b.widths {
 			continue
 		}
-		violations := evaluate[[]string](b, `axe.run({resultTypes: ["violations"]}).then(r =>
+		violations := evaluate[[]string](b, `axe.run(`+strconv.Quote(cmp.Or(b.part, "html"))+`, {resultTypes: ["violations"]}).then(r =>
 			r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`)
 		for _, violation := range violations {
 			b.t.Errorf("%s: axe: %s", where, violation)
@@ -85,51 +87,42 @@ func (b *tab) widest(width int64) string {
 		.map(e => e.outerHTML.slice(0, 100)).join(" | ")`, width))
 }
 
-// checkTabOrder presses Tab until the focus returns to the first control.
+// checkTabOrder presses Tab until the focus returns to the first control. The page records where the focus goes,
+// because asking for it after each key takes most of the time of these tests.
 func (b *tab) checkTabOrder(name string) {
 	b.t.Helper()
 	type stop struct {
-		Count, Index int
-		Shown        bool // the focus is visible
-		Date         bool // Tab goes through its parts
-		HTML         string
+		Index int
+		Shown bool // the focus is visible
+		HTML  string
 	}
-	press := func() stop {
-		b.keys(kb.Tab)
-		return evaluate[stop](b, `(() => {
-			const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")]
-				.filter(e => e.checkVisibility() && !(e.type === "radio" && !e.checked));
-			const e = document.activeElement, s = getComputedStyle(e);
-			const shown = s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2;
-			return {Count: all.length, Index: all.indexOf(e), Shown: shown, Date: e.type === "date",
-				HTML: e.outerHTML.slice(0, 120)};
-		})()`)
+	type controls struct{ Count, Dates int }
+	all := evaluate[controls](b, `(() => {
+		const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary")]
+			.filter(e => e.checkVisibility() && !(e.type === "radio" && !e.checked));
+		removeEventListener("focusin", window.record);
+		window.stops = [];
+		window.record = ({target: e}) => {
+			const s = getComputedStyle(e), shown = s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2;
+			if (all.includes(e)) stops.push({Index: all.indexOf(e), Shown: shown, HTML: e.outerHTML.slice(0, 120)});
+		};
+		addEventListener("focusin", window.record);
+		return {Count: all.length, Dates: all.filter(e => e.type === "date").length};
+	})()`)
+	// Tab also goes through the parts of a date, and through the controls of the browser.
+	b.keys(strings.Repeat(kb.Tab, all.Count+4*all.Dates+3))
+	stops := evaluate[[]stop](b, `stops`)
+	if len(stops) <= all.Count {
+		b.t.Errorf("%s: Tab reaches %d of %d controls: %+v", name, len(stops), all.Count, stops)
+		return
 	}
-	last := -1
-	step := func() stop {
-		at := press()
-		for at.Date && at.Index == last {
-			at = press()
-		}
-		last = at.Index
-		return at
-	}
-	at := step()
-	if at.Index < 0 { // controls of the browser follow the last control of the page
-		at = step()
-	}
-	for range at.Count {
+	for i, at := range stops[:all.Count] {
 		if !at.Shown {
 			b.t.Errorf("%s: the focus on %s is not visible", name, at.HTML)
 		}
-		next := step()
-		if next.Index < 0 {
-			next = step()
+		if next := stops[i+1]; next.Index != (at.Index+1)%all.Count {
+			b.t.Errorf("%s: Tab goes from %d to %d of %d: %s", name, at.Index, next.Index, all.Count, next.HTML)
 		}
-		if next.Index != (at.Index+1)%at.Count {
-			b.t.Errorf("%s: Tab goes from %d to %d of %d: %s", name, at.Index, next.Index, at.Count, next.HTML)
-		}
-		at = next
 	}
 }
 

@@ -65,6 +65,7 @@ type tab struct {
 	*site
 	t        testing.TB
 	ctx      context.Context
+	part     string // selects the part of the page that axe checks; "" for all
 	mu       sync.Mutex
 	problems []string // reported by the browser
 }
