@@ -74,7 +74,7 @@ const lineFactsSQL = `
 		{from_lines}
 		   {and_channel}
 		   {and_selected}
-		 group by i.order_id, 1, 2, 3
+		 {by_order}
 		 union all
 		select {period_refunded}, {channel}, {key},
 		       {refunded_sums}
@@ -104,7 +104,7 @@ const lineFactsSQL = `
 		 where true
 		   {and_channel}
 		   {and_selected}
-		 group by i.refund_id, 1, 2, 3`
+		 {by_refund}`
 
 const (
 	fromLinesSQL = `
@@ -154,17 +154,22 @@ const (
 		        limit 1) o`
 )
 
-var (
-	lineSums = sumList(map[string]string{
-		"orders": "1", "items": "count(*)", "units": "sum(i.quantity)",
-		"units_without_cost": "coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)",
-		"revenue":            "sum(i.quantity * i.unit_price - i.discount)", "discounts": "sum(i.discount)",
-		"tax": "sum(i.tax)", "cost": "coalesce(sum(i.quantity * i.unit_cost), 0)", "shipping": "sum(i.shipping)",
-		"revenue_without_cost": "coalesce(sum(i.quantity * i.unit_price - i.discount)" +
-			" filter (where i.unit_cost is null), 0)",
-	})
-	refundLineSums = sumList(map[string]string{"refund_count": "1", "refunds": "sum(i.amount)"})
-)
+// lineValues are the sums of one line of an order, or of one line of a refund.
+var lineValues, refundLineValues = map[string]string{
+	"items": "1", "units": "i.quantity", "units_without_cost": "case when i.unit_cost is null then i.quantity else 0 end",
+	"revenue": "i.quantity * i.unit_price - i.discount", "discounts": "i.discount", "tax": "i.tax",
+	"cost": "coalesce(i.quantity * i.unit_cost, 0)", "shipping": "i.shipping",
+	"revenue_without_cost": "case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end",
+}, map[string]string{"refunds": "i.amount"}
+
+// sumsByOrder adds up the values of the lines of each order, and counts the order in a column.
+func sumsByOrder(values map[string]string, count string) string {
+	expressions := map[string]string{count: "1"}
+	for column, value := range values {
+		expressions[column] = "sum(" + value + ")"
+	}
+	return sumList(expressions)
+}
 
 // facts computes the sums from orders and refunds. It answers every query, in time
 // that grows with the number of orders in the range.
@@ -178,7 +183,13 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	}
 	if byLine {
 		template, placedAt, refundedAt = lineFactsSQL, "i.placed_at", "i.refunded_at"
-		fragments["sold_sums"], fragments["refunded_sums"] = lineSums, refundLineSums
+		fragments["sold_sums"], fragments["by_order"] = sumsByOrder(lineValues, "orders"), "group by i.order_id, 1, 2, 3"
+		fragments["refunded_sums"] = sumsByOrder(refundLineValues, "refund_count")
+		fragments["by_refund"] = "group by i.refund_id, 1, 2, 3"
+	}
+	if q.eachLine {
+		fragments["sold_sums"], fragments["refunded_sums"] = sumList(lineValues), sumList(refundLineValues)
+		fragments["by_order"], fragments["by_refund"] = "", ""
 	}
 	fragments["period_sold"] = q.period(placedAt, "timestamptz", args, start)
 	fragments["period_refunded"] = q.period(refundedAt, "timestamptz", args, start)

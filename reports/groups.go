@@ -22,6 +22,7 @@ type groupQuery struct {
 	additive  bool
 	cancelled bool // selects cancelled orders instead of all others; without key and categories
 	lines     bool // reads order lines even if a cheaper source has the answer
+	eachLine  bool // has a row for each line of an order, and does not count orders and refunds
 }
 
 // column is a column that sales are grouped by.

@@ -121,7 +121,7 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 		parts = append(parts, fill(packedMonthsSQL, fragments))
 	}
 	for _, edge := range edges {
-		fragments["sales"] = groupQuery{Range: edge, key: product}.facts(args, b.zone)
+		fragments["sales"] = groupQuery{Range: edge, key: product, eachLine: true}.facts(args, b.zone)
 		parts = append(parts, fill(packedDaysSQL, fragments))
 	}
 	return parts

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -122,7 +123,12 @@ func aggregations(shop shop) []aggregation {
 
 func yearReports(s *service) []scenario {
 	shop := s.shops[large]
-	var all []scenario
+	unaligned := "/api/reports/products?per_page=25&from=2024-03-17&to=2024-10-09"
+	all := []scenario{{
+		name: "17 March to 9 October: products", work: s.at(large, always(unaligned)), clients: []int{1},
+		baseline: s.at(large, always(strings.Replace(unaligned, "03-17&to=2024-10-09", "03-01&to=2024-10-31", 1))),
+		against:  "whole months",
+	}}
 	for _, a := range aggregations(shop) {
 		query := func(ctx context.Context) ([]int64, error) { return s.rawRevenue(ctx, shop.id, a.sql) }
 		all = append(all, scenario{

@@ -66,7 +66,8 @@ insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity
 select @tenant, (select last_value from orders_id_seq) + n, line,
        @begin::timestamptz + (n - 1) * (@days::int * interval '1 day' / greatest(@orders::float, 1)),
        id, quantity, price, cost, discount, (quantity * price - discount) / 5
-  from discounted;
+  from discounted
+ order by n, line;
 
 -- 30 % are guest orders. Most of the others belong to the first customers.
 with totals as (

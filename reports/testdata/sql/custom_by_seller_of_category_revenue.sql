@@ -44,17 +44,17 @@ with sales as (
        from (
             select null::int as period, '' as channel, i.sold_id as key,
                    1::bigint as orders,
-                   count(*)::bigint as items,
+                   sum(1)::bigint as items,
                    sum(i.quantity)::bigint as units,
-                   coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                   sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
                    sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
                    sum(i.discount)::bigint as discounts,
                    sum(i.tax)::bigint as tax,
-                   coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                   sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
                    0::bigint as refund_count,
                    0::bigint as refunds,
                    sum(i.shipping)::bigint as shipping,
-                   coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                   sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
               from sold_products p
              cross join lateral (
                    select *
@@ -114,17 +114,17 @@ with sales as (
              union all
             select null::int as period, '' as channel, i.sold_id as key,
                    1::bigint as orders,
-                   count(*)::bigint as items,
+                   sum(1)::bigint as items,
                    sum(i.quantity)::bigint as units,
-                   coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                   sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
                    sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
                    sum(i.discount)::bigint as discounts,
                    sum(i.tax)::bigint as tax,
-                   coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                   sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
                    0::bigint as refund_count,
                    0::bigint as refunds,
                    sum(i.shipping)::bigint as shipping,
-                   coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                   sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
               from sold_products p
              cross join lateral (
                    select *

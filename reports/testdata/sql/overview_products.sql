@@ -42,18 +42,18 @@ select 0 as range, p.block, s.sold_ids, s.items, s.units, s.revenue
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
   from (
        select null::int as period, '' as channel, i.sold_id as key,
-              1::bigint as orders,
-              count(*)::bigint as items,
-              sum(i.quantity)::bigint as units,
-              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-              sum(i.discount)::bigint as discounts,
-              sum(i.tax)::bigint as tax,
-              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
               0::bigint as refund_count,
               0::bigint as refunds,
-              sum(i.shipping)::bigint as shipping,
-              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
          from order_items i
         where i.tenant_id = $1
           and i.placed_at >= $4
@@ -65,7 +65,6 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                  and c.order_id = i.order_id
                  and c.placed_at >= $4
                  and c.placed_at < $5)
-        group by i.order_id, 1, 2, 3
         union all
        select null::int, '', i.sold_id,
               0::bigint as orders,
@@ -76,8 +75,8 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
               0::bigint as discounts,
               0::bigint as tax,
               0::bigint as cost,
-              1::bigint as refund_count,
-              sum(i.amount)::bigint as refunds,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
               0::bigint as shipping,
               0::bigint as revenue_without_cost
          from (
@@ -102,25 +101,24 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                       where c.tenant_id = $1 and c.order_id = r.order_id) is null
               offset 0) i
         where true
-        group by i.refund_id, 1, 2, 3
        ) sales
  group by 2
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
   from (
        select null::int as period, '' as channel, i.sold_id as key,
-              1::bigint as orders,
-              count(*)::bigint as items,
-              sum(i.quantity)::bigint as units,
-              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-              sum(i.discount)::bigint as discounts,
-              sum(i.tax)::bigint as tax,
-              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
               0::bigint as refund_count,
               0::bigint as refunds,
-              sum(i.shipping)::bigint as shipping,
-              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
          from order_items i
         where i.tenant_id = $1
           and i.placed_at >= $6
@@ -132,7 +130,6 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                  and c.order_id = i.order_id
                  and c.placed_at >= $6
                  and c.placed_at < $7)
-        group by i.order_id, 1, 2, 3
         union all
        select null::int, '', i.sold_id,
               0::bigint as orders,
@@ -143,8 +140,8 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
               0::bigint as discounts,
               0::bigint as tax,
               0::bigint as cost,
-              1::bigint as refund_count,
-              sum(i.amount)::bigint as refunds,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
               0::bigint as shipping,
               0::bigint as revenue_without_cost
          from (
@@ -169,7 +166,6 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                       where c.tenant_id = $1 and c.order_id = r.order_id) is null
               offset 0) i
         where true
-        group by i.refund_id, 1, 2, 3
        ) sales
  group by 2
  union all
@@ -189,18 +185,18 @@ select 1 as range, p.block, s.sold_ids, s.items, s.units, s.revenue
 select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
   from (
        select null::int as period, '' as channel, i.sold_id as key,
-              1::bigint as orders,
-              count(*)::bigint as items,
-              sum(i.quantity)::bigint as units,
-              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-              sum(i.discount)::bigint as discounts,
-              sum(i.tax)::bigint as tax,
-              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
               0::bigint as refund_count,
               0::bigint as refunds,
-              sum(i.shipping)::bigint as shipping,
-              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
          from order_items i
         where i.tenant_id = $1
           and i.placed_at >= $10
@@ -212,7 +208,6 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                  and c.order_id = i.order_id
                  and c.placed_at >= $10
                  and c.placed_at < $11)
-        group by i.order_id, 1, 2, 3
         union all
        select null::int, '', i.sold_id,
               0::bigint as orders,
@@ -223,8 +218,8 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
               0::bigint as discounts,
               0::bigint as tax,
               0::bigint as cost,
-              1::bigint as refund_count,
-              sum(i.amount)::bigint as refunds,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
               0::bigint as shipping,
               0::bigint as revenue_without_cost
          from (
@@ -249,25 +244,24 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                       where c.tenant_id = $1 and c.order_id = r.order_id) is null
               offset 0) i
         where true
-        group by i.refund_id, 1, 2, 3
        ) sales
  group by 2
  union all
 select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(units), '') as units, string_agg(int8send(revenue), '') as revenue
   from (
        select null::int as period, '' as channel, i.sold_id as key,
-              1::bigint as orders,
-              count(*)::bigint as items,
-              sum(i.quantity)::bigint as units,
-              coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
-              sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-              sum(i.discount)::bigint as discounts,
-              sum(i.tax)::bigint as tax,
-              coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
               0::bigint as refund_count,
               0::bigint as refunds,
-              sum(i.shipping)::bigint as shipping,
-              coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
          from order_items i
         where i.tenant_id = $1
           and i.placed_at >= $12
@@ -279,7 +273,6 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                  and c.order_id = i.order_id
                  and c.placed_at >= $12
                  and c.placed_at < $13)
-        group by i.order_id, 1, 2, 3
         union all
        select null::int, '', i.sold_id,
               0::bigint as orders,
@@ -290,8 +283,8 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
               0::bigint as discounts,
               0::bigint as tax,
               0::bigint as cost,
-              1::bigint as refund_count,
-              sum(i.amount)::bigint as refunds,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
               0::bigint as shipping,
               0::bigint as revenue_without_cost
          from (
@@ -316,7 +309,6 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
                       where c.tenant_id = $1 and c.order_id = r.order_id) is null
               offset 0) i
         where true
-        group by i.refund_id, 1, 2, 3
        ) sales
  group by 2
  order by block
@@ -331,34 +323,30 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Index Scan using sales_rollups_pkey on sales_rollups
 --       Aggregate
 --         Append
---           Aggregate
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
---           Aggregate
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
 --       Aggregate
 --         Append
---           Aggregate
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
---           Aggregate
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
 --       Nested Loop Inner
 --         Index Scan using packed_sums_pkey on packed_sums
 --         Append
@@ -366,49 +354,45 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Index Scan using sales_rollups_pkey on sales_rollups
 --       Aggregate
 --         Append
---           Aggregate
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
---           Aggregate
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
 --       Aggregate
 --         Append
---           Aggregate
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
---           Aggregate
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
-            count(*)::bigint as items,
+            sum(1)::bigint as items,
             sum(i.quantity)::bigint as units,
-            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
             sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
             sum(i.discount)::bigint as discounts,
             sum(i.tax)::bigint as tax,
-            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
-            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -468,17 +452,17 @@ with sales as (
       union all
      select null::int as period, '' as channel, i.sold_id as key,
             1::bigint as orders,
-            count(*)::bigint as items,
+            sum(1)::bigint as items,
             sum(i.quantity)::bigint as units,
-            coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
             sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
             sum(i.discount)::bigint as discounts,
             sum(i.tax)::bigint as tax,
-            coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
-            coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -690,17 +674,17 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
              with sales as (
                   select null::int as period, '' as channel, i.sold_id as key,
                          1::bigint as orders,
-                         count(*)::bigint as items,
+                         sum(1)::bigint as items,
                          sum(i.quantity)::bigint as units,
-                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
                          sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
                          sum(i.discount)::bigint as discounts,
                          sum(i.tax)::bigint as tax,
-                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
                          0::bigint as refund_count,
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
-                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                         sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
                     from sold_products p
                    cross join lateral (
                          select *
@@ -760,17 +744,17 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                    union all
                   select null::int as period, '' as channel, i.sold_id as key,
                          1::bigint as orders,
-                         count(*)::bigint as items,
+                         sum(1)::bigint as items,
                          sum(i.quantity)::bigint as units,
-                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
                          sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
                          sum(i.discount)::bigint as discounts,
                          sum(i.tax)::bigint as tax,
-                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
                          0::bigint as refund_count,
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
-                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                         sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
                     from sold_products p
                    cross join lateral (
                          select *
@@ -886,17 +870,17 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
              with sales as (
                   select null::int as period, '' as channel, i.sold_id as key,
                          1::bigint as orders,
-                         count(*)::bigint as items,
+                         sum(1)::bigint as items,
                          sum(i.quantity)::bigint as units,
-                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
                          sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
                          sum(i.discount)::bigint as discounts,
                          sum(i.tax)::bigint as tax,
-                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
                          0::bigint as refund_count,
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
-                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                         sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
                     from sold_products p
                    cross join lateral (
                          select *
@@ -956,17 +940,17 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                    union all
                   select null::int as period, '' as channel, i.sold_id as key,
                          1::bigint as orders,
-                         count(*)::bigint as items,
+                         sum(1)::bigint as items,
                          sum(i.quantity)::bigint as units,
-                         coalesce(sum(i.quantity) filter (where i.unit_cost is null), 0)::bigint as units_without_cost,
+                         sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
                          sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
                          sum(i.discount)::bigint as discounts,
                          sum(i.tax)::bigint as tax,
-                         coalesce(sum(i.quantity * i.unit_cost), 0)::bigint as cost,
+                         sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
                          0::bigint as refund_count,
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
-                         coalesce(sum(i.quantity * i.unit_price - i.discount) filter (where i.unit_cost is null), 0)::bigint as revenue_without_cost
+                         sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
                     from sold_products p
                    cross join lateral (
                          select *
