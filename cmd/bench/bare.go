@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // bare serves handlers that do only the necessary work of a request: look up the key,
@@ -26,7 +27,8 @@ import (
 type bare struct {
 	db      *tenancy.DB
 	limiter *ratelimit.Limiter
-	tenants sync.Map // tenancy.ID by the SHA-256 of the key
+	shares  *admission.Controller // of connections, for writes
+	tenants sync.Map              // tenancy.ID by the SHA-256 of the key
 }
 
 func (b *bare) admit(s shop) { b.tenants.Store(sha256.Sum256([]byte(s.key)), s.id) }
@@ -36,10 +38,10 @@ func (b *bare) handler() http.Handler {
 	mux.Get("/constant", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"success":true}`) })
 	mux.Get("/api/products", b.guard(b.list))
 	mux.Get("/api/products/{id}", b.guard(b.product))
-	mux.Post("/api/products", b.guard(b.create))
-	mux.Post("/api/products/bulk", b.guard(b.upsert))
-	mux.Patch("/api/products/{id}", b.guard(b.patch))
-	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.adjust))
+	mux.Post("/api/products", b.guard(b.share(admission.Write, b.create)))
+	mux.Post("/api/products/bulk", b.guard(b.share(admission.Bulk, b.upsert)))
+	mux.Patch("/api/products/{id}", b.guard(b.share(admission.Write, b.patch)))
+	mux.Post("/api/products/{id}/inventory/adjust", b.guard(b.share(admission.Write, b.adjust)))
 	return mux
 }
 
@@ -59,7 +61,7 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 			return
 		}
 		response, err := handle(r, tenant)
-		if errors.Is(err, tenancy.ErrBusy) {
+		if errors.Is(err, tenancy.ErrBusy) || errors.Is(err, admission.ErrBusy) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -71,6 +73,17 @@ func (b *bare) guard(handle func(*http.Request, tenancy.ID) (any, error)) http.H
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body)
+	}
+}
+
+// share gives a write as many connections as the service gives a tenant. With more of them, PostgreSQL would commit
+// more transactions at a time, and the ratio would show the size of the share.
+func (b *bare) share(
+	class admission.Class, handle func(*http.Request, tenancy.ID) (any, error),
+) func(*http.Request, tenancy.ID) (any, error) {
+	return func(r *http.Request, tenant tenancy.ID) (any, error) {
+		ticket := b.shares.Enter(tenant.User(), class)
+		return handle(r.WithContext(admission.NewContext(r.Context(), ticket)), tenant)
 	}
 }
 

@@ -118,7 +118,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		},
 	}
 	s.handler = api.New(options)
-	s.bare = &bare{db: s.db, limiter: s.limiter}
+	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
 		return s, err
 	}

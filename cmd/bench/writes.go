@@ -24,7 +24,8 @@ var created atomic.Int64
 const productsOfBulk = 1000
 
 // writes compares the service with bare handlers that write the same rows to their own tables
-// (see sql/bare.sql): the product, its tags, its stock and its ledger.
+// (see sql/bare.sql): the product, its tags, its stock and its ledger. They have the connections that the service
+// gives a tenant.
 func writes(s *service) []scenario {
 	shop := s.shops[large]
 	adjust := func(p sampled) request {
