@@ -125,7 +125,7 @@ const (
 	// order_items_sold has the pairs that it compares; without statistics, PostgreSQL
 	// might read all lines of the days for each product.
 	fromLinesOfProductsSQL = `
-		  from sold_products p
+		  from {products}
 		 cross join lateral (
 		       select *
 		         from order_items
@@ -135,8 +135,7 @@ const (
 		          and (sold_id, placed_at) < (p.id, {before})
 		       offset 0) i
 		{look_up_order}
-		 where p.tenant_id = $1
-		   and (
+		 where (
 		       select c.order_id
 		         from cancellations c
 		        where c.tenant_id = $1 and c.order_id = i.order_id) is null`
@@ -208,10 +207,15 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 		fragments["and_channel"] = "and o.channel = any (" + args.add(q.channels) + ")"
 	}
 	if q.selectsProducts() {
-		fragments["from_lines"] = fromLinesOfProductsSQL
+		fragments["from_lines"], fragments["products"] = fromLinesOfProductsSQL, q.products(args)
+	}
+	switch {
+	case q.soldIDs != nil:
+		fragments["and_selected"] = "and i.sold_id = any (" + args.add(q.soldIDs) + ")"
+	case len(q.categories) > 0:
 		fragments["and_selected"] = "and " + q.selected(args)
 	}
-	if q.selectsProducts() || q.key == category || q.key == seller {
+	if len(q.categories) > 0 || q.key == category || q.key == seller {
 		fragments["join_products"] = joinProductsSQL
 	}
 	return fill(template, fragments)
@@ -219,10 +223,17 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 
 func (q groupQuery) selectsProducts() bool { return len(q.categories) > 0 || q.soldIDs != nil }
 
-// selected selects the rows p of sold_products.
+// products returns the rows p of which selected is true for the products of the query.
+func (q groupQuery) products(args *arguments) string {
+	if q.soldIDs != nil {
+		return "unnest(" + args.add(q.soldIDs) + "::bigint[]) p (id)"
+	}
+	return "sold_products p"
+}
+
 func (q groupQuery) selected(args *arguments) string {
 	if q.soldIDs != nil {
-		return "p.id = any (" + args.add(q.soldIDs) + ")"
+		return "true"
 	}
-	return "p.category_id = any (" + args.add(q.categories) + ")"
+	return "p.tenant_id = $1 and p.category_id = any (" + args.add(q.categories) + ")"
 }

@@ -38,15 +38,14 @@ func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
 const productRollupsSQL = `
 		select null::int as period, r.channel, r.key,
 		       {sums}
-		  from sold_products p
+		  from {products}
 		 cross join unnest({months}::date[]) m (month)
 		 cross join lateral (
 		       select *
 		         from sales_rollups
 		        where tenant_id = $1 and kind = {kind} and day = m.month and channel = '' and key = p.id
 		        limit 1) r
-		 where p.tenant_id = $1
-		   and {selected}`
+		 where {selected}`
 
 // productRollups looks up the rollups of each month and each of the selected products.
 func (q groupQuery) productRollups(args *arguments) string {
@@ -56,7 +55,7 @@ func (q groupQuery) productRollups(args *arguments) string {
 	}
 	return fill(productRollupsSQL, map[string]string{
 		"sums": sums.List, "kind": sums.ByProduct.SQL(), "months": args.add(months),
-		"selected": q.selected(args),
+		"products": q.products(args), "selected": q.selected(args),
 	})
 }
 
@@ -87,7 +86,7 @@ const sellersOfProductsSQL = `
 		       {sales}
 		       ) s
 		  join sold_products p
-		    on p.tenant_id = $1 and p.id = s.key and {selected}`
+		    on p.id = s.key and {selected}`
 
 // sellersOfProducts groups the sums by product of some categories by the seller of each
 // product.

@@ -64,12 +64,11 @@ with sales as (
                       and (sold_id, placed_at) >= (p.id, $2)
                       and (sold_id, placed_at) < (p.id, $3)
                    offset 0) i
-             where p.tenant_id = $1
-               and (
+             where (
                    select c.order_id
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = i.order_id) is null
-               and p.category_id = any ($4)
+               and p.tenant_id = $1 and p.category_id = any ($4)
              group by i.order_id, 1, 2, 3
              union all
             select null::int, '', i.sold_id,
@@ -109,7 +108,7 @@ with sales as (
               join sold_products p
                 on p.tenant_id = $1 and p.id = i.sold_id
              where true
-               and p.category_id = any ($4)
+               and p.tenant_id = $1 and p.category_id = any ($4)
              group by i.refund_id, 1, 2, 3
              union all
             select null::int as period, '' as channel, i.sold_id as key,
@@ -134,12 +133,11 @@ with sales as (
                       and (sold_id, placed_at) >= (p.id, $5)
                       and (sold_id, placed_at) < (p.id, $6)
                    offset 0) i
-             where p.tenant_id = $1
-               and (
+             where (
                    select c.order_id
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = i.order_id) is null
-               and p.category_id = any ($7)
+               and p.tenant_id = $1 and p.category_id = any ($7)
              group by i.order_id, 1, 2, 3
              union all
             select null::int, '', i.sold_id,
@@ -179,7 +177,7 @@ with sales as (
               join sold_products p
                 on p.tenant_id = $1 and p.id = i.sold_id
              where true
-               and p.category_id = any ($7)
+               and p.tenant_id = $1 and p.category_id = any ($7)
              group by i.refund_id, 1, 2, 3
              union all
             select null::int as period, r.channel, r.key,
@@ -191,11 +189,10 @@ with sales as (
                      from sales_rollups
                     where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
                     limit 1) r
-             where p.tenant_id = $1
-               and p.category_id = any ($9)
+             where p.tenant_id = $1 and p.category_id = any ($9)
             ) s
        join sold_products p
-         on p.tenant_id = $1 and p.id = s.key and p.category_id = any ($10)
+         on p.id = s.key and p.tenant_id = $1 and p.category_id = any ($10)
 ), groups as (
      select null::int as period, null::text as channel, key,
             coalesce(sum(orders), 0)::bigint as orders,

@@ -26,12 +26,11 @@ with sales as (
                and (sold_id, placed_at) >= (p.id, $2)
                and (sold_id, placed_at) < (p.id, $3)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.category_id = any ($4)
+        and p.tenant_id = $1 and p.category_id = any ($4)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', 0::bigint,
@@ -71,7 +70,7 @@ with sales as (
        join sold_products p
          on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.category_id = any ($4)
+        and p.tenant_id = $1 and p.category_id = any ($4)
       group by i.refund_id, 1, 2, 3
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,

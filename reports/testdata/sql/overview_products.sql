@@ -393,7 +393,7 @@ with sales as (
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
             sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from sold_products p
+       from unnest($4::bigint[]) p (id)
       cross join lateral (
             select *
               from order_items
@@ -402,12 +402,11 @@ with sales as (
                and (sold_id, placed_at) >= (p.id, $2)
                and (sold_id, placed_at) < (p.id, $3)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.id = any ($4)
+        and i.sold_id = any ($5)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -444,10 +443,8 @@ with sales as (
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
-       join sold_products p
-         on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.id = any ($4)
+        and i.sold_id = any ($5)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
@@ -463,21 +460,20 @@ with sales as (
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
             sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from sold_products p
+       from unnest($8::bigint[]) p (id)
       cross join lateral (
             select *
               from order_items
              where tenant_id = $1
                and sold_id = p.id
-               and (sold_id, placed_at) >= (p.id, $5)
-               and (sold_id, placed_at) < (p.id, $6)
+               and (sold_id, placed_at) >= (p.id, $6)
+               and (sold_id, placed_at) < (p.id, $7)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.id = any ($7)
+        and i.sold_id = any ($9)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -507,30 +503,27 @@ with sales as (
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
              where r.tenant_id = $1
-               and r.refunded_at >= $5
-               and r.refunded_at < $6
+               and r.refunded_at >= $6
+               and r.refunded_at < $7
                and (
                    select c.order_id
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
-       join sold_products p
-         on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.id = any ($7)
+        and i.sold_id = any ($9)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sold_products p
-      cross join unnest($8::date[]) m (month)
+       from unnest($11::bigint[]) p (id)
+      cross join unnest($10::date[]) m (month)
       cross join lateral (
             select *
               from sales_rollups
              where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
              limit 1) r
-      where p.tenant_id = $1
-        and p.id = any ($9)
+      where true
 ), sold as (
      select key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -595,8 +588,8 @@ select count, product_id, sku, name,
               select *
                 from product_sums
                order by revenue desc, revenue desc, product_id, unknown_sku
-               limit $10
-              offset $11
+               limit $12
+              offset $13
               ) p
          left join lateral (
               select s.sku, s.name
@@ -617,42 +610,36 @@ select count, product_id, sku, name,
 --           Append
 --             Aggregate
 --               Nested Loop Inner
---                 Index Only Scan using sold_products_seller on sold_products
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Hash Join Inner
---                 Nested Loop Inner
---                   Nested Loop Inner
---                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                     Index Scan using refund_items_pkey on refund_items
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Hash
---                   Index Only Scan using sold_products_pkey on sold_products
---             Aggregate
---               Nested Loop Inner
---                 Index Only Scan using sold_products_seller on sold_products
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Hash Join Inner
---                 Nested Loop Inner
---                   Nested Loop Inner
---                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                     Index Scan using refund_items_pkey on refund_items
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Hash
---                   Index Only Scan using sold_products_pkey on sold_products
---             Nested Loop Inner
---               Nested Loop Inner
---                 Index Only Scan using sold_products_seller on sold_products
 --                 Function Scan on unnest
---               Limit
---                 Index Scan using sales_rollups_pkey on sales_rollups
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Nested Loop Inner
+--                 Nested Loop Inner
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--             Aggregate
+--               Nested Loop Inner
+--                 Function Scan on unnest
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Nested Loop Inner
+--                 Nested Loop Inner
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--             Nested Loop Inner
+--               Function Scan on unnest
+--               Nested Loop Inner
+--                 Function Scan on unnest
+--                 Limit
+--                   Index Scan using sales_rollups_pkey on sales_rollups
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products
 --     Append
@@ -685,7 +672,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
                          sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-                    from sold_products p
+                    from unnest($4::bigint[]) p (id)
                    cross join lateral (
                          select *
                            from order_items
@@ -694,12 +681,11 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                             and (sold_id, placed_at) >= (p.id, $2)
                             and (sold_id, placed_at) < (p.id, $3)
                          offset 0) i
-                   where p.tenant_id = $1
-                     and (
+                   where (
                          select c.order_id
                            from cancellations c
                           where c.tenant_id = $1 and c.order_id = i.order_id) is null
-                     and p.id = any ($4)
+                     and i.sold_id = any ($5)
                    group by i.order_id, 1, 2, 3
                    union all
                   select null::int, '', i.sold_id,
@@ -736,10 +722,8 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                   from cancellations c
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
-                    join sold_products p
-                      on p.tenant_id = $1 and p.id = i.sold_id
                    where true
-                     and p.id = any ($4)
+                     and i.sold_id = any ($5)
                    group by i.refund_id, 1, 2, 3
                    union all
                   select null::int as period, '' as channel, i.sold_id as key,
@@ -755,21 +739,20 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
                          sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-                    from sold_products p
+                    from unnest($8::bigint[]) p (id)
                    cross join lateral (
                          select *
                            from order_items
                           where tenant_id = $1
                             and sold_id = p.id
-                            and (sold_id, placed_at) >= (p.id, $5)
-                            and (sold_id, placed_at) < (p.id, $6)
+                            and (sold_id, placed_at) >= (p.id, $6)
+                            and (sold_id, placed_at) < (p.id, $7)
                          offset 0) i
-                   where p.tenant_id = $1
-                     and (
+                   where (
                          select c.order_id
                            from cancellations c
                           where c.tenant_id = $1 and c.order_id = i.order_id) is null
-                     and p.id = any ($7)
+                     and i.sold_id = any ($9)
                    group by i.order_id, 1, 2, 3
                    union all
                   select null::int, '', i.sold_id,
@@ -799,30 +782,27 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where tenant_id = $1 and order_id = x.order_id and line = x.line
                                  limit 1) i
                           where r.tenant_id = $1
-                            and r.refunded_at >= $5
-                            and r.refunded_at < $6
+                            and r.refunded_at >= $6
+                            and r.refunded_at < $7
                             and (
                                 select c.order_id
                                   from cancellations c
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
-                    join sold_products p
-                      on p.tenant_id = $1 and p.id = i.sold_id
                    where true
-                     and p.id = any ($7)
+                     and i.sold_id = any ($9)
                    group by i.refund_id, 1, 2, 3
                    union all
                   select null::int as period, r.channel, r.key,
                          orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-                    from sold_products p
-                   cross join unnest($8::date[]) m (month)
+                    from unnest($11::bigint[]) p (id)
+                   cross join unnest($10::date[]) m (month)
                    cross join lateral (
                          select *
                            from sales_rollups
                           where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
                           limit 1) r
-                   where p.tenant_id = $1
-                     and p.id = any ($9)
+                   where true
              ), sold as (
                   select key,
                          coalesce(sum(orders), 0)::bigint as orders,
@@ -881,21 +861,20 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
                          sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-                    from sold_products p
+                    from unnest($14::bigint[]) p (id)
                    cross join lateral (
                          select *
                            from order_items
                           where tenant_id = $1
                             and sold_id = p.id
-                            and (sold_id, placed_at) >= (p.id, $10)
-                            and (sold_id, placed_at) < (p.id, $11)
+                            and (sold_id, placed_at) >= (p.id, $12)
+                            and (sold_id, placed_at) < (p.id, $13)
                          offset 0) i
-                   where p.tenant_id = $1
-                     and (
+                   where (
                          select c.order_id
                            from cancellations c
                           where c.tenant_id = $1 and c.order_id = i.order_id) is null
-                     and p.id = any ($12)
+                     and i.sold_id = any ($15)
                    group by i.order_id, 1, 2, 3
                    union all
                   select null::int, '', i.sold_id,
@@ -925,17 +904,15 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where tenant_id = $1 and order_id = x.order_id and line = x.line
                                  limit 1) i
                           where r.tenant_id = $1
-                            and r.refunded_at >= $10
-                            and r.refunded_at < $11
+                            and r.refunded_at >= $12
+                            and r.refunded_at < $13
                             and (
                                 select c.order_id
                                   from cancellations c
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
-                    join sold_products p
-                      on p.tenant_id = $1 and p.id = i.sold_id
                    where true
-                     and p.id = any ($12)
+                     and i.sold_id = any ($15)
                    group by i.refund_id, 1, 2, 3
                    union all
                   select null::int as period, '' as channel, i.sold_id as key,
@@ -951,21 +928,20 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                          0::bigint as refunds,
                          sum(i.shipping)::bigint as shipping,
                          sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-                    from sold_products p
+                    from unnest($18::bigint[]) p (id)
                    cross join lateral (
                          select *
                            from order_items
                           where tenant_id = $1
                             and sold_id = p.id
-                            and (sold_id, placed_at) >= (p.id, $13)
-                            and (sold_id, placed_at) < (p.id, $14)
+                            and (sold_id, placed_at) >= (p.id, $16)
+                            and (sold_id, placed_at) < (p.id, $17)
                          offset 0) i
-                   where p.tenant_id = $1
-                     and (
+                   where (
                          select c.order_id
                            from cancellations c
                           where c.tenant_id = $1 and c.order_id = i.order_id) is null
-                     and p.id = any ($15)
+                     and i.sold_id = any ($19)
                    group by i.order_id, 1, 2, 3
                    union all
                   select null::int, '', i.sold_id,
@@ -995,30 +971,27 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where tenant_id = $1 and order_id = x.order_id and line = x.line
                                  limit 1) i
                           where r.tenant_id = $1
-                            and r.refunded_at >= $13
-                            and r.refunded_at < $14
+                            and r.refunded_at >= $16
+                            and r.refunded_at < $17
                             and (
                                 select c.order_id
                                   from cancellations c
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
-                    join sold_products p
-                      on p.tenant_id = $1 and p.id = i.sold_id
                    where true
-                     and p.id = any ($15)
+                     and i.sold_id = any ($19)
                    group by i.refund_id, 1, 2, 3
                    union all
                   select null::int as period, r.channel, r.key,
                          orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-                    from sold_products p
-                   cross join unnest($16::date[]) m (month)
+                    from unnest($21::bigint[]) p (id)
+                   cross join unnest($20::date[]) m (month)
                    cross join lateral (
                          select *
                            from sales_rollups
                           where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
                           limit 1) r
-                   where p.tenant_id = $1
-                     and p.id = any ($17)
+                   where true
              ), sold as (
                   select key,
                          coalesce(sum(orders), 0)::bigint as orders,
@@ -1065,7 +1038,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
        group by 1, 2
       having sum(before) > sum(now)
        order by sum(before) - sum(now) desc, product_id, unknown_sku
-       limit $18
+       limit $22
       ) p
  left join lateral (
       select s.sku, s.name
@@ -1091,42 +1064,36 @@ order by p.before - p.now desc, p.product_id, p.unknown_sku
 --                       Append
 --                         Aggregate
 --                           Nested Loop Inner
---                             Index Only Scan using sold_products_first on sold_products
---                             Index Scan using order_items_sold on order_items
---                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                         Aggregate
---                           Hash Join Inner
---                             Nested Loop Inner
---                               Nested Loop Inner
---                                 Index Scan using refunds_refunded on refunds
---                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                                 Index Scan using refund_items_pkey on refund_items
---                               Limit
---                                 Index Scan using order_items_pkey on order_items
---                             Hash
---                               Index Only Scan using sold_products_first on sold_products
---                         Aggregate
---                           Nested Loop Inner
---                             Index Only Scan using sold_products_first on sold_products
---                             Index Scan using order_items_sold on order_items
---                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                         Aggregate
---                           Hash Join Inner
---                             Nested Loop Inner
---                               Nested Loop Inner
---                                 Index Scan using refunds_refunded on refunds
---                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                                 Index Scan using refund_items_pkey on refund_items
---                               Limit
---                                 Index Scan using order_items_pkey on order_items
---                             Hash
---                               Index Only Scan using sold_products_first on sold_products
---                         Nested Loop Inner
---                           Nested Loop Inner
---                             Index Only Scan using sold_products_first on sold_products
 --                             Function Scan on unnest
---                           Limit
---                             Index Scan using sales_rollups_pkey on sales_rollups
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Nested Loop Inner
+--                               Index Scan using refunds_refunded on refunds
+--                                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Scan using refund_items_pkey on refund_items
+--                             Limit
+--                               Index Scan using order_items_pkey on order_items
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Function Scan on unnest
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Nested Loop Inner
+--                               Index Scan using refunds_refunded on refunds
+--                                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Scan using refund_items_pkey on refund_items
+--                             Limit
+--                               Index Scan using order_items_pkey on order_items
+--                         Nested Loop Inner
+--                           Function Scan on unnest
+--                           Nested Loop Inner
+--                             Function Scan on unnest
+--                             Limit
+--                               Index Scan using sales_rollups_pkey on sales_rollups
 --                     Limit
 --                       Index Scan using sold_products_pkey on sold_products
 --               CTE Scan on product_sums
@@ -1136,42 +1103,36 @@ order by p.before - p.now desc, p.product_id, p.unknown_sku
 --                       Append
 --                         Aggregate
 --                           Nested Loop Inner
---                             Index Only Scan using sold_products_first on sold_products
---                             Index Scan using order_items_sold on order_items
---                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                         Aggregate
---                           Hash Join Inner
---                             Nested Loop Inner
---                               Nested Loop Inner
---                                 Index Scan using refunds_refunded on refunds
---                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                                 Index Scan using refund_items_pkey on refund_items
---                               Limit
---                                 Index Scan using order_items_pkey on order_items
---                             Hash
---                               Index Only Scan using sold_products_first on sold_products
---                         Aggregate
---                           Nested Loop Inner
---                             Index Only Scan using sold_products_first on sold_products
---                             Index Scan using order_items_sold on order_items
---                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                         Aggregate
---                           Hash Join Inner
---                             Nested Loop Inner
---                               Nested Loop Inner
---                                 Index Scan using refunds_refunded on refunds
---                                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                                 Index Scan using refund_items_pkey on refund_items
---                               Limit
---                                 Index Scan using order_items_pkey on order_items
---                             Hash
---                               Index Only Scan using sold_products_first on sold_products
---                         Nested Loop Inner
---                           Nested Loop Inner
---                             Index Only Scan using sold_products_first on sold_products
 --                             Function Scan on unnest
---                           Limit
---                             Index Scan using sales_rollups_pkey on sales_rollups
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Nested Loop Inner
+--                               Index Scan using refunds_refunded on refunds
+--                                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Scan using refund_items_pkey on refund_items
+--                             Limit
+--                               Index Scan using order_items_pkey on order_items
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Function Scan on unnest
+--                             Index Scan using order_items_sold on order_items
+--                             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                         Aggregate
+--                           Nested Loop Inner
+--                             Nested Loop Inner
+--                               Index Scan using refunds_refunded on refunds
+--                                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Scan using refund_items_pkey on refund_items
+--                             Limit
+--                               Index Scan using order_items_pkey on order_items
+--                         Nested Loop Inner
+--                           Function Scan on unnest
+--                           Nested Loop Inner
+--                             Function Scan on unnest
+--                             Limit
+--                               Index Scan using sales_rollups_pkey on sales_rollups
 --                     Limit
 --                       Index Scan using sold_products_pkey on sold_products
 --       Limit

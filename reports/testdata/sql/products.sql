@@ -238,7 +238,7 @@ with sales as (
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
             sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from sold_products p
+       from unnest($4::bigint[]) p (id)
       cross join lateral (
             select *
               from order_items
@@ -247,12 +247,11 @@ with sales as (
                and (sold_id, placed_at) >= (p.id, $2)
                and (sold_id, placed_at) < (p.id, $3)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.id = any ($4)
+        and i.sold_id = any ($5)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -289,10 +288,8 @@ with sales as (
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
-       join sold_products p
-         on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.id = any ($4)
+        and i.sold_id = any ($5)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
@@ -308,21 +305,20 @@ with sales as (
             0::bigint as refunds,
             sum(i.shipping)::bigint as shipping,
             sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from sold_products p
+       from unnest($8::bigint[]) p (id)
       cross join lateral (
             select *
               from order_items
              where tenant_id = $1
                and sold_id = p.id
-               and (sold_id, placed_at) >= (p.id, $5)
-               and (sold_id, placed_at) < (p.id, $6)
+               and (sold_id, placed_at) >= (p.id, $6)
+               and (sold_id, placed_at) < (p.id, $7)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.id = any ($7)
+        and i.sold_id = any ($9)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -352,30 +348,27 @@ with sales as (
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
              where r.tenant_id = $1
-               and r.refunded_at >= $5
-               and r.refunded_at < $6
+               and r.refunded_at >= $6
+               and r.refunded_at < $7
                and (
                    select c.order_id
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
-       join sold_products p
-         on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.id = any ($7)
+        and i.sold_id = any ($9)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sold_products p
-      cross join unnest($8::date[]) m (month)
+       from unnest($11::bigint[]) p (id)
+      cross join unnest($10::date[]) m (month)
       cross join lateral (
             select *
               from sales_rollups
              where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
              limit 1) r
-      where p.tenant_id = $1
-        and p.id = any ($9)
+      where true
 ), sold as (
      select key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -440,8 +433,8 @@ select count, product_id, sku, name,
               select *
                 from product_sums
                order by revenue desc, revenue desc, product_id, unknown_sku
-               limit $10
-              offset $11
+               limit $12
+              offset $13
               ) p
          left join lateral (
               select s.sku, s.name
@@ -462,42 +455,36 @@ select count, product_id, sku, name,
 --           Append
 --             Aggregate
 --               Nested Loop Inner
---                 Index Only Scan using sold_products_seller on sold_products
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Hash Join Inner
---                 Nested Loop Inner
---                   Nested Loop Inner
---                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                     Index Scan using refund_items_pkey on refund_items
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Hash
---                   Index Only Scan using sold_products_pkey on sold_products
---             Aggregate
---               Nested Loop Inner
---                 Index Only Scan using sold_products_seller on sold_products
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Hash Join Inner
---                 Nested Loop Inner
---                   Nested Loop Inner
---                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                     Index Scan using refund_items_pkey on refund_items
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Hash
---                   Index Only Scan using sold_products_pkey on sold_products
---             Nested Loop Inner
---               Nested Loop Inner
---                 Index Only Scan using sold_products_seller on sold_products
 --                 Function Scan on unnest
---               Limit
---                 Index Scan using sales_rollups_pkey on sales_rollups
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Nested Loop Inner
+--                 Nested Loop Inner
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--             Aggregate
+--               Nested Loop Inner
+--                 Function Scan on unnest
+--                 Index Scan using order_items_sold on order_items
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Aggregate
+--               Nested Loop Inner
+--                 Nested Loop Inner
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--             Nested Loop Inner
+--               Function Scan on unnest
+--               Nested Loop Inner
+--                 Function Scan on unnest
+--                 Limit
+--                   Index Scan using sales_rollups_pkey on sales_rollups
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products
 --     Append

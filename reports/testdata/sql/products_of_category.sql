@@ -26,12 +26,11 @@ with sales as (
                and (sold_id, placed_at) >= (p.id, $2)
                and (sold_id, placed_at) < (p.id, $3)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.category_id = any ($4)
+        and p.tenant_id = $1 and p.category_id = any ($4)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -71,7 +70,7 @@ with sales as (
        join sold_products p
          on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.category_id = any ($4)
+        and p.tenant_id = $1 and p.category_id = any ($4)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
@@ -96,12 +95,11 @@ with sales as (
                and (sold_id, placed_at) >= (p.id, $5)
                and (sold_id, placed_at) < (p.id, $6)
             offset 0) i
-      where p.tenant_id = $1
-        and (
+      where (
             select c.order_id
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.category_id = any ($7)
+        and p.tenant_id = $1 and p.category_id = any ($7)
       group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
@@ -141,7 +139,7 @@ with sales as (
        join sold_products p
          on p.tenant_id = $1 and p.id = i.sold_id
       where true
-        and p.category_id = any ($7)
+        and p.tenant_id = $1 and p.category_id = any ($7)
       group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, r.channel, r.key,
@@ -153,8 +151,7 @@ with sales as (
               from sales_rollups
              where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
              limit 1) r
-      where p.tenant_id = $1
-        and p.category_id = any ($9)
+      where p.tenant_id = $1 and p.category_id = any ($9)
 ), sold as (
      select key,
             coalesce(sum(orders), 0)::bigint as orders,
