@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +28,7 @@ import (
 // the cost of everything else.
 type bare struct {
 	db      *tenancy.DB
+	super   *tenancy.DB // reads the schema bench
 	limiter *ratelimit.Limiter
 	shares  *admission.Controller // of connections, for writes
 	tenants sync.Map              // tenancy.ID by the SHA-256 of the key
@@ -89,7 +92,11 @@ func (b *bare) share(
 
 // send sends queries of a tenant as one batch, which is one transaction.
 func (b *bare) send(ctx context.Context, tenant tenancy.ID, queue func(*pgx.Batch)) error {
-	return b.db.Conn(ctx, func(conn *pgx.Conn) error {
+	return sendTo(ctx, b.db, tenant, queue)
+}
+
+func sendTo(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, queue func(*pgx.Batch)) error {
+	return db.Conn(ctx, func(conn *pgx.Conn) error {
 		batch := &pgx.Batch{}
 		batch.Queue(`select set_config('app.tenant_id', $1, true)`, strconv.FormatInt(int64(tenant), 10))
 		queue(batch)
@@ -112,9 +119,7 @@ const (
 		p.bin_location, p.upc, p.tags, p.images, p.created_at, p.updated_at`
 	bareByID = `select` + bareColumns + ` from products p where p.tenant_id = $1 and p.id = $2`
 	barePage = `select` + bareColumns + `
-		  from unnest(array(
-		         select id from products where tenant_id = $1 order by created_at desc, id desc limit 25
-		       )) with ordinality page (id, place)
+		  from unnest(array(%s)) with ordinality page (id, place)
 		 cross join lateral (select * from products where tenant_id = $1 and id = page.id limit 1) p
 		 order by page.place`
 )
@@ -152,13 +157,18 @@ func (b *bare) one(r *http.Request, tenant tenancy.ID, sql string, args ...any) 
 	})
 }
 
-// list returns the first page and the exact total from the counter.
+// list returns a page and the exact total.
 func (b *bare) list(r *http.Request, tenant tenancy.ID) (any, error) {
 	items, meta := make([]bareProduct, 0, 25), &bareMeta{Page: 1, PerPage: 25}
-	err := b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-		batch.Queue(`select sum(count)::bigint from product_counts where tenant_id = $1`, tenant).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&meta.Total) })
-		batch.Queue(barePage, tenant).Query(func(rows pgx.Rows) error {
+	db := b.super
+	if r.URL.RawQuery == "" {
+		db = b.db
+	}
+	count, ids, args := bareList(r.URL.Query())
+	args = append([]any{tenant}, args...)
+	err := sendTo(r.Context(), db, tenant, func(batch *pgx.Batch) {
+		batch.Queue(count, args...).QueryRow(func(row pgx.Row) error { return row.Scan(&meta.Total) })
+		batch.Queue(fmt.Sprintf(barePage, ids), args...).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				items = append(items, bareProduct{})
 				if err := items[len(items)-1].scan(rows); err != nil {
@@ -169,6 +179,37 @@ func (b *bare) list(r *http.Request, tenant tenancy.ID) (any, error) {
 		})
 	})
 	return bareResponse{true, items, meta}, err
+}
+
+// bareList returns the queries for the total and the ids of a list, and their arguments after the tenant. A list has
+// no filter, one filter or a search.
+func bareList(q url.Values) (count, ids string, args []any) {
+	from, order := "products where tenant_id = $1", "created_at desc, id desc"
+	if q.Has("search") {
+		var patterns []string
+		for _, word := range strings.Fields(strings.ToLower(q.Get("search"))) {
+			if len(word) < 3 { // matches at the start of a word
+				word = " " + word
+			}
+			patterns = append(patterns, "%"+word+"%")
+		}
+		from, args = "bench.texts where tenant_id = $1 and text like all ($2)", []any{patterns}
+	}
+	for _, facet := range facets {
+		if !q.Has(facet) {
+			continue
+		}
+		from, args = "bench.facets where tenant_id = $1 and facet = $2 and value = $3", []any{facet, q.Get(facet)}
+		if q.Has("status") {
+			from, args = from+" and status = $4", append(args, q.Get("status"))
+		}
+		order = fmt.Sprintf("%[1]s %[2]s, id %[2]s", q.Get("sort"), q.Get("direction"))
+	}
+	count = "select count(*) from " + from
+	if len(args) == 0 {
+		count = "select sum(count)::bigint from product_counts where tenant_id = $1"
+	}
+	return count, "select id from " + from + " order by " + order + " limit 25", args
 }
 
 // query returns work that runs only the product's SQL: no HTTP, key, limit or JSON.

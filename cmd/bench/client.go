@@ -18,6 +18,7 @@ type request struct {
 	method, path string
 	body         []byte
 	session      string // the cookie of a signed-in member, for pages
+	encoding     string // that the client accepts
 }
 
 // client is one keep-alive connection. It does less than the client of net/http, which would
@@ -48,6 +49,9 @@ func (c *client) do(r request) (status int, err error) {
 	head := r.method + " " + r.path + c.head
 	if r.session != "" {
 		head += "Cookie: storeroom-insecure=" + r.session + "\r\n"
+	}
+	if r.encoding != "" {
+		head += "Accept-Encoding: " + r.encoding + "\r\n"
 	}
 	if r.body != nil {
 		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(r.body))

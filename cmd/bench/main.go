@@ -8,6 +8,8 @@
 // load, so each scenario runs alternately with a bare handler that does the same work and
 // nothing else. Compare the ratios and their spread. The command fails only if a response
 // is wrong, never because of a time.
+//
+// With -against main, the other side is the program of another commit.
 package main
 
 import (
@@ -41,13 +43,18 @@ type options struct {
 	time     time.Duration // of a round
 	program  string
 	profile  string
+	against  string
 	redis    string // URL, not a flag
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, parseFlags(), os.Stdout); err != nil {
+	o, run := parseFlags(), run
+	if o.against != "" {
+		run = compare
+	}
+	if err := run(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -72,6 +79,8 @@ func parseFlags() options {
 	const program = "`file` of the program, built by make build, for the scenarios with telemetry"
 	flag.StringVar(&o.program, "program", "bin/storeroom", program)
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile to this `file`")
+	const against = "compare with this `commit`: build it in a temporary worktree, and alternate its requests with ours"
+	flag.StringVar(&o.against, "against", "", against)
 	flag.Parse()
 	return o
 }

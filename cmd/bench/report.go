@@ -119,6 +119,22 @@ func (r report) find(scenario string, clients int) *result {
 
 // summary prints missed targets, allocations, files and deadlocks.
 func (r report) summary(out io.Writer) {
+	r.targets(out)
+	fmt.Fprintln(out, "\nallocations per request, without network:")
+	for _, a := range r.Allocations {
+		fmt.Fprintf(out, "  %-28s %6.0f objects %8.0f bytes\n", a.Request, a.Objects, a.Bytes)
+	}
+	if len(r.Files) > 0 {
+		fmt.Fprintln(out, "\nfiles:")
+	}
+	for _, f := range r.Files {
+		fmt.Fprintln(out, f)
+	}
+	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
+}
+
+// targets prints missed targets.
+func (r report) targets(out io.Writer) {
 	met, missed := 0, []result{}
 	for _, result := range r.Results {
 		switch {
@@ -137,17 +153,6 @@ func (r report) summary(out io.Writer) {
 		}
 		fmt.Fprintf(out, "  %s, %d clients: %s, target %s\n", m.Scenario, m.Clients, figure, m.Target)
 	}
-	fmt.Fprintln(out, "\nallocations per request, without network:")
-	for _, a := range r.Allocations {
-		fmt.Fprintf(out, "  %-28s %6.0f objects %8.0f bytes\n", a.Request, a.Objects, a.Bytes)
-	}
-	if len(r.Files) > 0 {
-		fmt.Fprintln(out, "\nfiles:")
-	}
-	for _, f := range r.Files {
-		fmt.Fprintln(out, f)
-	}
-	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
 }
 
 // loadReport reads the report of the last run. It returns an empty report if there is none

@@ -29,6 +29,7 @@ const (
 	ofBare      = 0.75     // share of the rate of the bare handler
 	ofWrite     = 0.6      // of its rate for a write of one product
 	ofBulk      = 0.5      // of its rate for a write of many products
+	ofSearch    = 0.9      // of its rate for a search
 	ofSmall     = 1 / 1.3  // page 1 of 1,000,000 products takes at most 1.3 times as long as of 1,000
 	ofAlone     = 1 / 1.15 // other tenants' rows have no effect beyond the noise
 	ofUncounted = 1 / 1.05 // counting the requests of keys has no effect beyond the noise
@@ -36,6 +37,9 @@ const (
 	searching   = 20 * time.Millisecond
 	sorting     = 5 * time.Millisecond             // page 1 in the order of an index
 	counting    = 150*time.Millisecond + searching // rows and exact total
+
+	// The bare handler counts the rows of a filtered list.
+	ofSmallFilter, ofLargeFilter = 0.75, 1.0
 )
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
@@ -44,6 +48,7 @@ func scenarios(full, empty *service, telemetry *traced, products, sold int) []sc
 	all := append(keyed(full), usages(full)...)
 	all = append(all, telemetries(full, telemetry)...)
 	all = append(all, lists(full, products)...)
+	all = append(all, filters(full, products)...)
 	all = append(all, searches(full)...)
 	all = append(all, otherTenants(full, empty)...)
 	all = append(all, orders(full)...)
@@ -120,15 +125,23 @@ func usages(s *service) []scenario {
 }
 
 func lists(s *service, products int) []scenario {
-	shop := s.shops[large]
+	first := s.shops[large].products[0]
 	againstSmall := func(name string, next func(*rand.Rand) request) scenario {
 		return scenario{
 			name: name, work: s.at(large, next),
 			baseline: s.at(small, next), against: "1,000 products", target: target{ratio: ofSmall},
 		}
 	}
+	compressed := func(encoding string) scenario {
+		next := func(*rand.Rand) request { return request{method: "GET", path: "/api/products", encoding: encoding} }
+		return scenario{
+			name: "page 1, " + encoding, work: s.at(large, next),
+			baseline: s.at(large, always("/api/products")), against: "uncompressed",
+		}
+	}
 	all := []scenario{
 		s.againstBare("page 1", ofBare, always("/api/products")),
+		compressed("gzip"), compressed("zstd"),
 		againstSmall("page 1, against a thousand", always("/api/products")),
 		againstSmall("total alone, against a thousand", always("/api/products?per_page=1")),
 	}
@@ -150,10 +163,10 @@ func lists(s *service, products int) []scenario {
 		{"sort created_at desc", "sort=created_at&direction=desc", target{p50: sorting}},
 		{"status active", "status=active", target{}},
 		{"status draft, sort price", "status=draft&sort=price", target{}},
-		{"category", fmt.Sprint("category_id=", shop.category), target{}},
-		{"category, sort price", fmt.Sprint("sort=price&category_id=", shop.category), target{}},
-		{"seller", fmt.Sprint("seller_id=", shop.seller), target{}},
-		{"warehouse", fmt.Sprint("warehouse_id=", shop.warehouse), target{}},
+		{"category", first.facet("category_id"), target{}},
+		{"category, sort price", "sort=price&" + first.facet("category_id"), target{}},
+		{"seller", first.facet("seller_id"), target{}},
+		{"warehouse", first.facet("warehouse_id"), target{}},
 		{"tag, rare", "tag=" + rareTag, target{}},
 		{"tag, common", "tag=" + commonTag, target{}},
 		{"tag, common, sort name", "sort=name&tag=" + commonTag, target{}},
@@ -166,13 +179,56 @@ func lists(s *service, products int) []scenario {
 	return all
 }
 
+// filters are lists in each order and direction, with each status and without one.
+func filters(s *service, products int) []scenario {
+	shop := s.shops[large]
+	list := func(parameters func(sampled, *rand.Rand) string) func(*rand.Rand) request {
+		return func(random *rand.Rand) request {
+			pick := func(words ...string) string { return words[random.IntN(len(words))] }
+			return request{method: "GET", path: "/api/products?" + parameters(shop.any(random), random) +
+				"&sort=" + pick("created_at", "name", "sku", "price") + "&direction=" + pick("asc", "desc") +
+				pick("", "&status=active", "&status=draft")}
+		}
+	}
+	ratio := ofSmallFilter
+	if products >= 200_000 {
+		ratio = ofLargeFilter
+	}
+	var all []scenario
+	for _, name := range facets {
+		ofProduct := func(p sampled, _ *rand.Rand) string { return p.facet(name) }
+		all = append(all, s.againstBare("filter: "+name, ratio, list(ofProduct)))
+	}
+	for _, l := range []struct {
+		name       string
+		parameters func(sampled, *rand.Rand) string
+	}{
+		{"two", func(p sampled, random *rand.Rand) string {
+			two := random.Perm(len(facets))
+			return p.facet(facets[two[0]]) + "&" + p.facet(facets[two[1]])
+		}},
+		{"one and a month", func(p sampled, random *rand.Rand) string {
+			return p.facet(facets[random.IntN(len(facets))]) + "&from=2025-03-01&to=2025-03-31"
+		}},
+		{"page 100 of a warehouse", func(p sampled, _ *rand.Rand) string { return p.facet("warehouse_id") + "&page=100" }},
+	} {
+		all = append(all, scenario{name: "filter: " + l.name, work: s.at(large, list(l.parameters))})
+	}
+	return all
+}
+
 func searches(s *service) []scenario {
 	shop := s.shops[large]
 	one := func(random *rand.Rand) request {
 		sku := shop.any(random).SKU
 		return request{method: "GET", path: "/api/products?search=" + url.QueryEscape(sku[len(sku)-7:])}
 	}
-	all := []scenario{{name: "search: one product", work: s.at(large, one), target: target{p50: searching}}}
+	search := func(name string, next func(*rand.Rand) request, p50 time.Duration) scenario {
+		sc := s.againstBare("search: "+name, ofSearch, next)
+		sc.target.p50 = p50
+		return sc
+	}
+	all := []scenario{search("one product", one, searching)}
 	for _, l := range []struct {
 		name, term string
 		p50        time.Duration
@@ -185,8 +241,7 @@ func searches(s *service) []scenario {
 		{"two letters, none", noLetters, searching},
 		{"none", noWord, searching},
 	} {
-		work := s.at(large, always("/api/products?search="+l.term))
-		all = append(all, scenario{name: "search: " + l.name, work: work, target: target{p50: l.p50}})
+		all = append(all, search(l.name, always("/api/products?search="+l.term), l.p50))
 	}
 	return all
 }

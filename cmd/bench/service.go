@@ -49,11 +49,10 @@ type service struct {
 
 // shop is a tenant with samples of its data.
 type shop struct {
-	id                          tenancy.ID
-	key                         string
-	session                     string    // the 43 characters of a member's cookie
-	products                    []sampled // random
-	category, seller, warehouse int64     // one of each
+	id       tenancy.ID
+	key      string
+	session  string    // the 43 characters of a member's cookie
+	products []sampled // random
 
 	goods      []good   // best sellers first
 	buyers     []buyer  // random
@@ -64,14 +63,25 @@ type shop struct {
 
 // sampled is a product of a sample.
 type sampled struct {
-	ID  int64
-	SKU string
+	ID                          int64
+	SKU                         string
+	Category, Seller, Warehouse int64
+	Tag                         string
+}
+
+// facets are the parameters of a list that filter by a reference or a tag.
+var facets = []string{"category_id", "seller_id", "warehouse_id", "tag"}
+
+// facet returns the filter that matches the product.
+func (p sampled) facet(name string) string {
+	value := map[string]any{"category_id": p.Category, "seller_id": p.Seller, "warehouse_id": p.Warehouse, "tag": p.Tag}
+	return fmt.Sprint(name, "=", value[name])
 }
 
 // openService starts the service and the bare handlers. The access log goes to the null
 // device.
 func openService(ctx context.Context, d database, redisURL string, slugs ...string) (_ *service, err error) {
-	s := &service{shops: map[string]shop{}}
+	s := &service{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -81,9 +91,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		return s, err
 	}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
-	pepper := make([]byte, 32)
-	rand.Read(pepper)
-	s.peppers = "1:" + hex.EncodeToString(pepper)
+	s.peppers = newPeppers()
 	peppers, err := keys.ParsePeppers(s.peppers)
 	if err != nil {
 		return s, err
@@ -119,6 +127,9 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	}
 	s.handler = api.New(options)
 	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
+	if s.bare.super, err = tenancy.Open(ctx, d.super); err != nil {
+		return s, err
+	}
 	if err := s.findShops(ctx, d, peppers, slugs); err != nil {
 		return s, err
 	}
@@ -152,6 +163,12 @@ func (s *service) listen(ctx context.Context, h http.Handler) (address string, e
 	return listener.Addr().String(), nil
 }
 
+func newPeppers() string {
+	pepper := make([]byte, 32)
+	rand.Read(pepper)
+	return "1:" + hex.EncodeToString(pepper)
+}
+
 // findShops creates a key for each tenant and samples its data.
 func (s *service) findShops(ctx context.Context, d database, peppers keys.Peppers, slugs []string) error {
 	admin, err := tenancy.Open(ctx, d.migrator)
@@ -163,18 +180,40 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 	if err != nil {
 		return err
 	}
-	return withConn(ctx, d.super, func(conn *pgx.Conn) error {
+	create := func(slug string) (string, error) {
+		t, err := tenancy.TenantBySlug(ctx, admin, slug)
+		if err != nil {
+			return "", err
+		}
+		_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, tenancy.Operator,
+			keys.NewKey{Name: "bench", Permissions: full})
+		return key.Reveal(), err
+	}
+	if s.shops, err = findShops(ctx, d, slugs, create); err != nil {
+		return err
+	}
+	for _, shop := range s.shops {
+		s.bare.admit(shop)
+	}
+	return nil
+}
+
+// findShops samples the data of tenants. createKey returns a key of a tenant.
+func findShops(
+	ctx context.Context, d database, slugs []string, createKey func(slug string) (string, error),
+) (map[string]shop, error) {
+	shops := map[string]shop{}
+	return shops, withConn(ctx, d.super, func(conn *pgx.Conn) error {
 		for _, slug := range slugs {
-			t, err := tenancy.TenantBySlug(ctx, admin, slug)
+			id, err := queryOne[tenancy.ID](ctx, conn, `select id from tenants where slug = $1`, slug)
 			if err != nil {
-				return err
+				return fmt.Errorf("find the tenant %s: %w", slug, err)
 			}
-			_, key, err := keys.New(admin, peppers).Create(ctx, t.ID, tenancy.Operator,
-				keys.NewKey{Name: "bench", Permissions: full})
+			key, err := createKey(slug)
 			if err != nil {
-				return err
+				return fmt.Errorf("create a key of %s: %w", slug, err)
 			}
-			shop := shop{id: t.ID, key: key.Reveal(), session: (rand.Text() + rand.Text())[:43]}
+			shop := shop{id: id, key: key, session: (rand.Text() + rand.Text())[:43]}
 			if err := shop.signIn(ctx, conn); err != nil {
 				return fmt.Errorf("sign in to %s: %w", slug, err)
 			}
@@ -184,8 +223,7 @@ func (s *service) findShops(ctx context.Context, d database, peppers keys.Pepper
 			if err := errors.Join(err, shop.sampleSales(ctx, conn)); err != nil {
 				return fmt.Errorf("sample products and orders of %s: %w", slug, err)
 			}
-			s.shops[slug] = shop
-			s.bare.admit(shop)
+			shops[slug] = shop
 		}
 		return nil
 	})
@@ -204,11 +242,14 @@ func (s *shop) signIn(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// sampleProducts reads up to 10,000 products, the same in each run, and the references of
-// the first.
+// sampleProducts reads up to 10,000 products, the same in each run.
 func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 	rows, _ := conn.Query(ctx, `
-		select id, sku from products where tenant_id = $1 order by hashint8extended(id, 0) limit 10000`, s.id)
+		select id, sku, category_id, seller_id, warehouse_id, tags[1] as tag
+		  from products
+		 where tenant_id = $1
+		 order by hashint8extended(id, 0)
+		 limit 10000`, s.id)
 	var err error
 	if s.products, err = pgx.CollectRows(rows, pgx.RowToStructByPos[sampled]); err != nil {
 		return err
@@ -216,9 +257,7 @@ func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 	if len(s.products) == 0 {
 		return errors.New("no products")
 	}
-	return conn.QueryRow(ctx, `
-		select category_id, seller_id, warehouse_id from products where tenant_id = $1 and id = $2`,
-		s.id, s.products[0].ID).Scan(&s.category, &s.seller, &s.warehouse)
+	return nil
 }
 
 // sampleSales reads sold products, customers and up to 1,000 orders.
@@ -265,6 +304,9 @@ func (s *service) close() error {
 	}
 	if s.limiter != nil {
 		errs = append(errs, s.limiter.Close())
+	}
+	if s.bare != nil && s.bare.super != nil {
+		s.bare.super.Close()
 	}
 	if s.db != nil {
 		s.db.Close()

@@ -62,7 +62,8 @@ func (s shop) newProduct(random *rand.Rand) request {
 func (s shop) newProductJSON(random *rand.Rand) []byte {
 	return fmt.Appendf(nil, `{"sku":"BENCH-%d","name":"Bench kettle, slate %d","price":%d.99,"cost":"4.20","quantity":%d,`+
 		`"category_id":%d,"seller_id":%d,"upc":"20%010d","tags":["kitchen","gift"]}`,
-		created.Add(1), random.IntN(90), random.IntN(500), 1+random.IntN(100), s.category, s.seller, random.IntN(1e9))
+		created.Add(1), random.IntN(90), random.IntN(500), 1+random.IntN(100),
+		s.products[0].Category, s.products[0].Seller, random.IntN(1e9))
 }
 
 // upserts creates products and changes the prices of as many others.
