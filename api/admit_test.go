@@ -431,3 +431,53 @@ func TestTinyChunksWaitForACPU(t *testing.T) {
 		t.Errorf("a small body = %q, want 422", answer)
 	}
 }
+
+// Two requests with the largest bodies wait for locks, with all memory that they need.
+func TestTheLargestBodiesOfTwoTenantsLeaveMemoryForOthers(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withShortWait)
+	body := func(rows int) string {
+		text := strings.Repeat("x", 33_000)
+		all := []string{`{"sku":"locked","price":2}`}
+		for n := range rows {
+			all = append(all, fmt.Sprintf(`{"sku":"P-%d","description":"%s"}`, n, text)) // has no name, so it is not stored
+		}
+		return `{"items":[` + strings.Join(all, ",") + `]}`
+	}
+	largest := body(999)
+	lock, err := a.MustSuper(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Rollback(context.WithoutCancel(t.Context()))
+	observer := a.MustSuper(t)
+	var wg sync.WaitGroup
+	for i, slug := range []string{"first", "second"} {
+		key := a.mustKey(t, a.MustTenant(t, slug, withLimit(1_000_000)), "full")
+		a.try(t, call{
+			method: "POST", path: "/api/products", key: key, body: `{"sku":"locked","name":"A","price":1}`, wantStatus: 201,
+		})
+		if _, err := lock.Exec(t.Context(), `select from products for update`); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			a.try(t, call{method: "POST", path: "/api/products/bulk", key: key, body: largest, wantStatus: 207})
+		})
+		for waiting := 0; waiting <= i; time.Sleep(20 * time.Millisecond) {
+			const query = `
+				select count(*)
+				  from pg_stat_activity
+				 where datname = current_database() and wait_event_type = 'Lock'`
+			if err := observer.QueryRow(t.Context(), query).Scan(&waiting); err != nil || t.Failed() {
+				t.Fatal("a request has ended, or ", err)
+			}
+		}
+	}
+	for range 3 {
+		a.try(t, call{method: "POST", path: "/api/products/bulk", body: body(64), wantStatus: 207})
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+}

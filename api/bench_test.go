@@ -11,6 +11,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -54,16 +55,29 @@ func BenchmarkDecodeOrders(b *testing.B) {
 		orders[i] = fmt.Sprintf(order, i)
 	}
 	raw := []byte(`{"orders":[` + strings.Join(orders, ",") + `]}`)
+	spool := admission.New(1).Enter("tenant", admission.Bulk).NewSpool()
+	defer spool.Close()
+	if _, err := spool.Write(raw); err != nil {
+		b.Fatal(err)
+	}
+	r := httptest.NewRequest("POST", "/api/orders/bulk", nil)
+	r.Header.Set("Content-Type", "application/json")
+	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, &requestState{body: spool}))
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		body, err := parseBody(raw)
+		body, err := readBulk(r, "orders")
 		if err != nil {
 			b.Fatal(err)
 		}
-		rows, malformed, err := readRows(b.Context(), nil, body, "orders", (*object).order)
-		if err != nil || len(rows) != maxBulkRows || len(malformed) > 0 || len(rows[0].Invalid) > 0 {
-			b.Fatal(len(rows), malformed, rows[0].Invalid)
+		err = body.eachRow(b.Context(), body.all(), func(i int, o *object) error {
+			if row := o.order(); len(row.Items) != 3 || len(row.Invalid) > 0 {
+				b.Fatal(i, row)
+			}
+			return nil
+		})
+		if err != nil || len(body.rows) != maxBulkRows {
+			b.Fatal(len(body.rows), err)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/maxBulkRows, "µs/order")

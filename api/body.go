@@ -15,17 +15,24 @@ import (
 // readBody reads a request body, which must be one JSON object with the content type
 // application/json. The path of such a request takes no parameters.
 func readBody(r *http.Request) (*object, error) {
-	if err := readQuery(r).err(); err != nil {
+	if err := checkHeader(r); err != nil {
 		return nil, err
-	}
-	if !hasJSONContent(r.Header) {
-		return nil, &apiError{code: UnsupportedMediaType}
 	}
 	raw, err := body(r)
 	if err != nil {
 		return nil, err
 	}
 	return parseInTurn(r, raw)
+}
+
+func checkHeader(r *http.Request) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	if !hasJSONContent(r.Header) {
+		return &apiError{code: UnsupportedMediaType}
+	}
+	return nil
 }
 
 // readOptionalBody is readBody for routes where an empty body means an empty object.
@@ -53,10 +60,14 @@ func hasJSONContent(h http.Header) bool {
 
 // body returns the whole body.
 func body(r *http.Request) ([]byte, error) {
-	if stateOf(r).body == nil {
+	spool := stateOf(r).body
+	if spool == nil {
 		return nil, nil
 	}
-	return stateOf(r).body.Load(r.Context())
+	if err := spool.Reserve(r.Context()); err != nil {
+		return nil, err
+	}
+	return spool.Part(0, int(spool.Size()))
 }
 
 // turnFor returns a turn for the work on the body of a request, or nil for a small body.

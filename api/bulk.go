@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -20,6 +23,9 @@ const (
 	// together: what one transaction inserts in a few seconds.
 	maxBulkItems = 50_000
 	bulkDeadline = 25 * time.Second
+	// After maxBulkErrors validation errors, each row reports at most maxLateErrors: they take memory.
+	maxBulkErrors = 20_000
+	maxLateErrors = 5
 )
 
 // bulkResult is the outcome of one row of a bulk request.
@@ -50,21 +56,38 @@ type bulkMeta struct {
 
 // upsertProducts handles POST /api/products/bulk.
 func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
-	read := func(o *object) catalog.Row { return catalog.Row{Changes: o.product(), Invalid: o.errs} }
-	results, err := runBulk(r, "items", read, func(rows []catalog.Row) ([]bulkResult, error) {
-		upserted, err := s.Catalog.Upsert(r.Context(), actor(r), rows)
-		results := make([]bulkResult, len(upserted))
-		for i, u := range upserted {
-			results[i] = bulkResult{id: u.ID, outcome: string(u.Outcome), err: u.Err}
-			if sku := rows[i].SKU; sku.Set && !sku.Null {
-				results[i].key = &u.SKU
-			}
-		}
-		return results, err
+	body, err := readBulk(r, "items")
+	if err != nil {
+		return err
+	}
+	keys, hasSKU := make([]catalog.RowKey, len(body.rows)), make([]bool, len(body.rows))
+	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
+		sku := field(o, "sku", parseLine)
+		keys[i], hasSKU[i] = catalog.RowKey{SKU: sku.Value, Size: body.rows[i].length}, sku.Set && !sku.Null
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	read := func(ctx context.Context, indexes []int) ([]catalog.Row, error) {
+		rows := make([]catalog.Row, len(indexes))
+		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
+			rows[i] = catalog.Row{Changes: o.product(), Invalid: o.errs}
+			return nil
+		})
+	}
+	upserted, err := s.Catalog.UpsertParts(r.Context(), actor(r), keys, read)
+	if err != nil {
+		return err
+	}
+	results := make([]bulkResult, len(upserted))
+	for i, u := range upserted {
+		results[i] = bulkResult{id: u.ID, outcome: string(u.Outcome), err: u.Err}
+		if hasSKU[i] {
+			results[i].key = &u.SKU
+		}
+	}
+	body.reportMalformed(results)
 	meta := newBulkMeta(results)
 	countRows(r, "product", meta.Created+*meta.Updated)
 	return writeBulk(w, r, meta, results, func(row *bulkRow, sku *string) { row.SKU = sku })
@@ -72,27 +95,36 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 
 // createOrders handles POST /api/orders/bulk.
 func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
-	createdItems := 0
-	results, err := runBulk(r, "orders", (*object).order, func(rows []sales.Row) ([]bulkResult, error) {
-		if err := checkItemCount(rows); err != nil {
-			return nil, err
+	body, err := readBulk(r, "orders")
+	if err != nil {
+		return err
+	}
+	rows, items := make([]sales.Row, len(body.rows)), 0
+	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
+		rows[i] = o.order()
+		if items += len(rows[i].Items); items > maxBulkItems {
+			return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in total", maxBulkItems)}}
 		}
-		ingested, err := s.Sales.Ingest(r.Context(), tenant(r), rows)
-		results := make([]bulkResult, len(ingested))
-		for i, ingest := range ingested {
-			results[i] = bulkResult{id: ingest.ID, outcome: string(ingest.Outcome), err: ingest.Err}
-			if len(rows[i].Invalid["number"]) == 0 {
-				results[i].key = &ingest.Number
-			}
-			if ingest.Outcome == sales.Created {
-				createdItems += len(rows[i].Items)
-			}
-		}
-		return results, err
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	ingested, err := s.Sales.Ingest(r.Context(), tenant(r), rows)
+	if err != nil {
+		return err
+	}
+	results, createdItems := make([]bulkResult, len(ingested)), 0
+	for i, ingest := range ingested {
+		results[i] = bulkResult{id: ingest.ID, outcome: string(ingest.Outcome), err: ingest.Err}
+		if len(rows[i].Invalid["number"]) == 0 {
+			results[i].key = &ingest.Number
+		}
+		if ingest.Outcome == sales.Created {
+			createdItems += len(rows[i].Items)
+		}
+	}
+	body.reportMalformed(results)
 	meta := newBulkMeta(results)
 	meta.Updated = nil // an order is created or unchanged, never updated
 	countRows(r, "order", meta.Created)
@@ -100,67 +132,104 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	return writeBulk(w, r, meta, results, func(row *bulkRow, number *string) { row.Number = number })
 }
 
-func checkItemCount(rows []sales.Row) error {
-	items := 0
-	for _, row := range rows {
-		items += len(row.Items)
+// bulkBody is the array in the body of a bulk request. The body can be in a file, so that only some rows are in memory.
+type bulkBody struct {
+	spool     *admission.Spool
+	turn      *admission.Turn // nil for a small body
+	rows      []span
+	malformed map[int]error // of rows that are not objects, by index
+	errors    int           // that f has found so far
+}
+
+// maxRow is more than a row can need: an order of 5,000 items with 800 bytes each.
+const maxRow = 4 << 20
+
+var errRowTooLarge = errors.New("found more than 4 MiB")
+
+// readBulk validates the body and finds the rows in one of its fields.
+func readBulk(r *http.Request, field string) (*bulkBody, error) {
+	if err := checkHeader(r); err != nil {
+		return nil, err
 	}
-	if items > maxBulkItems {
-		return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in total", maxBulkItems)}}
+	b := &bulkBody{spool: stateOf(r).body, turn: turnFor(r), malformed: map[int]error{}}
+	if err := b.spool.Reserve(r.Context()); err != nil {
+		return nil, err
+	}
+	defer b.turn.End()
+	if err := b.turn.Next(r.Context()); err != nil {
+		return nil, err
+	}
+	return b, b.spool.View(func(content []byte) error {
+		body, err := parseBody(content)
+		if err != nil {
+			return err
+		}
+		rows := required(body, field, func(raw json.RawMessage) ([]json.RawMessage, error) {
+			return splitArray(raw, maxBulkRows, "an array")
+		})
+		body.rejectUnknown()
+		for _, row := range rows {
+			b.rows = append(b.rows, placeOf(content, row))
+		}
+		return body.errs.Err()
+	})
+}
+
+// eachRow calls f with each row of indexes. A row that is not an object counts as an empty one: it fails, and its
+// result reports the syntax instead of the missing fields. Other requests may use the CPU between rows.
+func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *object) error) error {
+	defer b.turn.End()
+	for i, index := range indexes {
+		if err := b.turn.Next(ctx); err != nil {
+			return err
+		}
+		o, err := b.row(index)
+		if err != nil {
+			return err
+		}
+		if err := f(i, o); err != nil {
+			return err
+		}
+		if b.errors += len(o.errs); b.errors > maxBulkErrors && len(o.errs) > maxLateErrors {
+			for _, field := range slices.Sorted(maps.Keys(o.errs))[maxLateErrors:] {
+				delete(o.errs, field)
+			}
+		}
 	}
 	return nil
 }
 
-// runBulk reads the rows in one field of the body and stores them. Rows fail independently. A
-// row that is not a JSON object is passed on as a zero Row, which fails; its result reports the
-// syntax instead of the missing fields.
-func runBulk[Row any](
-	r *http.Request, field string, read func(*object) Row, store func([]Row) ([]bulkResult, error),
-) ([]bulkResult, error) {
-	body, err := readBody(r)
-	if err != nil {
-		return nil, err
-	}
-	rows, malformed, err := readRows(r.Context(), turnFor(r), body, field, read)
-	if err != nil {
-		return nil, err
-	}
-	results, err := store(rows)
-	for i, err := range malformed {
-		if i < len(results) {
-			results[i].key = nil
-			results[i].err = &apiError{code: ValidationError, message: fmt.Sprintf("The row must be one JSON object: %v.", err)}
+func (b *bulkBody) row(index int) (*object, error) {
+	span, malformed := b.rows[index], errRowTooLarge
+	if span.length <= maxRow {
+		raw, err := b.spool.Part(span.at, span.length)
+		if err != nil {
+			return nil, err
+		}
+		var o *object
+		if o, malformed = newObject(raw, "", tenancy.InvalidError{}); malformed == nil {
+			return o, nil
 		}
 	}
-	return results, err
+	b.malformed[index] = malformed
+	return &object{errs: tenancy.InvalidError{}}, nil
 }
 
-// readRows reads the rows of a body. Each row has its own validation errors. The second result
-// holds the errors of rows that are not objects, by index.
-func readRows[Row any](
-	ctx context.Context, turn *admission.Turn, body *object, field string, read func(*object) Row,
-) ([]Row, map[int]error, error) {
-	defer turn.End()
-	elements := required(body, field, func(raw json.RawMessage) ([]json.RawMessage, error) {
-		return splitArray(raw, maxBulkRows, "an array")
-	})
-	body.rejectUnknown()
-	if err := body.errs.Err(); err != nil {
-		return nil, nil, err
+// all returns the indexes of all rows.
+func (b *bulkBody) all() []int {
+	indexes := make([]int, len(b.rows))
+	for i := range indexes {
+		indexes[i] = i
 	}
-	rows, malformed := make([]Row, len(elements)), map[int]error{}
-	for i, element := range elements {
-		if err := turn.Next(ctx); err != nil {
-			return nil, nil, err
-		}
-		o, err := newObject(element, "", tenancy.InvalidError{})
-		if err != nil {
-			malformed[i] = err
-			continue
-		}
-		rows[i] = read(o)
+	return indexes
+}
+
+// reportMalformed replaces the errors of rows that are not objects.
+func (b *bulkBody) reportMalformed(results []bulkResult) {
+	for i, err := range b.malformed {
+		results[i].key = nil
+		results[i].err = &apiError{code: ValidationError, message: fmt.Sprintf("The row must be one JSON object: %v.", err)}
 	}
-	return rows, malformed, nil
 }
 
 func newBulkMeta(results []bulkResult) bulkMeta {

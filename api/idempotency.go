@@ -31,11 +31,15 @@ func (s *Server) once(h handler) handler {
 		if key == "" {
 			return h(w, r)
 		}
-		content, err := body(r)
+		content := stateOf(r).body
+		if err := content.Reserve(r.Context()); err != nil { // before it holds a connection
+			return err
+		}
+		digest, err := fingerprint(r, content.Reader())
 		if err != nil {
 			return err
 		}
-		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, fingerprint(r, content))
+		ctx, claim, stored, err := idempotency.Begin(r.Context(), s.DB, tenant(r), key, digest)
 		countIdempotency(r, stored != nil, err)
 		switch {
 		case err != nil:
@@ -62,7 +66,7 @@ func (s *Server) once(h handler) handler {
 // fingerprint is the digest of a request's method, path and body. The lengths keep the
 // parts apart. A response with customer names must not be replayed to a key without
 // customers:read, so that permission is part of the method.
-func fingerprint(r *http.Request, body []byte) idempotency.Fingerprint {
+func fingerprint(r *http.Request, body io.Reader) (idempotency.Fingerprint, error) {
 	method := r.Method
 	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
 		method += " without customers"
@@ -71,8 +75,8 @@ func fingerprint(r *http.Request, body []byte) idempotency.Fingerprint {
 	for _, part := range []string{method, r.URL.RawPath} {
 		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
-	h.Write(body)
-	return idempotency.Fingerprint(h.Sum(nil))
+	_, err := io.Copy(h, body)
+	return idempotency.Fingerprint(h.Sum(nil)), err
 }
 
 // idempotencyKey returns the value of the header, or "" if it is absent.

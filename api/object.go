@@ -17,6 +17,7 @@ const (
 	maxFields   = 200  // of an object
 	maxElements = 1000 // of an array, unless its field says otherwise
 	maxErrors   = 50   // reported for one array, and for the unknown fields of one object
+	maxName     = 200  // bytes of an unknown name in an error
 )
 
 // object is a JSON object whose fields are taken out one by one; a field that remains
@@ -40,7 +41,7 @@ func newObject(raw []byte, path string, errs tenancy.InvalidError) (*object, err
 		if len(fields) == maxFields {
 			return nil, fmt.Errorf("%san object has more than %d fields", path, maxFields)
 		}
-		name := unquote(literal)
+		name := shorten(unquote(literal), maxLine)
 		if _, duplicate := fields[name]; duplicate {
 			return nil, fmt.Errorf("duplicate field %s%s", path, name)
 		}
@@ -212,6 +213,6 @@ func (o *object) ignore(names ...string) {
 func (o *object) rejectUnknown() {
 	names := slices.Sorted(maps.Keys(o.fields))
 	for _, name := range names[:min(len(names), maxErrors)] {
-		o.addError(name, "is not a known field")
+		o.addError(shorten(name, maxName), "is not a known field")
 	}
 }

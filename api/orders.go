@@ -189,9 +189,9 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 // order takes the fields of an order.
 func (o *object) order() sales.Row {
 	sent := sales.Order{
-		Number:        required(o, "number", parseText),
+		Number:        required(o, "number", parseLine),
 		PlacedAt:      required(o, "placed_at", parseTime),
-		Channel:       required(o, "channel", parseText),
+		Channel:       required(o, "channel", parseLine),
 		Customer:      o.customer(),
 		DiscountTotal: optional(o, "discount_total", parseMoney),
 		TaxTotal:      optional(o, "tax_total", parseMoney),
@@ -215,8 +215,8 @@ func (o *object) customer() *sales.Customer {
 	}
 	customer := sales.Customer{
 		ID:    required(body, "id", parseCustomerID),
-		Name:  optional(body, "name", parseText),
-		Email: optional(body, "email", parseText),
+		Name:  optional(body, "name", parseLine),
+		Email: optional(body, "email", parseLine),
 	}
 	body.rejectUnknown()
 	return &customer
@@ -225,7 +225,7 @@ func (o *object) customer() *sales.Customer {
 // parseCustomerID also accepts an integer, because many shops number their customers.
 func parseCustomerID(raw json.RawMessage) (string, error) {
 	if raw[0] == '"' {
-		return parseText(raw)
+		return parseLine(raw)
 	}
 	n, err := parseInteger(raw)
 	if err != nil {
@@ -257,7 +257,7 @@ func (o *object) item(path string, raw json.RawMessage) sales.Item {
 		return sales.Item{SKU: "invalid", Quantity: 1}
 	}
 	item := sales.Item{
-		SKU:       required(body, "sku", parseText),
+		SKU:       required(body, "sku", parseLine),
 		Quantity:  required(body, "quantity", parseInteger),
 		UnitPrice: required(body, "unit_price", parseMoney),
 		UnitCost:  optional(body, "unit_cost", parseMoney),

@@ -180,7 +180,7 @@ func (s *Server) readProduct(r *http.Request) (catalog.Changes, tenancy.InvalidE
 // response of a GET back.
 func (o *object) product() catalog.Changes {
 	c := catalog.Changes{
-		SKU:          o.text("sku"),
+		SKU:          field(o, "sku", parseLine),
 		Name:         o.text("name"),
 		Description:  o.text("description"),
 		Price:        o.money("price"),

@@ -7,7 +7,8 @@ import (
 
 // scanner iterates over the names and values of an object or the elements of an array
 // without copying. The JSON must be valid, so separators are skipped unchecked.
-// json.Decoder would validate and copy each value again on every level of nesting.
+// json.Decoder would validate and copy each value again on every level of nesting. The
+// capacity of each value ends where that of the JSON does: see placeOf.
 type scanner struct{ rest []byte }
 
 const whitespace = " \t\r\n"
@@ -25,9 +26,20 @@ func (s *scanner) next() json.RawMessage {
 		return nil
 	}
 	n := valueLength(s.rest)
-	value := s.rest[:n:n]
+	value := s.rest[:n]
 	s.rest = s.rest[n:]
 	return value
+}
+
+// span is the place of a value in a body.
+type span struct {
+	at     int64
+	length int
+}
+
+// placeOf returns the place of a value that scanners of body have returned.
+func placeOf(body []byte, value json.RawMessage) span {
+	return span{int64(cap(body) - cap(value)), len(value)}
 }
 
 // valueLength returns the length of the value at the start of raw.

@@ -40,6 +40,24 @@ func parseText(raw json.RawMessage) (string, error) {
 	return text, checkText(text)
 }
 
+// parseLine is parseText for the texts that can have at most 255 characters.
+func parseLine(raw json.RawMessage) (string, error) {
+	text, err := parseText(raw)
+	return shorten(text, maxLine), err
+}
+
+// maxLine is more than a line of 255 characters can have, with up to four bytes each.
+const maxLine = 2000
+
+// shorten cuts a text of more than max bytes, so that errors and results do not repeat it.
+func shorten(text string, max int) string {
+	if len(text) <= max {
+		return text
+	}
+	text = strings.TrimSpace(text)
+	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), max)]), "")
+}
+
 // checkText returns an error if PostgreSQL cannot store a text.
 func checkText(text string) error {
 	switch {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -48,12 +47,36 @@ const upsertAttempts = 10
 // others. A failed row does not undo the others. The rest is one transaction. If two rows
 // have the same SKU, the second changes the result of the first.
 func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, error) {
-	passes := splitBySKU(rows)
+	keys := make([]RowKey, len(rows))
+	for i, row := range rows {
+		keys[i] = RowKey{row.SKU.Value, len(row.Description.Value)}
+	}
+	return s.UpsertParts(ctx, by, keys, func(_ context.Context, indexes []int) ([]Row, error) {
+		part := make([]Row, len(indexes))
+		for i, index := range indexes {
+			part[i] = rows[index]
+		}
+		return part, nil
+	})
+}
+
+// RowKey is what UpsertParts needs to know of all rows.
+type RowKey struct {
+	SKU  string
+	Size int // in bytes
+}
+
+// UpsertParts is Upsert of rows that need not be in memory together. read returns the rows
+// with these indexes. It may be called several times for a row.
+func (s *Store) UpsertParts(
+	ctx context.Context, by Actor, keys []RowKey, read func(ctx context.Context, indexes []int) ([]Row, error),
+) ([]Result, error) {
+	passes := splitBySKU(keys)
 	for attempt := 1; ; attempt++ {
-		results := make([]Result, len(rows))
+		u := upsert{by: by, keys: keys, read: read, results: make([]Result, len(keys))}
 		err := s.db.Tx(ctx, by.Tenant, func(tx pgx.Tx) error {
 			for _, pass := range passes {
-				if err := upsertPass(ctx, tx, by, pass, results); err != nil {
+				if err := u.pass(ctx, tx, pass); err != nil {
 					return err
 				}
 			}
@@ -65,100 +88,132 @@ func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, err
 			}
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
 		}
-		return results, wrap(err, "upsert %d products", len(rows))
+		return u.results, wrap(err, "upsert %d products", len(keys))
 	}
-}
-
-// upsertRow is a Row with its place in the request.
-type upsertRow struct {
-	Row
-	index int
 }
 
 // splitBySKU splits rows into passes in which each SKU occurs once. A pass is sorted by
-// SKU: all upserts insert products in the same order, so they do not deadlock.
-func splitBySKU(rows []Row) [][]upsertRow {
-	var passes [][]upsertRow
+// SKU: all upserts lock and insert products in the same order, so they do not deadlock.
+// Rows without a valid SKU fail in the first pass.
+func splitBySKU(keys []RowKey) [][]int {
+	var passes [][]int
+	stored := make([]string, len(keys)) // SKUs, or ""
 	occurrences := map[string]int{}
-	for i, row := range rows {
-		sku := strings.TrimSpace(row.SKU.Value)
-		n := occurrences[sku]
-		occurrences[sku]++
+	for i, key := range keys {
+		n := 0
+		if sku, problem := checkSKU(key.SKU); problem == "" {
+			stored[i], n = sku, occurrences[sku]
+			occurrences[sku]++
+		}
 		if n == len(passes) {
 			passes = append(passes, nil)
 		}
-		passes[n] = append(passes[n], upsertRow{row, i})
+		passes[n] = append(passes[n], i)
 	}
 	for _, pass := range passes {
-		slices.SortStableFunc(pass, func(a, b upsertRow) int { return cmp.Compare(a.SKU.Value, b.SKU.Value) })
+		slices.SortStableFunc(pass, func(a, b int) int { return cmp.Compare(stored[a], stored[b]) })
 	}
 	return passes
 }
 
-// upsertPass takes two round trips: it reads what is stored, then writes what differs. Large products are written in
-// parts.
-func upsertPass(ctx context.Context, tx pgx.Tx, by Actor, rows []upsertRow, results []Result) error {
-	stored, err := readStored(ctx, tx, by.Tenant, rows)
-	if err != nil {
-		return err
+// upsert is one attempt of UpsertParts.
+type upsert struct {
+	by      Actor
+	keys    []RowKey
+	read    func(ctx context.Context, indexes []int) ([]Row, error)
+	results []Result
+}
+
+// maxPart is the size from which the next rows are another part. The memory for a part is several times its size.
+const maxPart = 1 << 20
+
+// pass takes two round trips for each part: it reads what is stored, then writes what differs. The first one locks the
+// products of all parts.
+func (u *upsert) pass(ctx context.Context, tx pgx.Tx, indexes []int) error {
+	toLock := indexes
+	var locked []rowID
+	for len(indexes) > 0 {
+		n := 0
+		for size := 0; n < len(indexes) && size < maxPart; n++ {
+			size += u.keys[indexes[n]].Size
+		}
+		rows, err := u.read(ctx, indexes[:n])
+		if err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		if toLock != nil {
+			u.queueLock(b, toLock, &locked)
+			toLock = nil
+		}
+		stored, err := readStored(ctx, tx, b, u.by.Tenant, rows, &locked)
+		if err != nil {
+			return err
+		}
+		if err := u.write(ctx, tx, stored, rows, indexes[:n]); err != nil {
+			return err
+		}
+		indexes = indexes[n:]
 	}
-	part := upsertPart{indexes: map[string]int{}}
-	for _, row := range rows {
-		update, result := stored.apply(row.Row)
-		results[row.index] = result
+	return nil
+}
+
+// queueLock locks the products of rows in the order of their SKUs.
+func (u *upsert) queueLock(b *pgx.Batch, indexes []int, locked *[]rowID) {
+	var skus []string
+	for _, index := range indexes {
+		if sku, problem := checkSKU(u.keys[index].SKU); problem == "" {
+			skus = append(skus, sku)
+		}
+	}
+	tenancy.QueueRows(b, locked, `
+		select p.id
+		  from unnest($2::text[]) s (sku)
+		 cross join lateral (
+		       select id
+		         from products
+		        where tenant_id = $1 and sku = s.sku
+		        limit 1
+		          for update
+		       ) p`, u.by.Tenant, skus)
+}
+
+// write writes the rows that differ from what is stored.
+func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []Row, indexes []int) error {
+	var created []Product
+	var updates []productUpdate
+	bySKU := map[string]int{} // indexes of the created products
+	for i, row := range rows {
+		update, result := stored.apply(row)
+		u.results[indexes[i]] = result
 		switch result.Outcome {
 		case Created:
-			part.created = append(part.created, update.after)
-			part.indexes[result.SKU] = row.index
+			created = append(created, update.after)
+			bySKU[result.SKU] = indexes[i]
 		case Updated:
-			part.updates = append(part.updates, update)
-		}
-		if description := update.after.Description; description != nil {
-			part.size += len(*description)
-		}
-		if part.size >= maxPart {
-			if err := part.write(ctx, tx, by, results); err != nil {
-				return err
-			}
+			updates = append(updates, update)
 		}
 	}
-	return part.write(ctx, tx, by, results)
-}
-
-// maxPart is the size from which products are written. The memory for a batch is several times its size.
-const maxPart = 4 << 20
-
-// upsertPart are products to write in one round trip.
-type upsertPart struct {
-	created []Product
-	updates []productUpdate
-	indexes map[string]int // of the created products, by SKU
-	size    int            // of their descriptions
-}
-
-// write writes the products and empties the part.
-func (p *upsertPart) write(ctx context.Context, tx pgx.Tx, by Actor, results []Result) error {
 	var inserted []struct {
 		ID  int64
 		SKU string
 	}
 	b := &pgx.Batch{}
-	if len(p.created) > 0 {
+	if len(created) > 0 {
 		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku\n  from p",
-			by.Tenant, by.KeyID, records(p.created...))
+			u.by.Tenant, u.by.KeyID, records(created...))
 	}
-	queueUpdates(b, by, p.updates)
-	p.created, p.updates, p.size = nil, nil, 0
+	queueUpdates(b, u.by, updates)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
 	for _, i := range inserted {
-		results[p.indexes[i.SKU]].ID = i.ID
+		u.results[bySKU[i.SKU]].ID = i.ID
 	}
 	return nil
 }
 
-// storedRows are the rows that a pass needs. The products are locked.
+// storedRows are the rows that a part needs. The products are locked.
 type storedRows struct {
 	products   map[string]Product // by SKU
 	stock      map[int64][]Stock  // by product
@@ -206,9 +261,11 @@ type stockRow struct {
 	Stock
 }
 
-// readStored locks the products of rows and reads them with their stock, and which of
-// the references of rows exist.
-func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertRow) (*storedRows, error) {
+// readStored sends b, and reads the products of rows with their stock, and which of the
+// references of rows exist. locked has the products that the transaction has locked.
+func readStored(
+	ctx context.Context, tx pgx.Tx, b *pgx.Batch, tenant tenancy.ID, rows []Row, locked *[]rowID,
+) (*storedRows, error) {
 	var skus, stockSKUs []string
 	var categoryIDs, sellerIDs, warehouseIDs []int64
 	for _, row := range rows {
@@ -222,21 +279,9 @@ func readStored(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsert
 		sellerIDs = append(sellerIDs, row.SellerID.Value)
 		warehouseIDs = append(warehouseIDs, row.WarehouseID.Value)
 	}
-	slices.Sort(skus) // the order of the locks
-	var locked, categories, sellers, warehouses []rowID
+	var categories, sellers, warehouses []rowID
 	var products []Product
 	var stock []stockRow
-	b := &pgx.Batch{}
-	tenancy.QueueRows(b, &locked, `
-		select p.id
-		  from unnest($2::text[]) s (sku)
-		 cross join lateral (
-		       select id
-		         from products
-		        where tenant_id = $1 and sku = s.sku
-		        limit 1
-		          for update
-		       ) p`, tenant, skus)
 	tenancy.QueueRows(b, &products, selectStored+`
   from unnest($2::text[]) s (sku)`+lookUp("sku", "s.sku"), tenant, skus)
 	tenancy.QueueRows(b, &stock, `
@@ -256,7 +301,7 @@ select s.product_id, s.warehouse_id, s.quantity
 		return nil, fmt.Errorf("read %d products: %w", len(skus), err)
 	}
 	return &storedRows{
-		products:   lockedProducts(products, idSet(locked)),
+		products:   lockedProducts(products, idSet(*locked)),
 		stock:      stockByProduct(stock),
 		categories: idSet(categories),
 		sellers:    idSet(sellers),

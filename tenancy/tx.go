@@ -27,42 +27,61 @@ const (
 // batch, so callbacks of its queries cannot prevent it. Both functions may be called
 // again after a deadlock, so they must not depend on state of an earlier call.
 func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
+	return db.UpdateInParts(ctx, tenant, read, func(b *pgx.Batch) (bool, error) { return false, write(b) })
+}
+
+// UpdateInParts is Update with a write that is called until it returns false. Each call queues a batch, so that not all
+// changes are in memory together.
+func (db *DB) UpdateInParts(
+	ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) (more bool, err error),
+) error {
 	if shared := sharedTxOf(ctx, tenant); shared != nil {
-		return shared.inSavepoint(ctx, func(tx pgx.Tx) error { return updateIn(ctx, tx, read, write) })
+		return shared.inSavepoint(ctx, func(tx pgx.Tx) error {
+			batch := &pgx.Batch{}
+			read(batch)
+			if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+				return err
+			}
+			return writeParts(ctx, tx, write, func(*pgx.Batch) {})
+		})
 	}
-	return retry(ctx, maxTries, func() error { return db.update(ctx, tenant, read, write) })
-}
-
-func updateIn(ctx context.Context, tx pgx.Tx, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
-	batch := &pgx.Batch{}
-	read(batch)
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return err
-	}
-	batch = &pgx.Batch{}
-	if err := write(batch); err != nil {
-		return err
-	}
-	return tx.SendBatch(ctx, batch).Close()
-}
-
-func (db *DB) update(ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) error) error {
-	_, begun, err := db.Begin(ctx, tenant, read)
-	if err != nil {
-		return err
-	}
-	defer begun.conn.Release()
-	batch := &pgx.Batch{}
-	if err = write(batch); err == nil {
+	return retry(ctx, maxTries, func() error {
+		_, begun, err := db.Begin(ctx, tenant, read)
+		if err != nil {
+			return err
+		}
+		defer begun.conn.Release()
 		// PostgreSQL skips the commit after an error. begun.tx does not see this commit, so
 		// it must not be ended a second time.
-		batch.Queue("commit")
-		err = begun.conn.SendBatch(ctx, batch).Close()
+		err = writeParts(ctx, begun.conn, write, func(last *pgx.Batch) { last.Queue("commit") })
+		if err != nil {
+			rollback(ctx, begun.tx)
+		}
+		return err
+	})
+}
+
+// writeParts sends the batches that write queues. end adds to the last one.
+func writeParts(
+	ctx context.Context, to interface {
+		SendBatch(context.Context, *pgx.Batch) pgx.BatchResults
+	},
+	write func(*pgx.Batch) (more bool, err error), end func(*pgx.Batch),
+) error {
+	for more := true; more; {
+		batch := &pgx.Batch{}
+		var err error
+		if more, err = write(batch); err != nil {
+			return err
+		}
+		if !more {
+			end(batch)
+		}
+		if err := to.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		rollback(ctx, begun.tx)
-	}
-	return err
+	return nil
 }
 
 // setSnapshot allows more memory than a request for a page needs: it sums up years of

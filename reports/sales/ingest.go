@@ -23,7 +23,7 @@ const maxAttempts = 10
 // affect the others. An order that exists already, or is in rows twice, counts once.
 //
 // It needs two round trips: one reads what the orders refer to and which of them
-// exist, one writes. Rows are written in the order of their keys, so that two senders
+// exist, one writes; many items need more. Rows are written in the order of their keys, so that two senders
 // of the same orders cannot deadlock. If another transaction stores an order between
 // the round trips, the unique key fails and Ingest starts over.
 func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Result, error) {
@@ -46,7 +46,7 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 
 // ingest makes one attempt. It stores missing versions of products for the next one.
 func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
-	err := s.db.Update(ctx, b.tenant, b.read, b.write)
+	err := s.db.UpdateInParts(ctx, b.tenant, b.read, b.write)
 	if errors.Is(err, errMissingVersions) {
 		if err := s.insertSoldProducts(ctx, b.tenant, b.missing); err != nil {
 			return err
@@ -77,7 +77,9 @@ type orderBatch struct {
 	channels  []channelRow
 	customers []storedCustomer
 	products  []soldProduct
-	missing   []string // SKUs, if write returns errMissingVersions
+	missing   []string    // SKUs, if write returns errMissingVersions
+	computed  bool        // changes has all changes of the rows, except those written
+	changes   []statement // in their order
 }
 
 type orderRow struct {
@@ -85,8 +87,7 @@ type orderRow struct {
 	digest  []byte // nil if the order is invalid
 	invalid tenancy.InvalidError
 	result  Result
-	stored  []line    // the items of a new order
-	totals  sums.Sums // of stored
+	totals  sums.Sums // of its items
 }
 
 func newOrderBatch(tenant tenancy.ID, rows []Row, now time.Time) *orderBatch {
@@ -118,6 +119,7 @@ type (
 )
 
 func (b *orderBatch) read(q *pgx.Batch) {
+	b.computed, b.changes = false, nil
 	var numbers, channels, customers, skus []string
 	for _, o := range b.valid {
 		numbers, channels = append(numbers, o.Number), append(channels, o.Channel)
@@ -167,8 +169,37 @@ func loadZone(rows []zoneRow) (*time.Location, error) {
 	return tenancy.LoadZone(rows[0].Timezone)
 }
 
-// write computes and queues the rows of the batch.
-func (b *orderBatch) write(q *pgx.Batch) error {
+// statement changes a number of rows.
+type statement struct {
+	rows  int
+	queue func(*pgx.Batch)
+}
+
+const (
+	// maxStatement is how many items or rollups a statement writes, except for an order of more items.
+	maxStatement = 5000
+	maxPart      = 2 * maxStatement
+)
+
+// write queues the next part of the changes: a thousand orders of a few items are one part.
+func (b *orderBatch) write(q *pgx.Batch) (more bool, err error) {
+	if !b.computed {
+		if err := b.compute(q); err != nil {
+			return false, err
+		}
+		b.computed = true
+	}
+	for rows := 0; len(b.changes) > 0 && rows < maxPart; b.changes = b.changes[1:] {
+		next := &b.changes[0]
+		next.queue(q)
+		rows += next.rows
+		*next = statement{} // frees what it refers to
+	}
+	return len(b.changes) > 0, nil
+}
+
+// compute queues locks, and sets the changes.
+func (b *orderBatch) compute(q *pgx.Batch) error {
 	zone, err := loadZone(b.zones)
 	if err != nil {
 		return err
@@ -194,20 +225,20 @@ func (b *orderBatch) write(q *pgx.Batch) error {
 			continue
 		}
 		id := b.ids[i].ID
-		var invalid tenancy.InvalidError
-		if o.stored, invalid = o.lines(id, products); len(invalid) > 0 {
+		lines, invalid := o.lines(id, products)
+		if len(invalid) > 0 {
 			o.result.Err = invalid
 			continue
 		}
 		existing[o.Number] = existingOrder{id, o.Number, o.digest}
 		o.result = Result{Number: o.Number, ID: id, Outcome: Created}
 		created = append(created, o)
-		sold := column(o.stored, line.sold)
+		sold := column(lines, line.sold)
 		o.totals = total(sold)
 		rollups.add(event{tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, sold})
 	}
 	queueCustomerLocks(q, b.tenant, resent)
-	b.queueNewOrders(q, created, rollups)
+	b.changes = b.newOrders(created, products, rollups)
 	return nil
 }
 

@@ -10,11 +10,26 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// queueNewOrders adds the statements: first the rows that others refer to, rollups last.
-func (b *orderBatch) queueNewOrders(q *pgx.Batch, orders []*orderRow, rollups *deltas) {
+// newOrders returns the statements: first the rows that others refer to, rollups last.
+func (b *orderBatch) newOrders(orders []*orderRow, products map[string]*soldProduct, rollups *deltas) []statement {
 	if len(orders) == 0 {
-		return
+		return nil
 	}
+	statements := []statement{{0, func(q *pgx.Batch) { b.queueReferences(q, orders); queueOrders(q, b.tenant, orders) }}}
+	for rest := orders; len(rest) > 0; {
+		n, lines := 0, 0
+		for ; n < len(rest) && lines < maxStatement; n++ {
+			lines += len(rest[n].Items)
+		}
+		part := rest[:n]
+		statements = append(statements, statement{lines, func(q *pgx.Batch) { queueItems(q, b.tenant, part, products) }})
+		rest = rest[n:]
+	}
+	return append(statements, rollups.statements(b.tenant)...)
+}
+
+// queueReferences adds the channels and customers of orders.
+func (b *orderBatch) queueReferences(q *pgx.Batch, orders []*orderRow) {
 	var customers []Customer
 	var channels []string
 	for _, o := range orders {
@@ -32,8 +47,6 @@ func (b *orderBatch) queueNewOrders(q *pgx.Batch, orders []*orderRow, rollups *d
 			on conflict do nothing`, b.tenant, distinct(channels))
 	}
 	queueCustomers(q, b.tenant, changedCustomers(customers, b.customers))
-	queueOrders(q, b.tenant, orders)
-	rollups.queue(q, b.tenant)
 }
 
 func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
@@ -66,9 +79,14 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Shipping }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Cost }),
 		column(orders, func(o *orderRow) []byte { return o.digest }))
-	var lines []line
+}
+
+// queueItems adds the items of orders. It computes them again, because all of them would take much memory.
+func queueItems(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow, products map[string]*soldProduct) {
+	var all []line
 	for _, o := range orders {
-		lines = append(lines, o.stored...)
+		lines, _ := o.lines(o.result.ID, products)
+		all = append(all, lines...)
 	}
 	q.Queue(`
 		insert into order_items (tenant_id, order_id, line, placed_at, sold_id,
@@ -77,16 +95,16 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		  from unnest($2::bigint[], $3::int[], $4::timestamptz[], $5::bigint[], $6::bigint[],
 		              $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])`,
 		tenant,
-		column(lines, func(l line) int64 { return l.OrderID }),
-		column(lines, func(l line) int32 { return l.Line }),
-		column(lines, func(l line) time.Time { return l.PlacedAt }),
-		column(lines, func(l line) int64 { return l.SoldID }),
-		column(lines, func(l line) int64 { return l.Quantity }),
-		column(lines, func(l line) money.Cents { return l.UnitPrice }),
-		column(lines, func(l line) *money.Cents { return l.UnitCost }),
-		column(lines, func(l line) money.Cents { return l.Discount }),
-		column(lines, func(l line) money.Cents { return l.Tax }),
-		column(lines, func(l line) money.Cents { return l.Shipping }))
+		column(all, func(l line) int64 { return l.OrderID }),
+		column(all, func(l line) int32 { return l.Line }),
+		column(all, func(l line) time.Time { return l.PlacedAt }),
+		column(all, func(l line) int64 { return l.SoldID }),
+		column(all, func(l line) int64 { return l.Quantity }),
+		column(all, func(l line) money.Cents { return l.UnitPrice }),
+		column(all, func(l line) *money.Cents { return l.UnitCost }),
+		column(all, func(l line) money.Cents { return l.Discount }),
+		column(all, func(l line) money.Cents { return l.Tax }),
+		column(all, func(l line) money.Cents { return l.Shipping }))
 }
 
 func (o *orderRow) customerID() *string {

@@ -27,7 +27,7 @@ type line struct {
 }
 
 // lines returns the items of a new order with their shares of its discounts, tax and shipping.
-func (o Order) lines(orderID int64, products map[string]soldProduct) ([]line, tenancy.InvalidError) {
+func (o Order) lines(orderID int64, products map[string]*soldProduct) ([]line, tenancy.InvalidError) {
 	lines, invalid := make([]line, len(o.Items)), tenancy.InvalidError{}
 	for i, item := range o.Items {
 		p := products[item.SKU]

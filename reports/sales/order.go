@@ -3,6 +3,7 @@ package sales
 import (
 	"math/bits"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,13 +114,19 @@ func checkItems(items []Item, invalid tenancy.InvalidError) []Item {
 		invalid.Add("items", "must contain 1 to %d items", MaxItems)
 		return nil
 	}
-	checked, invalidItems := make([]Item, len(items)), 0
+	checked, trimmed, invalidItems := items, false, 0
 	for i, item := range items {
 		before, path := len(invalid), "items["+strconv.Itoa(i)+"]"
 		if len(invalid[path]) > 0 {
 			continue // the caller could not decode it
 		}
-		checked[i] = checkItem(item, path+".", invalid)
+		item := checkItem(item, path+".", invalid)
+		if item.SKU != items[i].SKU {
+			if !trimmed {
+				checked, trimmed = slices.Clone(items), true // only then, because a bulk request has many items
+			}
+			checked[i] = item
+		}
 		if len(invalid) == before {
 			continue
 		}

@@ -89,14 +89,23 @@ func monthOf(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// queue adds the statement that writes the deltas. It must be the last one of its
-// transaction, because all orders of a day update the same rows. The rows are sorted,
-// so that two transactions cannot deadlock.
+// queue adds the statements.
 func (d *deltas) queue(q *pgx.Batch, tenant tenancy.ID) {
-	if len(d.rows) == 0 {
-		return
+	for _, s := range d.statements(tenant) {
+		s.queue(q)
 	}
-	keys := slices.SortedFunc(maps.Keys(d.rows), rollupKey.compare)
+}
+
+// statements returns the statements that write the deltas. They must be the last ones of their transaction, because all
+// orders of a day update the same rows. The rows are sorted, so that two transactions cannot deadlock.
+func (d *deltas) statements(tenant tenancy.ID) (statements []statement) {
+	for keys := range slices.Chunk(slices.SortedFunc(maps.Keys(d.rows), rollupKey.compare), maxStatement) {
+		statements = append(statements, statement{len(keys), func(q *pgx.Batch) { d.queueRows(q, tenant, keys) }})
+	}
+	return statements
+}
+
+func (d *deltas) queueRows(q *pgx.Batch, tenant tenancy.ID, keys []rollupKey) {
 	args := []any{
 		tenant,
 		column(keys, func(k rollupKey) sums.RollupKind { return k.kind }),

@@ -55,10 +55,10 @@ const (
 
 // soldProducts returns the products of the new orders by SKU. If some have no current
 // version, it sets b.missing and returns errMissingVersions.
-func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string]soldProduct, error) {
-	products := map[string]soldProduct{}
-	for _, p := range b.products {
-		products[p.SKU] = p
+func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string]*soldProduct, error) {
+	products := make(map[string]*soldProduct, len(b.products))
+	for i := range b.products {
+		products[b.products[i].SKU] = &b.products[i]
 	}
 	var missing []string
 	for _, o := range b.valid {
@@ -66,7 +66,7 @@ func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string
 			continue
 		}
 		for _, item := range o.Items {
-			if products[item.SKU].SoldID == nil {
+			if p := products[item.SKU]; p == nil || p.SoldID == nil {
 				missing = append(missing, item.SKU)
 			}
 		}

@@ -15,7 +15,8 @@
 //	public       1/4 P   1/4    the same, for sign-in, sessions and keys that are not cached
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
-//	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks
+//	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
+//	                            at most 12 MiB for the bytes of a body and 32 MiB for its values
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
 //	disk         2 GiB   512 MiB for temporary files
 //

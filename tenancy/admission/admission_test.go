@@ -356,9 +356,15 @@ func TestASpoolReturnsWhatWasWritten(t *testing.T) {
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("read %d bytes, %v, want the %d bytes that were written", len(got), err, size)
 			}
-			loaded, err := spool.Load(t.Context())
-			if err != nil || !bytes.Equal(loaded, want) {
-				t.Errorf("loaded %d bytes, %v, want the %d bytes that were written", len(loaded), err, size)
+			err = spool.View(func(content []byte) error {
+				if !bytes.Equal(content, want) {
+					t.Errorf("viewed %d bytes, want the %d bytes that were written", len(content), size)
+				}
+				return nil
+			})
+			part, partErr := spool.Part(int64(size/3), size/2)
+			if err != nil || partErr != nil || !bytes.Equal(part, want[size/3:][:size/2]) {
+				t.Errorf("View = %v, Part = %d bytes, %v", err, len(part), partErr)
 			}
 			if err := spool.Close(); err != nil {
 				t.Error(err)
@@ -371,7 +377,7 @@ func TestASpoolReturnsWhatWasWritten(t *testing.T) {
 }
 
 // An item of an order has 40 bytes, but takes a kilobyte until it is stored.
-func TestALoadedBodyCountsItsObjectsAsMemory(t *testing.T) {
+func TestABodyCountsItsObjectsAsMemory(t *testing.T) {
 	t.Parallel()
 	const item = `{"sku":"P-1","quantity":1,"unit_price":5}`
 	for _, test := range []struct {
@@ -381,7 +387,8 @@ func TestALoadedBodyCountsItsObjectsAsMemory(t *testing.T) {
 		{500, 0, 0},
 		{5000, 5 * mib, 0},
 		{20_000, 0, 20 * mib},
-		{50_000, 0, 50 * mib},
+		{50_000, 0, maxObjectsMemory + 3*50_000*int64(len(item))},
+		{500_000, 0, maxObjectsMemory + maxBodyMemory},
 	} {
 		t.Run(fmt.Sprint(test.items), func(t *testing.T) {
 			t.Parallel()
@@ -392,7 +399,7 @@ func TestALoadedBodyCountsItsObjectsAsMemory(t *testing.T) {
 			}
 			spool.End(nil)
 			for range 2 {
-				if _, err := spool.Load(t.Context()); err != nil {
+				if err := spool.Reserve(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}

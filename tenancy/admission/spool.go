@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 )
 
 const (
@@ -32,9 +33,10 @@ type Spool struct {
 	file     *os.File // has no name any more, so that the system deletes it with the process
 	size     int64
 	objects  int64 // opening braces
-	loaded   bool
 	end      error // io.EOF or the error of the writer; nil until the writer has ended
 	reserved int64 // bytes on disk
+
+	reservedWork bool // Reserve has reserved memory
 
 	freeMemory, freeDisk []func()
 }
@@ -183,30 +185,21 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 
 // The work on a body takes this much memory for each of its bytes and for each of its JSON objects: the body, its
 // values, and the messages to PostgreSQL. An item of an order has 40 bytes, but needs much more in the statements.
+// Bulk requests work in parts, so larger bodies take no more than the maximum of each.
 const (
-	loadFactor   = 3
-	objectMemory = 1 << 10
+	loadFactor       = 3
+	maxBodyMemory    = 12 * mib
+	objectMemory     = 1 << 10
+	maxObjectsMemory = 32 * mib
 )
 
-// Load returns the whole content, which must have ended. If it is large, the first Load waits for memory.
-func (s *Spool) Load(ctx context.Context) ([]byte, error) {
-	if !s.loaded && s.size > uncounted {
-		if err := s.reserve(ctx, loadFactor*s.size+objectMemory*s.objects); err != nil {
-			return nil, err
-		}
+// Reserve waits for the memory that the work on the content takes, if it is large. The content must have ended. Only
+// the first call has an effect.
+func (s *Spool) Reserve(ctx context.Context) (err error) {
+	if s.reservedWork || s.size <= uncounted {
+		return nil
 	}
-	s.loaded = true
-	if s.file == nil {
-		return s.memory, nil
-	}
-	content := make([]byte, s.size) // s does not refer to it, so that it is freed as soon as it has been parsed
-	if _, err := s.file.ReadAt(content, 0); err != nil {
-		return nil, fmt.Errorf("read a temporary file: %w", err)
-	}
-	return content, nil
-}
-
-func (s *Spool) reserve(ctx context.Context, n int64) (err error) {
+	n := min(loadFactor*s.size, maxBodyMemory) + min(objectMemory*s.objects, maxObjectsMemory)
 	release, ok := func() {}, false
 	if s.file == nil {
 		release, ok = s.ticket.TryMemory(n)
@@ -216,8 +209,35 @@ func (s *Spool) reserve(ctx context.Context, n int64) (err error) {
 	}
 	if err == nil {
 		s.freeMemory = append(s.freeMemory, release)
+		s.reservedWork = true
 	}
 	return err
+}
+
+// View calls f with the whole content, which must have ended. f must not keep a part of it. A file is mapped, so that
+// it takes no memory after f.
+func (s *Spool) View(f func(content []byte) error) error {
+	if s.file == nil {
+		return f(s.memory)
+	}
+	content, err := syscall.Mmap(int(s.file.Fd()), 0, int(s.size), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map a temporary file: %w", err)
+	}
+	defer syscall.Munmap(content)
+	return f(content)
+}
+
+// Part returns the content from at on. The content must have ended.
+func (s *Spool) Part(at int64, length int) ([]byte, error) {
+	if s.file == nil {
+		return s.memory[at : at+int64(length)], nil
+	}
+	part := make([]byte, length)
+	if _, err := s.file.ReadAt(part, at); err != nil {
+		return nil, fmt.Errorf("read a temporary file: %w", err)
+	}
+	return part, nil
 }
 
 func (s *Spool) closeFile() error {

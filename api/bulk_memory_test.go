@@ -1,0 +1,94 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sequence is a body whose rows are computed while it is read.
+func sequence(field string, rows int, row func(n int) string) io.Reader {
+	reader, writer := io.Pipe()
+	go func() {
+		fmt.Fprintf(writer, `{%q:[`, field)
+		for n := range rows {
+			if n > 0 {
+				io.WriteString(writer, ",")
+			}
+			io.WriteString(writer, row(n))
+		}
+		io.WriteString(writer, "]}")
+		writer.Close()
+	}()
+	return reader
+}
+
+// liveMemory returns the most memory that garbage collections find in use while f runs, in addition to that before it.
+func liveMemory(f func()) int64 {
+	live := func() int64 {
+		runtime.GC()
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
+	before, most, done := live(), int64(0), make(chan struct{})
+	go func() { f(); close(done) }()
+	for {
+		select {
+		case <-done:
+			return most - before
+		case <-time.After(10 * time.Millisecond):
+			most = max(most, live())
+		}
+	}
+}
+
+// TestTheLargestBulksNeedLittleMemory is not parallel: it measures the process.
+func TestTheLargestBulksNeedLittleMemory(t *testing.T) {
+	a := newAPI(t)
+	description := strings.Repeat("Long text. ", 3000)[:32_700]
+	product := func(n int) string {
+		return fmt.Sprintf(`{"sku":"P-%d","name":"Lamp %d","price":5,"description":"%s"}`, n*7919%1000, n, description)
+	}
+	order := func(n int) string {
+		var items strings.Builder
+		for i := range 50 {
+			fmt.Fprintf(&items, `,{"sku":"S-%d","quantity":1,"unit_price":5}`, n*50+i)
+		}
+		return fmt.Sprintf(`{"number":"%d","placed_at":"2026-03-%02dT09:30:00Z","channel":"web","customer":{"id":"C-%d"},"items":[%s]}`,
+			n, 1+n%28, n, items.String()[1:])
+	}
+	var faults strings.Builder
+	for n := range 199 {
+		fmt.Fprintf(&faults, `"%s%d":0,`, strings.Repeat("x", 140), n)
+	}
+	faulty := func(int) string { return "{" + faults.String() + `"sku":0}` }
+	for _, test := range []struct {
+		name, path string
+		body       io.Reader
+		status     int
+		most       int64 // MiB
+	}{
+		{"1,000 new products of 32 KB", "/api/products/bulk", sequence("items", 1000, product), 200, 32},
+		{"1,000 unchanged products of 32 KB", "/api/products/bulk", sequence("items", 1000, product), 200, 32},
+		{"50,000 items", "/api/orders/bulk", sequence("orders", 1000, order), 200, 60},
+		{"199,000 errors", "/api/products/bulk", sequence("items", 1000, faulty), 207, 32},
+	} {
+		r := httptest.NewRequest("POST", test.path, test.body)
+		r.ContentLength = -1
+		r.Header.Set("Authorization", "Bearer "+a.key)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		got := liveMemory(func() { a.server.ServeHTTP(w, r) })
+		t.Logf("%s: %.1f MiB", test.name, float64(got)/(1<<20))
+		if w.Code != test.status || got > test.most<<20 {
+			t.Errorf("%s: %d %.300s, %d MiB, want %d and at most %d MiB",
+				test.name, w.Code, w.Body, got>>20, test.status, test.most)
+		}
+	}
+}
