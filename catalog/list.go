@@ -123,7 +123,7 @@ type productQuery struct {
 	table   string // has the columns that the list is sorted by, and the status
 	id      string
 	ordered bool // an index has the order for each status
-	inOrder bool // an index has the order, and all filters or the order of creation
+	inOrder bool // an index has the order and one of the filters
 }
 
 // query returns the query of a filter. It chooses the sources that the package comment
@@ -152,8 +152,9 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 		q.where("%s = any (p.tags)", f.Tag)
 	}
 	f.addConditions(q)
-	byCreation, allFilters := sortColumn(f.Order) == "created_at", len(f.facets()) < 2 && !f.hasDates()
-	q.inOrder = f.UpdatedSince.IsZero() && (byCreation || allFilters)
+	// Only dates can select few products, which are faster to sort. Without a filter, PostgreSQL does not sort.
+	byCreation := sortColumn(f.Order) == "created_at"
+	q.inOrder = (q.ordered || len(q.sql) > 1) && f.UpdatedSince.IsZero() && (byCreation || !f.hasDates())
 	return q
 }
 

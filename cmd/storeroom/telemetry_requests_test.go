@@ -123,7 +123,7 @@ var budgets = []struct {
 		"GET /api/products",
 		testRequest{path: "/api/products?per_page=100&search=" + mark + "-sku&tag=" + mark, want: 200}, 2, 5,
 	},
-	{"GET /api/products", testRequest{path: "/api/products?per_page=100&sort=price", want: 200}, 1, 3},
+	{"GET /api/products", testRequest{path: "/api/products?per_page=100&sort=price", want: 200}, 1, 4},
 	{"GET /api/products/{id}", testRequest{path: "/api/products/{product}", want: 200}, 1, 2},
 	{"GET /api/products/sku/{sku}", testRequest{path: "/api/products/sku/" + mark + "-sku-x", want: 200}, 1, 2},
 	{
