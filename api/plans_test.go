@@ -174,7 +174,8 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 // planExceptions are parts of statements that may filter the rows of a whole tenant.
 var planExceptions = []string{
 	"p.search like", // the index has no trigrams of words of two letters
-	// Deleting a channel checks this foreign key. It happens too rarely for an index that each order writes.
+	// Deleting a channel checks this foreign key. It happens too rarely for an index on (tenant_id, channel): in 40
+	// batches of 500 orders, alternately without and with it, the fastest one took 10 % longer and the median 12 %.
 	`"public"."orders" x WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "channel"`,
 	"delete from sales_rollups\n\t\t where tenant_id = $1 and orders = 0", // after a change of all rollups
 }
