@@ -94,6 +94,40 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 	return customers, nil
 }
 
+const customerCountsSQL = `
+		with buyers as (
+		     select coalesce(o.customer_id, 0) as key, count(*) as orders
+		     {from_orders}
+		      group by 1
+		)
+		select count(*) filter (where key <> 0) as customers,
+		       count(*) filter (
+		           where key <> 0
+		             and (
+		             {first_order}
+		             ) >= {from}) as new,
+		       coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
+		  from buyers g`
+
+// CountCustomers is Customers with only the numbers of customers, new customers and guest orders.
+func (s *Store) CountCustomers(ctx context.Context, t tenancy.Tenant, r Range) (Customers, error) {
+	var counts []struct{ Customers, New, GuestOrders int64 }
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		args := arguments{b.tenant}
+		sql := fill(customerCountsSQL, map[string]string{
+			"from_orders": fromOrdersSQL, "first_order": firstOrderSQL,
+			"from":   args.add(tenancy.StartOfDay(r.From, b.zone)),
+			"before": args.add(tenancy.StartOfDay(r.dayAfter(), b.zone)),
+		})
+		tenancy.QueueRows(b.Batch, &counts, sql, args...)
+	})
+	if err != nil {
+		return Customers{}, fmt.Errorf("count customers: %w", err)
+	}
+	c := counts[0]
+	return Customers{Zone: zone, Customers: c.Customers, New: c.New, Guests: Sums{Orders: c.GuestOrders}}, nil
+}
+
 // WalkCustomers calls f with each customer of the report, in its order, while the
 // rows arrive.
 func (s *Store) WalkCustomers(

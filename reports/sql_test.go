@@ -36,6 +36,7 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 	},
 	"customers": sending((*reports.Store).Customers,
 		reports.CustomersQuery{Range: sqlRange, Page: 2, PerPage: 25}),
+	"customer_counts": sending((*reports.Store).CountCustomers, sqlRange),
 	"customers_export": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
 		q := reports.CustomersQuery{Range: sqlRange, Channel: "web", By: "last_order", Ascending: true}
 		return s.WalkCustomers(ctx, tenant, q, func(reports.CustomerSums) error { return nil })

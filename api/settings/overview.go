@@ -138,7 +138,7 @@ func (p *Pages) readOverview(ctx context.Context, t tenancy.Tenant, page *overvi
 	if err != nil {
 		return summary, err
 	}
-	page.Customers, err = p.Reports.Customers(ctx, t, reports.CustomersQuery{Range: page.Range, Page: 1, PerPage: 1})
+	page.Customers, err = p.Reports.CountCustomers(ctx, t, page.Range)
 	return summary, err
 }
 
