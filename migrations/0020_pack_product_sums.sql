@@ -82,7 +82,7 @@ $$;
 revoke execute on function product_sums from public;
 grant execute on function product_sums to storeroom_runtime;
 
--- unpack_product_sums runs after each statement that changes sales_rollups. The lock is held until the
+-- unpack_product_sums runs after each statement that inserts or updates rows of sales_rollups. The lock is held until the
 -- commit. It prevents that pack_product_sums packs rows without this change, and that two transactions
 -- wait for each other's blocks.
 create function unpack_product_sums() returns trigger
@@ -105,8 +105,6 @@ revoke execute on function unpack_product_sums from public;
 create trigger unpack_inserted after insert on sales_rollups referencing new table as changed_rows
     for each statement execute function unpack_product_sums();
 create trigger unpack_updated after update on sales_rollups referencing new table as changed_rows
-    for each statement execute function unpack_product_sums();
-create trigger unpack_deleted after delete on sales_rollups referencing old table as changed_rows
     for each statement execute function unpack_product_sums();
 
 -- pack_product_sums packs up to max_rows rows of the next tenant that has rows to pack.

@@ -593,7 +593,6 @@ create table sales_rollups (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 ) with (fillfactor=80);
 comment on table sales_rollups is 'Sums of orders and refunds by day in the tenant''s time zone. kind: 1 by day and channel; 2 by day, channel and category; 3 by day, channel and seller; 4 by month and product as sold, where day is the first of the month. key: 0 for kind 1; the category or seller, or 0 for none; sold_products.id for kind 4.';
-CREATE TRIGGER unpack_deleted AFTER DELETE ON sales_rollups REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 CREATE TRIGGER unpack_inserted AFTER INSERT ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 CREATE TRIGGER unpack_updated AFTER UPDATE ON sales_rollups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_product_sums();
 alter table sales_rollups alter tenant_id set statistics 0, alter day set statistics 0;

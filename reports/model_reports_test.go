@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -443,4 +444,37 @@ func (m *model) reconciliation(r reports.Range) reports.Reconciliation {
 		want.Ties = append(want.Ties, tie)
 	}
 	return want
+}
+
+// compareOverview compares the lists of products and the numbers of customers of the overview.
+func (run *scenarioRun) compareOverview(ctx context.Context, q scenarioQueries) error {
+	before := reports.PreviousPeriod.Range(q.Range)
+	now := run.model.allProducts(reports.ProductsQuery{Range: q.Range})
+	want := reports.ProductLists{Best: modelPage(now, 1, q.PerPage)}
+	for _, old := range run.model.allProducts(reports.ProductsQuery{Range: before}) {
+		change := reports.ProductChange{ProductID: old.ProductID, SKU: old.SKU, Name: old.Name, Before: old.Revenue}
+		for _, p := range now {
+			if p.SKU == old.SKU && modelNullLast(p.ProductID, old.ProductID) == 0 {
+				change.Now = p.Revenue
+			}
+		}
+		if change.Before > change.Now {
+			want.Declining = append(want.Declining, change)
+		}
+	}
+	slices.SortFunc(want.Declining, func(a, b reports.ProductChange) int {
+		return cmp.Or(cmp.Compare(b.Before-b.Now, a.Before-a.Now), modelNullLast(a.ProductID, b.ProductID),
+			cmp.Compare(a.SKU, b.SKU))
+	})
+	want.Declining = modelPage(want.Declining, 1, q.PerPage)
+	lists, err := run.reports.ProductLists(ctx, run.tenant, q.Range, before, q.PerPage)
+	if err := differ(q.Range, want, lists, err); err != nil {
+		return err
+	}
+	all := run.model.allCustomers(reports.CustomersQuery{Range: q.Range})
+	counts := reports.Customers{
+		Zone: all.Zone, Customers: all.Customers, New: all.New, Guests: reports.Sums{Orders: all.Guests.Orders},
+	}
+	got, err := run.reports.CountCustomers(ctx, run.tenant, q.Range)
+	return differ(q.Range, counts, got, err)
 }

@@ -68,7 +68,8 @@ select r.tenant_id, r.id, r.order_id, 2, 450 from refunds r where r.tenant_id = 
 insert into sales_rollups
        (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
         refund_count, refunds)
-values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
+values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450),
+       (:tenant, 4, '2026-03-01', '', 1, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
 insert into key_usage
        (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
 select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'

@@ -26,6 +26,7 @@ func (s *suite) newCaller(t testing.TB) *caller {
 		"bytea":    {"sha256('mine')"},
 		"bytea[]":  {"array[sha256('mine')]"},
 		"bigint":   {fmt.Sprint(s.a), "1", "2", fmt.Sprint(s.tables["api_keys"].a["id"])},
+		"date":     {"'2026-03-01'"},
 		"integer":  {"1"},
 		"smallint": {"1"},
 		"boolean":  {"true", "false"},

@@ -57,12 +57,13 @@ func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return changed, repack(ctx, tx, m)
+	return changed, repack(ctx, tx, m.tenant, m.days[0], m.days[0])
 }
 
-// repack discards the packed sums of a month; reports read the rollups until they are packed again.
-func repack(ctx context.Context, tx pgx.Tx, m month) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || $1::bigint, 0))`, m.tenant)
+// repack discards the packed sums of the tenant from one month to another. Reports read the rollups
+// until they are packed again.
+func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Time) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || $1::bigint, 0))`, tenant)
 	if err != nil {
 		return err
 	}
@@ -70,9 +71,9 @@ func repack(ctx context.Context, tx pgx.Tx, m month) error {
 		insert into packed_sums (tenant_id, month, block)
 		select distinct tenant_id, day, (key / 16384)::int
 		  from sales_rollups
-		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day = $2
+		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day >= $2 and day <= $3
 		    on conflict (tenant_id, month, block) do update
-		   set sold_ids = null`, m.first()...)
+		   set sold_ids = null`, tenant, from, to)
 	return err
 }
 
@@ -141,6 +142,11 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Lo
 		 where tenant_id = $1 and orders = 0 and items = 0 and refund_count = 0`, tenant)
 	if err != nil {
 		return 0, err
+	}
+	if len(all) > 0 {
+		if err := repack(ctx, tx, tenant, all[0].days[0], all[len(all)-1].days[0]); err != nil {
+			return 0, err
+		}
 	}
 	_, err = tx.Exec(ctx, `
 		update sales_zones
