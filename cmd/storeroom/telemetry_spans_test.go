@@ -119,7 +119,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/products":             {4, 9},
 	"GET /settings/t/{slug}/products/{id}":        {5, 14},
 	"GET /settings/t/{slug}/orders":               {3, 8},
-	"GET /settings/t/{slug}/orders/{number}":      {2, 6},
+	"GET /settings/t/{slug}/orders/{number}":      {3, 7},
 	"GET /settings/t/{slug}/keys":                 {3, 5},
 	"POST /settings/t/{slug}/keys":                {9, 9},
 	"GET /settings/t/{slug}/keys/new":             {1, 1},
