@@ -69,6 +69,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	body.turn = nil // a wait would hold the locks of the products
 	read := func(ctx context.Context, indexes []int) ([]catalog.Row, error) {
 		rows := make([]catalog.Row, len(indexes))
 		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
@@ -192,7 +193,9 @@ func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *
 		}
 		if b.errors += len(o.errs); b.errors > maxBulkErrors && len(o.errs) > maxLateErrors {
 			for _, field := range slices.Sorted(maps.Keys(o.errs))[maxLateErrors:] {
-				delete(o.errs, field)
+				if field != "number" { // the result of an order has its number only if that is valid
+					delete(o.errs, field)
+				}
 			}
 		}
 	}

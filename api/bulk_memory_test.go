@@ -55,6 +55,7 @@ func TestTheLargestBulksNeedLittleMemory(t *testing.T) {
 	product := func(n int) string {
 		return fmt.Sprintf(`{"sku":"P-%d","name":"Lamp %d","price":5,"description":"%s"}`, n*7919%1000, n, description)
 	}
+	price := func(n int) string { return fmt.Sprintf(`{"sku":"P-%d","price":6}`, n) }
 	order := func(n int) string {
 		var items strings.Builder
 		for i := range 50 {
@@ -76,6 +77,7 @@ func TestTheLargestBulksNeedLittleMemory(t *testing.T) {
 	}{
 		{"1,000 new products of 32 KB", "/api/products/bulk", sequence("items", 1000, product), 200, 32},
 		{"1,000 unchanged products of 32 KB", "/api/products/bulk", sequence("items", 1000, product), 200, 32},
+		{"1,000 new prices of products of 32 KB", "/api/products/bulk", sequence("items", 1000, price), 200, 32},
 		{"50,000 items", "/api/orders/bulk", sequence("orders", 1000, order), 200, 60},
 		{"199,000 errors", "/api/products/bulk", sequence("items", 1000, faulty), 207, 32},
 	} {

@@ -105,8 +105,12 @@ func weight(h http.Header, name string) (weight float64) {
 	return weight
 }
 
-// varies sets the Vary header of a response whose encoding depends on the request.
-func varies(h http.Header) { h.Add("Vary", "Accept-Encoding") }
+// varies sets the Vary header of a response whose encoding depends on the request. A stored response has it already.
+func varies(h http.Header) {
+	if !slices.Contains(h.Values("Vary"), "Accept-Encoding") {
+		h.Add("Vary", "Accept-Encoding")
+	}
+}
 
 // etag returns the entity tag of the encoded variant of a body. Each variant has its own strong tag, because a weak
 // tag never matches If-Match. c may be nil.

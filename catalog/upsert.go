@@ -127,26 +127,29 @@ type upsert struct {
 // maxPart is the size from which the next rows are another part. The memory for a part is several times its size.
 const maxPart = 1 << 20
 
-// pass takes two round trips for each part: it reads what is stored, then writes what differs. The first one locks the
-// products of all parts.
+// pass locks the products of all rows, and takes two more round trips for each part: it reads what is stored, then
+// writes what differs. An update writes the whole product, so the size of a row includes the stored description.
 func (u *upsert) pass(ctx context.Context, tx pgx.Tx, indexes []int) error {
-	toLock := indexes
-	var locked []rowID
+	locked, err := u.lock(ctx, tx, indexes)
+	if err != nil {
+		return err
+	}
+	isLocked, stored := map[int64]bool{}, map[string]int{}
+	for _, p := range locked {
+		isLocked[p.ID], stored[p.SKU] = true, p.Size
+	}
 	for len(indexes) > 0 {
 		n := 0
 		for size := 0; n < len(indexes) && size < maxPart; n++ {
-			size += u.keys[indexes[n]].Size
+			key := u.keys[indexes[n]]
+			sku, _ := checkSKU(key.SKU)
+			size += key.Size + stored[sku]
 		}
 		rows, err := u.read(ctx, indexes[:n])
 		if err != nil {
 			return err
 		}
-		b := &pgx.Batch{}
-		if toLock != nil {
-			u.queueLock(b, toLock, &locked)
-			toLock = nil
-		}
-		stored, err := readStored(ctx, tx, b, u.by.Tenant, rows, &locked)
+		stored, err := readStored(ctx, tx, u.by.Tenant, rows, isLocked)
 		if err != nil {
 			return err
 		}
@@ -158,24 +161,33 @@ func (u *upsert) pass(ctx context.Context, tx pgx.Tx, indexes []int) error {
 	return nil
 }
 
-// queueLock locks the products of rows in the order of their SKUs.
-func (u *upsert) queueLock(b *pgx.Batch, indexes []int, locked *[]rowID) {
+// lockedRow is a product that an upsert has locked.
+type lockedRow struct {
+	ID   int64
+	SKU  string
+	Size int // of the description, in bytes
+}
+
+// lock locks the products of rows in the order of their SKUs.
+func (u *upsert) lock(ctx context.Context, tx pgx.Tx, indexes []int) (locked []lockedRow, err error) {
 	var skus []string
 	for _, index := range indexes {
 		if sku, problem := checkSKU(u.keys[index].SKU); problem == "" {
 			skus = append(skus, sku)
 		}
 	}
-	tenancy.QueueRows(b, locked, `
-		select p.id
+	b := &pgx.Batch{}
+	tenancy.QueueRows(b, &locked, `
+		select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
 		  from unnest($2::text[]) s (sku)
 		 cross join lateral (
-		       select id
+		       select id, sku, description
 		         from products
 		        where tenant_id = $1 and sku = s.sku
 		        limit 1
 		          for update
 		       ) p`, u.by.Tenant, skus)
+	return locked, tx.SendBatch(ctx, b).Close()
 }
 
 // write writes the rows that differ from what is stored.
@@ -261,11 +273,12 @@ type stockRow struct {
 	Stock
 }
 
-// readStored sends b, and reads the products of rows with their stock, and which of the
-// references of rows exist. locked has the products that the transaction has locked.
+// readStored reads the products of rows with their stock, and which of the references of rows exist. locked has the
+// products that the transaction has locked.
 func readStored(
-	ctx context.Context, tx pgx.Tx, b *pgx.Batch, tenant tenancy.ID, rows []Row, locked *[]rowID,
+	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, locked map[int64]bool,
 ) (*storedRows, error) {
+	b := &pgx.Batch{}
 	var skus, stockSKUs []string
 	var categoryIDs, sellerIDs, warehouseIDs []int64
 	for _, row := range rows {
@@ -301,7 +314,7 @@ select s.product_id, s.warehouse_id, s.quantity
 		return nil, fmt.Errorf("read %d products: %w", len(skus), err)
 	}
 	return &storedRows{
-		products:   lockedProducts(products, idSet(*locked)),
+		products:   lockedProducts(products, locked),
 		stock:      stockByProduct(stock),
 		categories: idSet(categories),
 		sellers:    idSet(sellers),

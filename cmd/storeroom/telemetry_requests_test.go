@@ -117,7 +117,7 @@ var budgets = []struct {
 	},
 	{
 		"POST /api/products/bulk",
-		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 5, 10,
+		testRequest{path: "/api/products/bulk", body: `{"items":` + rows(100, productJSON) + `}`, want: 200}, 6, 10,
 	},
 	{
 		"GET /api/products",

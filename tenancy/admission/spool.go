@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"syscall"
 )
@@ -225,6 +226,7 @@ func (s *Spool) View(f func(content []byte) error) error {
 		return fmt.Errorf("map a temporary file: %w", err)
 	}
 	defer syscall.Munmap(content)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a disk that fails ends the request, not the process
 	return f(content)
 }
 

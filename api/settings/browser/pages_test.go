@@ -104,6 +104,8 @@ func (b *tab) checkTabOrder(name string) {
 		window.stops = [];
 		window.record = ({target: e}) => {
 			const s = getComputedStyle(e), shown = s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2;
+			// A window that becomes active reports the focus again.
+			if (all.length > 1 && stops.at(-1)?.Index === all.indexOf(e)) return;
 			if (all.includes(e)) stops.push({Index: all.indexOf(e), Shown: shown, HTML: e.outerHTML.slice(0, 120)});
 		};
 		addEventListener("focusin", window.record);

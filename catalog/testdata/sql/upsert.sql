@@ -1,7 +1,7 @@
-select p.id
+select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
   from unnest($2::text[]) s (sku)
  cross join lateral (
-       select id
+       select id, sku, description
          from products
         where tenant_id = $1 and sku = s.sku
         limit 1
