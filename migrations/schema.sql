@@ -737,24 +737,38 @@ create table packed_sums (
     tenant_id            bigint not null,
     month                date not null,
     block                integer not null,
-    sold_ids             bytea,
-    items                bytea,
-    units                bytea,
-    revenue              bytea,
-    cost                 bytea,
-    revenue_without_cost bytea,
-    refunds              bytea,
+    sold_ids             bytea not null,
+    items                bytea not null,
+    units                bytea not null,
+    revenue              bytea not null,
+    cost                 bytea not null,
+    revenue_without_cost bytea not null,
+    refunds              bytea not null,
     PRIMARY KEY (tenant_id, month, block),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
-) with (fillfactor=80);
-comment on table packed_sums is 'Copies of the sums by product of sales_rollups. Each column has the values of up to 16,384 sold products as 8 bytes each, in the order of sold_ids, which are block * 16384 and above. sold_ids is null from a change of sales_rollups until pack_product_sums packs the row again.';
-CREATE INDEX packed_sums_unpacked ON packed_sums USING btree (tenant_id, month, block) WHERE sold_ids IS NULL;
+);
+comment on table packed_sums is 'Copies of the sums by product of sales_rollups. Each column has the values of up to 16,384 sold products as 8 bytes each, in the order of sold_ids, which are block * 16384 and above. A row that unpacked_sums has too is out of date.';
 alter table packed_sums alter tenant_id set statistics 0, alter month set statistics 0;
 alter table packed_sums enable row level security, force row level security;
 create policy tenant on packed_sums for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
-grant insert, select, update on packed_sums to storeroom_runtime;
+grant select on packed_sums to storeroom_runtime;
+
+create table unpacked_sums (
+    tenant_id bigint not null,
+    month     date not null,
+    block     integer not null,
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table unpacked_sums is 'Rows of packed_sums to pack again. Each transaction that changes sums inserts its own rows, so that none waits for another; pack_product_sums deletes those that it sees.';
+CREATE INDEX unpacked_sums_month ON unpacked_sums USING btree (tenant_id, month, block);
+alter table unpacked_sums alter tenant_id set statistics 0, alter month set statistics 0;
+alter table unpacked_sums enable row level security, force row level security;
+create policy tenant on unpacked_sums for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on unpacked_sums to storeroom_runtime;
 
 create table schema_migrations (
     version     integer not null,
@@ -1652,19 +1666,13 @@ CREATE OR REPLACE FUNCTION public.unpack_product_sums()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET enable_sort TO 'off'
 AS $function$
 begin
-    perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant_id, 0))
-       from changed_rows
-      where kind = 4
-      limit 1;
-    insert into packed_sums as p (tenant_id, month, block)
+    insert into unpacked_sums (tenant_id, month, block)
     select distinct tenant_id, day, (key / 16384)::int
       from changed_rows
-     where kind = 4
-        on conflict (tenant_id, month, block) do update
-       set sold_ids = null
-     where p.sold_ids is not null;
+     where kind = 4;
     return null;
 end $function$;
 revoke execute on function unpack_product_sums() from public;
@@ -1681,20 +1689,27 @@ declare
 begin
     for tenant in select t.id from tenants t where t.id > after_tenant order by t.id loop
         perform set_config('app.tenant_id', tenant::text, true);
-        continue when not exists (select from packed_sums p where p.tenant_id = tenant and p.sold_ids is null);
-        perform pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
+        continue when not exists (select from unpacked_sums u where u.tenant_id = tenant);
+        continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
         changed := 0;
         for row in
-            select u.month, u.block
-              from packed_sums u
-             where u.tenant_id = tenant and u.sold_ids is null
+            select distinct u.month, u.block
+              from unpacked_sums u
+             where u.tenant_id = tenant
              limit max_rows
         loop
-            update packed_sums p
-               set (sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
-                 = (select s.sold_ids, s.items, s.units, s.revenue, s.cost, s.revenue_without_cost, s.refunds
-                      from product_sums(tenant, row.month, row.block) s)
-             where p.tenant_id = tenant and p.month = row.month and p.block = row.block;
+            with packed as (
+                delete from unpacked_sums u
+                 where u.tenant_id = tenant and u.month = row.month and u.block = row.block
+            )
+            insert into packed_sums
+                   (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
+            select tenant, row.month, row.block, s.*
+              from product_sums(tenant, row.month, row.block) s
+                on conflict (tenant_id, month, block) do update
+               set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
+                   revenue = excluded.revenue, cost = excluded.cost,
+                   revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
             changed := changed + 1;
         end loop;
         return next;

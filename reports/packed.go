@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // blockSize is the number of sold products in a block of packed_sums.
@@ -40,7 +42,7 @@ var (
 // productScan adds up the sales of every product in some ranges. PostgreSQL sends the
 // sums of whole months as they are packed, and packs those of other days; it would take
 // longer to group them itself. The memory that a scan needs does not grow with the number
-// of products, except for those that were sold under several names.
+// of products, except for those that have several rows in sold_products.
 type productScan struct {
 	ranges []Range
 	sums   packedSums
@@ -50,10 +52,14 @@ type productScan struct {
 
 	// firstIDs has each row in sold_products of a product that has several, with the first one.
 	firstIDs map[int64]int64
-	merged   map[int64][]Sums // of products with several rows, by the first
-	block    int32
-	isSet    [blockSize]bool // the positions that have sums
-	values   [][]int64       // the sums of the block, for each range and each of sums
+	laterIDs []laterID
+	merged   map[int64]int // the position in mergedValues of products with several rows, by the first
+	// mergedValues are values of each of these products.
+	mergedValues []int64
+	block        int32
+	isSet        [blockSize]bool // the positions that have sums
+	foundSums    []Sums
+	values       [][]int64 // the sums of the block, for each range and each of sums
 }
 
 const firstIDsSQL = `
@@ -63,34 +69,46 @@ const firstIDsSQL = `
 		   and first_id is not null`
 
 const packedMonthsSQL = `
-		select {range} as range, p.block, s.sold_ids, {sums}
+		select {range} as range, p.block, p.sold_ids, {sums}
 		  from packed_sums p
-		 cross join lateral (
-		       select p.sold_ids, {stored_sums}
-		        where p.sold_ids is not null
-		        union all
-		       select sold_ids, {new_sums}
-		         from product_sums($1, p.month, p.block)
-		        where p.sold_ids is null) s
 		 where p.tenant_id = $1
 		   and p.month >= {from}
-		   and p.month <= {to}`
+		   and p.month <= {to}
+		   and not exists (
+		       select
+		         from unpacked_sums u
+		        where u.tenant_id = $1
+		          and (u.month, u.block) = (p.month, p.block)
+		          and u.month >= {from}
+		          and u.month <= {to})
+		 union all
+		select {range}, u.block, s.sold_ids, {new_sums}
+		  from (
+		       select distinct month, block
+		         from unpacked_sums
+		        where tenant_id = $1 and month >= {from} and month <= {to}
+		       ) u
+		 cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s`
 
 const packedDaysSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
 		  from (
-		       {sales}
-		       ) sales
+		       select key, {totals}
+		         from (
+		              {sales}
+		              ) sales
+		        group by key
+		       ) products
 		 group by 2`
 
 // queue adds the queries of the scan.
 func (p *productScan) queue(b batch) {
-	p.firstIDs, p.merged = map[int64]int64{}, map[int64][]Sums{}
-	p.values = make([][]int64, len(p.ranges)*len(p.sums))
+	p.firstIDs, p.merged = map[int64]int64{}, map[int64]int{}
+	p.foundSums, p.values = make([]Sums, len(p.ranges)), make([][]int64, len(p.ranges)*len(p.sums))
 	for i := range p.values {
 		p.values[i] = make([]int64, blockSize)
 	}
-	b.Queue(unindent(firstIDsSQL), b.tenant).Query(p.readFirstIDs)
+	tenancy.QueueRows(b.Batch, &p.laterIDs, unindent(firstIDsSQL), b.tenant)
 	args := arguments{b.tenant}
 	var parts []string
 	for i, r := range p.ranges {
@@ -109,8 +127,9 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 		return strings.Join(list, ", ")
 	}
 	fragments := map[string]string{
-		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`s.{}`),
-		"stored_sums": each(`p.{}`), "new_sums": each(`{}`), "packed_sums": each(`string_agg(int8send({}), '') as {}`),
+		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`),
+		"new_sums": each(`s.{}`), "packed_sums": each(`string_agg(int8send({}), '') as {}`),
+		"totals": each(`sum({})::bigint as {}`),
 	}
 	months, edges := r.wholeMonths()
 	if b.factsOnly {
@@ -127,21 +146,20 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 	return parts
 }
 
-func (p *productScan) readFirstIDs(rows pgx.Rows) error {
-	var id, first int64
-	_, err := pgx.ForEachRow(rows, []any{&id, &first}, func() error {
-		p.firstIDs[id], p.firstIDs[first] = first, first
-		return nil
-	})
-	return err
-}
+type laterID struct{ ID, FirstID int64 }
 
-// soldIDs returns all rows in sold_products of products that were found.
+// maxSoldIDs limits the products that are looked up one by one.
+const maxSoldIDs = 10_000
+
+// soldIDs returns all rows in sold_products of products that were found, or nil if there are many.
 func (p *productScan) soldIDs(found map[int64]bool) []int64 {
+	if len(found) > maxSoldIDs {
+		return nil
+	}
 	soldIDs := slices.AppendSeq([]int64{}, maps.Keys(found))
-	for id, first := range p.firstIDs {
-		if found[first] && id != first {
-			soldIDs = append(soldIDs, id)
+	for _, later := range p.laterIDs {
+		if found[later.FirstID] {
+			soldIDs = append(soldIDs, later.ID)
 		}
 	}
 	return soldIDs
@@ -150,6 +168,9 @@ func (p *productScan) soldIDs(found map[int64]bool) []int64 {
 var errPackedSums = errors.New("a column of packed_sums has the wrong length")
 
 func (p *productScan) readBlocks(rows pgx.Rows) error {
+	for _, later := range p.laterIDs {
+		p.firstIDs[later.ID], p.firstIDs[later.FirstID] = later.FirstID, later.FirstID
+	}
 	var index, block int32
 	var ids pgtype.DriverBytes // DriverBytes are not copied
 	packed := make([]pgtype.DriverBytes, len(p.sums))
@@ -163,15 +184,16 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 			p.endBlock()
 			p.block = block
 		}
-		// Days can have several values of a product, so there can be more than a block has products.
-		for begin := 0; begin < len(ids); begin += 8 * blockSize {
-			end := min(begin+8*blockSize, len(ids))
-			n := p.unpackPositions(ids[begin:end], &positions)
-			for i, data := range packed {
-				if len(data) != len(ids) {
-					return errPackedSums
-				}
-				add(p.values[int(index)*len(p.sums)+i], positions[:n], data[begin:end])
+		if len(ids) > 8*blockSize {
+			return errPackedSums
+		}
+		n := p.unpackPositions(ids, &positions)
+		for i, data := range packed {
+			if len(data) != len(ids) {
+				return errPackedSums
+			}
+			for j, position := range positions[:n] {
+				add(&p.values[int(index)*len(p.sums)+i][position], int64(binary.BigEndian.Uint64(data[8*j:])))
 			}
 		}
 		return nil
@@ -180,8 +202,8 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 		return err
 	}
 	p.endBlock()
-	for id, merged := range p.merged {
-		p.found(id, merged)
+	for soldID, begin := range p.merged {
+		p.report(soldID, p.mergedValues[begin:])
 	}
 	return nil
 }
@@ -196,50 +218,52 @@ func (p *productScan) unpackPositions(ids []byte, positions *[blockSize]int) (n 
 	return n
 }
 
-// add adds packed values to the values at their positions. It panics like Sums.Add.
-func add(values []int64, positions []int, data []byte) {
-	for i, position := range positions {
-		value := int64(binary.BigEndian.Uint64(data[8*i:]))
-		sum := values[position] + value
-		if (sum < values[position]) != (value < 0) {
-			panic("reports: a sum needs more than 64 bits")
-		}
-		values[position] = sum
+// add adds to a sum. It panics like Sums.Add.
+func add(sum *int64, value int64) {
+	before := *sum
+	*sum += value
+	if (*sum < before) != (value < 0) {
+		panic("reports: a sum needs more than 64 bits")
 	}
 }
 
-// endBlock reports the products of the block, and clears it.
+// endBlock reports the products of the block that have one row in sold_products, adds up the others, and clears the
+// block.
 func (p *productScan) endBlock() {
-	found := make([]Sums, len(p.ranges))
+	values := make([]int64, len(p.values))
 	for position, isSet := range p.isSet {
 		if !isSet {
 			continue
 		}
-		for i, values := range p.values {
-			*p.sums[i%len(p.sums)].field(&found[i/len(p.sums)]) = values[position]
-			values[position] = 0
+		for i := range p.values {
+			values[i] = p.values[i][position]
+			p.values[i][position] = 0
 		}
-		p.report(int64(p.block)*blockSize+int64(position), found)
+		soldID := int64(p.block)*blockSize + int64(position)
+		first, several := p.firstIDs[soldID]
+		if !several {
+			p.report(soldID, values)
+			continue
+		}
+		begin, isKnown := p.merged[first]
+		if !isKnown {
+			begin = len(p.mergedValues)
+			p.merged[first] = begin
+			p.mergedValues = append(p.mergedValues, make([]int64, len(values))...)
+		}
+		for i, value := range values {
+			add(&p.mergedValues[begin+i], value)
+		}
 	}
 	p.isSet = [blockSize]bool{}
 }
 
-// report calls found with a row of sold_products, or adds it to the other rows of its
-// product.
-func (p *productScan) report(soldID int64, found []Sums) {
-	first, several := p.firstIDs[soldID]
-	if !several {
-		p.found(soldID, found)
-		return
+// report calls found with the values of a product.
+func (p *productScan) report(soldID int64, values []int64) {
+	for i := range p.values {
+		*p.sums[i%len(p.sums)].field(&p.foundSums[i/len(p.sums)]) = values[i]
 	}
-	merged := p.merged[first]
-	if merged == nil {
-		merged = make([]Sums, len(p.ranges))
-		p.merged[first] = merged
-	}
-	for i := range merged {
-		merged[i].Add(found[i])
-	}
+	p.found(soldID, p.foundSums)
 }
 
 // topProducts selects the products of one page, and all others that are equal to its first

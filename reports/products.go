@@ -141,10 +141,13 @@ func newPageScan(q ProductsQuery) *pageScan {
 }
 
 // page returns all rows in sold_products of the products that can be on the page, and how
-// many products come before them.
+// many products come before them. Without rows the page is selected from all products.
 func (s *pageScan) page() (soldIDs []int64, skipped int64) {
 	products, skipped := s.topProducts.page()
-	return s.soldIDs(products), skipped
+	if soldIDs = s.soldIDs(products); soldIDs == nil {
+		skipped = 0
+	}
+	return soldIDs, skipped
 }
 
 // WalkProducts calls f with each product of the report, in its order, while the

@@ -25,8 +25,8 @@ var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums}
 var (
 	DeleteExpiredResponses = Task{"delete_expired_responses", 15 * time.Minute, 500}
 	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
-	// PackProductSums holds a lock that orders of the tenant wait for, so its batches are small.
-	PackProductSums = Task{"pack_product_sums", time.Minute, 8}
+	// A sale in a block writes the whole block again, so this waits for more of them.
+	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 32}
 )
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.

@@ -48,8 +48,10 @@ func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Re
 func (s *Store) ingest(ctx context.Context, b *orderBatch) error {
 	err := s.db.UpdateInParts(ctx, b.tenant, b.read, b.write)
 	if errors.Is(err, errMissingVersions) {
-		if err := s.insertSoldProducts(ctx, b.tenant, b.missing); err != nil {
-			return err
+		insertErr := s.insertSoldProducts(ctx, b.tenant, b.missing)
+		// Another transaction inserts products; the next attempt finds them or waits again.
+		if insertErr != nil && tenancy.SQLState(insertErr) != "55P03" {
+			return insertErr
 		}
 	}
 	return err

@@ -248,7 +248,7 @@ func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
 	s.mustAgree(t)
 	row := s.MustSuper(t).QueryRow(t.Context(), `
 		select (select deadlocks from pg_stat_database where datname = current_database()),
-		       (select count(*) from packed_sums where sold_ids is null),
+		       (select count(*) from unpacked_sums),
 		       (select count(*) from (
 		               select sku from sold_products where first_id is null and product_id is null group by sku
 		               having count(*) > 1) first_rows)`)
@@ -257,4 +257,36 @@ func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
 		t.Errorf("%d deadlocks, %d unpacked rows, %d SKUs with several first rows, %v; want none",
 			deadlocks, unpacked, severalFirst, err)
 	}
+}
+
+// The rollups of a large batch are several statements.
+func TestLargeBatchesOfOneMonthDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	var senders errgroup.Group
+	for sender := range 4 {
+		senders.Go(func() error {
+			var rows []sales.Row
+			for n := range 200 {
+				o := order(fmt.Sprint(sender, "-", n))
+				o.PlacedAt, o.Items = noon.AddDate(0, 0, -sender), nil
+				for i := range 30 {
+					o.Items = append(o.Items, sales.Item{SKU: fmt.Sprint("X", 30*n+i), Quantity: 1, UnitPrice: 100})
+				}
+				rows = append(rows, sales.Row{Order: o})
+			}
+			_, err := s.store.Ingest(t.Context(), s.tenant, rows)
+			return err
+		})
+	}
+	if err := senders.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var deadlocks int
+	row := s.MustSuper(t).QueryRow(t.Context(),
+		`select deadlocks from pg_stat_database where datname = current_database()`)
+	if err := row.Scan(&deadlocks); err != nil || deadlocks > 0 {
+		t.Errorf("%d deadlocks, %v; want none", deadlocks, err)
+	}
+	s.mustAgree(t)
 }

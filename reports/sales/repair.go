@@ -60,20 +60,17 @@ func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 	return changed, repack(ctx, tx, m.tenant, m.days[0], m.days[0])
 }
 
-// repack discards the packed sums of the tenant from one month to another. Reports read the rollups
-// until they are packed again.
+// repack makes reports read the rollups of the tenant from one month to another until they are packed again.
 func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Time) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || $1::bigint, 0))`, tenant)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `
-		insert into packed_sums (tenant_id, month, block)
-		select distinct tenant_id, day, (key / 16384)::int
+	_, err := tx.Exec(ctx, `
+		insert into unpacked_sums (tenant_id, month, block)
+		select tenant_id, month, block
+		  from packed_sums
+		 where tenant_id = $1 and month >= $2 and month <= $3
+		 union
+		select tenant_id, day, (key / 16384)::int
 		  from sales_rollups
-		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day >= $2 and day <= $3
-		    on conflict (tenant_id, month, block) do update
-		   set sold_ids = null`, tenant, from, to)
+		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day >= $2 and day <= $3`, tenant, from, to)
 	return err
 }
 

@@ -63,7 +63,7 @@ select p.tenant_id, 0, f.facet, f.value, p.status, count(*)
  cross join lateral facets(p.category_id, p.seller_id, p.warehouse_id, p.tags) f
  group by p.tenant_id, f.facet, f.value, p.status;
 
-insert into packed_sums (tenant_id, month, block)
+insert into unpacked_sums (tenant_id, month, block)
 select distinct tenant_id, day, (key / 16384)::int
   from sales_rollups
  where kind = 4;

@@ -123,25 +123,13 @@ select $1, *
 --   ModifyTable Insert on order_items
 --     Function Scan
 
-SELECT pg_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant_id, 0))
- from changed_rows
-where kind = 4
-limit 1
-
--- Plan on PostgreSQL 15:
---   Limit
---     Named Tuplestore Scan
-
-insert into packed_sums as p (tenant_id, month, block)
+insert into unpacked_sums (tenant_id, month, block)
 select distinct tenant_id, day, (key / 16384)::int
   from changed_rows
  where kind = 4
-    on conflict (tenant_id, month, block) do update
-   set sold_ids = null
- where p.sold_ids is not null
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Insert on packed_sums
+--   ModifyTable Insert on unpacked_sums
 --     Aggregate
 --       Named Tuplestore Scan
 
