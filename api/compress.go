@@ -23,8 +23,7 @@ import (
 const (
 	// minCompressed is the size from which a response is compressed on request.
 	minCompressed = 1 << 10
-	// compressorMemory is the size of a compressor. It counts as memory of the user if the compressor waits for a
-	// client or for a CPU.
+	// compressorMemory is the size of a compressor. It counts as memory of the user if the compressor waits for a CPU.
 	compressorMemory = 1 << 20
 	// zstdWindow bounds the memory of a compressor, and of the client.
 	zstdWindow = 128 << 10

@@ -203,16 +203,12 @@ func TestPartsOfACompressedDownload(t *testing.T) {
 	}{
 		{"identity", "", true}, {"gzip", "gzip", true}, {"zstd", "zstd", true}, {"gzip", "", false},
 	} {
-		t.Run(fmt.Sprint(c.accepted, ", memory is free: ", c.free), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.accepted, ", a compressor is free: ", c.free), func(t *testing.T) {
 			t.Parallel()
 			ticket := admission.New(24).Enter("shop", admission.Export)
-			const share = 16 << 20
 			if !c.free {
-				release, ok := ticket.TryMemory(share)
-				if !ok {
-					t.Fatal("no memory")
-				}
-				defer release()
+				defer mustTakeCompressor(t, ticket)()
+				defer mustTakeCompressor(t, ticket)()
 			}
 			read, taken := make(chan struct{}), false
 			if c.want == "" { // a part of the file remains in the buffer of net/http
@@ -223,11 +219,7 @@ func TestPartsOfACompressedDownload(t *testing.T) {
 				if err := d.stream(&requestState{}, func(to io.Writer) error {
 					_, _ = to.Write(first)
 					<-read
-					if release, ok := ticket.TryMemory(share); ok {
-						release()
-					} else {
-						taken = true
-					}
+					taken = compressorsInUse(ticket) > 0
 					_, err := to.Write(second)
 					return err
 				}); err != nil {
@@ -266,13 +258,34 @@ func TestPartsOfACompressedDownload(t *testing.T) {
 			}
 			server.Close() // waits for the handler
 			if taken != (c.want != "" || !c.free) {
-				t.Errorf("memory is in use: %v", taken)
+				t.Errorf("a compressor is in use: %v", taken)
 			}
-			if _, ok := ticket.TryMemory(share); ok != c.free {
-				t.Errorf("all memory is free: %v", ok)
+			if n := compressorsInUse(ticket); n > 0 && c.free {
+				t.Errorf("%d compressors are in use", n)
 			}
 		})
 	}
+}
+
+// compressorsInUse returns how many of the two compressors of a user are in use.
+func compressorsInUse(ticket *admission.Ticket) int {
+	n := 2
+	for range 2 {
+		if release, ok := ticket.TryCompressor(); ok {
+			defer release()
+			n--
+		}
+	}
+	return n
+}
+
+func mustTakeCompressor(t *testing.T, ticket *admission.Ticket) (release func()) {
+	t.Helper()
+	release, ok := ticket.TryCompressor()
+	if !ok {
+		t.Fatal("no compressor is free")
+	}
+	return release
 }
 
 // A large body does not wait for a CPU longer than others, and is sent uncompressed without memory.

@@ -124,7 +124,7 @@ func (d *download) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// beginCompression compresses the file if the client accepts it and its share of memory is not in use. first is the
+// beginCompression compresses the file if the client accepts it and a compressor is free. first is the
 // size of the first part.
 func (d *download) beginCompression(first int) {
 	if d.contentType == contentTypes[xlsxFormat] { // it is compressed already
@@ -134,7 +134,7 @@ func (d *download) beginCompression(first int) {
 	if c == nil {
 		return
 	}
-	release, ok := d.w.(*recorder).ticket.TryMemory(compressorMemory)
+	release, ok := d.w.(*recorder).ticket.TryCompressor()
 	if !ok {
 		return
 	}

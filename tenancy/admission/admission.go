@@ -18,6 +18,7 @@
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
 //	                            at most 12 MiB for the bytes of a body and 32 MiB for its values
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
+//	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
 // Reads and reports keep their part of the connections until the response begins, because a large one
@@ -53,7 +54,7 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, cpu, large, memory, disk *budget
+	requests, exports, connections, long, public, cpu, large, memory, compressors, disk *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -70,6 +71,7 @@ func New(pool int) *Controller {
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
 		memory:      newBudget("memory", 64*mib, 16*mib),
+		compressors: newBudget("compressors", 16, 2),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
 	}
 }
@@ -247,6 +249,11 @@ func (t *Ticket) Large(ctx context.Context, bytes int64) (release func(), err er
 // TryMemory reports whether the request may use that many bytes of memory. It does not wait.
 func (t *Ticket) TryMemory(bytes int64) (release func(), ok bool) {
 	return t.controller.memory.tryFair(t.user, bytes)
+}
+
+// TryCompressor reports whether the request may compress an export. It does not wait.
+func (t *Ticket) TryCompressor() (release func(), ok bool) {
+	return t.controller.compressors.tryFair(t.user, 1)
 }
 
 // Disk waits until the request may use that many bytes of temporary files.

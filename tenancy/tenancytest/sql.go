@@ -60,23 +60,26 @@ func NewSQL(t testing.TB, d *Database, update bool) *SQL {
 // of another connection, such as autovacuum's, delays that until it ends.
 func mustVacuum(t testing.TB, super *pgx.Conn) {
 	t.Helper()
-	const allVisible = `
-		select coalesce(bool_and(relallvisible = relpages), true)
-		  from pg_class
-		 where relkind = 'r' and relnamespace = 'public'::regnamespace`
-	for deadline := time.Now().Add(time.Minute); ; {
+	const notVisible = `
+		select array(select relname::text
+		               from pg_class
+		              where relkind = 'r' and relnamespace = 'public'::regnamespace and relallvisible <> relpages),
+		       array(select format('%s %s %s', backend_type, state, query)
+		               from pg_stat_activity
+		              where datname = current_database() and backend_xmin is not null and pid <> pg_backend_pid())`
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		if _, err := super.Exec(t.Context(), `vacuum analyze`); err != nil {
 			t.Fatal(err)
 		}
-		var visible bool
-		if err := super.QueryRow(t.Context(), allVisible).Scan(&visible); err != nil {
+		var tables, transactions []string
+		if err := super.QueryRow(t.Context(), notVisible).Scan(&tables, &transactions); err != nil {
 			t.Fatal(err)
 		}
-		if visible {
+		if len(tables) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("some pages are still not visible to all transactions after a minute")
+			t.Fatalf("pages of %q are still not visible to all transactions after three minutes: %q", tables, transactions)
 		}
 	}
 }
