@@ -67,8 +67,16 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 		body: r.Body, ctx: r.Context(), controller: http.NewResponseController(w), timeout: s.limits.bodyTimeout,
 		ticket: stateOf(r).ticket,
 	}
-	// The buffer is small because many clients may be slow.
-	_, err := io.CopyBuffer(spool, io.LimitReader(body, limit+1), make([]byte, 4<<10))
+	// The first buffer is small because many clients may be slow. A large body with small buffers takes much of a CPU.
+	_, err := io.CopyBuffer(spool, io.LimitReader(body, min(bodyPart, limit+1)), make([]byte, 4<<10))
+	if err == nil && spool.Size() == bodyPart {
+		buffer := 4 << 10
+		if release, ok := body.ticket.TryMemory(bodyPart); ok {
+			defer release()
+			buffer = bodyPart
+		}
+		_, err = io.CopyBuffer(spool, io.LimitReader(body, limit+1-bodyPart), make([]byte, buffer))
+	}
 	switch {
 	case err != nil && body.err == nil: // the spool is full
 		return err
