@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sequence is a body whose rows are computed while it is read.
+// sequence returns a body and computes each row when it is read.
 func sequence(field string, rows int, row func(n int) string) io.Reader {
 	reader, writer := io.Pipe()
 	go func() {

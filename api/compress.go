@@ -104,7 +104,7 @@ func weight(h http.Header, name string) (weight float64) {
 	return weight
 }
 
-// varies sets the Vary header of a response whose encoding depends on the request. A stored response has it already.
+// varies adds Accept-Encoding to the Vary header. A stored response has it already.
 func varies(h http.Header) {
 	if !slices.Contains(h.Values("Vary"), "Accept-Encoding") {
 		h.Add("Vary", "Accept-Encoding")

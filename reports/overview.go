@@ -29,7 +29,7 @@ type ProductChange struct {
 	Before    money.Cents
 }
 
-// LowProduct is a product whose stock is at its reorder point or below.
+// LowProduct is a product with stock at or below its reorder point.
 type LowProduct struct {
 	ID           int64
 	SKU          string

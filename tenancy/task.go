@@ -25,7 +25,7 @@ var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums}
 var (
 	DeleteExpiredResponses = Task{"delete_expired_responses", 15 * time.Minute, 500}
 	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
-	// A sale in a block writes the whole block again, so this waits for more of them.
+	// After a sale the task writes a whole block again, so its interval collects several sales.
 	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 32}
 )
 

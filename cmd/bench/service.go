@@ -106,25 +106,7 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 		return s, err
 	}
 	s.usage = usage.Open(ctx, s.db, logger)
-	catalogStore, salesStore, reportStore := catalog.New(s.db), sales.New(s.db), reports.New(s.db)
-	options := api.Options{
-		DB:      s.db,
-		Catalog: catalogStore,
-		Sales:   salesStore,
-		Reports: reportStore,
-		Keys:    s.keys,
-		Usage:   s.usage,
-		Limiter: s.limiter,
-		Ready:   s.db.Ping,
-		Logger:  logger,
-		Version: "bench",
-
-		Admission: admission.New(s.db.MaxConns()),
-		Settings: &settings.Options{
-			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
-			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
-		},
-	}
+	options := s.options(peppers, logger)
 	s.handler = api.New(options)
 	s.bare = &bare{db: s.db, limiter: s.limiter, shares: admission.New(s.db.MaxConns())}
 	if s.bare.super, err = tenancy.Open(ctx, d.super); err != nil {
@@ -142,6 +124,29 @@ func openService(ctx context.Context, d database, redisURL string, slugs ...stri
 	}
 	s.bareAddress, err = s.listen(ctx, s.bare.handler())
 	return s, err
+}
+
+// options returns the options of the service.
+func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options {
+	catalogStore, salesStore, reportStore := catalog.New(s.db), sales.New(s.db), reports.New(s.db)
+	return api.Options{
+		DB:      s.db,
+		Catalog: catalogStore,
+		Sales:   salesStore,
+		Reports: reportStore,
+		Keys:    s.keys,
+		Usage:   s.usage,
+		Limiter: s.limiter,
+		Ready:   s.db.Ping,
+		Logger:  logger,
+		Version: "bench",
+
+		Admission: admission.New(s.db.MaxConns()),
+		Settings: &settings.Options{
+			DB: s.db, People: people.New(s.db), Keys: keys.New(s.db, peppers), Catalog: catalogStore, Sales: salesStore,
+			Reports: reportStore, Limiter: s.limiter, BaseURL: &url.URL{Scheme: "http", Host: "127.0.0.1"},
+		},
+	}
 }
 
 // listen serves a handler on a free port until close.
