@@ -75,7 +75,8 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 			defer release()
 			buffer = bodyPart
 		}
-		_, err = io.CopyBuffer(spool, io.LimitReader(body, limit+1-bodyPart), make([]byte, buffer))
+		turns := turnWriter{spool, r.Context(), body.ticket}
+		_, err = io.CopyBuffer(turns, io.LimitReader(body, limit+1-bodyPart), make([]byte, buffer))
 	}
 	switch {
 	case err != nil && body.err == nil: // the spool is full
@@ -88,6 +89,23 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	}
 	spool.End(nil)
 	return nil
+}
+
+// turnWriter uses a CPU in turns, one for each Write. Between them it may wait for a client.
+type turnWriter struct {
+	io.Writer
+	ctx    context.Context
+	ticket *admission.Ticket
+}
+
+// Write implements io.Writer.
+func (w turnWriter) Write(p []byte) (int, error) {
+	release, err := w.ticket.CPU(w.ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	return w.Writer.Write(p)
 }
 
 const (

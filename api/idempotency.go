@@ -11,6 +11,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) once(h handler) handler {
 		if err := content.Reserve(r.Context()); err != nil { // before it holds a connection
 			return err
 		}
-		digest, err := fingerprint(r, content.Reader())
+		digest, err := fingerprint(r, content)
 		if err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (s *Server) once(h handler) handler {
 // fingerprint is the digest of a request's method, path and body. The lengths keep the
 // parts apart. A response with customer names must not be replayed to a key without
 // customers:read, so that permission is part of the method.
-func fingerprint(r *http.Request, body io.Reader) (idempotency.Fingerprint, error) {
+func fingerprint(r *http.Request, body *admission.Spool) (idempotency.Fingerprint, error) {
 	method := r.Method
 	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
 		method += " without customers"
@@ -75,7 +76,11 @@ func fingerprint(r *http.Request, body io.Reader) (idempotency.Fingerprint, erro
 	for _, part := range []string{method, r.URL.RawPath} {
 		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
-	_, err := io.Copy(h, body)
+	var to io.Writer = h
+	if body.Size() >= largePart {
+		to = turnWriter{h, r.Context(), stateOf(r).ticket}
+	}
+	_, err := io.Copy(to, body.Reader())
 	return idempotency.Fingerprint(h.Sum(nil)), err
 }
 
