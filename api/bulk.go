@@ -69,7 +69,6 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body.turn = nil // a wait would hold the locks of the products
 	read := func(ctx context.Context, indexes []int) ([]catalog.Row, error) {
 		rows := make([]catalog.Row, len(indexes))
 		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
