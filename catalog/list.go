@@ -86,7 +86,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 		tenancy.QueueRows(b, &counts, count.sql, count.args...)
 		if q.inOrder {
 			// PostgreSQL expects few products, and would read and sort all of a category.
-			b.Queue(`set local enable_sort = off`)
+			b.Queue(`select set_config('enable_sort', 'off', true)`)
 		}
 		tenancy.QueueRows(b, &page.Items, productsOf("array("+indent(ids)+"\n       )"), q.args...)
 	})
@@ -142,8 +142,10 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 		q.where("t.tenant_id = $1")
 		q.where("t.tag = %s", f.Tag)
 		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
-		if len(f.facets()) > 1 || f.hasDates() {
+		if len(f.facets()) > 1 {
 			q.from += lookUp("id", "t.product_id")
+			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other columns.
+			q.where("t.tag = any (p.tags)")
 		}
 	default:
 		q.where("p.tenant_id = $1")
@@ -257,10 +259,10 @@ func (f Filter) addConditions(q *productQuery) {
 		q.where(column+" = %s", *f.WarehouseID)
 	}
 	if !f.CreatedFrom.IsZero() {
-		q.where("p.created_at >= %s", f.CreatedFrom)
+		q.where(q.table+".created_at >= %s", f.CreatedFrom)
 	}
 	if !f.CreatedBefore.IsZero() {
-		q.where("p.created_at < %s", f.CreatedBefore)
+		q.where(q.table+".created_at < %s", f.CreatedBefore)
 	}
 }
 

@@ -37,7 +37,7 @@ func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.L
 		tenancy.QueueRows(q, &counts, sql, args...)
 		// An index that has the order of the list must win even for pages far behind the
 		// estimated end. Otherwise PostgreSQL reads and sorts all orders.
-		q.Queue(`set local enable_bitmapscan = off`)
+		q.Queue(`select set_config('enable_bitmapscan', 'off', true)`)
 		sql, args = f.page(tenant)
 		tenancy.QueueRows(q, &page.Items, sql, args...)
 	})

@@ -1,0 +1,64 @@
+select count(*)
+  from product_tags t
+ where t.tenant_id = $1
+   and t.tag = $2
+   and t.created_at >= $3
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Only Scan using product_tags_created on product_tags
+
+select p.id, p.images, p.created_at, p.updated_at,
+       p.sku, p.name, p.description, p.price,
+       p.msrp, p.cost, p.status, p.condition,
+       p.quantity, p.reorder_point, p.category_id, p.seller_id,
+       p.warehouse_id, p.bin_location, p.upc, p.tags,
+       (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
+       (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
+  from unnest(array(
+       select id
+         from (
+              (
+              select t.product_id as id, t.price as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.created_at >= $3
+                 and t.status = 'active'
+               order by t.price asc, t.product_id asc
+              )
+               union all
+              (
+              select t.product_id as id, t.price as key
+                from product_tags t
+               where t.tenant_id = $1
+                 and t.tag = $2
+                 and t.created_at >= $3
+                 and t.status = 'draft'
+               order by t.price asc, t.product_id asc
+              )
+              ) p
+        order by key asc, id asc
+        limit $4 offset $5
+       )) with ordinality page (id, place)
+ cross join lateral (
+       select *
+         from products
+        where tenant_id = $1 and id = page.id
+        limit 1
+       ) p
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Limit (InitPlan)
+--       Merge Append
+--         Index Scan using product_tags_price on product_tags
+--         Index Scan using product_tags_price on product_tags
+--     Function Scan on unnest
+--     Limit
+--       Index Scan using products_pkey on products
+--     Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
