@@ -206,7 +206,7 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and o.channel = any (" + args.add(q.channels) + ")"
 	}
-	if q.selectsProducts() {
+	if len(q.categories) > 0 {
 		fragments["from_lines"], fragments["products"] = fromLinesOfProductsSQL, q.products(args)
 	}
 	switch {

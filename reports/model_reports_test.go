@@ -216,6 +216,9 @@ func (m *model) allProducts(q reports.ProductsQuery) []reports.ProductSums {
 		return key{sku: p.sku}
 	}) {
 		row := reports.ProductSums{SKU: key.sku, Name: key.sku, Sums: modelSums(parts)}
+		if !q.Explain {
+			row.Orders, row.RefundCount = 0, 0
+		}
 		if key.id != 0 {
 			last := m.latest(func(l soldProduct) bool { return l.product == key.id })
 			row.ProductID, row.SKU, row.Name = &key.id, last.sku, last.name

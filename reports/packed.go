@@ -40,7 +40,7 @@ var (
 )
 
 // productScan adds up the sales of every product in some ranges. PostgreSQL sends the
-// sums of whole months as they are packed, and packs those of other days; it would take
+// sums of whole months as they are packed, and packs the lines of other days; it would take
 // longer to group them itself. The memory that a scan needs does not grow with the number
 // of products, except for those that have several rows in sold_products.
 type productScan struct {
@@ -93,12 +93,8 @@ const packedMonthsSQL = `
 const packedDaysSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
 		  from (
-		       select key, {totals}
-		         from (
-		              {sales}
-		              ) sales
-		        group by key
-		       ) products
+		       {sales}
+		       ) sales
 		 group by 2`
 
 // queue adds the queries of the scan.
@@ -129,7 +125,6 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 	fragments := map[string]string{
 		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`),
 		"new_sums": each(`s.{}`), "packed_sums": each(`string_agg(int8send({}), '') as {}`),
-		"totals": each(`sum({})::bigint as {}`),
 	}
 	months, edges := r.wholeMonths()
 	if b.factsOnly {
@@ -178,21 +173,18 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 	for i := range packed {
 		fields = append(fields, &packed[i])
 	}
-	var positions [blockSize]int
+	var positions []int
 	_, err := pgx.ForEachRow(rows, fields, func() error {
 		if block != p.block {
 			p.endBlock()
 			p.block = block
 		}
-		if len(ids) > 8*blockSize {
-			return errPackedSums
-		}
-		n := p.unpackPositions(ids, &positions)
+		positions = p.unpackPositions(ids, positions[:0])
 		for i, data := range packed {
 			if len(data) != len(ids) {
 				return errPackedSums
 			}
-			for j, position := range positions[:n] {
+			for j, position := range positions {
 				add(&p.values[int(index)*len(p.sums)+i][position], int64(binary.BigEndian.Uint64(data[8*j:])))
 			}
 		}
@@ -208,14 +200,14 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 	return nil
 }
 
-// unpackPositions unpacks the positions of sold products in their block.
-func (p *productScan) unpackPositions(ids []byte, positions *[blockSize]int) (n int) {
+// unpackPositions appends the positions of sold products in their block. A product can be there several times.
+func (p *productScan) unpackPositions(ids []byte, positions []int) []int {
 	for ; len(ids) >= 8; ids = ids[8:] {
-		positions[n] = int(binary.BigEndian.Uint64(ids) % blockSize)
-		p.isSet[positions[n]] = true
-		n++
+		position := int(binary.BigEndian.Uint64(ids) % blockSize)
+		p.isSet[position] = true
+		positions = append(positions, position)
 	}
-	return n
+	return positions
 }
 
 // add adds to a sum. It panics like Sums.Add.

@@ -24,7 +24,8 @@ type ProductsQuery struct {
 }
 
 // ProductSums are the sales of a product. ProductID is nil if the SKU was never in
-// the catalog; such products are distinguished by their SKU.
+// the catalog; such products are distinguished by their SKU. Orders and RefundCount are 0 without
+// Explain, because counting them takes longer than all other sums.
 type ProductSums struct {
 	ProductID *int64
 	SKU       string
@@ -254,7 +255,13 @@ const marginSQL = `
 		end`
 
 func (b batch) productFragments(q ProductsQuery, soldIDs []int64, args *arguments) map[string]string {
-	sales := groupQuery{Range: q.Range, key: product, categories: q.categories(), soldIDs: soldIDs}
+	sales := groupQuery{
+		Range: q.Range, key: product, categories: q.categories(), soldIDs: soldIDs, eachLine: !q.Explain,
+	}
+	totals := totals
+	if sales.eachLine {
+		totals = additiveTotals
+	}
 	by := map[string]string{"units": "units", "margin": unindent(marginSQL)}[q.By]
 	return map[string]string{
 		"sales":  b.sales(sales, args),

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,11 +57,16 @@ func sumList(expressions map[string]string) string {
 	return strings.Join(list, ",\n")
 }
 
-// totals adds up each of the sums.
-var totals = func() string {
+// totals adds up each of the sums. additiveTotals has 0 for those that do not add up over the
+// lines of orders and refunds.
+var totals, additiveTotals = totalsWithout(), totalsWithout("orders", "refund_count")
+
+func totalsWithout(columns ...string) string {
 	expressions := map[string]string{}
 	for _, c := range sums.Columns() {
-		expressions[c.Name] = "coalesce(sum(" + c.Name + "), 0)"
+		if !slices.Contains(columns, c.Name) {
+			expressions[c.Name] = "coalesce(sum(" + c.Name + "), 0)"
+		}
 	}
 	return sumList(expressions)
-}()
+}

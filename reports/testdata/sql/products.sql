@@ -68,140 +68,132 @@ select 0, u.block, s.sold_ids, s.items, s.revenue, s.refunds
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
   from (
-       select key, sum(items)::bigint as items, sum(revenue)::bigint as revenue, sum(refunds)::bigint as refunds
+       select null::int as period, '' as channel, i.sold_id as key,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $4
+          and i.placed_at < $5
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $4
+                 and c.placed_at < $5)
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
          from (
-              select null::int as period, '' as channel, i.sold_id as key,
-                     0::bigint as orders,
-                     1::bigint as items,
-                     i.quantity::bigint as units,
-                     case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
-                     i.quantity * i.unit_price - i.discount::bigint as revenue,
-                     i.discount::bigint as discounts,
-                     i.tax::bigint as tax,
-                     coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
-                     0::bigint as refund_count,
-                     0::bigint as refunds,
-                     i.shipping::bigint as shipping,
-                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
-                from order_items i
-               where i.tenant_id = $1
-                 and i.placed_at >= $4
-                 and i.placed_at < $5
-                 and not exists (
-                     select
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $4
+                 and r.refunded_at < $5
+                 and (
+                     select c.order_id
                        from cancellations c
-                      where c.tenant_id = $1
-                        and c.order_id = i.order_id
-                        and c.placed_at >= $4
-                        and c.placed_at < $5)
-               union all
-              select null::int, '', i.sold_id,
-                     0::bigint as orders,
-                     0::bigint as items,
-                     0::bigint as units,
-                     0::bigint as units_without_cost,
-                     0::bigint as revenue,
-                     0::bigint as discounts,
-                     0::bigint as tax,
-                     0::bigint as cost,
-                     0::bigint as refund_count,
-                     i.amount::bigint as refunds,
-                     0::bigint as shipping,
-                     0::bigint as revenue_without_cost
-                from (
-                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
-                       from refunds r
-                      cross join lateral (
-                            select order_id, line, amount
-                              from refund_items
-                             where tenant_id = $1 and refund_id = r.id
-                            offset 0) x
-                      cross join lateral (
-                            select order_id, sold_id
-                              from order_items
-                             where tenant_id = $1 and order_id = x.order_id and line = x.line
-                             limit 1) i
-                      where r.tenant_id = $1
-                        and r.refunded_at >= $4
-                        and r.refunded_at < $5
-                        and (
-                            select c.order_id
-                              from cancellations c
-                             where c.tenant_id = $1 and c.order_id = r.order_id) is null
-                     offset 0) i
-               where true
-              ) sales
-        group by key
-       ) products
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+       ) sales
  group by 2
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
   from (
-       select key, sum(items)::bigint as items, sum(revenue)::bigint as revenue, sum(refunds)::bigint as refunds
+       select null::int as period, '' as channel, i.sold_id as key,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $6
+          and i.placed_at < $7
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $6
+                 and c.placed_at < $7)
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
          from (
-              select null::int as period, '' as channel, i.sold_id as key,
-                     0::bigint as orders,
-                     1::bigint as items,
-                     i.quantity::bigint as units,
-                     case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
-                     i.quantity * i.unit_price - i.discount::bigint as revenue,
-                     i.discount::bigint as discounts,
-                     i.tax::bigint as tax,
-                     coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
-                     0::bigint as refund_count,
-                     0::bigint as refunds,
-                     i.shipping::bigint as shipping,
-                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
-                from order_items i
-               where i.tenant_id = $1
-                 and i.placed_at >= $6
-                 and i.placed_at < $7
-                 and not exists (
-                     select
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $6
+                 and r.refunded_at < $7
+                 and (
+                     select c.order_id
                        from cancellations c
-                      where c.tenant_id = $1
-                        and c.order_id = i.order_id
-                        and c.placed_at >= $6
-                        and c.placed_at < $7)
-               union all
-              select null::int, '', i.sold_id,
-                     0::bigint as orders,
-                     0::bigint as items,
-                     0::bigint as units,
-                     0::bigint as units_without_cost,
-                     0::bigint as revenue,
-                     0::bigint as discounts,
-                     0::bigint as tax,
-                     0::bigint as cost,
-                     0::bigint as refund_count,
-                     i.amount::bigint as refunds,
-                     0::bigint as shipping,
-                     0::bigint as revenue_without_cost
-                from (
-                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
-                       from refunds r
-                      cross join lateral (
-                            select order_id, line, amount
-                              from refund_items
-                             where tenant_id = $1 and refund_id = r.id
-                            offset 0) x
-                      cross join lateral (
-                            select order_id, sold_id
-                              from order_items
-                             where tenant_id = $1 and order_id = x.order_id and line = x.line
-                             limit 1) i
-                      where r.tenant_id = $1
-                        and r.refunded_at >= $6
-                        and r.refunded_at < $7
-                        and (
-                            select c.order_id
-                              from cancellations c
-                             where c.tenant_id = $1 and c.order_id = r.order_id) is null
-                     offset 0) i
-               where true
-              ) sales
-        group by key
-       ) products
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+       ) sales
  group by 2
  order by block
 
@@ -218,63 +210,58 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --         Aggregate
 --           Index Scan using sales_rollups_pkey on sales_rollups
 --       Aggregate
---         Aggregate
---           Append
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
+--         Append
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
 --       Aggregate
---         Aggregate
---           Append
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
+--         Append
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
 --             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
+            0::bigint as orders,
+            1::bigint as items,
+            i.quantity::bigint as units,
+            case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+            i.quantity * i.unit_price - i.discount::bigint as revenue,
+            i.discount::bigint as discounts,
+            i.tax::bigint as tax,
+            coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from unnest($4::bigint[]) p (id)
-      cross join lateral (
-            select *
-              from order_items
-             where tenant_id = $1
-               and sold_id = p.id
-               and (sold_id, placed_at) >= (p.id, $2)
-               and (sold_id, placed_at) < (p.id, $3)
-            offset 0) i
-      where (
-            select c.order_id
+            i.shipping::bigint as shipping,
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+       from order_items i
+      where i.tenant_id = $1
+        and i.placed_at >= $2
+        and i.placed_at < $3
+        and not exists (
+            select
               from cancellations c
-             where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and i.sold_id = any ($5)
-      group by i.order_id, 1, 2, 3
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+        and i.sold_id = any ($4)
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -285,8 +272,8 @@ with sales as (
             0::bigint as discounts,
             0::bigint as tax,
             0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
+            0::bigint as refund_count,
+            i.amount::bigint as refunds,
             0::bigint as shipping,
             0::bigint as revenue_without_cost
        from (
@@ -311,37 +298,33 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-        and i.sold_id = any ($5)
-      group by i.refund_id, 1, 2, 3
+        and i.sold_id = any ($4)
       union all
      select null::int as period, '' as channel, i.sold_id as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
+            0::bigint as orders,
+            1::bigint as items,
+            i.quantity::bigint as units,
+            case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+            i.quantity * i.unit_price - i.discount::bigint as revenue,
+            i.discount::bigint as discounts,
+            i.tax::bigint as tax,
+            coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from unnest($8::bigint[]) p (id)
-      cross join lateral (
-            select *
-              from order_items
-             where tenant_id = $1
-               and sold_id = p.id
-               and (sold_id, placed_at) >= (p.id, $6)
-               and (sold_id, placed_at) < (p.id, $7)
-            offset 0) i
-      where (
-            select c.order_id
+            i.shipping::bigint as shipping,
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+       from order_items i
+      where i.tenant_id = $1
+        and i.placed_at >= $5
+        and i.placed_at < $6
+        and not exists (
+            select
               from cancellations c
-             where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and i.sold_id = any ($9)
-      group by i.order_id, 1, 2, 3
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $5
+               and c.placed_at < $6)
+        and i.sold_id = any ($7)
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -352,8 +335,8 @@ with sales as (
             0::bigint as discounts,
             0::bigint as tax,
             0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
+            0::bigint as refund_count,
+            i.amount::bigint as refunds,
             0::bigint as shipping,
             0::bigint as revenue_without_cost
        from (
@@ -370,21 +353,20 @@ with sales as (
                     where tenant_id = $1 and order_id = x.order_id and line = x.line
                     limit 1) i
              where r.tenant_id = $1
-               and r.refunded_at >= $6
-               and r.refunded_at < $7
+               and r.refunded_at >= $5
+               and r.refunded_at < $6
                and (
                    select c.order_id
                      from cancellations c
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-        and i.sold_id = any ($9)
-      group by i.refund_id, 1, 2, 3
+        and i.sold_id = any ($7)
       union all
      select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from unnest($11::bigint[]) p (id)
-      cross join unnest($10::date[]) m (month)
+       from unnest($9::bigint[]) p (id)
+      cross join unnest($8::date[]) m (month)
       cross join lateral (
             select *
               from sales_rollups
@@ -393,7 +375,7 @@ with sales as (
       where true
 ), sold as (
      select key,
-            coalesce(sum(orders), 0)::bigint as orders,
+            0::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -401,7 +383,7 @@ with sales as (
             coalesce(sum(discounts), 0)::bigint as discounts,
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            0::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds,
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -409,7 +391,7 @@ with sales as (
       group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
-            coalesce(sum(orders), 0)::bigint as orders,
+            0::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -417,7 +399,7 @@ with sales as (
             coalesce(sum(discounts), 0)::bigint as discounts,
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            0::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds,
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -434,7 +416,7 @@ select count, product_id, sku, name,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
-              coalesce(sum(orders), 0)::bigint as orders,
+              0::bigint as orders,
               coalesce(sum(items), 0)::bigint as items,
               coalesce(sum(units), 0)::bigint as units,
               coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -442,7 +424,7 @@ select count, product_id, sku, name,
               coalesce(sum(discounts), 0)::bigint as discounts,
               coalesce(sum(tax), 0)::bigint as tax,
               coalesce(sum(cost), 0)::bigint as cost,
-              coalesce(sum(refund_count), 0)::bigint as refund_count,
+              0::bigint as refund_count,
               coalesce(sum(refunds), 0)::bigint as refunds,
               coalesce(sum(shipping), 0)::bigint as shipping,
               coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -455,8 +437,8 @@ select count, product_id, sku, name,
               select *
                 from product_sums
                order by revenue desc, revenue desc, product_id, unknown_sku
-               limit $12
-              offset $13
+               limit $10
+              offset $11
               ) p
          left join lateral (
               select s.sku, s.name
@@ -475,32 +457,28 @@ select count, product_id, sku, name,
 --       Nested Loop Inner
 --         Aggregate
 --           Append
---             Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--             Nested Loop Inner
 --               Nested Loop Inner
---                 Function Scan on unnest
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--             Nested Loop Inner
 --               Nested Loop Inner
---                 Nested Loop Inner
---                   Index Scan using refunds_refunded on refunds
---                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                   Index Scan using refund_items_pkey on refund_items
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---             Aggregate
---               Nested Loop Inner
---                 Function Scan on unnest
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Nested Loop Inner
---                 Nested Loop Inner
---                   Index Scan using refunds_refunded on refunds
---                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                   Index Scan using refund_items_pkey on refund_items
---                 Limit
---                   Index Scan using order_items_pkey on order_items
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
 --             Nested Loop Inner
 --               Function Scan on unnest
 --               Nested Loop Inner

@@ -5,18 +5,18 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
+            0::bigint as orders,
+            1::bigint as items,
+            i.quantity::bigint as units,
+            case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+            i.quantity * i.unit_price - i.discount::bigint as revenue,
+            i.discount::bigint as discounts,
+            i.tax::bigint as tax,
+            coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
+            i.shipping::bigint as shipping,
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $2
@@ -28,7 +28,6 @@ with sales as (
                and c.order_id = i.order_id
                and c.placed_at >= $2
                and c.placed_at < $3)
-      group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -39,8 +38,8 @@ with sales as (
             0::bigint as discounts,
             0::bigint as tax,
             0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
+            0::bigint as refund_count,
+            i.amount::bigint as refunds,
             0::bigint as shipping,
             0::bigint as revenue_without_cost
        from (
@@ -65,21 +64,20 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
+            0::bigint as orders,
+            1::bigint as items,
+            i.quantity::bigint as units,
+            case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+            i.quantity * i.unit_price - i.discount::bigint as revenue,
+            i.discount::bigint as discounts,
+            i.tax::bigint as tax,
+            coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
+            i.shipping::bigint as shipping,
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
        from order_items i
       where i.tenant_id = $1
         and i.placed_at >= $4
@@ -91,7 +89,6 @@ with sales as (
                and c.order_id = i.order_id
                and c.placed_at >= $4
                and c.placed_at < $5)
-      group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -102,8 +99,8 @@ with sales as (
             0::bigint as discounts,
             0::bigint as tax,
             0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
+            0::bigint as refund_count,
+            i.amount::bigint as refunds,
             0::bigint as shipping,
             0::bigint as revenue_without_cost
        from (
@@ -128,7 +125,6 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
@@ -139,7 +135,7 @@ with sales as (
         and day <= $7
 ), sold as (
      select key,
-            coalesce(sum(orders), 0)::bigint as orders,
+            0::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -147,7 +143,7 @@ with sales as (
             coalesce(sum(discounts), 0)::bigint as discounts,
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            0::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds,
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -155,7 +151,7 @@ with sales as (
       group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
-            coalesce(sum(orders), 0)::bigint as orders,
+            0::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -163,7 +159,7 @@ with sales as (
             coalesce(sum(discounts), 0)::bigint as discounts,
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            0::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds,
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -195,32 +191,28 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
 --       Nested Loop Inner
 --         Aggregate
 --           Append
---             Aggregate
---               Hash Join Anti
---                 Index Scan using order_items_placed on order_items
---                 Hash
---                   Index Scan using cancellations_placed on cancellations
---             Aggregate
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--             Nested Loop Inner
 --               Nested Loop Inner
---                 Nested Loop Inner
---                   Index Scan using refunds_refunded on refunds
---                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                   Index Scan using refund_items_pkey on refund_items
---                 Limit
---                   Index Scan using order_items_pkey on order_items
---             Aggregate
---               Hash Join Anti
---                 Index Scan using order_items_placed on order_items
---                 Hash
---                   Index Scan using cancellations_placed on cancellations
---             Aggregate
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--             Nested Loop Inner
 --               Nested Loop Inner
---                 Nested Loop Inner
---                   Index Scan using refunds_refunded on refunds
---                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                   Index Scan using refund_items_pkey on refund_items
---                 Limit
---                   Index Scan using order_items_pkey on order_items
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
 --             Index Scan using sales_rollups_pkey on sales_rollups
 --         Limit
 --           Index Scan using sold_products_pkey on sold_products

@@ -5,18 +5,18 @@ select timezone from sales_zones where tenant_id = $1
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
+            0::bigint as orders,
+            1::bigint as items,
+            i.quantity::bigint as units,
+            case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+            i.quantity * i.unit_price - i.discount::bigint as revenue,
+            i.discount::bigint as discounts,
+            i.tax::bigint as tax,
+            coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
+            i.shipping::bigint as shipping,
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -31,7 +31,6 @@ with sales as (
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
         and p.tenant_id = $1 and p.category_id = any ($4)
-      group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -42,8 +41,8 @@ with sales as (
             0::bigint as discounts,
             0::bigint as tax,
             0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
+            0::bigint as refund_count,
+            i.amount::bigint as refunds,
             0::bigint as shipping,
             0::bigint as revenue_without_cost
        from (
@@ -71,21 +70,20 @@ with sales as (
          on p.tenant_id = $1 and p.id = i.sold_id
       where true
         and p.tenant_id = $1 and p.category_id = any ($4)
-      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, '' as channel, i.sold_id as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
+            0::bigint as orders,
+            1::bigint as items,
+            i.quantity::bigint as units,
+            case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+            i.quantity * i.unit_price - i.discount::bigint as revenue,
+            i.discount::bigint as discounts,
+            i.tax::bigint as tax,
+            coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
             0::bigint as refund_count,
             0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
+            i.shipping::bigint as shipping,
+            case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
        from sold_products p
       cross join lateral (
             select *
@@ -100,7 +98,6 @@ with sales as (
               from cancellations c
              where c.tenant_id = $1 and c.order_id = i.order_id) is null
         and p.tenant_id = $1 and p.category_id = any ($7)
-      group by i.order_id, 1, 2, 3
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -111,8 +108,8 @@ with sales as (
             0::bigint as discounts,
             0::bigint as tax,
             0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
+            0::bigint as refund_count,
+            i.amount::bigint as refunds,
             0::bigint as shipping,
             0::bigint as revenue_without_cost
        from (
@@ -140,7 +137,6 @@ with sales as (
          on p.tenant_id = $1 and p.id = i.sold_id
       where true
         and p.tenant_id = $1 and p.category_id = any ($7)
-      group by i.refund_id, 1, 2, 3
       union all
      select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
@@ -154,7 +150,7 @@ with sales as (
       where p.tenant_id = $1 and p.category_id = any ($9)
 ), sold as (
      select key,
-            coalesce(sum(orders), 0)::bigint as orders,
+            0::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -162,7 +158,7 @@ with sales as (
             coalesce(sum(discounts), 0)::bigint as discounts,
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            0::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds,
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -170,7 +166,7 @@ with sales as (
       group by key
 ), product_sums as materialized (
      select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
-            coalesce(sum(orders), 0)::bigint as orders,
+            0::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -178,7 +174,7 @@ with sales as (
             coalesce(sum(discounts), 0)::bigint as discounts,
             coalesce(sum(tax), 0)::bigint as tax,
             coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            0::bigint as refund_count,
             coalesce(sum(refunds), 0)::bigint as refunds,
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -195,7 +191,7 @@ select count, product_id, sku, name,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
   from (
        select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
-              coalesce(sum(orders), 0)::bigint as orders,
+              0::bigint as orders,
               coalesce(sum(items), 0)::bigint as items,
               coalesce(sum(units), 0)::bigint as units,
               coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
@@ -203,7 +199,7 @@ select count, product_id, sku, name,
               coalesce(sum(discounts), 0)::bigint as discounts,
               coalesce(sum(tax), 0)::bigint as tax,
               coalesce(sum(cost), 0)::bigint as cost,
-              coalesce(sum(refund_count), 0)::bigint as refund_count,
+              0::bigint as refund_count,
               coalesce(sum(refunds), 0)::bigint as refunds,
               coalesce(sum(shipping), 0)::bigint as shipping,
               coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
@@ -246,38 +242,34 @@ select count, product_id, sku, name,
 --       Nested Loop Inner
 --         Aggregate
 --           Append
---             Aggregate
+--             Nested Loop Inner
+--               Index Only Scan using sold_products_category on sold_products
+--               Index Scan using order_items_sold on order_items
+--               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Hash Join Inner
 --               Nested Loop Inner
---                 Index Only Scan using sold_products_category on sold_products
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Hash Join Inner
 --                 Nested Loop Inner
---                   Nested Loop Inner
---                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                     Index Scan using refund_items_pkey on refund_items
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Hash
---                   Index Only Scan using sold_products_category on sold_products
---             Aggregate
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--               Hash
+--                 Index Only Scan using sold_products_category on sold_products
+--             Nested Loop Inner
+--               Index Only Scan using sold_products_category on sold_products
+--               Index Scan using order_items_sold on order_items
+--               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Hash Join Inner
 --               Nested Loop Inner
---                 Index Only Scan using sold_products_category on sold_products
---                 Index Scan using order_items_sold on order_items
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---             Aggregate
---               Hash Join Inner
 --                 Nested Loop Inner
---                   Nested Loop Inner
---                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                     Index Scan using refund_items_pkey on refund_items
---                   Limit
---                     Index Scan using order_items_pkey on order_items
---                 Hash
---                   Index Only Scan using sold_products_category on sold_products
+--                   Index Scan using refunds_refunded on refunds
+--                     Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Scan using refund_items_pkey on refund_items
+--                 Limit
+--                   Index Scan using order_items_pkey on order_items
+--               Hash
+--                 Index Only Scan using sold_products_category on sold_products
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Only Scan using sold_products_category on sold_products
