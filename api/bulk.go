@@ -23,9 +23,8 @@ const (
 	// together: what one transaction inserts in a few seconds.
 	maxBulkItems = 50_000
 	bulkDeadline = 25 * time.Second
-	// After maxBulkErrors validation errors, each row reports at most maxLateErrors: they take memory.
-	maxBulkErrors = 20_000
-	maxLateErrors = 5
+	// maxRowErrors is the number of fields of a row whose validation errors are reported, because they take memory.
+	maxRowErrors = 20
 )
 
 // bulkResult is the outcome of one row of a bulk request.
@@ -99,9 +98,10 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, items := make([]sales.Row, len(body.rows)), 0
+	rows, hasNumber, items := make([]sales.Row, len(body.rows)), make([]bool, len(body.rows)), 0
 	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
 		rows[i] = o.order()
+		hasNumber[i] = len(o.errs["number"]) == 0
 		if items += len(rows[i].Items); items > maxBulkItems {
 			return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in total", maxBulkItems)}}
 		}
@@ -117,7 +117,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	results, createdItems := make([]bulkResult, len(ingested)), 0
 	for i, ingest := range ingested {
 		results[i] = bulkResult{id: ingest.ID, outcome: string(ingest.Outcome), err: ingest.Err}
-		if len(rows[i].Invalid["number"]) == 0 {
+		if hasNumber[i] {
 			results[i].key = &ingest.Number
 		}
 		if ingest.Outcome == sales.Created {
@@ -138,7 +138,6 @@ type bulkBody struct {
 	turn      *admission.Turn // nil for a small body
 	rows      []span
 	malformed map[int]error // of rows that are not objects, by index
-	errors    int           // that f has found so far
 }
 
 // maxRow is more than a row can need: an order of 5,000 items with 800 bytes each.
@@ -190,15 +189,19 @@ func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *
 		if err := f(i, o); err != nil {
 			return err
 		}
-		if b.errors += len(o.errs); b.errors > maxBulkErrors && len(o.errs) > maxLateErrors {
-			for _, field := range slices.Sorted(maps.Keys(o.errs))[maxLateErrors:] {
-				if field != "number" { // the result of an order has its number only if that is valid
-					delete(o.errs, field)
-				}
-			}
-		}
+		limitErrors(o.errs)
 	}
 	return nil
+}
+
+// limitErrors keeps the errors of the first fields. A field that is removed counts as absent, and the error that its
+// absence causes comes after those that are kept, so that it is never reported.
+func limitErrors(errs tenancy.InvalidError) {
+	if len(errs) > maxRowErrors {
+		for _, field := range slices.Sorted(maps.Keys(errs))[maxRowErrors:] {
+			delete(errs, field)
+		}
+	}
 }
 
 func (b *bulkBody) row(index int) (*object, error) {
@@ -255,6 +258,9 @@ func newBulkRow(index int, result bulkResult) bulkRow {
 		row.ID = &result.id
 	}
 	if result.err != nil {
+		if invalid, ok := errors.AsType[tenancy.InvalidError](result.err); ok {
+			limitErrors(invalid)
+		}
 		row.Error = new(toAPIError(result.err).body())
 	}
 	return row

@@ -211,6 +211,21 @@ func TestBulkBodyIsValidated(t *testing.T) {
 	a.mustHaveProducts(t, 0)
 }
 
+func TestEveryBulkRowReportsTheSameErrors(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	rows := make([]string, maxBulkRows)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"sku":"%d",%s}`, i, unknownFields(30))
+	}
+	got := a.mustBulk(t, http.StatusMultiStatus, rows...)
+	for _, row := range got.Data {
+		if diff := cmp.Diff(got.Data[0].Error, row.Error); diff != "" || len(row.Error.Details) != maxRowErrors {
+			t.Fatalf("row %d has %d errors, want %d (-first +row):\n%s", row.Index, len(row.Error.Details), maxRowErrors, diff)
+		}
+	}
+}
+
 func TestLargeBulk(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -99,6 +99,36 @@ func TestBulkOrderRowsHaveTheirOwnErrors(t *testing.T) {
 	a.mustOrders(t, 10, 20, 10*4980)
 }
 
+func TestBulkOrderRowsReportFewErrors(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	rows := make([]string, 500)
+	for i := range rows {
+		items := strings.TrimSuffix(strings.Repeat(`{"sku":"A","quantity":0,"unit_price":1},`, 50), ",")
+		rows[i] = fmt.Sprintf(`{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[%s]}`, i, items)
+	}
+	rows[0] = order("0", unknownFields(30))
+	rows[1] = order("", unknownFields(30))
+	rows[2] = `{"number":7,` + unknownFields(30) + `}`
+	for _, row := range a.mustOrderBulk(t, http.StatusMultiStatus, rows...).Data {
+		if got := len(row.Error.Details); got != maxRowErrors {
+			t.Errorf("row %d has %d errors, want %d", row.Index, got, maxRowErrors)
+		}
+		if row.Index == 0 && row.Number != "0" || row.Index == 2 && row.Number != nil {
+			t.Errorf("the number of row %d is %v", row.Index, row.Number)
+		}
+	}
+}
+
+// unknownFields returns n fields of an object that no request has.
+func unknownFields(n int) string {
+	fields := make([]string, n)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"a%02d":0`, i)
+	}
+	return strings.Join(fields, ",")
+}
+
 func TestBulkOrderBodyIsValidated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
