@@ -17,6 +17,7 @@ const (
 	maxFields   = 200  // of an object
 	maxElements = 1000 // of an array, unless its field says otherwise
 	maxErrors   = 50   // reported for one array, and for the unknown fields of one object
+	maxJSONName = 2000 // bytes of a field name in a body, with escapes
 	maxName     = 200  // bytes of an unknown name in an error
 )
 
@@ -41,7 +42,10 @@ func newObject(raw []byte, path string, errs tenancy.InvalidError) (*object, err
 		if len(fields) == maxFields {
 			return nil, fmt.Errorf("%san object has more than %d fields", path, maxFields)
 		}
-		name := shorten(unquote(literal), maxLine)
+		if len(literal)-len(`""`) > maxJSONName {
+			return nil, fmt.Errorf("%san object has a field name of more than %d bytes", path, maxJSONName)
+		}
+		name := unquote(literal)
 		if _, duplicate := fields[name]; duplicate {
 			return nil, fmt.Errorf("duplicate field %s%s", path, name)
 		}
@@ -213,6 +217,6 @@ func (o *object) ignore(names ...string) {
 func (o *object) rejectUnknown() {
 	names := slices.Sorted(maps.Keys(o.fields))
 	for _, name := range names[:min(len(names), maxErrors)] {
-		o.addError(shorten(name, maxName), "is not a known field")
+		o.addError(cut(name, maxName), "is not a known field")
 	}
 }

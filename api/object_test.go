@@ -44,6 +44,30 @@ func TestParseInteger(t *testing.T) {
 	}
 }
 
+func TestNamesAreComparedExactly(t *testing.T) {
+	t.Parallel()
+	for length, wantErr := range map[int]string{
+		300: "", maxJSONName: "",
+		maxJSONName + 1: "an object has a field name of more than 2000 bytes",
+	} {
+		name := "sku" + strings.Repeat(" ", length-len("sku"))
+		errs := tenancy.InvalidError{}
+		o, err := parseObject([]byte(`{"`+name+`":"A"}`), "", errs)
+		if err != nil {
+			if err.Error() != wantErr {
+				t.Errorf("a name of %d bytes: %v, want %q", length, err, wantErr)
+			}
+			continue
+		}
+		sku := o.text("sku")
+		o.rejectUnknown()
+		want := tenancy.InvalidError{name[:maxName]: {"is not a known field"}}
+		if diff := cmp.Diff(want, errs); wantErr != "" || sku.Set || diff != "" {
+			t.Errorf("a name of %d bytes: sku %v and errors (-want +got):\n%s", length, sku, diff)
+		}
+	}
+}
+
 func TestParseText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ literal, want, wantErr string }{

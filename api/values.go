@@ -49,12 +49,16 @@ func parseLine(raw json.RawMessage) (string, error) {
 // maxLine is more than a line of 255 characters can have, with up to four bytes each.
 const maxLine = 2000
 
-// shorten cuts a text of more than max bytes, so that errors and results do not repeat it.
+// shorten trims and cuts a text of more than max bytes, so that errors and results do not repeat it.
 func shorten(text string, max int) string {
 	if len(text) <= max {
 		return text
 	}
-	text = strings.TrimSpace(text)
+	return cut(strings.TrimSpace(text), max)
+}
+
+// cut returns a copy of the first max bytes of a text.
+func cut(text string, max int) string {
 	return strings.ToValidUTF8(strings.Clone(text[:min(len(text), max)]), "")
 }
 
