@@ -60,7 +60,7 @@ func (s shop) mustReference(t testing.TB, kind catalog.Kind, name string) int64 
 }
 
 // mustAgree checks for every product that quantity, the sum of stock and the last row of
-// the ledger are equal, and that product_counts, facet_counts and product_tags
+// the ledger are equal, and that product_counts, facet_counts, product_tags and low_products
 // are correct.
 func (s shop) mustAgree(t testing.TB) {
 	t.Helper()
@@ -113,6 +113,11 @@ func (s shop) mustAgree(t testing.TB) {
 		                            and (t.status, t.created_at, t.name, t.sku, t.price)
 		                                = (p.status, p.created_at, p.name, p.sku, p.price)) t
 		     where t.tags <> (select coalesce(array_agg(x order by x collate "C"), '{}') from unnest(p.tags) x)
+		    union all
+		    select format('product %s: quantity %s, low_products has %s', id, p.quantity, l.quantity)
+		      from (select tenant_id, id, quantity from products where quantity <= reorder_point) p
+		      full join (select tenant_id, product_id as id, quantity from low_products) l using (tenant_id, id)
+		     where p.quantity is distinct from l.quantity
 		) f`).Scan(&problems)
 	if err != nil {
 		t.Fatal(err)

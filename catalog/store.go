@@ -23,8 +23,8 @@
 //	updated_since             products and ledger          the same as for the ids
 //	search, any filter        search_products              search_products
 //
-// Triggers write product_counts, facet_counts and product_tags. testdata/sql has the queries
-// and their plans.
+// Triggers write product_counts, facet_counts, product_tags and low_products, which the overview
+// reads. testdata/sql has the queries and their plans.
 //
 // Each index has a cost for writes. An entry takes 5 to 10 µs of CPU time. The table shows the
 // bytes of WAL of a new product with two tags and of a new price, of which the rows themselves

@@ -14,21 +14,22 @@ import (
 const verifyTimeout = 10 * time.Minute
 
 // Verify compares the stock of every product with the sum of its warehouses and with the
-// last row of its ledger, each row of the ledger with the row before it, and the counts
-// and tags that lists use with the products. It reads one snapshot of the database. It returns at
+// last row of its ledger, each row of the ledger with the row before it, and the counts,
+// tags and low products that lists use with the products. It reads one snapshot of the database. It returns at
 // most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
-	var stock, ledger, counts, tags []tenancy.Difference
+	var stock, ledger, counts, tags, low []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &stock, verifyStockSQL, tenant, limit)
 		tenancy.QueueRows(b, &ledger, verifyLedgerSQL, tenant, limit)
 		tenancy.QueueRows(b, &counts, verifyCountsSQL, tenant, limit)
 		tenancy.QueueRows(b, &tags, verifyTagsSQL, tenant, limit)
+		tenancy.QueueRows(b, &low, verifyLowSQL, tenant, limit)
 	})
 	if err != nil {
 		return nil, wrap(err, "verify the catalog")
 	}
-	return slices.Concat(stock, ledger, counts, tags), nil
+	return slices.Concat(stock, ledger, counts, tags, low), nil
 }
 
 // verifyStockSQL compares the stock of products with their warehouses and their last ledger rows.
@@ -117,3 +118,55 @@ const verifyTagsSQL = `
 	 where t.stored is distinct from p.actual
 	 order by product_id, tag
 	 limit $2`
+
+// verifyLowSQL compares the rows that the overview uses with the products.
+const verifyLowSQL = `
+	select 'low product ' || product_id as what, 'quantity' as figure,
+	       coalesce(l.quantity::text, 'none') as stored, coalesce(p.quantity::text, 'none') as facts
+	  from ` + lowDifferences + `
+	 order by product_id
+	 limit $2`
+
+const lowDifferences = `(
+	       select product_id, quantity
+	         from low_products
+	        where tenant_id = $1
+	       ) l
+	  full join (
+	       select id as product_id, quantity
+	         from products
+	        where tenant_id = $1 and quantity <= reorder_point
+	       ) p using (product_id)
+	 where l.quantity is distinct from p.quantity`
+
+// RepairLow corrects the rows of low_products that Verify finds, and returns their number. Products can change
+// meanwhile.
+func (s *Store) RepairLow(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
+	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+		// A trigger writes the row of a product while it holds the product's lock.
+		rows, _ := tx.Query(ctx, `
+			select id
+			  from products
+			 where tenant_id = $1 and id = any (array(select product_id from `+lowDifferences+`))
+			 order by id
+			   for no key update`, tenant) // CollectRows returns its error
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return err
+		}
+		changed = int64(len(ids))
+		for _, sql := range []string{
+			`delete from low_products where tenant_id = $1 and product_id = any ($2)`,
+			`insert into low_products (tenant_id, product_id, quantity)
+			 select tenant_id, id, quantity
+			   from products
+			  where tenant_id = $1 and id = any ($2) and quantity <= reorder_point`,
+		} {
+			if _, err := tx.Exec(ctx, sql, tenant, ids); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return changed, wrap(err, "repair the low products")
+}

@@ -35,18 +35,24 @@ func TestVerifyFindsDifferences(t *testing.T) {
 			"count of draft products warehouse WAREHOUSE: count: 0, 1",
 		}},
 		{`delete from product_tags`, []string{"tag red of product PRODUCT: row: none, active CREATED 1250 A Product A"}},
+		{`delete from low_products`, []string{"low product PRODUCT: quantity: none, 12"}},
+		{`update low_products set quantity = 3`, []string{"low product PRODUCT: quantity: 3, 12"}},
+		{`insert into low_products select tenant_id, id, 0 from products where sku = 'B'`, []string{
+			"low product SECOND: quantity: 0, none",
+		}},
 	} {
 		t.Run(test.sql, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
-			p := s.mustCreate(t, "A", quantity(10), func(c *catalog.Changes) { c.Tags = catalog.Value([]string{"red"}) })
-			s.mustCreate(t, "B", func(c *catalog.Changes) { c.Status = catalog.Value("draft") })
+			p := s.mustCreate(t, "A", quantity(10), func(c *catalog.Changes) { c.Tags = catalog.Value([]string{"red"}) },
+				func(c *catalog.Changes) { c.ReorderPoint = catalog.Value(int64(20)) })
+			second := s.mustCreate(t, "B", func(c *catalog.Changes) { c.Status = catalog.Value("draft") })
 			_, last, err := s.Adjust(t.Context(), s.by, p.ID, adjustment("add", 2), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids := strings.NewReplacer(
-				"PRODUCT", fmt.Sprint(p.ID), "FIRST", fmt.Sprint(last.ID-1), "LAST", fmt.Sprint(last.ID),
+				"PRODUCT", fmt.Sprint(p.ID), "SECOND", fmt.Sprint(second.ID), "FIRST", fmt.Sprint(last.ID-1), "LAST", fmt.Sprint(last.ID),
 				"WAREHOUSE", fmt.Sprint(p.WarehouseID), "CREATED", p.CreatedAt.Format("2006-01-02 15:04:05.999999+00"),
 			)
 			if _, err := s.database.MustSuper(t).Exec(t.Context(), ids.Replace(test.sql)); err != nil {
@@ -62,6 +68,14 @@ func TestVerifyFindsDifferences(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 				t.Errorf("Verify differs, %v (-want +got):\n%s", err, diff)
+			}
+			n, err := s.RepairLow(t.Context(), s.by.Tenant)
+			if isLow := strings.HasPrefix(strings.Join(got, ""), "low"); err != nil || (n == 1) != isLow {
+				t.Errorf("RepairLow = %d, %v", n, err)
+			}
+			found, err = s.Verify(t.Context(), s.by.Tenant, 10)
+			if n == 1 && (err != nil || len(found) > 0) {
+				t.Errorf("Verify after RepairLow = %v, %v", found, err)
 			}
 		})
 	}

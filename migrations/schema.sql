@@ -208,7 +208,6 @@ CREATE INDEX products_category_price ON products USING btree (tenant_id, categor
 CREATE INDEX products_category_sku ON products USING btree (tenant_id, category_id, status, sku, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_changed ON products USING btree (tenant_id, changed_at, id);
 CREATE INDEX products_created ON products USING btree (tenant_id, created_at, id);
-CREATE INDEX products_reorder ON products USING btree (tenant_id, id) WHERE reorder_point IS NOT NULL;
 CREATE INDEX products_search ON products USING gin (tenant_id, search gin_trgm_ops);
 CREATE INDEX products_seller_created ON products USING btree (tenant_id, seller_id, status, created_at, id) WHERE seller_id IS NOT NULL;
 CREATE INDEX products_seller_name ON products USING btree (tenant_id, seller_id, status, name, id) WHERE seller_id IS NOT NULL;
@@ -225,6 +224,8 @@ CREATE INDEX products_warehouse_sku ON products USING btree (tenant_id, warehous
 CREATE TRIGGER count_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_products();
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
+CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
+CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN ((old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) AND (old.quantity IS DISTINCT FROM new.quantity OR old.reorder_point IS DISTINCT FROM new.reorder_point)) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
 CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
 alter table products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0, alter warehouse_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
@@ -769,6 +770,21 @@ create policy tenant on unpacked_sums for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select on unpacked_sums to storeroom_runtime;
+
+create table low_products (
+    tenant_id  bigint not null,
+    product_id bigint not null,
+    quantity   integer not null,
+    PRIMARY KEY (tenant_id, product_id),
+    FOREIGN KEY (tenant_id, product_id) REFERENCES products(tenant_id, id) ON DELETE CASCADE
+) with (fillfactor=80);
+comment on table low_products is 'Products with quantity <= reorder_point, and their quantity. Triggers on products write it.';
+alter table low_products alter tenant_id set statistics 0;
+alter table low_products enable row level security, force row level security;
+create policy tenant on low_products for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on low_products to storeroom_runtime;
 
 create table schema_migrations (
     version     integer not null,
@@ -1719,3 +1735,19 @@ begin
 end $function$;
 revoke execute on function pack_product_sums(bigint,integer) from public;
 grant execute on function pack_product_sums(bigint,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.list_low_products()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if new.quantity <= new.reorder_point then
+        insert into public.low_products (tenant_id, product_id, quantity)
+        values (new.tenant_id, new.id, new.quantity)
+        on conflict (tenant_id, product_id) do update set quantity = excluded.quantity;
+    else
+        delete from public.low_products where tenant_id = new.tenant_id and product_id = new.id;
+    end if;
+    return null;
+end $function$;
+revoke execute on function list_low_products() from public;

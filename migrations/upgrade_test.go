@@ -105,7 +105,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 	for _, test := range []struct {
 		version int
 		table   string
-	}{{13, "products"}, {20, "sold_products"}, {23, "products"}} {
+	}{{13, "products"}, {20, "sold_products"}, {23, "products"}, {26, "products"}} {
 		t.Run(fmt.Sprint(test.version), func(t *testing.T) {
 			t.Parallel()
 			delaysNoRequestForLong(t, test.version, test.table)
@@ -151,5 +151,61 @@ func delaysNoRequestForLong(t *testing.T, version int, table string) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// The upgrade lists low products, also those that a transaction changes while the migration runs.
+func TestAnUpgradeListsLowProducts(t *testing.T) {
+	t.Parallel()
+	const withTriggers = 24 // the migration before the one that fills the list
+	d := tenancytest.New(t)
+	d.MustRewind(t, withTriggers)
+	super, reader := d.MustSuper(t), d.MustSuper(t)
+	for _, sql := range []string{
+		`insert into tenants (slug, name, plan) values ('one', 'One', 'standard'), ('two', 'Two', 'standard')`,
+		`insert into warehouses (tenant_id, name, is_default) select id, 'Main', true from tenants`,
+		`insert into products (tenant_id, sku, name, price, status, condition, search, warehouse_id, quantity, reorder_point)
+		 select tenant_id, sku, 'Lamp', 500, 'active', 'new', '', id, quantity, reorder_point
+		   from warehouses,
+		        (values ('low', 5, 5), ('plenty', 6, 5), ('unlimited', 0, null), ('fills', 1, 5), ('sells', 2, 5)) v
+		        (sku, quantity, reorder_point)`,
+		`delete from low_products`, // as if the products were older than the triggers
+		`begin`,
+		`update products set quantity = 9 where sku = 'fills'`,
+		`update products set quantity = 1 where sku = 'sells'`,
+	} {
+		if _, err := super.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
+			_, err := migrations.Apply(t.Context(), conn)
+			return err
+		})
+	}()
+	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	for n := 0; n == 0 && len(done) == 0; time.Sleep(10 * time.Millisecond) {
+		if err := reader.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := super.Exec(t.Context(), `commit`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if err := reader.QueryRow(t.Context(), `
+		select string_agg(concat_ws(' ', slug, sku, l.quantity), ', ' order by slug, sku)
+		  from low_products l
+		  join products p on (p.tenant_id, p.id) = (l.tenant_id, l.product_id)
+		  join tenants t on t.id = l.tenant_id`).Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	if want := "one low 5, one sells 1, two low 5, two sells 1"; got != want {
+		t.Errorf("low products: %s, want %s", got, want)
 	}
 }

@@ -3,10 +3,14 @@ package reports
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
@@ -61,7 +65,6 @@ func (s *Store) ProductLists(
 	var best []productRow
 	_, err = s.run(ctx, t, reportTimeout, func(b batch) {
 		scan = newListScan(now, before, limit)
-		tenancy.QueueRows(b.Batch, &scan.low, unindent(lowStockSQL), b.tenant)
 		scan.queue(b)
 	}, func(b batch) {
 		products, _ := scan.best.page()
@@ -84,23 +87,16 @@ type listScan struct {
 	productScan
 	best, declining topProducts
 	low             []lowProduct
+	lowPositions    map[int64]int // positions in low, by product
+	lowSold         map[int64]int // the same by row in sold_products
 }
 
 func newListScan(now, before Range, limit int) *listScan {
 	s := &listScan{best: topProducts{limit: int64(limit)}, declining: topProducts{limit: int64(limit)}}
 	s.ranges, s.sums = []Range{now, before}, packedSums{packedItems, packedUnits, packedRevenue}
-	var low map[int64]*lowProduct
 	s.found = func(soldID int64, found []Sums) {
-		if low == nil {
-			low = map[int64]*lowProduct{}
-			for i, product := range s.low {
-				if product.SoldID != nil {
-					low[*product.SoldID] = &s.low[i]
-				}
-			}
-		}
-		if product := low[soldID]; product != nil {
-			product.units = found[0].Units
+		if i, isLow := s.lowSold[soldID]; isLow {
+			s.low[i].units = found[0].Units
 		}
 		if found[0].Items > 0 {
 			s.best.add(rankedProduct{soldID, int64(found[0].Revenue), 0})
@@ -110,6 +106,34 @@ func newListScan(now, before Range, limit int) *listScan {
 		}
 	}
 	return s
+}
+
+func (s *listScan) queue(b batch) {
+	s.low, s.lowPositions, s.lowSold = nil, map[int64]int{}, map[int64]int{}
+	b.queuePairs(lowStockSQL, func(product, quantity int64) {
+		s.lowPositions[product] = len(s.low)
+		s.low = append(s.low, lowProduct{id: product, quantity: quantity})
+	})
+	b.queuePairs(soldIDsSQL, func(product, soldID int64) {
+		if i, isLow := s.lowPositions[product]; isLow {
+			s.lowSold[soldID] = i
+		}
+	})
+	s.productScan.queue(b)
+}
+
+// queuePairs adds a query for two packed columns of the tenant, and calls f with each pair of their values.
+func (b batch) queuePairs(sql string, f func(first, second int64)) {
+	b.Queue(unindent(sql), b.tenant).Query(func(rows pgx.Rows) error {
+		var firsts, seconds pgtype.DriverBytes // DriverBytes are not copied
+		_, err := pgx.ForEachRow(rows, []any{&firsts, &seconds}, func() error {
+			for i := 0; i < len(firsts); i += 8 {
+				f(int64(binary.BigEndian.Uint64(firsts[i:])), int64(binary.BigEndian.Uint64(seconds[i:])))
+			}
+			return nil
+		})
+		return err
+	})
 }
 
 const declinesSQL = `
@@ -153,40 +177,34 @@ func (b batch) queueDeclines(now, before Range, soldIDs []int64, limit int, prod
 }
 
 const lowStockSQL = `
-		select p.id, p.quantity, (
-		       select coalesce(first_id, id)
-		         from sold_products
-		        where tenant_id = $1 and product_id = p.id
-		        limit 1) as sold_id
-		  from products p
-		 where p.tenant_id = $1
-		   and p.reorder_point is not null
-		   and p.quantity <= p.reorder_point`
+		select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
+		  from low_products
+		 where tenant_id = $1`
 
-// lowProduct is a row of lowStockSQL.
-type lowProduct struct {
-	ID       int64
-	Quantity int32
-	SoldID   *int64 // as productScan finds the product; nil if it was never sold
-	units    int64  // sold in the range
-}
+const soldIDsSQL = `
+		select string_agg(int8send(product_id), ''), string_agg(int8send(id), '')
+		  from sold_products
+		 where tenant_id = $1 and product_id is not null`
+
+// lowProduct is a product of lowStockSQL.
+type lowProduct struct{ id, quantity, units int64 } // units sold in the range
 
 // compare sorts the product that runs out first to the front.
 func (p lowProduct) compare(o lowProduct) int {
 	return cmp.Or(
-		cmp.Compare(p.left(), o.left()), cmp.Compare(o.units, p.units), cmp.Compare(p.Quantity, o.Quantity),
-		cmp.Compare(p.ID, o.ID))
+		cmp.Compare(p.left(), o.left()), cmp.Compare(o.units, p.units), cmp.Compare(p.quantity, o.quantity),
+		cmp.Compare(p.id, o.id))
 }
 
 // left returns how many times the units of the range are left.
 func (p lowProduct) left() float64 {
 	switch {
-	case p.Quantity == 0:
+	case p.quantity == 0:
 		return 0
 	case p.units <= 0:
 		return math.Inf(1)
 	}
-	return float64(p.Quantity) / float64(p.units)
+	return float64(p.quantity) / float64(p.units)
 }
 
 const lowProductsSQL = `
@@ -200,16 +218,26 @@ const lowProductsSQL = `
 		 order by l.position`
 
 func (s *listScan) queueLow(b batch, limit int, products *[]LowProduct) {
-	slices.SortFunc(s.low, lowProduct.compare)
 	ids, units := []int64{}, []int64{}
-	for _, p := range s.low[:min(limit, len(s.low))] {
-		ids, units = append(ids, p.ID), append(units, p.units)
+	for _, p := range firstLow(s.low, limit) {
+		ids, units = append(ids, p.id), append(units, p.units)
 	}
 	args := arguments{b.tenant}
 	sql := fill(lowProductsSQL, map[string]string{
 		"total": args.add(len(s.low)), "ids": args.add(ids), "units": args.add(units),
 	})
 	tenancy.QueueRows(b.Batch, products, sql, args...)
+}
+
+// firstLow returns the products that run out first, sorted. It is faster than sorting all.
+func firstLow(all []lowProduct, limit int) (first []lowProduct) {
+	for _, p := range all {
+		i, _ := slices.BinarySearchFunc(first, p, lowProduct.compare)
+		if i < limit {
+			first = slices.Insert(first[:min(len(first), limit-1)], i, p)
+		}
+	}
+	return first
 }
 
 // MonthSums are the sales of a month, by its first day.

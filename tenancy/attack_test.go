@@ -38,6 +38,8 @@ select w.tenant_id, c.id, s.id, w.id, 450, 'TEA-1', 'Green tea', 'active', 'new'
  where w.tenant_id = :tenant;
 insert into product_tags (tenant_id, tag, created_at, product_id)
 select p.tenant_id, 'organic', p.created_at, p.id from products p where p.tenant_id = :tenant;
+insert into low_products (tenant_id, product_id, quantity)
+select p.tenant_id, p.id, 0 from products p where p.tenant_id = :tenant;
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
 select p.tenant_id, p.id, p.warehouse_id, 3 from products p where p.tenant_id = :tenant;
 insert into inventory_adjustments

@@ -8,14 +8,16 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
 func (c console) rebuildCommand() *cli.Command {
-	return c.operatorCommand("rebuild", "recompute the rollups of a tenant", rebuild,
+	return c.operatorCommand("rebuild", "recompute the rollups and the low products of a tenant", rebuild,
 		describe("storeroom rebuild --tenant acme",
-			"Corrects each rollup from orders, refunds and cancellations, while the service runs.",
+			"Corrects each rollup from orders, refunds and cancellations, and the list of products at their reorder point,",
+			"while the service runs.",
 			"If the time zone of the tenant has changed, it recomputes the day of every sale; orders wait meanwhile."),
 		tenantFlag())
 }
@@ -29,16 +31,22 @@ func rebuild(ctx context.Context, o operation) error {
 	if err != nil {
 		return err
 	}
+	low, err := catalog.New(o.db).RepairLow(ctx, o.tenant.ID)
+	if err != nil {
+		return err
+	}
 	took := time.Since(begin).Round(time.Millisecond)
 	result := struct {
 		Tenant      string  `json:"tenant"`
 		Timezone    string  `json:"timezone"`
 		ZoneChanged bool    `json:"zone_changed"`
 		Changed     int64   `json:"changed"`
+		LowProducts int64   `json:"low_products_changed"`
 		TookSeconds float64 `json:"took_seconds"`
-	}{o.tenant.Slug, o.tenant.Timezone, recounted, changed, took.Seconds()}
+	}{o.tenant.Slug, o.tenant.Timezone, recounted, changed, low, took.Seconds()}
 	return o.print(result, func(w io.Writer) {
-		fmt.Fprintf(w, "changed %s of tenant %s in %v\n", counted(changed, "rollup", "rollups"), o.tenant.Slug, took)
+		fmt.Fprintf(w, "changed %s and %s of tenant %s in %v\n", counted(changed, "rollup", "rollups"),
+			counted(low, "low product", "low products"), o.tenant.Slug, took)
 		if recounted {
 			fmt.Fprintf(w, "reports now count days in %s\n", o.tenant.Timezone)
 		}

@@ -91,11 +91,11 @@ stock of product 1                      sum of warehouses  9       5
 stock of product 1                      end of ledger      9       5
 `
 	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 ||
-		o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups\n" {
+		o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups and low products\n" {
 		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
 	}
 	o = p.run(t, "rebuild", "--tenant", "acme")
-	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollup of tenant acme in ") {
+	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollup and 0 low products of tenant acme in ") {
 		t.Errorf("rebuild = %+v, want one rollup changed", o)
 	}
 	o = p.run(t, "verify", "--tenant", "acme", "--json")
@@ -159,7 +159,7 @@ func TestANewTimeZoneRecomputesDays(t *testing.T) {
 	}
 	o = p.run(t, "verify", "--tenant", "acme")
 	if o.code != 1 || !strings.Contains(joinColumns(o.stdout), "days of reports time zone Europe/Rome America/New_York") ||
-		o.stderr != "storeroom: 1 difference; `storeroom rebuild --tenant acme` corrects rollups\n" {
+		o.stderr != "storeroom: 1 difference; `storeroom rebuild --tenant acme` corrects rollups and low products\n" {
 		t.Errorf("verify = %+v, want the time zones", o)
 	}
 	var rebuilt struct {

@@ -37,7 +37,7 @@ type verification struct {
 
 // rebuildCorrects reports whether `storeroom rebuild` corrects the difference.
 func rebuildCorrects(d tenancy.Difference) bool {
-	return d.Figure == "time zone" || strings.HasPrefix(d.What, "rollup ")
+	return d.Figure == "time zone" || strings.HasPrefix(d.What, "rollup ") || strings.HasPrefix(d.What, "low product ")
 }
 
 func verify(ctx context.Context, o operation) error {
@@ -53,7 +53,7 @@ func verify(ctx context.Context, o operation) error {
 	}
 	hint := ""
 	if slices.ContainsFunc(v.Differences, rebuildCorrects) {
-		hint = fmt.Sprintf("; `storeroom rebuild --tenant %s` corrects rollups", v.Tenant)
+		hint = fmt.Sprintf("; `storeroom rebuild --tenant %s` corrects rollups and low products", v.Tenant)
 	}
 	return fmt.Errorf("%s%s", counted(int64(len(v.Differences)), "difference", "differences"), hint)
 }

@@ -63,6 +63,12 @@ select p.tenant_id, 0, f.facet, f.value, p.status, count(*)
  cross join lateral facets(p.category_id, p.seller_id, p.warehouse_id, p.tags) f
  group by p.tenant_id, f.facet, f.value, p.status;
 
+insert into low_products (tenant_id, product_id, quantity)
+select tenant_id, id, quantity
+  from products
+ where quantity <= reorder_point
+ order by 1, 2;
+
 insert into unpacked_sums (tenant_id, month, block)
 select distinct tenant_id, day, (key / 16384)::int
   from sales_rollups

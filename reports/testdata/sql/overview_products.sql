@@ -3,20 +3,21 @@ select timezone from sales_zones where tenant_id = $1
 -- Plan on PostgreSQL 15:
 --   Index Scan using sales_zones_pkey on sales_zones
 
-select p.id, p.quantity, (
-      select coalesce(first_id, id)
-        from sold_products
-       where tenant_id = $1 and product_id = p.id
-       limit 1) as sold_id
- from products p
-where p.tenant_id = $1
-  and p.reorder_point is not null
-  and p.quantity <= p.reorder_point
+select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
+ from low_products
+where tenant_id = $1
 
 -- Plan on PostgreSQL 15:
---   Index Scan using products_reorder on products
---   Limit (SubPlan)
---     Index Scan using sold_products_product on sold_products
+--   Aggregate
+--     Index Scan using low_products_pkey on low_products
+
+select string_agg(int8send(product_id), ''), string_agg(int8send(id), '')
+ from sold_products
+where tenant_id = $1 and product_id is not null
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Only Scan using sold_products_product on sold_products
 
 select id, first_id
  from sold_products
