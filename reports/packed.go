@@ -56,6 +56,7 @@ type productScan struct {
 	merged   map[int64]int // the position in mergedValues of products with several rows, by the first
 	// mergedValues are values of each of these products.
 	mergedValues []int64
+	maxSoldIDs   int
 	block        int32
 	isSet        [blockSize]bool // the positions that have sums
 	foundSums    []Sums
@@ -99,6 +100,7 @@ const packedDaysSQL = `
 
 // queue adds the queries of the scan.
 func (p *productScan) queue(b batch) {
+	p.maxSoldIDs = b.maxSoldIDs
 	p.firstIDs, p.merged = map[int64]int64{}, map[int64]int{}
 	p.foundSums, p.values = make([]Sums, len(p.ranges)), make([][]int64, len(p.ranges)*len(p.sums))
 	for i := range p.values {
@@ -143,12 +145,12 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 
 type laterID struct{ ID, FirstID int64 }
 
-// maxSoldIDs limits the products that are looked up one by one.
+// maxSoldIDs limits the products that are looked up one by one; see Store.
 const maxSoldIDs = 10_000
 
 // soldIDs returns all rows in sold_products of products that were found, or nil if there are many.
 func (p *productScan) soldIDs(found map[int64]bool) []int64 {
-	if len(found) > maxSoldIDs {
+	if len(found) > p.maxSoldIDs {
 		return nil
 	}
 	soldIDs := slices.AppendSeq([]int64{}, maps.Keys(found))

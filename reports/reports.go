@@ -46,19 +46,21 @@ const (
 
 // Store reads the reports of all tenants. It is safe for concurrent use.
 type Store struct {
-	db        *tenancy.DB
-	factsOnly bool // reads no rollups; tests compare both sources
+	db         *tenancy.DB
+	factsOnly  bool // reads no rollups; tests compare both sources
+	maxSoldIDs int  // tests set it to 0, so that the second batch of a scan reads all products
 }
 
 // New returns a store of the reports in db.
-func New(db *tenancy.DB) *Store { return &Store{db: db} }
+func New(db *tenancy.DB) *Store { return &Store{db: db, maxSoldIDs: maxSoldIDs} }
 
 // batch holds the queries of one report. They read one snapshot of one tenant.
 type batch struct {
 	*pgx.Batch
-	tenant    tenancy.ID
-	zone      *time.Location
-	factsOnly bool
+	tenant     tenancy.ID
+	zone       *time.Location
+	factsOnly  bool
+	maxSoldIDs int
 }
 
 var errOtherZone = errors.New("the rollups use another time zone")
@@ -90,7 +92,7 @@ func (s *Store) run(
 		}
 		var batches []func(*pgx.Batch)
 		for _, queue := range append([]func(batch){checkZone}, queues[1:]...) {
-			batches = append(batches, func(b *pgx.Batch) { queue(batch{b, t.ID, zone, s.factsOnly}) })
+			batches = append(batches, func(b *pgx.Batch) { queue(batch{b, t.ID, zone, s.factsOnly, s.maxSoldIDs}) })
 		}
 		err = s.db.Snapshot(ctx, t.ID, timeout, batches...)
 		switch {

@@ -20,6 +20,8 @@ type scenario struct {
 	Refunds []scenarioRefund
 	Cancels []scenarioCancel
 	Stages  []scenarioStage
+	// NoLookups reads reports as if more than maxSoldIDs products were equal.
+	NoLookups bool
 }
 
 // GoString is shorter than the default format.
@@ -164,7 +166,9 @@ func scenarios() *rapid.Generator[scenario] {
 	return rapid.Custom(func(t *rapid.T) scenario {
 		season := rapid.SampledFrom(scenarioSeasons).Draw(t, "season")
 		stages := rapid.IntRange(1, 3).Draw(t, "stages")
-		s := scenario{Zone: rapid.SampledFrom(scenarioZones).Draw(t, "zone")}
+		s := scenario{
+			Zone: rapid.SampledFrom(scenarioZones).Draw(t, "zone"), NoLookups: rapid.Bool().Draw(t, "no lookups"),
+		}
 		s.Orders = rapid.SliceOfN(scenarioOrders(season, stages), 1, 25).Draw(t, "orders")
 		for n := range rapid.IntRange(0, min(12, 2*len(s.Orders))).Draw(t, "refunds") {
 			order, stage := s.drawOrder(t, fmt.Sprint("refund ", n), stages)
