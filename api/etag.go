@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -30,9 +29,11 @@ func writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached t
 	}
 	h := w.Header()
 	h.Set("ETag", etag)
-	if cached.match(etag, true) {
+	// A cache sends the stored response with the tag of a 304. Its client may accept only the encoding that it asked for,
+	// or none.
+	if tag := cached.match(true, codingOf(w, len(body)).etag(etag), etag); tag != "" {
 		varies(h)
-		h.Set("ETag", codingOf(w, len(body)).etag(etag))
+		h.Set("ETag", tag)
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -52,7 +53,12 @@ func ifMatch(r *http.Request) (catalog.Precondition, error) {
 		if err != nil {
 			return err
 		}
-		if !expected.match(etag, false) {
+		// Each variant identifies the state that the client read, and a write does not select one by Accept-Encoding.
+		variants := []string{etag}
+		for _, c := range codings {
+			variants = append(variants, c.etag(etag))
+		}
+		if expected.match(false, variants...) == "" {
 			return catalog.ErrPrecondition
 		}
 		return nil
@@ -62,18 +68,17 @@ func ifMatch(r *http.Request) (catalog.Precondition, error) {
 // tags are the entity tags in a header; nil means that the header is absent.
 type tags []string
 
-// match compares weakly, as If-None-Match requires, or strongly, as If-Match requires. In a strong
-// comparison a weak tag never matches. The tags of compressed variants match too.
-func (t tags) match(etag string, weak bool) bool {
-	for _, tag := range t {
-		if weak {
-			tag = strings.TrimPrefix(tag, "W/")
-		}
-		if tag == "*" || tag == etag || slices.ContainsFunc(codings, func(c *coding) bool { return tag == c.etag(etag) }) {
-			return true
+// match returns the first of etags that is among t, or "". It compares weakly, as If-None-Match requires, or strongly,
+// as If-Match requires. In a strong comparison a weak tag never matches.
+func (t tags) match(weak bool, etags ...string) string {
+	for _, etag := range etags {
+		for _, tag := range t {
+			if tag == "*" || tag == etag || weak && tag == "W/"+etag {
+				return etag
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // tagPattern matches `"…"` and `W/"…"`.
