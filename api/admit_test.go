@@ -119,16 +119,17 @@ func (a *testAPI) mustSignIn(t *testing.T, tenant tenancy.Tenant) (cookie string
 
 func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 	t.Parallel()
-	reports, lists := []string{"/overview", "/usage"}, []string{"/products", "/orders", "/keys", "/members", "/audit"}
+	reports, lists := []string{"/overview", "/usage"}, []string{"/products", "/orders", "/audit"}
+	settings := []string{"/keys", "/keys/new", "/members"}
 	for _, test := range []struct {
 		name            string
 		class           admission.Class
 		n               int
 		refused, served []string
 	}{
-		{"long-running connections", admission.Report, 1, append(reports, "/overview.xlsx"), lists},
-		{"connections", admission.Read, 4, append(reports, lists...), nil},
-		{"exports", admission.Export, 2, []string{"/overview.xlsx"}, append(reports, lists...)},
+		{"long-running connections", admission.Report, 1, append(reports, "/overview.xlsx"), slices.Concat(lists, settings)},
+		{"connections", admission.Read, 4, slices.Concat(reports, lists), settings},
+		{"exports", admission.Export, 2, []string{"/overview.xlsx"}, slices.Concat(reports, lists, settings)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,6 +152,31 @@ func TestPagesCountAsWorkOfTheTenant(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestALeakedKeyIsRevokedWhileItUsesTheShareOfItsTenant(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages(), withShortWait)
+	cookie := a.mustSignIn(t, a.tenant)
+	leaked, secret := a.mustNewKey(t, a.tenant, "full")
+	a.try(t, call{path: "/api/me", key: secret, wantStatus: 200})
+	a.mustHold(t, 64, a.tenant.ID.User(), admission.Write, (*admission.Ticket).Start)
+	a.mustHold(t, 4, a.tenant.ID.User(), admission.Read, (*admission.Ticket).Start)
+	a.mustHold(t, 1, a.tenant.ID.User(), admission.Write, holdMemory(16<<20))
+	a.try(t, call{path: "/api/products", key: secret, wantStatus: 503, wantCode: ServiceUnavailable})
+	list := "/settings/t/" + a.tenant.Slug + "/keys"
+	revoke := fmt.Sprintf("%s/%d/revoke", list, leaked.ID)
+	for _, page := range []string{list, revoke} {
+		if got, _ := a.page(t, "GET", page, cookie, nil); got.StatusCode != 200 {
+			t.Errorf("%s = %d, want 200", page, got.StatusCode)
+		}
+	}
+	if got, _ := a.page(t, "POST", revoke, cookie, nil); got.StatusCode != 303 {
+		t.Errorf("POST %s = %d, want 303", revoke, got.StatusCode)
+	}
+	poll(t, "the key is refused", func() bool {
+		return a.send(t, call{path: "/api/me", key: secret}).StatusCode == 401
+	})
 }
 
 // Members of one tenant at many addresses open pages that PostgreSQL does not answer.

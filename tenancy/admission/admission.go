@@ -1,6 +1,8 @@
 // Package admission divides the resources of an instance among its users, so that none of them can
 // take what the others need. A user is a tenant, or a network address for requests without a key and
 // for pages. Once its session is known, a page of a tenant counts as work of that tenant: see Exchange.
+// The pages of its keys and members count as another user, who has one place: a tenant must be able to
+// revoke a leaked key while requests with that key use its share.
 //
 // Each resource is a budget with a size and a share: the part that one user may have at a time,
 // normally a quarter. A request that finds its user's share or the whole budget in use waits, for
@@ -12,7 +14,8 @@
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for exports, bulk requests and reports
-//	public       1/4 P   1/4    the same, for sign-in, sessions and keys that are not cached
+//	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
+//	settings     1/4 P   1      while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
@@ -36,7 +39,7 @@ import (
 // Class is a kind of request.
 type Class string
 
-// The classes. Unauthenticated is the lookup of a key that is not cached.
+// The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of a tenant's keys or members.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
@@ -44,6 +47,7 @@ const (
 	Export          Class = "export"
 	Bulk            Class = "bulk"
 	Page            Class = "page"
+	Settings        Class = "settings"
 	Unauthenticated Class = "unauthenticated"
 )
 
@@ -54,7 +58,7 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, cpu, large, memory, compressors, disk *budget
+	requests, exports, connections, long, public, settings, cpu, large, memory, compressors, disk *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -68,6 +72,7 @@ func New(pool int) *Controller {
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
+		settings:    newBudget("pages of keys and members", max(1, pool/4), 1),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
 		memory:      newBudget("memory", 64*mib, 16*mib),
@@ -122,6 +127,8 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 		budgets = []*budget{c.long, c.requests}
 	case Read:
 		budgets = []*budget{c.connections}
+	case Settings:
+		budgets = []*budget{c.settings}
 	}
 	release, err := t.acquire(ctx, 1, budgets...)
 	if err != nil {
@@ -148,6 +155,9 @@ func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 	}
 	t.finish()
 	t.user, t.class = user, class
+	if class == Settings {
+		t.user += " settings"
+	}
 	_, err := t.Start(ctx)
 	return err
 }
@@ -182,7 +192,7 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	}
 	c := t.controller
 	switch t.class {
-	case Page, Unauthenticated:
+	case Page, Settings, Unauthenticated:
 		return t.acquire(ctx, 1, c.public)
 	case Export, Bulk:
 		return t.acquire(ctx, 1, c.long, c.connections)

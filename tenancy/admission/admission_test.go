@@ -46,6 +46,45 @@ func TestAUserWaitsForItsShareOnly(t *testing.T) {
 	})
 }
 
+func TestOnePageOfSettingsIsServedWhileTheShareIsInUse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		mustHold(t, 64, c.Enter("tenant", Write).Start)
+		mustHold(t, 4, c.Enter("tenant", Read).Start)
+		if _, ok := c.Enter("tenant", Write).TryMemory(16 * mib); !ok {
+			t.Fatal("the memory of the tenant is in use")
+		}
+		open := func(tenant string) (page *Ticket, err error) {
+			page = c.Enter("address", Page)
+			if _, err := page.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return page, page.Exchange(t.Context(), tenant, Settings)
+		}
+		began := time.Now()
+		page, err := open("tenant")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, 1, page.Connection)
+		if err := page.Rows(mib); err != nil || time.Since(began) != 0 {
+			t.Errorf("rows = %v after %v, want no wait", err, time.Since(began))
+		}
+		if _, err := open("tenant"); !errors.Is(err, ErrBusy) {
+			t.Errorf("a second page = %v, want ErrBusy", err)
+		}
+		began = time.Now()
+		if _, err := open("other"); err != nil || time.Since(began) != 0 {
+			t.Errorf("the page of another tenant = %v after %v, want no wait", err, time.Since(began))
+		}
+		page.finish()
+		if _, err := open("tenant"); err != nil {
+			t.Errorf("a page after the first has ended = %v", err)
+		}
+	})
+}
+
 func TestTheFifthReportOfATenantWaitsFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
