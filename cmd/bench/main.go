@@ -9,7 +9,8 @@
 // nothing else. Compare the ratios and their spread. The command fails only if a response
 // is wrong, never because of a time.
 //
-// With -against main, the other side is the program of another commit.
+// With -against main, the other side is the program of another commit. With -duckdb, reports are
+// also compared with DuckDB.
 package main
 
 import (
@@ -44,6 +45,7 @@ type options struct {
 	program  string
 	profile  string
 	against  string
+	duckdb   bool
 	redis    string // URL, not a flag
 }
 
@@ -81,6 +83,8 @@ func parseFlags() options {
 	flag.StringVar(&o.profile, "profile", "", "write a CPU profile to this `file`")
 	const against = "compare with this `commit`: build it in a temporary worktree, and alternate its requests with ours"
 	flag.StringVar(&o.against, "against", "", against)
+	flag.BoolVar(&o.duckdb, "duckdb", false,
+		"compare reports with DuckDB too: install it with npm and export the rows of the large tenant once")
 	flag.Parse()
 	return o
 }
@@ -160,6 +164,14 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	}
 	defer func() { err = errors.Join(err, telemetry.close()) }()
 
+	var duck *duckDB
+	if o.duckdb {
+		if duck, err = openDuckDB(ctx, o, fullDatabase, out); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, duck.close()) }()
+	}
+
 	path := filepath.Join(o.dir, "last.json")
 	before, err := loadReport(path, o.products, o.orders)
 	if err != nil {
@@ -174,7 +186,7 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 		return err
 	}
 	if err := profiled(o.profile, func() error {
-		return r.measureAll(ctx, o, scenarios(full, empty, telemetry, o.products, o.orders), before, out)
+		return r.measureAll(ctx, o, scenarios(full, empty, telemetry, duck, o.products, o.orders), before, out)
 	}); err != nil {
 		return err
 	}

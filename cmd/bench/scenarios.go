@@ -44,7 +44,7 @@ const (
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
 // same rows.
-func scenarios(full, empty *service, telemetry *traced, products, sold int) []scenario {
+func scenarios(full, empty *service, telemetry *traced, duck *duckDB, products, sold int) []scenario {
 	all := append(keyed(full), usages(full)...)
 	all = append(all, telemetries(full, telemetry)...)
 	all = append(all, lists(full, products)...)
@@ -54,6 +54,9 @@ func scenarios(full, empty *service, telemetry *traced, products, sold int) []sc
 	all = append(all, orders(full)...)
 	all = append(all, summaries(full)...)
 	all = append(all, yearReports(full)...)
+	if duck != nil {
+		all = append(all, duckReports(full, duck)...)
+	}
 	all = append(all, overviews(full)...)
 	all = append(all, exports(full)...)
 	all = append(all, writes(full)...)
