@@ -103,9 +103,17 @@ const customerCountsSQL = `
 		select count(*) filter (where key <> 0) as customers,
 		       count(*) filter (
 		           where key <> 0
-		             and (
-		             {first_order}
-		             ) >= {from}) as new,
+		             and not exists (
+		                 select
+		                   from orders o
+		                  where o.tenant_id = $1
+		                    and o.customer_id = g.key
+		                    and o.placed_at < {from}
+		                    and (
+		                        select c.order_id
+		                          from cancellations c
+		                         where c.tenant_id = $1 and c.order_id = o.id) is null
+		                 offset 0)) as new,
 		       coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
 		  from buyers g`
 
@@ -115,9 +123,9 @@ func (s *Store) CountCustomers(ctx context.Context, t tenancy.Tenant, r Range) (
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(customerCountsSQL, map[string]string{
-			"from_orders": fromOrdersSQL, "first_order": firstOrderSQL,
-			"from":   args.add(tenancy.StartOfDay(r.From, b.zone)),
-			"before": args.add(tenancy.StartOfDay(r.dayAfter(), b.zone)),
+			"from_orders": fromOrdersSQL,
+			"from":        args.add(tenancy.StartOfDay(r.From, b.zone)),
+			"before":      args.add(tenancy.StartOfDay(r.dayAfter(), b.zone)),
 		})
 		tenancy.QueueRows(b.Batch, &counts, sql, args...)
 	})

@@ -126,20 +126,25 @@ func (p *productScan) parts(b batch, index int, r Range, args *arguments) (parts
 	}
 	fragments := map[string]string{
 		"range": strconv.Itoa(index), "block_size": strconv.Itoa(blockSize), "sums": each(`p.{}`),
-		"new_sums": each(`s.{}`), "packed_sums": each(`string_agg(int8send({}), '') as {}`),
+		"new_sums": each(`s.{}`),
 	}
-	months, edges := r.wholeMonths()
+	months, added, removed := r.nearMonths(b.today())
 	if b.factsOnly {
-		months, edges = nil, []Range{r}
+		months, added, removed = nil, []Range{r}, nil
 	}
 	if months != nil {
 		fragments["from"], fragments["to"] = args.add(months.From), args.add(months.To)
 		parts = append(parts, fill(packedMonthsSQL, fragments))
 	}
-	for _, edge := range edges {
-		fragments["sales"] = groupQuery{Range: edge, key: product, eachLine: true}.facts(args, b.zone)
-		parts = append(parts, fill(packedDaysSQL, fragments))
+	days := func(ranges []Range, packed string) {
+		fragments["packed_sums"] = each(packed)
+		for _, r := range ranges {
+			fragments["sales"] = groupQuery{Range: r, key: product, eachLine: true}.facts(args, b.zone)
+			parts = append(parts, fill(packedDaysSQL, fragments))
+		}
 	}
+	days(added, `string_agg(int8send({}), '') as {}`)
+	days(removed, `string_agg(int8send(-{}), '') as {}`)
 	return parts
 }
 

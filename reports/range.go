@@ -1,6 +1,9 @@
 package reports
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Range is a range of days in the tenant's time zone. It includes both days; each
 // is given as midnight UTC.
@@ -59,4 +62,43 @@ func (r Range) wholeMonths() (months *Range, edges []Range) {
 		edges = append(edges, Range{last.AddDate(0, 0, 1), r.To})
 	}
 	return &Range{first, last}, edges
+}
+
+// nearMonths returns the months that have the fewest other days to read from the facts: days to add before and after
+// them, and days of them to remove. Days after today cost nothing, because they hardly have facts. Without months, the
+// days to add are the range itself.
+func (r Range) nearMonths(today time.Time) (months *Range, added, removed []Range) {
+	first, next := firstOfMonth(r.From), firstOfMonth(r.From).AddDate(0, 1, 0)
+	end := firstOfMonth(r.To)
+	last := end.AddDate(0, 1, -1)
+	before, after := Range{first, r.From.AddDate(0, 0, -1)}, Range{r.dayAfter(), last}
+	cost := func(r Range) int {
+		if r.To.After(today) {
+			r.To = today
+		}
+		return max(0, r.Days())
+	}
+	if first.Equal(end) {
+		if cost(before)+cost(after) >= cost(r) {
+			return nil, []Range{r}, nil
+		}
+		return &Range{first, last}, nil, nonEmpty(before, after)
+	}
+	begin := Range{r.From, next.AddDate(0, 0, -1)}
+	if cost(begin) < cost(before) {
+		first, before = next, Range{r.From, r.From.AddDate(0, 0, -1)}
+		added = append(added, begin)
+	}
+	if rest := (Range{end, r.To}); cost(rest) < cost(after) {
+		last, after = end.AddDate(0, 0, -1), Range{r.dayAfter(), r.To}
+		added = append(added, rest)
+	}
+	if last.Before(first) {
+		return nil, []Range{r}, nil
+	}
+	return &Range{first, last}, added, nonEmpty(before, after)
+}
+
+func nonEmpty(ranges ...Range) []Range {
+	return slices.DeleteFunc(ranges, func(r Range) bool { return r.To.Before(r.From) })
 }

@@ -63,6 +63,8 @@ type batch struct {
 	maxSoldIDs int
 }
 
+func (b batch) today() time.Time { return tenancy.DayOf(time.Now(), b.zone) }
+
 var errOtherZone = errors.New("the rollups use another time zone")
 
 // run sends the queries of a report, each of queues as one batch, and returns the name of

@@ -59,14 +59,32 @@ func (q groupQuery) productRollups(args *arguments) string {
 	})
 }
 
+const removedSQL = `
+		select period, channel, key,
+		       {negative}
+		  from (
+		       {sales}
+		       ) removed`
+
 // productSales reads rollups by product for the whole months of the range, and the
-// facts for the days before and after them.
+// facts for the days before and after them. For single products, it also reads months
+// that are not whole, and subtracts the facts of their other days.
 func (b batch) productSales(q groupQuery, args *arguments) string {
 	var parts []string
-	months, edges := q.wholeMonths()
-	for _, edge := range edges {
-		q.Range = edge
+	var removed []Range
+	months, added := q.wholeMonths()
+	if q.soldIDs != nil {
+		months, added, removed = q.nearMonths(b.today())
+	}
+	for _, r := range added {
+		q.Range = r
 		parts = append(parts, q.facts(args, b.zone))
+	}
+	for _, r := range removed {
+		q.Range = r
+		parts = append(parts, fill(removedSQL, map[string]string{
+			"negative": negative, "sales": q.facts(args, b.zone),
+		}))
 	}
 	if months != nil {
 		q.Range = *months

@@ -94,7 +94,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 	from := days("2023-11-01", "2023-11-01").From.AddDate(0, 0, rapid.IntRange(0, 470).Draw(t, "from"))
 	r := reports.Range{From: from, To: from.AddDate(0, 0, rapid.IntRange(0, 120).Draw(t, "days"))}
 	channel := rapid.SampledFrom([]string{"", "pos", "web", "never"}).Draw(t, "channel")
-	switch rapid.IntRange(0, 3).Draw(t, "report") {
+	switch rapid.IntRange(0, 4).Draw(t, "report") {
 	case 0:
 		same(t, s, (*reports.Store).Summary, reports.SummaryQuery{
 			Range: r, Channel: channel, Compare: rapid.SampledFrom(comparisons).Draw(t, "compare"), Explain: true,
@@ -112,6 +112,11 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 			q.CategoryID = new(rapid.SampledFrom(append(categories, 0)).Draw(t, "category"))
 		}
 		same(t, s, (*reports.Store).Products, q)
+	case 3:
+		before := rapid.SampledFrom(comparisons[1:]).Draw(t, "compare").Range(r)
+		same(t, s, func(s *reports.Store, ctx context.Context, tenant tenancy.Tenant, now reports.Range) (reports.ProductLists, error) {
+			return s.ProductLists(ctx, tenant, now, before, 5)
+		}, r)
 	default:
 		metrics := make([]string, len(reports.Metrics))
 		for i, m := range reports.Metrics {

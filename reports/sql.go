@@ -70,3 +70,12 @@ func totalsWithout(columns ...string) string {
 	}
 	return sumList(expressions)
 }
+
+// negative is each of the sums with the other sign.
+var negative = func() string {
+	expressions := map[string]string{}
+	for _, c := range sums.Columns() {
+		expressions[c.Name] = "-" + c.Name
+	}
+	return sumList(expressions)
+}()

@@ -34,6 +34,12 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 		_, err := s.ProductLists(ctx, tenant, sqlRange, reports.PreviousYear.Range(sqlRange), 10)
 		return err
 	},
+	// One day is subtracted from the sums of each month.
+	"overview_products_of_months": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
+		now := days("2025-05-01", "2025-05-30")
+		_, err := s.ProductLists(ctx, tenant, now, reports.PreviousYear.Range(now), 10)
+		return err
+	},
 	"customers": sending((*reports.Store).Customers,
 		reports.CustomersQuery{Range: sqlRange, Page: 2, PerPage: 25}),
 	"customer_counts": sending((*reports.Store).CountCustomers, sqlRange),

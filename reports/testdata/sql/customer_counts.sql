@@ -21,18 +21,17 @@ with buyers as (
 select count(*) filter (where key <> 0) as customers,
        count(*) filter (
            where key <> 0
-             and (
-             select o.placed_at
-               from orders o
-              where o.tenant_id = $1
-                and o.customer_id = g.key
-                and (
-                    select c.order_id
-                      from cancellations c
-                     where c.tenant_id = $1 and c.order_id = o.id) is null
-              order by o.placed_at
-              limit 1
-             ) >= $2) as new,
+             and not exists (
+                 select
+                   from orders o
+                  where o.tenant_id = $1
+                    and o.customer_id = g.key
+                    and o.placed_at < $2
+                    and (
+                        select c.order_id
+                          from cancellations c
+                         where c.tenant_id = $1 and c.order_id = o.id) is null
+                 offset 0)) as new,
        coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
   from buyers g
 
@@ -43,6 +42,5 @@ select count(*) filter (where key <> 0) as customers,
 --         Index Scan using orders_placed on orders
 --         Hash
 --           Index Scan using cancellations_placed on cancellations
---     Limit (SubPlan)
---       Index Scan using orders_customer on orders
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--     Index Scan using orders_customer on orders (SubPlan)
+--       Index Only Scan using cancellations_pkey on cancellations (SubPlan)

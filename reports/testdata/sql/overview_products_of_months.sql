@@ -1,0 +1,810 @@
+select timezone from sales_zones where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Index Scan using sales_zones_pkey on sales_zones
+
+select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
+ from low_products
+where tenant_id = $1
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using low_products_pkey on low_products
+
+select string_agg(int8send(product_id), ''), string_agg(int8send(id), '')
+ from sold_products
+where tenant_id = $1 and product_id is not null
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Only Scan using sold_products_product on sold_products
+
+select id, first_id
+ from sold_products
+where tenant_id = $1
+  and first_id is not null
+
+-- Plan on PostgreSQL 15:
+--   Index Only Scan using sold_products_first on sold_products
+
+select 0 as range, p.block, p.sold_ids, p.items, p.units, p.revenue
+  from packed_sums p
+ where p.tenant_id = $1
+   and p.month >= $2
+   and p.month <= $3
+   and not exists (
+       select
+         from unpacked_sums u
+        where u.tenant_id = $1
+          and (u.month, u.block) = (p.month, p.block)
+          and u.month >= $2
+          and u.month <= $3)
+ union all
+select 0, u.block, s.sold_ids, s.items, s.units, s.revenue
+  from (
+       select distinct month, block
+         from unpacked_sums
+        where tenant_id = $1 and month >= $2 and month <= $3
+       ) u
+ cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
+ union all
+select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(-items), '') as items, string_agg(int8send(-units), '') as units, string_agg(int8send(-revenue), '') as revenue
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $4
+          and i.placed_at < $5
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $4
+                 and c.placed_at < $5)
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $4
+                 and r.refunded_at < $5
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+       ) sales
+ group by 2
+ union all
+select 1 as range, p.block, p.sold_ids, p.items, p.units, p.revenue
+  from packed_sums p
+ where p.tenant_id = $1
+   and p.month >= $6
+   and p.month <= $7
+   and not exists (
+       select
+         from unpacked_sums u
+        where u.tenant_id = $1
+          and (u.month, u.block) = (p.month, p.block)
+          and u.month >= $6
+          and u.month <= $7)
+ union all
+select 1, u.block, s.sold_ids, s.items, s.units, s.revenue
+  from (
+       select distinct month, block
+         from unpacked_sums
+        where tenant_id = $1 and month >= $6 and month <= $7
+       ) u
+ cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
+ union all
+select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(-items), '') as items, string_agg(int8send(-units), '') as units, string_agg(int8send(-revenue), '') as revenue
+  from (
+       select null::int as period, '' as channel, i.sold_id as key,
+              0::bigint as orders,
+              1::bigint as items,
+              i.quantity::bigint as units,
+              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+              i.quantity * i.unit_price - i.discount::bigint as revenue,
+              i.discount::bigint as discounts,
+              i.tax::bigint as tax,
+              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+              0::bigint as refund_count,
+              0::bigint as refunds,
+              i.shipping::bigint as shipping,
+              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+         from order_items i
+        where i.tenant_id = $1
+          and i.placed_at >= $8
+          and i.placed_at < $9
+          and not exists (
+              select
+                from cancellations c
+               where c.tenant_id = $1
+                 and c.order_id = i.order_id
+                 and c.placed_at >= $8
+                 and c.placed_at < $9)
+        union all
+       select null::int, '', i.sold_id,
+              0::bigint as orders,
+              0::bigint as items,
+              0::bigint as units,
+              0::bigint as units_without_cost,
+              0::bigint as revenue,
+              0::bigint as discounts,
+              0::bigint as tax,
+              0::bigint as cost,
+              0::bigint as refund_count,
+              i.amount::bigint as refunds,
+              0::bigint as shipping,
+              0::bigint as revenue_without_cost
+         from (
+              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                from refunds r
+               cross join lateral (
+                     select order_id, line, amount
+                       from refund_items
+                      where tenant_id = $1 and refund_id = r.id
+                     offset 0) x
+               cross join lateral (
+                     select order_id, sold_id
+                       from order_items
+                      where tenant_id = $1 and order_id = x.order_id and line = x.line
+                      limit 1) i
+               where r.tenant_id = $1
+                 and r.refunded_at >= $8
+                 and r.refunded_at < $9
+                 and (
+                     select c.order_id
+                       from cancellations c
+                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
+              offset 0) i
+        where true
+       ) sales
+ group by 2
+ order by block
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Append
+--       Hash Join Anti
+--         Index Scan using packed_sums_pkey on packed_sums
+--         Hash
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--       Nested Loop Inner
+--         Unique
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--         Aggregate
+--           Index Scan using sales_rollups_pkey on sales_rollups
+--       Aggregate
+--         Append
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
+--             Nested Loop Inner
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
+--       Hash Join Anti
+--         Index Scan using packed_sums_pkey on packed_sums
+--         Hash
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--       Nested Loop Inner
+--         Unique
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--         Aggregate
+--           Index Scan using sales_rollups_pkey on sales_rollups
+--       Aggregate
+--         Append
+--           Hash Join Anti
+--             Index Scan using order_items_placed on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
+--           Nested Loop Inner
+--             Nested Loop Inner
+--               Index Scan using refunds_refunded on refunds
+--                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Scan using refund_items_pkey on refund_items
+--             Limit
+--               Index Scan using order_items_pkey on order_items
+
+with sales as (
+     select period, channel, key,
+            -orders::bigint as orders,
+            -items::bigint as items,
+            -units::bigint as units,
+            -units_without_cost::bigint as units_without_cost,
+            -revenue::bigint as revenue,
+            -discounts::bigint as discounts,
+            -tax::bigint as tax,
+            -cost::bigint as cost,
+            -refund_count::bigint as refund_count,
+            -refunds::bigint as refunds,
+            -shipping::bigint as shipping,
+            -revenue_without_cost::bigint as revenue_without_cost
+       from (
+            select null::int as period, '' as channel, i.sold_id as key,
+                   0::bigint as orders,
+                   1::bigint as items,
+                   i.quantity::bigint as units,
+                   case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+                   i.quantity * i.unit_price - i.discount::bigint as revenue,
+                   i.discount::bigint as discounts,
+                   i.tax::bigint as tax,
+                   coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+                   0::bigint as refund_count,
+                   0::bigint as refunds,
+                   i.shipping::bigint as shipping,
+                   case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+              from order_items i
+             where i.tenant_id = $1
+               and i.placed_at >= $2
+               and i.placed_at < $3
+               and not exists (
+                   select
+                     from cancellations c
+                    where c.tenant_id = $1
+                      and c.order_id = i.order_id
+                      and c.placed_at >= $2
+                      and c.placed_at < $3)
+               and i.sold_id = any ($4)
+             union all
+            select null::int, '', i.sold_id,
+                   0::bigint as orders,
+                   0::bigint as items,
+                   0::bigint as units,
+                   0::bigint as units_without_cost,
+                   0::bigint as revenue,
+                   0::bigint as discounts,
+                   0::bigint as tax,
+                   0::bigint as cost,
+                   0::bigint as refund_count,
+                   i.amount::bigint as refunds,
+                   0::bigint as shipping,
+                   0::bigint as revenue_without_cost
+              from (
+                   select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                     from refunds r
+                    cross join lateral (
+                          select order_id, line, amount
+                            from refund_items
+                           where tenant_id = $1 and refund_id = r.id
+                          offset 0) x
+                    cross join lateral (
+                          select order_id, sold_id
+                            from order_items
+                           where tenant_id = $1 and order_id = x.order_id and line = x.line
+                           limit 1) i
+                    where r.tenant_id = $1
+                      and r.refunded_at >= $2
+                      and r.refunded_at < $3
+                      and (
+                          select c.order_id
+                            from cancellations c
+                           where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                   offset 0) i
+             where true
+               and i.sold_id = any ($4)
+            ) removed
+      union all
+     select null::int as period, r.channel, r.key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from unnest($6::bigint[]) p (id)
+      cross join unnest($5::date[]) m (month)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+             limit 1) r
+      where true
+), sold as (
+     select key,
+            0::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sales
+      group by key
+), product_sums as materialized (
+     select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+            0::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            0::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sold s
+      cross join lateral (
+            select product_id, sku
+              from sold_products
+             where tenant_id = $1 and id = s.key
+             limit 1) p
+      group by 1, 2
+     having sum(s.items) > 0
+)
+select count, product_id, sku, name,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+  from (
+       select count(*) as count, null::bigint as product_id, null as unknown_sku, '' as sku, '' as name,
+              0::bigint as orders,
+              coalesce(sum(items), 0)::bigint as items,
+              coalesce(sum(units), 0)::bigint as units,
+              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+              coalesce(sum(revenue), 0)::bigint as revenue,
+              coalesce(sum(discounts), 0)::bigint as discounts,
+              coalesce(sum(tax), 0)::bigint as tax,
+              coalesce(sum(cost), 0)::bigint as cost,
+              0::bigint as refund_count,
+              coalesce(sum(refunds), 0)::bigint as refunds,
+              coalesce(sum(shipping), 0)::bigint as shipping,
+              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+         from product_sums
+        union all
+       select null, p.product_id, p.unknown_sku,
+              coalesce(p.unknown_sku, latest.sku), coalesce(p.unknown_sku, latest.name),
+              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+         from (
+              select *
+                from product_sums
+               order by revenue desc, revenue desc, product_id, unknown_sku
+               limit $7
+              offset $8
+              ) p
+         left join lateral (
+              select s.sku, s.name
+                from sold_products s
+               where s.tenant_id = $1 and s.product_id = p.product_id
+               order by s.id desc
+               limit 1
+              ) latest
+           on true
+       ) page
+ order by count, revenue desc, revenue desc, product_id, unknown_sku
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Aggregate (CTE product_sums)
+--       Nested Loop Inner
+--         Aggregate
+--           Append
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
+--             Nested Loop Inner
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
+--             Nested Loop Inner
+--               Function Scan on unnest
+--               Nested Loop Inner
+--                 Function Scan on unnest
+--                 Limit
+--                   Index Scan using sales_rollups_pkey on sales_rollups
+--         Limit
+--           Index Scan using sold_products_pkey on sold_products
+--     Append
+--       Aggregate
+--         CTE Scan on product_sums
+--       Nested Loop Left
+--         Limit
+--           Sort
+--             CTE Scan on product_sums
+--         Limit
+--           Index Scan using sold_products_product on sold_products
+
+select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unknown_sku, latest.name) as name,
+      p.now, p.before
+ from (
+      select product_id, unknown_sku, sum(now)::bigint as now, sum(before)::bigint as before
+        from (
+             (
+             with sales as (
+                  select period, channel, key,
+                         -orders::bigint as orders,
+                         -items::bigint as items,
+                         -units::bigint as units,
+                         -units_without_cost::bigint as units_without_cost,
+                         -revenue::bigint as revenue,
+                         -discounts::bigint as discounts,
+                         -tax::bigint as tax,
+                         -cost::bigint as cost,
+                         -refund_count::bigint as refund_count,
+                         -refunds::bigint as refunds,
+                         -shipping::bigint as shipping,
+                         -revenue_without_cost::bigint as revenue_without_cost
+                    from (
+                         select null::int as period, '' as channel, i.sold_id as key,
+                                0::bigint as orders,
+                                1::bigint as items,
+                                i.quantity::bigint as units,
+                                case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+                                i.quantity * i.unit_price - i.discount::bigint as revenue,
+                                i.discount::bigint as discounts,
+                                i.tax::bigint as tax,
+                                coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+                                0::bigint as refund_count,
+                                0::bigint as refunds,
+                                i.shipping::bigint as shipping,
+                                case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                           from order_items i
+                          where i.tenant_id = $1
+                            and i.placed_at >= $2
+                            and i.placed_at < $3
+                            and not exists (
+                                select
+                                  from cancellations c
+                                 where c.tenant_id = $1
+                                   and c.order_id = i.order_id
+                                   and c.placed_at >= $2
+                                   and c.placed_at < $3)
+                            and i.sold_id = any ($4)
+                          union all
+                         select null::int, '', i.sold_id,
+                                0::bigint as orders,
+                                0::bigint as items,
+                                0::bigint as units,
+                                0::bigint as units_without_cost,
+                                0::bigint as revenue,
+                                0::bigint as discounts,
+                                0::bigint as tax,
+                                0::bigint as cost,
+                                0::bigint as refund_count,
+                                i.amount::bigint as refunds,
+                                0::bigint as shipping,
+                                0::bigint as revenue_without_cost
+                           from (
+                                select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                                  from refunds r
+                                 cross join lateral (
+                                       select order_id, line, amount
+                                         from refund_items
+                                        where tenant_id = $1 and refund_id = r.id
+                                       offset 0) x
+                                 cross join lateral (
+                                       select order_id, sold_id
+                                         from order_items
+                                        where tenant_id = $1 and order_id = x.order_id and line = x.line
+                                        limit 1) i
+                                 where r.tenant_id = $1
+                                   and r.refunded_at >= $2
+                                   and r.refunded_at < $3
+                                   and (
+                                       select c.order_id
+                                         from cancellations c
+                                        where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                                offset 0) i
+                          where true
+                            and i.sold_id = any ($4)
+                         ) removed
+                   union all
+                  select null::int as period, r.channel, r.key,
+                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+                    from unnest($6::bigint[]) p (id)
+                   cross join unnest($5::date[]) m (month)
+                   cross join lateral (
+                         select *
+                           from sales_rollups
+                          where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+                          limit 1) r
+                   where true
+             ), sold as (
+                  select key,
+                         0::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sales
+                   group by key
+             ), product_sums as materialized (
+                  select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+                         0::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sold s
+                   cross join lateral (
+                         select product_id, sku
+                           from sold_products
+                          where tenant_id = $1 and id = s.key
+                          limit 1) p
+                   group by 1, 2
+                  having sum(s.items) > 0
+             )
+             select product_id, unknown_sku, revenue as now, 0 as before
+               from product_sums
+             )
+             union all
+             (
+             with sales as (
+                  select period, channel, key,
+                         -orders::bigint as orders,
+                         -items::bigint as items,
+                         -units::bigint as units,
+                         -units_without_cost::bigint as units_without_cost,
+                         -revenue::bigint as revenue,
+                         -discounts::bigint as discounts,
+                         -tax::bigint as tax,
+                         -cost::bigint as cost,
+                         -refund_count::bigint as refund_count,
+                         -refunds::bigint as refunds,
+                         -shipping::bigint as shipping,
+                         -revenue_without_cost::bigint as revenue_without_cost
+                    from (
+                         select null::int as period, '' as channel, i.sold_id as key,
+                                0::bigint as orders,
+                                1::bigint as items,
+                                i.quantity::bigint as units,
+                                case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+                                i.quantity * i.unit_price - i.discount::bigint as revenue,
+                                i.discount::bigint as discounts,
+                                i.tax::bigint as tax,
+                                coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+                                0::bigint as refund_count,
+                                0::bigint as refunds,
+                                i.shipping::bigint as shipping,
+                                case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                           from order_items i
+                          where i.tenant_id = $1
+                            and i.placed_at >= $7
+                            and i.placed_at < $8
+                            and not exists (
+                                select
+                                  from cancellations c
+                                 where c.tenant_id = $1
+                                   and c.order_id = i.order_id
+                                   and c.placed_at >= $7
+                                   and c.placed_at < $8)
+                            and i.sold_id = any ($9)
+                          union all
+                         select null::int, '', i.sold_id,
+                                0::bigint as orders,
+                                0::bigint as items,
+                                0::bigint as units,
+                                0::bigint as units_without_cost,
+                                0::bigint as revenue,
+                                0::bigint as discounts,
+                                0::bigint as tax,
+                                0::bigint as cost,
+                                0::bigint as refund_count,
+                                i.amount::bigint as refunds,
+                                0::bigint as shipping,
+                                0::bigint as revenue_without_cost
+                           from (
+                                select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                                  from refunds r
+                                 cross join lateral (
+                                       select order_id, line, amount
+                                         from refund_items
+                                        where tenant_id = $1 and refund_id = r.id
+                                       offset 0) x
+                                 cross join lateral (
+                                       select order_id, sold_id
+                                         from order_items
+                                        where tenant_id = $1 and order_id = x.order_id and line = x.line
+                                        limit 1) i
+                                 where r.tenant_id = $1
+                                   and r.refunded_at >= $7
+                                   and r.refunded_at < $8
+                                   and (
+                                       select c.order_id
+                                         from cancellations c
+                                        where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                                offset 0) i
+                          where true
+                            and i.sold_id = any ($9)
+                         ) removed
+                   union all
+                  select null::int as period, r.channel, r.key,
+                         orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+                    from unnest($11::bigint[]) p (id)
+                   cross join unnest($10::date[]) m (month)
+                   cross join lateral (
+                         select *
+                           from sales_rollups
+                          where tenant_id = $1 and kind = 4 and day = m.month and channel = '' and key = p.id
+                          limit 1) r
+                   where true
+             ), sold as (
+                  select key,
+                         0::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sales
+                   group by key
+             ), product_sums as materialized (
+                  select p.product_id, case when p.product_id is null then p.sku end as unknown_sku,
+                         0::bigint as orders,
+                         coalesce(sum(items), 0)::bigint as items,
+                         coalesce(sum(units), 0)::bigint as units,
+                         coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+                         coalesce(sum(revenue), 0)::bigint as revenue,
+                         coalesce(sum(discounts), 0)::bigint as discounts,
+                         coalesce(sum(tax), 0)::bigint as tax,
+                         coalesce(sum(cost), 0)::bigint as cost,
+                         0::bigint as refund_count,
+                         coalesce(sum(refunds), 0)::bigint as refunds,
+                         coalesce(sum(shipping), 0)::bigint as shipping,
+                         coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+                    from sold s
+                   cross join lateral (
+                         select product_id, sku
+                           from sold_products
+                          where tenant_id = $1 and id = s.key
+                          limit 1) p
+                   group by 1, 2
+                  having sum(s.items) > 0
+             )
+             select product_id, unknown_sku, 0, revenue
+               from product_sums
+             )
+             ) both_ranges
+       group by 1, 2
+      having sum(before) > sum(now)
+       order by sum(before) - sum(now) desc, product_id, unknown_sku
+       limit $12
+      ) p
+ left join lateral (
+      select s.sku, s.name
+        from sold_products s
+       where s.tenant_id = $1 and s.product_id = p.product_id
+       order by s.id desc
+       limit 1
+      ) latest
+   on true
+order by p.before - p.now desc, p.product_id, p.unknown_sku
+
+-- Plan on PostgreSQL 15:
+--   Sort
+--     Nested Loop Left
+--       Limit
+--         Sort
+--           Aggregate
+--             Append
+--               CTE Scan on product_sums
+--                 Aggregate (CTE product_sums)
+--                   Nested Loop Inner
+--                     Aggregate
+--                       Append
+--                         Hash Join Anti
+--                           Index Scan using order_items_placed on order_items
+--                           Hash
+--                             Index Scan using cancellations_placed on cancellations
+--                         Nested Loop Inner
+--                           Nested Loop Inner
+--                             Index Scan using refunds_refunded on refunds
+--                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                             Index Scan using refund_items_pkey on refund_items
+--                           Limit
+--                             Index Scan using order_items_pkey on order_items
+--                         Nested Loop Inner
+--                           Function Scan on unnest
+--                           Nested Loop Inner
+--                             Function Scan on unnest
+--                             Limit
+--                               Index Scan using sales_rollups_pkey on sales_rollups
+--                     Limit
+--                       Index Scan using sold_products_pkey on sold_products
+--               CTE Scan on product_sums
+--                 Aggregate (CTE product_sums)
+--                   Nested Loop Inner
+--                     Aggregate
+--                       Append
+--                         Hash Join Anti
+--                           Index Scan using order_items_placed on order_items
+--                           Hash
+--                             Index Scan using cancellations_placed on cancellations
+--                         Nested Loop Inner
+--                           Nested Loop Inner
+--                             Index Scan using refunds_refunded on refunds
+--                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                             Index Scan using refund_items_pkey on refund_items
+--                           Limit
+--                             Index Scan using order_items_pkey on order_items
+--                         Nested Loop Inner
+--                           Function Scan on unnest
+--                           Nested Loop Inner
+--                             Function Scan on unnest
+--                             Limit
+--                               Index Scan using sales_rollups_pkey on sales_rollups
+--                     Limit
+--                       Index Scan using sold_products_pkey on sold_products
+--       Limit
+--         Index Scan using sold_products_product on sold_products
+
+select p.id, p.sku, p.name, p.quantity, p.reorder_point, l.units, $2::bigint as total
+ from unnest($3::bigint[], $4::bigint[]) with ordinality l (id, units, position)
+cross join lateral (
+      select *
+        from products
+       where tenant_id = $1 and id = l.id
+       limit 1) p
+order by l.position
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Function Scan
+--     Limit
+--       Index Scan using products_warehouse_sku on products
