@@ -39,7 +39,7 @@ import (
 // Class is a kind of request.
 type Class string
 
-// The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of a tenant's keys or members.
+// The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
