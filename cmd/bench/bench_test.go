@@ -151,7 +151,7 @@ func TestReportsAndRawSQLAgree(t *testing.T) {
 	}
 	t.Cleanup(func() { s.close() })
 	shop := s.shops[large]
-	amounts := regexp.MustCompile(`\{"(?:product_id|group)":[^{}]*?"revenue":"(\d+)\.(\d\d)"`)
+	amounts := regexp.MustCompile(`\{"(?:product_id|group|customer_id)":[^{}]*?"revenue":"(\d+)\.(\d\d)"`)
 	for _, a := range aggregations(shop) {
 		t.Run(a.name, func(t *testing.T) {
 			want, err := s.rawRevenue(t.Context(), shop.id, a.sql)

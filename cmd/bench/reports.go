@@ -101,6 +101,7 @@ func aggregations(shop shop) []aggregation {
 	all := []aggregation{
 		{"products, top 25", always(top), rawProducts("")},
 		{"products, a category", always(fmt.Sprint(top, "&category_id=", first)), rawProducts(inFirst)},
+		{"customers, top 25", always(strings.Replace(top, "products", "customers", 1)), rawCustomers},
 	}
 	for _, c := range []struct{ name, metrics, group, filters, where string }{
 		{"by category", metrics, "category", "", ""},
@@ -156,6 +157,15 @@ func rawProducts(where string) string {
 	return rawSums + `, p.product_id, max(p.sku), max(p.name), count(*) over () as products` + rawLines + where + `
 	 group by p.product_id order by revenue desc, p.product_id limit 25`
 }
+
+const rawCustomers = `
+	select sum(o.revenue)::bigint as revenue, count(*) as orders, max(o.placed_at) as last_order_at, c.number,
+	       max(c.name) as name, count(*) over () as customers
+	  from orders o
+	  join customers c on c.tenant_id = o.tenant_id and c.id = o.customer_id
+	 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
+	   and not exists (select from cancellations x where x.tenant_id = o.tenant_id and x.order_id = o.id)
+	 group by c.number order by revenue desc, c.number limit 25`
 
 func rawGroups(key string, orders bool, where string) string {
 	count := ""
