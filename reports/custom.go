@@ -29,7 +29,7 @@ type GroupSums struct {
 }
 
 // Custom is the result of a CustomQuery. If the query filters by category, Orders
-// and RefundCount can be 0 unless a metric or Explain needs them; see clearCounts.
+// and RefundCount can be 0 unless a metric or Explain needs them.
 type Custom struct {
 	Zone    string
 	Rows    []GroupSums
@@ -48,9 +48,16 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	// An order belongs to one period and one channel, but can belong to several
 	// categories and sellers. Their sums do not add up to the total.
 	addsUp := groups.groupBy != nil && groups.key == nil
+	// Rollups have all sums of several categories except the number of their orders.
+	countsOrders := !addsUp && !q.Explain && !total.additive && len(total.categories) > 1
+	total.additive = total.additive || countsOrders
+	var counted []orderCount
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		if !addsUp {
 			b.queueGroups(total, &totalRows)
+		}
+		if countsOrders {
+			b.queueOrderCount(total, &counted)
 		}
 		if groups.groupBy != nil {
 			b.queueGroups(groups, &groupRows)
@@ -66,8 +73,11 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	if addsUp {
 		custom.Total = addUp(groupRows)
 	}
-	if total.additive && len(total.categories) > 0 {
+	if groups.additive && len(total.categories) > 0 {
 		custom.clearCounts(q.GroupBy, len(total.categories))
+	}
+	if countsOrders {
+		custom.Total.Orders, custom.Total.RefundCount = counted[0].Orders, 0
 	}
 	if q.Explain {
 		custom.Explain = custom.explain(q.Metrics, unfiltered.leftOut(total, custom.Total))

@@ -106,6 +106,17 @@ const lineFactsSQL = `
 		   {and_selected}
 		 {by_refund}`
 
+// orderCountSQL counts the orders with one of the selected lines.
+const orderCountSQL = `
+		select count(*) as orders
+		  from (
+		       select
+		       {from_lines}
+		          {and_channel}
+		          {and_selected}
+		        group by i.order_id
+		       ) o`
+
 const (
 	fromLinesSQL = `
 		  from order_items i
@@ -135,10 +146,13 @@ const (
 		          and (sold_id, placed_at) < (p.id, {before})
 		       offset 0) i
 		{look_up_order}
-		 where (
-		       select c.order_id
+		 where not exists (
+		       select
 		         from cancellations c
-		        where c.tenant_id = $1 and c.order_id = i.order_id) is null`
+		        where c.tenant_id = $1
+		          and c.order_id = i.order_id
+		          and c.placed_at >= {from}
+		          and c.placed_at < {before})`
 	joinOrdersSQL = `
 		  join orders o
 		    on o.tenant_id = $1 and o.id = i.order_id and o.placed_at >= {from} and o.placed_at < {before}`
@@ -170,7 +184,7 @@ func sumsByOrder(values map[string]string, count string) string {
 	return sumList(expressions)
 }
 
-// facts computes the sums from orders and refunds. It answers every query, in time
+// facts computes the sums, or only the number of orders, from orders and refunds. It answers every query, in time
 // that grows with the number of orders in the range.
 func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	start := func(day time.Time) time.Time { return tenancy.StartOfDay(day, zone) }
@@ -189,6 +203,9 @@ func (q groupQuery) facts(args *arguments, zone *time.Location) string {
 	if q.eachLine {
 		fragments["sold_sums"], fragments["refunded_sums"] = sumList(lineValues), sumList(refundLineValues)
 		fragments["by_order"], fragments["by_refund"] = "", ""
+	}
+	if q.ordersOnly {
+		template = orderCountSQL
 	}
 	fragments["period_sold"] = q.period(placedAt, "timestamptz", args, start)
 	fragments["period_refunded"] = q.period(refundedAt, "timestamptz", args, start)

@@ -23,6 +23,8 @@ type groupQuery struct {
 	cancelled bool // selects cancelled orders instead of all others; without key and categories
 	lines     bool // reads order lines even if a cheaper source has the answer
 	eachLine  bool // has a row for each line of an order, and does not count orders and refunds
+	// ordersOnly is set for queueOrderCount.
+	ordersOnly bool
 }
 
 // column is a column that sales are grouped by.
@@ -136,6 +138,17 @@ func (b batch) queueGroups(q groupQuery, rows *[]groupRow) {
 		fragments["label"] = q.key.label
 	}
 	tenancy.QueueRows(b.Batch, rows, fill(groupsSQL, fragments), args...)
+}
+
+// orderCount is a row of orderCountSQL.
+type orderCount struct{ Orders int64 }
+
+// queueOrderCount adds a query for the number of orders with items of the categories of q.
+func (b batch) queueOrderCount(q groupQuery, count *[]orderCount) {
+	q.ordersOnly = true
+	args := arguments{b.tenant}
+	sql := q.facts(&args, b.zone)
+	tenancy.QueueRows(b.Batch, count, sql, args...)
 }
 
 // sales returns a query for the selected sales with the columns period, channel,

@@ -370,6 +370,9 @@ func (m *model) custom(q reports.CustomQuery) reports.Custom {
 		}
 		return want
 	}
+	if len(q.CategoryIDs) > 1 && slices.Contains([]string{"", "category", "seller"}, q.GroupBy) {
+		want.Total.RefundCount = 0 // no metric needs it
+	}
 	countsOrders := slices.Contains(q.Metrics, "orders") || slices.Contains(q.Metrics, "avg_order_value")
 	if n := len(q.CategoryIDs); n > 0 && !countsOrders {
 		// Without a metric that needs them, the report does not count orders.

@@ -216,7 +216,8 @@ const duckCustomers = `with sales as (
 	      from orders o anti join cancellations c on c.order_id = o.id
 	     group by customer_id
 	), buyers as (
-	    select customer_id, sum(orders) as orders, sum(revenue) as revenue, sum(refunds) as refunds, max(last_order_at) as last_order_at
+	    select customer_id, sum(orders) as orders, sum(revenue) as revenue, sum(refunds) as refunds,
+	           max(last_order_at) as last_order_at
 	      from sales
 	     group by customer_id
 	    having sum(orders) > 0

@@ -61,10 +61,13 @@ with sales as (
                and (sold_id, placed_at) >= (p.id, $2)
                and (sold_id, placed_at) < (p.id, $3)
             offset 0) i
-      where (
-            select c.order_id
+      where not exists (
+            select
               from cancellations c
-             where c.tenant_id = $1 and c.order_id = i.order_id) is null
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
         and p.tenant_id = $1 and p.category_id = any ($4)
       group by i.order_id, 1, 2, 3
       union all
@@ -142,10 +145,12 @@ select period, channel, key,
 --   Aggregate
 --     Append
 --       Aggregate
---         Nested Loop Inner
---           Index Scan using sold_products_category on sold_products
---           Index Scan using order_items_sold on order_items
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Hash Join Anti
+--           Nested Loop Inner
+--             Index Scan using sold_products_category on sold_products
+--             Index Scan using order_items_sold on order_items
+--           Hash
+--             Index Scan using cancellations_placed on cancellations
 --       Aggregate
 --         Hash Join Inner
 --           Nested Loop Inner

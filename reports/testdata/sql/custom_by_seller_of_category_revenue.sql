@@ -64,10 +64,13 @@ with sales as (
                       and (sold_id, placed_at) >= (p.id, $2)
                       and (sold_id, placed_at) < (p.id, $3)
                    offset 0) i
-             where (
-                   select c.order_id
+             where not exists (
+                   select
                      from cancellations c
-                    where c.tenant_id = $1 and c.order_id = i.order_id) is null
+                    where c.tenant_id = $1
+                      and c.order_id = i.order_id
+                      and c.placed_at >= $2
+                      and c.placed_at < $3)
                and p.tenant_id = $1 and p.category_id = any ($4)
              group by i.order_id, 1, 2, 3
              union all
@@ -133,10 +136,13 @@ with sales as (
                       and (sold_id, placed_at) >= (p.id, $5)
                       and (sold_id, placed_at) < (p.id, $6)
                    offset 0) i
-             where (
-                   select c.order_id
+             where not exists (
+                   select
                      from cancellations c
-                    where c.tenant_id = $1 and c.order_id = i.order_id) is null
+                    where c.tenant_id = $1
+                      and c.order_id = i.order_id
+                      and c.placed_at >= $5
+                      and c.placed_at < $6)
                and p.tenant_id = $1 and p.category_id = any ($7)
              group by i.order_id, 1, 2, 3
              union all
@@ -229,10 +235,12 @@ select period, channel, key,
 --     Hash Join Inner
 --       Append
 --         Aggregate
---           Nested Loop Inner
---             Index Only Scan using sold_products_category on sold_products
---             Index Scan using order_items_sold on order_items
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Hash Join Anti
+--             Nested Loop Inner
+--               Index Only Scan using sold_products_category on sold_products
+--               Index Scan using order_items_sold on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
 --         Aggregate
 --           Hash Join Inner
 --             Nested Loop Inner
@@ -245,10 +253,12 @@ select period, channel, key,
 --             Hash
 --               Index Only Scan using sold_products_category on sold_products
 --         Aggregate
---           Nested Loop Inner
---             Index Only Scan using sold_products_category on sold_products
---             Index Scan using order_items_sold on order_items
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Hash Join Anti
+--             Nested Loop Inner
+--               Index Only Scan using sold_products_category on sold_products
+--               Index Scan using order_items_sold on order_items
+--             Hash
+--               Index Scan using cancellations_placed on cancellations
 --         Aggregate
 --           Hash Join Inner
 --             Nested Loop Inner

@@ -4,74 +4,14 @@ select timezone from sales_zones where tenant_id = $1
 --   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
-     select null::int as period, '' as channel, 0::bigint as key,
-            1::bigint as orders,
-            sum(1)::bigint as items,
-            sum(i.quantity)::bigint as units,
-            sum(case when i.unit_cost is null then i.quantity else 0 end)::bigint as units_without_cost,
-            sum(i.quantity * i.unit_price - i.discount)::bigint as revenue,
-            sum(i.discount)::bigint as discounts,
-            sum(i.tax)::bigint as tax,
-            sum(coalesce(i.quantity * i.unit_cost, 0))::bigint as cost,
-            0::bigint as refund_count,
-            0::bigint as refunds,
-            sum(i.shipping)::bigint as shipping,
-            sum(case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end)::bigint as revenue_without_cost
-       from sold_products p
-      cross join lateral (
-            select *
-              from order_items
-             where tenant_id = $1
-               and sold_id = p.id
-               and (sold_id, placed_at) >= (p.id, $2)
-               and (sold_id, placed_at) < (p.id, $3)
-            offset 0) i
-      where (
-            select c.order_id
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = i.order_id) is null
-        and p.tenant_id = $1 and p.category_id = any ($4)
-      group by i.order_id, 1, 2, 3
-      union all
-     select null::int, '', 0::bigint,
-            0::bigint as orders,
-            0::bigint as items,
-            0::bigint as units,
-            0::bigint as units_without_cost,
-            0::bigint as revenue,
-            0::bigint as discounts,
-            0::bigint as tax,
-            0::bigint as cost,
-            1::bigint as refund_count,
-            sum(i.amount)::bigint as refunds,
-            0::bigint as shipping,
-            0::bigint as revenue_without_cost
-       from (
-            select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
-              from refunds r
-             cross join lateral (
-                   select order_id, line, amount
-                     from refund_items
-                    where tenant_id = $1 and refund_id = r.id
-                   offset 0) x
-             cross join lateral (
-                   select order_id, sold_id
-                     from order_items
-                    where tenant_id = $1 and order_id = x.order_id and line = x.line
-                    limit 1) i
-             where r.tenant_id = $1
-               and r.refunded_at >= $2
-               and r.refunded_at < $3
-               and (
-                   select c.order_id
-                     from cancellations c
-                    where c.tenant_id = $1 and c.order_id = r.order_id) is null
-            offset 0) i
-       join sold_products p
-         on p.tenant_id = $1 and p.id = i.sold_id
-      where true
-        and p.tenant_id = $1 and p.category_id = any ($4)
-      group by i.refund_id, 1, 2, 3
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 2
+        and day >= $2
+        and day <= $3
+        and key = any ($4) and key <> 0
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -96,20 +36,37 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Append
---       Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
+select count(*) as orders
+from (
+     select
+       from sold_products p
+      cross join lateral (
+            select *
+              from order_items
+             where tenant_id = $1
+               and sold_id = p.id
+               and (sold_id, placed_at) >= (p.id, $2)
+               and (sold_id, placed_at) < (p.id, $3)
+            offset 0) i
+      where not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = i.order_id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+        and p.tenant_id = $1 and p.category_id = any ($4)
+      group by i.order_id
+     ) o
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Aggregate
+--       Hash Join Anti
 --         Nested Loop Inner
 --           Index Only Scan using sold_products_category on sold_products
 --           Index Scan using order_items_sold on order_items
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---       Aggregate
---         Hash Join Inner
---           Nested Loop Inner
---             Nested Loop Inner
---               Index Scan using refunds_refunded on refunds
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---               Index Scan using refund_items_pkey on refund_items
---             Limit
---               Index Scan using order_items_pkey on order_items
---           Hash
---             Index Only Scan using sold_products_category on sold_products
+--         Hash
+--           Index Scan using cancellations_placed on cancellations
