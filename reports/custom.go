@@ -48,9 +48,10 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	// An order belongs to one period and one channel, but can belong to several
 	// categories and sellers. Their sums do not add up to the total.
 	addsUp := groups.groupBy != nil && groups.key == nil
-	// Rollups have all sums of several categories except the number of their orders.
+	// Rollups have all sums of several categories, which add up, except the number of their orders.
 	countsOrders := !addsUp && !q.Explain && !total.additive && len(total.categories) > 1
 	total.additive = total.additive || countsOrders
+	addsUp = addsUp || countsOrders && groups.key == category
 	var counted []orderCount
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		if !addsUp {
