@@ -23,7 +23,7 @@ var (
 )
 
 func init() {
-	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Unauthenticated} {
+	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated} {
 		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
 	}
 }
