@@ -117,23 +117,17 @@ const customerCountsSQL = `
 		       coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
 		  from buyers g`
 
-// CountCustomers is Customers with only the numbers of customers, new customers and guest orders.
-func (s *Store) CountCustomers(ctx context.Context, t tenancy.Tenant, r Range) (Customers, error) {
-	var counts []struct{ Customers, New, GuestOrders int64 }
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
-		args := arguments{b.tenant}
-		sql := fill(customerCountsSQL, map[string]string{
-			"from_orders": fromOrdersSQL,
-			"from":        args.add(tenancy.StartOfDay(r.From, b.zone)),
-			"before":      args.add(tenancy.StartOfDay(r.dayAfter(), b.zone)),
-		})
-		tenancy.QueueRows(b.Batch, &counts, sql, args...)
+// customerCounts is the row of customerCountsSQL.
+type customerCounts struct{ Customers, New, GuestOrders int64 }
+
+func (b batch) queueCustomerCounts(r Range, counts *[]customerCounts) {
+	args := arguments{b.tenant}
+	sql := fill(customerCountsSQL, map[string]string{
+		"from_orders": fromOrdersSQL,
+		"from":        args.add(tenancy.StartOfDay(r.From, b.zone)),
+		"before":      args.add(tenancy.StartOfDay(r.dayAfter(), b.zone)),
 	})
-	if err != nil {
-		return Customers{}, fmt.Errorf("count customers: %w", err)
-	}
-	c := counts[0]
-	return Customers{Zone: zone, Customers: c.Customers, New: c.New, Guests: Sums{Orders: c.GuestOrders}}, nil
+	tenancy.QueueRows(b.Batch, counts, sql, args...)
 }
 
 // WalkCustomers calls f with each customer of the report, in its order, while the

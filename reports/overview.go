@@ -17,6 +17,20 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
+// OverviewQuery selects the sales of the overview.
+type OverviewQuery struct {
+	Range
+	Compare Comparison // PreviousPeriod or PreviousYear
+	Limit   int        // of each list of products
+}
+
+// Overview is what an owner looks at first.
+type Overview struct {
+	Summary   Summary
+	Customers Customers // only the numbers of customers, new customers and guest orders
+	ProductLists
+}
+
 // ProductLists are the products that the overview shows.
 type ProductLists struct {
 	Best      []ProductSums   // with the highest revenue
@@ -56,30 +70,37 @@ func (p LowProduct) DaysLeft(days int) *int64 {
 	return new(int64(p.Quantity) * int64(days) / p.Units)
 }
 
-// ProductLists returns at most limit products of each list for the range now. One scan of both ranges
-// selects them, and a second batch reads them.
-func (s *Store) ProductLists(
-	ctx context.Context, t tenancy.Tenant, now, before Range, limit int,
-) (lists ProductLists, err error) {
+// Overview computes the overview. One scan of both ranges selects the products, and a second batch reads them.
+func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery) (Overview, error) {
+	summary := summaryRows{query: SummaryQuery{Range: q.Range, Compare: q.Compare}}
+	now, before := q.Range, q.Compare.Range(q.Range)
+	var o Overview
 	var scan *listScan
 	var best []productRow
-	_, err = s.run(ctx, t, reportTimeout, func(b batch) {
-		scan = newListScan(now, before, limit)
+	var counts []customerCounts
+	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
+		summary.queue(b)
+		b.queueCustomerCounts(now, &counts)
+		scan = newListScan(now, before, q.Limit)
 		scan.queue(b)
 	}, func(b batch) {
 		products, _ := scan.best.page()
-		b.queueProducts(ProductsQuery{Range: now, PerPage: limit}, scan.soldIDs(products), 0, &best)
+		b.queueProducts(ProductsQuery{Range: now, PerPage: q.Limit}, scan.soldIDs(products), 0, &best)
 		products, _ = scan.declining.page()
-		b.queueDeclines(now, before, scan.soldIDs(products), limit, &lists.Declining)
-		scan.queueLow(b, limit, &lists.Low)
+		b.queueDeclines(now, before, scan.soldIDs(products), q.Limit, &o.Declining)
+		scan.queueLow(b, q.Limit, &o.Low)
 	})
 	if err != nil {
-		return ProductLists{}, fmt.Errorf("read the products of the overview: %w", err)
+		return Overview{}, fmt.Errorf("read the overview: %w", err)
+	}
+	o.Summary = summary.summary(zone)
+	o.Customers = Customers{
+		Zone: zone, Customers: counts[0].Customers, New: counts[0].New, Guests: Sums{Orders: counts[0].GuestOrders},
 	}
 	for _, row := range best[1:] {
-		lists.Best = append(lists.Best, row.ProductSums)
+		o.Best = append(o.Best, row.ProductSums)
 	}
-	return lists, nil
+	return o, nil
 }
 
 // listScan selects the products of ProductLists.

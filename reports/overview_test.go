@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -25,7 +26,8 @@ func TestDeclines(t *testing.T) {
 	s.mustCancel(t, "3")
 	declines := func(limit int) (lines []string) {
 		t.Helper()
-		found, err := s.ProductLists(t.Context(), s.Tenant, march, days("2026-02-01", "2026-02-28"), limit)
+		found, err := s.Overview(t.Context(), s.Tenant,
+			reports.OverviewQuery{Range: march, Compare: reports.PreviousPeriod, Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +74,8 @@ func TestLowStock(t *testing.T) {
 	)
 	low := func(limit int) (lines []string) {
 		t.Helper()
-		found, err := s.ProductLists(t.Context(), s.Tenant, march, days("2026-02-01", "2026-02-28"), limit)
+		found, err := s.Overview(t.Context(), s.Tenant,
+			reports.OverviewQuery{Range: march, Compare: reports.PreviousPeriod, Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,10 +113,8 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 		}
 		same(t, s, (*reports.Store).Products, q)
 	case 3:
-		before := rapid.SampledFrom(comparisons[1:]).Draw(t, "compare").Range(r)
-		same(t, s, func(s *reports.Store, ctx context.Context, tenant tenancy.Tenant, now reports.Range) (reports.ProductLists, error) {
-			return s.ProductLists(ctx, tenant, now, before, 5)
-		}, r)
+		compare := rapid.SampledFrom(comparisons[1:]).Draw(t, "compare")
+		same(t, s, (*reports.Store).Overview, reports.OverviewQuery{Range: r, Compare: compare, Limit: 5})
 	default:
 		metrics := make([]string, len(reports.Metrics))
 		for i, m := range reports.Metrics {

@@ -30,19 +30,13 @@ var sqlReports = map[string]func(context.Context, *reports.Store, tenancy.Tenant
 		q := reports.ProductsQuery{Range: sqlRange, By: "units"}
 		return s.WalkProducts(ctx, tenant, q, func(reports.ProductSums) error { return nil })
 	},
-	"overview_products": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
-		_, err := s.ProductLists(ctx, tenant, sqlRange, reports.PreviousYear.Range(sqlRange), 10)
-		return err
-	},
+	"overview": sending((*reports.Store).Overview,
+		reports.OverviewQuery{Range: sqlRange, Compare: reports.PreviousYear, Limit: 10}),
 	// One day is subtracted from the sums of each month.
-	"overview_products_of_months": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
-		now := days("2025-05-01", "2025-05-30")
-		_, err := s.ProductLists(ctx, tenant, now, reports.PreviousYear.Range(now), 10)
-		return err
-	},
+	"overview_of_a_month": sending((*reports.Store).Overview,
+		reports.OverviewQuery{Range: days("2025-05-01", "2025-05-30"), Compare: reports.PreviousYear, Limit: 10}),
 	"customers": sending((*reports.Store).Customers,
 		reports.CustomersQuery{Range: sqlRange, Page: 2, PerPage: 25}),
-	"customer_counts": sending((*reports.Store).CountCustomers, sqlRange),
 	"customers_export": func(ctx context.Context, s *reports.Store, tenant tenancy.Tenant) error {
 		q := reports.CustomersQuery{Range: sqlRange, Channel: "web", By: "last_order", Ascending: true}
 		return s.WalkCustomers(ctx, tenant, q, func(reports.CustomerSums) error { return nil })

@@ -35,33 +35,50 @@ type DaySums struct {
 
 // Summary computes the sales of a range.
 func (s *Store) Summary(ctx context.Context, t tenancy.Tenant, q SummaryQuery) (Summary, error) {
-	current := summaryGroups(q.Range, q.Channel)
-	previous := current
-	if q.Compare != "" {
-		previous = summaryGroups(q.Compare.Range(q.Range), q.Channel)
-	}
-	var rows, previousRows []groupRow
-	var unfiltered unfilteredSums
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
-		b.queueGroups(current, &rows)
-		if q.Compare != "" {
-			b.queueGroups(previous, &previousRows)
-		}
-		if q.Explain {
-			b.queueUnfiltered(q.Range, &unfiltered)
-		}
-	})
+	rows := summaryRows{query: q}
+	zone, err := s.run(ctx, t, reportTimeout, rows.queue)
 	if err != nil {
 		return Summary{}, fmt.Errorf("read the sales summary: %w", err)
 	}
-	summary := newSummary(zone, current, rows)
-	if q.Compare != "" {
-		summary.Compare, summary.Previous = q.Compare, new(newSummary(zone, previous, previousRows))
+	return rows.summary(zone), nil
+}
+
+// summaryRows are the rows of the queries of a summary.
+type summaryRows struct {
+	query         SummaryQuery
+	now, previous []groupRow
+	unfiltered    unfilteredSums
+}
+
+func (s *summaryRows) groups() (now, previous groupQuery) {
+	now = summaryGroups(s.query.Range, s.query.Channel)
+	if s.query.Compare == "" {
+		return now, now
 	}
-	if q.Explain {
-		summary.Explain = summary.explain(unfiltered.leftOut(current, summary.Total))
+	return now, summaryGroups(s.query.Compare.Range(s.query.Range), s.query.Channel)
+}
+
+func (s *summaryRows) queue(b batch) {
+	now, previous := s.groups()
+	b.queueGroups(now, &s.now)
+	if s.query.Compare != "" {
+		b.queueGroups(previous, &s.previous)
 	}
-	return summary, nil
+	if s.query.Explain {
+		b.queueUnfiltered(s.query.Range, &s.unfiltered)
+	}
+}
+
+func (s *summaryRows) summary(zone string) Summary {
+	now, previous := s.groups()
+	summary := newSummary(zone, now, s.now)
+	if s.query.Compare != "" {
+		summary.Compare, summary.Previous = s.query.Compare, new(newSummary(zone, previous, s.previous))
+	}
+	if s.query.Explain {
+		summary.Explain = summary.explain(s.unfiltered.leftOut(now, summary.Total))
+	}
+	return summary
 }
 
 func summaryGroups(r Range, channel string) groupQuery {

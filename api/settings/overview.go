@@ -118,28 +118,17 @@ type chartRow struct {
 func (p *Pages) showOverview(w http.ResponseWriter, r *http.Request, u user) error {
 	form, selected := readRange(r, tenancy.DayOf(time.Now(), u.Format.zone))
 	page := overviewPage{rangeForm: form, Format: u.Format, Range: selected}
-	summary, err := p.readOverview(r.Context(), *u.Tenant, &page)
+	overview, err := p.Reports.Overview(r.Context(), *u.Tenant,
+		reports.OverviewQuery{Range: selected, Compare: form.Compare, Limit: overviewProducts})
 	if err != nil {
 		return err
 	}
+	summary := overview.Summary
+	page.ProductLists, page.Customers = overview.ProductLists, overview.Customers
 	page.Before, page.Tiles, page.Channels = summary.Previous.Range, tiles(summary, u.Format), summary.PairChannels()
 	page.Empty = summary.Total.Empty() && summary.Previous.Total.Empty()
 	page.addCharts(summary)
 	return p.show(w, http.StatusOK, "overview", u, page)
-}
-
-// readOverview reads the lists of the page, and returns its summary.
-func (p *Pages) readOverview(ctx context.Context, t tenancy.Tenant, page *overviewPage) (reports.Summary, error) {
-	summary, err := p.Reports.Summary(ctx, t, reports.SummaryQuery{Range: page.Range, Compare: page.Compare})
-	if err != nil {
-		return summary, err
-	}
-	page.ProductLists, err = p.Reports.ProductLists(ctx, t, page.Range, summary.Previous.Range, overviewProducts)
-	if err != nil {
-		return summary, err
-	}
-	page.Customers, err = p.Reports.CountCustomers(ctx, t, page.Range)
-	return summary, err
 }
 
 // downloadTimeout is how long a client may take to read a file.

@@ -60,7 +60,7 @@ func summaries(s *service) []scenario {
 func overviews(s *service) []scenario {
 	var all []scenario
 	for _, period := range []struct{ name, from, to string }{
-		{"30 days", "2025-12-01", sellingTo}, {"a year", yearFrom, yearTo},
+		{"30 days", "2025-12-01", sellingTo}, {"a year", yearFrom, yearTo}, {"2 years", sellingFrom, sellingTo},
 	} {
 		query := "?compare=previous_period&from=" + period.from + "&to=" + period.to
 		page := func(*rand.Rand) request {

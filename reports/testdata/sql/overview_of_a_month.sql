@@ -3,6 +3,87 @@ select timezone from sales_zones where tenant_id = $1
 -- Plan on PostgreSQL 15:
 --   Index Scan using sales_zones_pkey on sales_zones
 
+with sales as (
+     select width_bucket(day, $4::date[]) as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
+), groups as (
+     select period, channel, null::bigint as key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sales
+      group by grouping sets (period, channel)
+)
+select period, channel, key,
+       coalesce(
+           (select c.label
+              from channels c
+             where c.tenant_id = $1 and c.identifier = g.channel),
+           g.channel) as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+  from groups g
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+--   Index Scan using channels_pkey on channels (SubPlan)
+
+with buyers as (
+     select coalesce(o.customer_id, 0) as key, count(*) as orders
+       from orders o
+      where o.tenant_id = $1
+        and o.placed_at >= $2
+        and o.placed_at < $3
+        and not exists (
+            select
+              from cancellations c
+             where c.tenant_id = $1
+               and c.order_id = o.id
+               and c.placed_at >= $2
+               and c.placed_at < $3)
+      group by 1
+)
+select count(*) filter (where key <> 0) as customers,
+       count(*) filter (
+           where key <> 0
+             and not exists (
+                 select
+                   from orders o
+                  where o.tenant_id = $1
+                    and o.customer_id = g.key
+                    and o.placed_at < $2
+                    and (
+                        select c.order_id
+                          from cancellations c
+                         where c.tenant_id = $1 and c.order_id = o.id) is null
+                 offset 0)) as new,
+       coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
+  from buyers g
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Aggregate
+--       Hash Join Anti
+--         Index Scan using orders_placed on orders
+--         Hash
+--           Index Scan using cancellations_placed on cancellations
+--     Index Scan using orders_customer on orders (SubPlan)
+--       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+
 select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
  from low_products
 where tenant_id = $1
