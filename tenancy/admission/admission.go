@@ -1,7 +1,7 @@
 // Package admission divides the resources of an instance among its users, so that none of them can
 // take what the others need. A user is a tenant, or a network address for requests without a key and
 // for pages. Once its session is known, a page of a tenant counts as work of that tenant: see Exchange.
-// The pages of its keys and members count as another user, who has one place: a tenant must be able to
+// The pages of its keys and members count as another user with a few places: a tenant must be able to
 // revoke a leaked key while requests with that key use its share.
 //
 // Each resource is a budget with a size and a share: the part that one user may have at a time,
@@ -15,7 +15,7 @@
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for exports, bulk requests and reports
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
-//	settings     1/4 P   1      while a page of keys or members is made; it takes no place of requests
+//	settings     1/4 P   1/4    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
@@ -72,7 +72,7 @@ func New(pool int) *Controller {
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
-		settings:    newBudget("pages of keys and members", max(1, pool/4), 1),
+		settings:    newBudget("pages of keys and members", max(1, pool/4), part(pool/4, 4)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
 		memory:      newBudget("memory", 64*mib, 16*mib),
