@@ -160,12 +160,20 @@ func rawProducts(where string) string {
 
 const rawCustomers = `
 	select sum(o.revenue)::bigint as revenue, count(*) as orders, max(o.placed_at) as last_order_at, c.number,
-	       max(c.name) as name, count(*) over () as customers
+	       max(c.name) as name, f.first_order_at, count(*) over () as customers,
+	       count(*) filter (where f.first_order_at >= $2) over () as new_customers
 	  from orders o
 	  join customers c on c.tenant_id = o.tenant_id and c.id = o.customer_id
+	  join (
+	       select customer_id, min(placed_at) as first_order_at
+	         from orders f
+	        where f.tenant_id = $1
+	          and not exists (select from cancellations x where x.tenant_id = f.tenant_id and x.order_id = f.id)
+	        group by customer_id
+	       ) f on f.customer_id = o.customer_id
 	 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
 	   and not exists (select from cancellations x where x.tenant_id = o.tenant_id and x.order_id = o.id)
-	 group by c.number order by revenue desc, c.number limit 25`
+	 group by c.number, f.first_order_at order by revenue desc, c.number limit 25`
 
 func rawGroups(key string, orders bool, where string) string {
 	count := ""
