@@ -39,7 +39,7 @@ var runtimeParams = map[string]string{
 	"lock_timeout":                        "2s",
 	"idle_in_transaction_session_timeout": "10s",
 	"search_path":                         "public",
-	// Parallel workers would take CPU time from other requests.
+	// Parallel workers would take CPU time from other requests; deploy/README.md has the measurements.
 	"max_parallel_workers_per_gather": "0",
 	// Compiling takes longer than most queries run.
 	"jit":      "off",
