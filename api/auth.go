@@ -30,7 +30,7 @@ type rateLimit struct {
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if underAPI(r.URL.RawPath) {
-			w.Header().Set("Cache-Control", "no-store")
+			w.Header()["Cache-Control"] = noStore
 			if err := s.identify(w, r); err != nil {
 				s.writeError(w, r, err)
 				return
@@ -49,8 +49,8 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request) (err error) {
 	}
 	s.Keys.Used(p)
 	stateOf(r).principal = p
-	tenant := strconv.FormatInt(int64(p.Tenant.ID), 10)
-	d := s.Limiter.Take(r.Context(), "t:"+tenant, p.Tenant.Limit())
+	name := strconv.AppendInt([]byte("t:"), int64(p.Tenant.ID), 10)
+	d := s.Limiter.Take(r.Context(), string(name), p.Tenant.Limit())
 	countDecision(r, "plan", string(p.Tenant.Plan), d)
 	if err := applyDecision(w, r, d); err != nil {
 		return err
@@ -123,14 +123,18 @@ func bearerToken(r *http.Request) (string, error) {
 	return strings.TrimLeft(token, " "), nil
 }
 
+// rateLimitHeaders are X-RateLimit-… in the form that http.Header has them, so that no request converts them.
+var rateLimitHeaders = [...]string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
+
 // applyDecision sets the rate limit headers. It returns a 429 if the decision is a refusal.
 func applyDecision(w http.ResponseWriter, r *http.Request, d ratelimit.Decision) error {
 	reset := d.Reset.Add(time.Second - time.Nanosecond).Unix()
 	stateOf(r).limit = rateLimit{d.Limit, d.Remaining, reset}
 	h := w.Header()
-	h.Set("X-RateLimit-Limit", strconv.Itoa(d.Limit))
-	h.Set("X-RateLimit-Remaining", strconv.Itoa(d.Remaining))
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(reset, 10))
+	values := []string{strconv.Itoa(d.Limit), strconv.Itoa(d.Remaining), strconv.FormatInt(reset, 10)}
+	for i, name := range rateLimitHeaders {
+		h[name] = values[i : i+1 : i+1]
+	}
 	if !d.Allowed {
 		return &apiError{code: RateLimitExceeded, retryAfter: d.RetryAfter}
 	}

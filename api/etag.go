@@ -18,7 +18,8 @@ func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
 		return nil, "", err
 	}
 	sum := sha256.Sum256(body)
-	return body, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`, nil
+	tag := base64.RawURLEncoding.AppendEncode(append(make([]byte, 0, 22), '"'), sum[:15])
+	return body, string(append(tag, '"')), nil
 }
 
 // writeProduct sends a product and its entity tag, or a 304 if the tag is among cached.

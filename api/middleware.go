@@ -41,6 +41,9 @@ func (s *requestState) loggableID() string {
 
 type stateKey struct{}
 
+// Values of headers that all responses share. http.Header replaces or copies them when it changes.
+var noSniff, noStore = []string{"nosniff"}, []string{"no-store"}
+
 func stateOf(r *http.Request) *requestState {
 	return r.Context().Value(stateKey{}).(*requestState)
 }
@@ -60,7 +63,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			chi.RouteContext(r.Context()).RouteMethod = http.MethodGet
 		}
 		w.Header().Set("X-Request-Id", state.id)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header()["X-Content-Type-Options"] = noSniff
 		recorded := &recorder{ResponseWriter: w, request: r}
 		addActive(r, 1)
 		defer func() {
@@ -93,13 +96,12 @@ func (s *Server) recordUsage(
 
 // log writes the line of the access log. It never contains a key, a body or a path.
 func (s *Server) log(r *http.Request, state *requestState, pattern string, status int, took time.Duration) {
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, 8),
 		slog.String("method", methodOf(r)),
 		slog.String("route", pattern),
 		slog.Int("status", status),
 		slog.Duration("duration", took),
-		slog.String("request_id", state.loggableID()),
-	}
+		slog.String("request_id", state.loggableID()))
 	if p := state.principal; p != nil {
 		attrs = append(attrs, slog.Int64("tenant_id", int64(p.Tenant.ID)), slog.Int64("key_id", p.KeyID))
 	}

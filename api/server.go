@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -327,10 +328,13 @@ func (s *Server) routeSettings(w http.ResponseWriter, r *http.Request) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// By default chi routes on a half-decoded path, which decodes `50%` and `a%2Fb` wrongly. It gets
 	// the encoded path, and pathText decodes each part once.
-	request, path := *r, *r.URL
-	path.RawPath = path.EscapedPath()
-	request.URL = &path
-	s.mux.ServeHTTP(w, &request)
+	routed := &struct {
+		request http.Request
+		url     url.URL
+	}{*r, *r.URL}
+	routed.url.RawPath = r.URL.EscapedPath()
+	routed.request.URL = &routed.url
+	s.mux.ServeHTTP(w, &routed.request)
 }
 
 // underSettings reports whether an encoded path is a page.

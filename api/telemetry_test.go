@@ -4,6 +4,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -258,5 +259,21 @@ func TestDisabledTelemetryDoesNotAllocate(t *testing.T) {
 		endSpan(span, r, x, "/api/me", 200)
 	}); n > 3 {
 		t.Errorf("a span that is none makes %v allocations, want 3 at most", n)
+	}
+}
+
+// It is not parallel, because AllocsPerRun counts the allocations of the process.
+func TestAProductTakesFewAllocations(t *testing.T) {
+	a := newAPI(t)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", fmt.Sprint("/api/products/", a.mustFullProduct(t)), nil)
+	r.Header.Set("Authorization", "Bearer "+a.key)
+	w := httptest.NewRecorder()
+	w.Body = nil
+	n := testing.AllocsPerRun(200, func() { a.server.ServeHTTP(w, r) })
+	if w.Code != http.StatusOK {
+		t.Fatalf("GET %s = %d", r.URL, w.Code)
+	}
+	if t.Logf("%v allocations", n); n > 175 {
+		t.Errorf("a product takes %v allocations, want at most 175", n)
 	}
 }

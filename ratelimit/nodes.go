@@ -86,7 +86,7 @@ func (s scripter) Eval(ctx context.Context, source string, keys []string, args .
 // run sends a script to the node that holds key, unless the breaker of the node is open.
 func (s scripter) run(ctx context.Context, operation, script, key string, args []any) *redis.Cmd {
 	start := time.Now()
-	cmd := redis.NewCmd(ctx, append([]any{operation, script, 1, key}, args...)...)
+	cmd := redis.NewCmd(ctx, slices.Concat([]any{operation, script, 1, key}, args)...)
 	address := s.nodes.address(key)
 	_, err := s.nodes.breaker(address).Execute(func() (*redis.Cmd, error) {
 		if address == unknown {

@@ -33,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
@@ -100,7 +101,7 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 		})
 	}
 	return retry(ctx, maxTries, func() error {
-		batch := &pgx.Batch{}
+		batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
 		if plan == GenericPlan {
 			batch.Queue(setTenant, tenant.setting())
 		} else {
@@ -171,22 +172,35 @@ const rowBytes = 1 << 20
 // QueueRows adds a query to a batch; its rows replace *dst. It returns admission.ErrBusy if the rows
 // exceed the tenant's share of memory.
 func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
-	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		ticket := ticketOf(rows.Conn())
-		size := int64(0)
-		*dst, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (T, error) {
-			for _, value := range row.RawValues() {
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		var plan *rowPlan
+		ticket, size := ticketOf(rows.Conn()), int64(0)
+		found := []T{}
+		for rows.Next() {
+			values := rows.RawValues()
+			for _, value := range values {
 				size += int64(len(value))
 			}
 			if size >= rowBytes {
 				if err := ticket.Rows(size); err != nil {
-					return *new(T), err
+					return err
 				}
 				size = 0
 			}
-			return pgx.RowToStructByName[T](row)
-		})
-		return err
+			if plan == nil {
+				var err error
+				if plan, err = rowPlanOf(rows.Conn(), rows.FieldDescriptions(), reflect.TypeFor[T]()); err != nil {
+					return err
+				}
+			}
+			found = append(found, *new(T))
+			if err := plan.read(values, reflect.ValueOf(&found[len(found)-1]).Elem()); err != nil {
+				return err
+			}
+		}
+		*dst = found
+		return rows.Err()
 	})
 }
 

@@ -95,9 +95,8 @@ type Ticket struct {
 	user       string
 	class      Class
 
-	finish func() // ends the request; nil before Start
-
 	mu       sync.Mutex
+	release  func()   // of the budgets that Start has acquired; nil unless the request runs
 	rows     int64    // bytes of memory that Rows holds
 	freeRows []func() // releases them
 }
@@ -134,17 +133,25 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	class := t.class
-	active.Add(ctx, 1, class.attribute())
-	t.finish = sync.OnceFunc(func() {
-		active.Add(context.WithoutCancel(ctx), -1, class.attribute())
-		t.mu.Lock()
-		callAll(&t.freeRows)
-		t.rows = 0
-		t.mu.Unlock()
+	active.Add(ctx, 1, t.class.attribute())
+	t.mu.Lock()
+	t.release = release
+	t.mu.Unlock()
+	return t.finish, nil
+}
+
+// finish ends the request.
+func (t *Ticket) finish() {
+	t.mu.Lock()
+	release := t.release
+	t.release = nil
+	callAll(&t.freeRows)
+	t.rows = 0
+	t.mu.Unlock()
+	if release != nil {
+		active.Add(context.Background(), -1, t.class.attribute())
 		release()
-	})
-	return func() { t.finish() }, nil
+	}
 }
 
 // Exchange ends a request that has started, and waits until it may run for another user and class. The

@@ -86,6 +86,13 @@ func (b *budget) try(user string, n int64) (release func(), ok bool) {
 
 func (b *budget) take(user string, n int64) (release func(), ok bool) {
 	a := b.open(user)
+	if len(b.waiting) == 0 { // the usual case, which allocates no waiter
+		if !b.fits(a, n) || b.held+n > b.size {
+			return nil, false
+		}
+		b.grant(a, n)
+		return b.releaser(a, n), true
+	}
 	w := b.enqueue(a, n)
 	if b.serve(); !w.isServed() {
 		b.remove(a, w)
@@ -176,17 +183,24 @@ func (b *budget) serve() {
 	for a := b.next(); a != nil && b.held+a.queue[0].n <= b.size; a = b.next() {
 		first := a.queue[0]
 		b.dequeue(a, 0)
-		b.held += first.n
-		a.held += first.n
-		b.used = max(b.used, a.used)
+		b.grant(a, first.n)
 		close(first.served)
 	}
 }
 
+func (b *budget) grant(a *account, n int64) {
+	b.held += n
+	a.held += n
+	b.used = max(b.used, a.used)
+}
+
+// fits reports whether n is within the share of an account. A user that holds nothing may exceed the share.
+func (b *budget) fits(a *account, n int64) bool { return a.held == 0 || a.held+n <= b.share }
+
 // next returns the account whose first request is next, or nil.
 func (b *budget) next() (next *account) {
 	for a := range b.waiting {
-		if a.held > 0 && a.held+a.queue[0].n > b.share {
+		if !b.fits(a, a.queue[0].n) {
 			continue
 		}
 		if next == nil || a.compare(next) < 0 {
