@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	ofInsert   = 0.5    // target share of the rate of bare inserts
+	ofInsert   = 0.6    // target share of the rate of bare inserts
 	ofTwo      = 0.75   // target share of two tenants' rate for two senders in one tenant; serialized they reach 0.5
 	bulkSize   = 1000   // orders in a request
 	importSize = 500    // orders in a batch of the import

@@ -27,6 +27,7 @@ type target struct {
 
 const (
 	ofBare      = 0.75     // share of the rate of the bare handler
+	ofGet       = 0.85     // of its rate for one product
 	ofWrite     = 0.6      // of its rate for a write of one product
 	ofBulk      = 0.5      // of its rate for a write of many products
 	ofSearch    = 0.9      // of its rate for a search
@@ -100,7 +101,7 @@ func keyed(s *service) []scenario {
 	byID, constant := s.at(large, shop.byID), s.atBare(always("/constant"))
 	return []scenario{
 		{name: "bare constant", work: constant},
-		s.againstBare("get by id", ofBare, shop.byID),
+		s.againstBare("get by id", ofGet, shop.byID),
 		{name: "get by id, against SQL", work: byID, baseline: s.bare.query(shop), against: "bare SQL"},
 		{name: "get by id, against constant", work: byID, baseline: constant, against: "bare constant"},
 		{name: "get by SKU", work: s.at(large, shop.bySKU)},
