@@ -14,9 +14,9 @@ import (
 const verifyTimeout = 10 * time.Minute
 
 // Verify compares the stock of every product with the sum of its warehouses and with the
-// last row of its ledger, each row of the ledger with the row before it, and the counts,
-// tags and low products that lists use with the products. It reads one snapshot of the database. It returns at
-// most limit differences of each kind.
+// last row of its ledger, each row of the ledger with the row before it, and with the products the
+// counts and tags that lists use and the low products that the overview uses. It reads one snapshot of the database.
+// It returns at most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
 	var stock, ledger, counts, tags, low []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {
@@ -143,15 +143,27 @@ const lowDifferences = `(
 // meanwhile.
 func (s *Store) RepairLow(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
-		// A trigger writes the row of a product while it holds the product's lock.
-		rows, _ := tx.Query(ctx, `
-			select id
-			  from products
-			 where tenant_id = $1 and id = any (array(select product_id from `+lowDifferences+`))
-			 order by id
-			   for no key update`, tenant) // CollectRows returns its error
+		// Requests have timeouts, and no settings for queries that read all products.
+		if _, err := tx.Exec(ctx, `
+			select set_config('statement_timeout', '0', true),
+			       set_config('lock_timeout', '0', true),
+			       set_config('enable_hashjoin', 'on', true),
+			       set_config('plan_cache_mode', 'force_custom_plan', true)`); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `select product_id from `+lowDifferences, tenant) // CollectRows returns its error
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
+			return err
+		}
+		// A trigger writes the row of a product while it holds the product's lock. Bulk requests lock by SKU too.
+		rows, _ = tx.Query(ctx, `
+			select id
+			  from products
+			 where tenant_id = $1 and id = any ($2)
+			 order by sku
+			   for no key update`, tenant, ids)
+		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
 			return err
 		}
 		changed = int64(len(ids))

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func TestVerifyFindsDifferences(t *testing.T) {
@@ -52,8 +54,8 @@ func TestVerifyFindsDifferences(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids := strings.NewReplacer(
-				"PRODUCT", fmt.Sprint(p.ID), "SECOND", fmt.Sprint(second.ID), "FIRST", fmt.Sprint(last.ID-1), "LAST", fmt.Sprint(last.ID),
-				"WAREHOUSE", fmt.Sprint(p.WarehouseID), "CREATED", p.CreatedAt.Format("2006-01-02 15:04:05.999999+00"),
+				"PRODUCT", fmt.Sprint(p.ID), "SECOND", fmt.Sprint(second.ID), "FIRST", fmt.Sprint(last.ID-1),
+				"LAST", fmt.Sprint(last.ID), "WAREHOUSE", fmt.Sprint(p.WarehouseID), "CREATED", p.CreatedAt.Format("2006-01-02 15:04:05.999999+00"),
 			)
 			if _, err := s.database.MustSuper(t).Exec(t.Context(), ids.Replace(test.sql)); err != nil {
 				t.Fatal(err)
@@ -78,5 +80,43 @@ func TestVerifyFindsDifferences(t *testing.T) {
 				t.Errorf("Verify after RepairLow = %v, %v", found, err)
 			}
 		})
+	}
+}
+
+func TestRepairLowHasNoTimeout(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.mustCreate(t, "A", func(c *catalog.Changes) { c.ReorderPoint = catalog.Value(int64(20)) })
+	writer, reader := s.database.MustSuper(t), s.database.MustSuper(t)
+	for _, sql := range []string{`delete from low_products`, `begin`, `update products set quantity = 9`} {
+		if _, err := writer.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	impatient := tenancytest.MustOpen(t, s.database.URL+"&lock_timeout=50ms&statement_timeout=1s")
+	done := make(chan error, 1)
+	go func() {
+		n, err := catalog.New(impatient).RepairLow(t.Context(), s.by.Tenant)
+		if err == nil && n != 1 {
+			err = fmt.Errorf("%d rows were corrected", n)
+		}
+		done <- err
+	}()
+	const waits = `select exists (select from pg_stat_activity where datname = current_database()
+		and wait_event_type = 'Lock' and query_start < clock_timestamp() - interval '1100 ms')`
+	for long := false; !long && len(done) == 0; time.Sleep(10 * time.Millisecond) {
+		if err := reader.QueryRow(t.Context(), waits).Scan(&long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := writer.Exec(t.Context(), `commit`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if found, err := s.Verify(t.Context(), s.by.Tenant, 10); err != nil ||
+		strings.Contains(fmt.Sprint(found), "low product") {
+		t.Errorf("Verify = %v, %v", found, err)
 	}
 }
