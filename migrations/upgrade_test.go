@@ -124,15 +124,7 @@ func delaysNoRequestForLong(t *testing.T, version int, table string) {
 	if _, err := tx.Exec(t.Context(), `select from `+table); err != nil {
 		t.Fatal(err)
 	}
-	migrator, err := pgx.Connect(t.Context(), d.AdminURL) // without the timeouts of the pool
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := migrations.Apply(t.Context(), migrator)
-		done <- errors.Join(err, migrator.Close(t.Context()))
-	}()
+	done := mustUpgrade(t, d)
 	waiting := func() (n int) {
 		const sql = `select count(*) from pg_locks where relation = $1::text::regclass and not granted`
 		if err := reader.QueryRow(t.Context(), sql, table).Scan(&n); err != nil {
@@ -154,7 +146,23 @@ func delaysNoRequestForLong(t *testing.T, version int, table string) {
 	}
 }
 
-// The upgrade lists low products, also those that a transaction changes while the migration runs.
+// mustUpgrade applies the migrations on a connection without the timeouts of the pool. It returns the result later.
+func mustUpgrade(t *testing.T, d *tenancytest.Database) (done chan error) {
+	t.Helper()
+	migrator, err := pgx.Connect(t.Context(), d.AdminURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done = make(chan error, 1)
+	go func() {
+		_, err := migrations.Apply(t.Context(), migrator)
+		done <- errors.Join(err, migrator.Close(t.Context()))
+	}()
+	return done
+}
+
+// The upgrade lists low products, also those that a transaction changes while the migration runs. Other products of
+// the tenant can be written while the migration waits for that transaction.
 func TestAnUpgradeListsLowProducts(t *testing.T) {
 	t.Parallel()
 	const withTriggers = 24 // the migration before the one that fills the list
@@ -167,29 +175,28 @@ func TestAnUpgradeListsLowProducts(t *testing.T) {
 		`insert into products (tenant_id, sku, name, price, status, condition, search, warehouse_id, quantity, reorder_point)
 		 select tenant_id, sku, 'Lamp', 500, 'active', 'new', '', id, quantity, reorder_point
 		   from warehouses,
-		        (values ('low', 5, 5), ('plenty', 6, 5), ('unlimited', 0, null), ('fills', 1, 5), ('sells', 2, 5)) v
+		        (values ('low', 5, 5), ('plenty', 6, 5), ('unlimited', 0, null), ('refilled', 1, 5), ('sells', 2, 5)) v
 		        (sku, quantity, reorder_point)`,
 		`delete from low_products`, // as if the products were older than the triggers
 		`begin`,
-		`update products set quantity = 9 where sku = 'fills'`,
+		`update products set quantity = 9 where sku = 'refilled'`,
 		`update products set quantity = 1 where sku = 'sells'`,
 	} {
 		if _, err := super.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
-	done := make(chan error, 1)
-	go func() {
-		done <- d.Admin.Conn(t.Context(), func(conn *pgx.Conn) error {
-			_, err := migrations.Apply(t.Context(), conn)
-			return err
-		})
-	}()
+	done := mustUpgrade(t, d)
 	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 	for n := 0; n == 0 && len(done) == 0; time.Sleep(10 * time.Millisecond) {
 		if err := reader.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// The migration locks this product before those that the transaction changes.
+	if _, err := reader.Exec(t.Context(), `
+		set lock_timeout = '2s'; update products set quantity = 4 where sku = 'low'`); err != nil {
+		t.Errorf("a write during the migration: %v", err)
 	}
 	if _, err := super.Exec(t.Context(), `commit`); err != nil {
 		t.Fatal(err)
@@ -205,7 +212,7 @@ func TestAnUpgradeListsLowProducts(t *testing.T) {
 		  join tenants t on t.id = l.tenant_id`).Scan(&got); err != nil {
 		t.Fatal(err)
 	}
-	if want := "one low 5, one sells 1, two low 5, two sells 1"; got != want {
+	if want := "one low 4, one sells 1, two low 4, two sells 1"; got != want {
 		t.Errorf("low products: %s, want %s", got, want)
 	}
 }
