@@ -72,6 +72,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 		rows := make([]catalog.Row, len(indexes))
 		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
 			rows[i] = catalog.Row{Changes: o.product(), Invalid: o.errs}
+			limitErrors(o.errs)
 			return nil
 		})
 	}
@@ -102,6 +103,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
 		rows[i] = o.order()
 		hasNumber[i] = len(o.errs["number"]) == 0
+		rows[i].MoreInvalid = limitErrors(o.errs)
 		if items += len(rows[i].Items); items > maxBulkItems {
 			return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in total", maxBulkItems)}}
 		}
@@ -189,19 +191,21 @@ func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *
 		if err := f(i, o); err != nil {
 			return err
 		}
-		limitErrors(o.errs)
 	}
 	return nil
 }
 
-// limitErrors keeps the errors of the first fields. A field that is removed counts as absent, and the error that its
-// absence causes comes after those that are kept, so that it is never reported.
-func limitErrors(errs tenancy.InvalidError) {
-	if len(errs) > maxRowErrors {
-		for _, field := range slices.Sorted(maps.Keys(errs))[maxRowErrors:] {
-			delete(errs, field)
-		}
+// limitErrors keeps the errors of the first fields, and reports whether it removed others. Then a field without an error
+// can be absent because it is invalid. The checks of a product do not compare fields, so that they add at most an error
+// to such a field, which comes after those that are kept.
+func limitErrors(errs tenancy.InvalidError) (removed bool) {
+	if len(errs) <= maxRowErrors {
+		return false
 	}
+	for _, field := range slices.Sorted(maps.Keys(errs))[maxRowErrors:] {
+		delete(errs, field)
+	}
+	return true
 }
 
 func (b *bulkBody) row(index int) (*object, error) {

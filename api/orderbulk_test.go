@@ -2,7 +2,9 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +118,31 @@ func TestBulkOrderRowsReportFewErrors(t *testing.T) {
 		}
 		if row.Index == 0 && row.Number != "0" || row.Index == 2 && row.Number != nil {
 			t.Errorf("the number of row %d is %v", row.Index, row.Number)
+		}
+	}
+}
+
+// An order with more errors than a row reports is not checked further: the value of a field whose error was removed
+// is not known.
+func TestBulkOrderRowsReportNoErrorsThatOthersCause(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	row := func(unknown int, totals, item string) string {
+		fields := []string{`"placed_at":"2026-03-01T09:30:00Z","channel":"web"` + totals, `"items":[{` + item + `}]`}
+		for i := range unknown {
+			fields = append(fields, fmt.Sprintf(`"e%02d":0`, i+1))
+		}
+		return `{"number":"n",` + strings.Join(fields, ",") + `}`
+	}
+	got := a.mustOrderBulk(
+		t, http.StatusMultiStatus,
+		row(maxRowErrors, `,"discount_total":5`, `"sku":"A","quantity":1,"unit_price":"x"`),
+		row(maxRowErrors-1, "", `"sku":7,"quantity":1,"unit_price":"x","discount":5`),
+	)
+	for i, last := range []string{"e20", "items[0].sku"} {
+		fields := slices.Sorted(maps.Keys(got.Data[i].Error.Details))
+		if len(fields) != maxRowErrors || fields[0] != "e01" || fields[maxRowErrors-1] != last {
+			t.Errorf("row %d reports %q, want %d fields from e01 to %s", i, fields, maxRowErrors, last)
 		}
 	}
 }

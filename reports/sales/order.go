@@ -35,9 +35,13 @@ func checkChannel(s, field string, invalid tenancy.InvalidError) {
 	}
 }
 
-// check returns the order with trimmed texts, and all validation errors.
+// check returns the order with trimmed texts, and all validation errors. If Invalid lacks some, the values of fields
+// without an error are not known to be those that were sent, and are not checked.
 func (r Row) check(now time.Time) (Order, tenancy.InvalidError) {
 	o, invalid := r.Order, r.Invalid.Clone()
+	if r.MoreInvalid {
+		return o, invalid
+	}
 	checkText(&o.Number, "number", invalid, tenancy.PathSegment, 100)
 	o.PlacedAt = checkTime(o.PlacedAt, "placed_at", now, invalid)
 	checkChannel(o.Channel, "channel", invalid)

@@ -84,7 +84,8 @@ const (
 // found; their fields are not checked again.
 type Row struct {
 	Order
-	Invalid tenancy.InvalidError
+	Invalid     tenancy.InvalidError
+	MoreInvalid bool // Invalid lacks some errors
 }
 
 // Result is the outcome of a Row. Err is an InvalidError if Outcome is Failed.
