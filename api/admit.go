@@ -75,11 +75,11 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 			defer release()
 			buffer = bodyPart
 		}
-		turns := turnWriter{spool, r.Context(), body.ticket}
-		_, err = io.CopyBuffer(turns, io.LimitReader(body, limit+1-bodyPart), make([]byte, buffer))
+		copies := copyWriter{spool, r.Context(), body.ticket}
+		_, err = io.CopyBuffer(copies, io.LimitReader(body, limit+1-bodyPart), make([]byte, buffer))
 	}
 	switch {
-	case err != nil && body.err == nil: // the spool is full
+	case err != nil && body.err == nil: // the share of disk or of copies is in use
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %w", errIncomplete, err)
@@ -91,16 +91,16 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 	return nil
 }
 
-// turnWriter uses a CPU in turns, one for each Write. Between them it may wait for a client.
-type turnWriter struct {
+// copyWriter counts each Write as a copy of a part of a large body.
+type copyWriter struct {
 	io.Writer
 	ctx    context.Context
 	ticket *admission.Ticket
 }
 
 // Write implements io.Writer.
-func (w turnWriter) Write(p []byte) (int, error) {
-	release, err := w.ticket.CPU(w.ctx)
+func (w copyWriter) Write(p []byte) (int, error) {
+	release, err := w.ticket.Copy(w.ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -78,7 +78,7 @@ func fingerprint(r *http.Request, body *admission.Spool) (idempotency.Fingerprin
 	}
 	var to io.Writer = h
 	if body.Size() >= largePart {
-		to = turnWriter{h, r.Context(), stateOf(r).ticket}
+		to = copyWriter{h, r.Context(), stateOf(r).ticket}
 	}
 	_, err := io.Copy(to, body.Reader())
 	return idempotency.Fingerprint(h.Sum(nil)), err

@@ -18,6 +18,8 @@
 //	settings     1/4 P   1/4    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
+//	copies       CPUs/2  1      while up to 64 KiB of a large body are copied into a file, or hashed for an
+//	                            Idempotency-Key
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
 //	                            at most 12 MiB for the bytes of a body and 32 MiB for its values
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
@@ -58,7 +60,7 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, settings, cpu, large, memory, compressors, disk *budget
+	requests, exports, connections, long, public, settings, cpu, copies, large, memory, compressors, disk *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -74,6 +76,7 @@ func New(pool int) *Controller {
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
 		settings:    newBudget("pages of keys and members", max(1, pool/4), part(pool/4, 4)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
+		copies:      newBudget("copies of bodies", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),
 		memory:      newBudget("memory", 64*mib, 16*mib),
 		compressors: newBudget("compressors", 16, 2),
@@ -215,6 +218,12 @@ func (t *Ticket) CPU(ctx context.Context) (release func(), err error) {
 		return nil, err
 	}
 	return sync.OnceFunc(release), nil
+}
+
+// Copy waits until the request may copy or hash a part of a large body, which takes less than a millisecond. Senders of
+// many large bodies would use all CPUs, but the copies must not wait for those that use a CPU for longer.
+func (t *Ticket) Copy(ctx context.Context) (release func(), err error) {
+	return t.acquire(ctx, 1, t.controller.copies)
 }
 
 // turnLength is how long a request may use a CPU while others wait.
