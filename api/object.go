@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ const (
 	maxFields   = 200  // of an object
 	maxElements = 1000 // of an array, unless its field says otherwise
 	maxErrors   = 50   // reported for one array, and for the unknown fields of one object
-	maxJSONName = 2000 // bytes of a field name in a body, with escapes
+	maxJSONName = 2000 // bytes of a field name that is kept, with escapes
 	maxName     = 200  // bytes of an unknown name in an error
 )
 
@@ -42,16 +43,29 @@ func newObject(raw []byte, path string, errs tenancy.InvalidError) (*object, err
 		if len(fields) == maxFields {
 			return nil, fmt.Errorf("%san object has more than %d fields", path, maxFields)
 		}
-		if len(literal)-len(`""`) > maxJSONName {
-			return nil, fmt.Errorf("%san object has a field name of more than %d bytes", path, maxJSONName)
-		}
-		name := unquote(literal)
+		name := fieldName(literal)
 		if _, duplicate := fields[name]; duplicate {
-			return nil, fmt.Errorf("duplicate field %s%s", path, name)
+			return nil, fmt.Errorf("duplicate field %s%s", path, cut(name, maxName))
 		}
 		fields[name] = elements.next()
 	}
 	return &object{path, fields, errs}, nil
+}
+
+// fieldName returns the name that a JSON string contains. A long name is cut, so that it takes little memory, and ends
+// with a digest, so that others with the same beginning differ. It never equals a known name, because no JSON string
+// contains the byte FF.
+func fieldName(literal json.RawMessage) string {
+	if len(literal) <= len(`""`)+maxJSONName {
+		return unquote(literal)
+	}
+	beginning := func(n int) []byte { return append(literal[:n:n], '"') }
+	n := maxJSONName
+	for !json.Valid(beginning(n)) { // it ends within an escape
+		n--
+	}
+	digest := sha256.Sum256(literal)
+	return unquote(beginning(n)) + "\xff" + string(digest[:])
 }
 
 // take removes a field and returns its value.
