@@ -15,7 +15,7 @@
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for exports, bulk requests and reports
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
-//	settings     1/4 P   1/4    while a page of keys or members is made; it takes no place of requests
+//	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
 //	                            parsed, a large response is encoded or an XLSX file is written
 //	copies       CPUs/2  1      while up to 64 KiB of a large body are copied into a file, or hashed for an
@@ -74,7 +74,7 @@ func New(pool int) *Controller {
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
-		settings:    newBudget("pages of keys and members", max(1, pool/4), part(pool/4, 4)),
+		settings:    newBudget("pages of keys and members", max(1, pool/8), part(pool/8, 2)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		copies:      newBudget("copies of bodies", max(1, runtime.GOMAXPROCS(0)/4), 1),
 		large:       newBudget("memory for large requests", 96*mib, 24*mib),

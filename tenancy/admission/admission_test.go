@@ -88,6 +88,34 @@ func TestPagesOfSettingsAreServedWhileTheShareIsInUse(t *testing.T) {
 	})
 }
 
+func TestPagesOfSettingsLeaveConnectionsForSignIn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		opened := 0
+		for i := range 20 {
+			page := c.Enter("address", Page)
+			if _, err := page.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := page.Exchange(t.Context(), fmt.Sprint("tenant ", i/2), Settings); err != nil {
+				continue
+			}
+			mustHold(t, 1, page.Connection)
+			opened++
+		}
+		if opened != 3 {
+			t.Errorf("%d pages are made, want half of 6", opened)
+		}
+		began := time.Now()
+		mustHold(t, 2, c.Enter("address", Page).Connection)
+		mustHold(t, 1, c.Enter("other address", Unauthenticated).Connection)
+		if time.Since(began) != 0 {
+			t.Errorf("sign-in waited %v, want no wait", time.Since(began))
+		}
+	})
+}
+
 func TestTheFifthReportOfATenantWaitsFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
