@@ -159,21 +159,27 @@ func rawProducts(where string) string {
 }
 
 const rawCustomers = `
-	select sum(o.revenue)::bigint as revenue, count(*) as orders, max(o.placed_at) as last_order_at, c.number,
-	       max(c.name) as name, f.first_order_at, count(*) over () as customers,
-	       count(*) filter (where f.first_order_at >= $2) over () as new_customers
-	  from orders o
-	  join customers c on c.tenant_id = o.tenant_id and c.id = o.customer_id
-	  join (
-	       select customer_id, min(placed_at) as first_order_at
-	         from orders f
-	        where f.tenant_id = $1
-	          and not exists (select from cancellations x where x.tenant_id = f.tenant_id and x.order_id = f.id)
-	        group by customer_id
-	       ) f on f.customer_id = o.customer_id
-	 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3
-	   and not exists (select from cancellations x where x.tenant_id = o.tenant_id and x.order_id = o.id)
-	 group by c.number, f.first_order_at order by revenue desc, c.number limit 25`
+	with buyers as (
+	       select o.customer_id, sum(o.revenue)::bigint as revenue, count(*) as orders, max(o.placed_at) as last_order_at
+	         from orders o
+	        where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and o.customer_id is not null
+	          and not exists (select from cancellations x where x.tenant_id = o.tenant_id and x.order_id = o.id)
+	        group by o.customer_id
+	), firsts as (
+	       select o.customer_id, min(o.placed_at) as first_order_at
+	         from orders o
+	        where o.tenant_id = $1
+	          and not exists (select from cancellations x where x.tenant_id = o.tenant_id and x.order_id = o.id)
+	        group by o.customer_id
+	), page as (
+	       select *, count(*) over () as customers from buyers order by revenue desc, customer_id limit 25
+	)
+	select p.revenue, p.orders, p.last_order_at, c.number, c.name, f.first_order_at, p.customers,
+	       (select count(*) from buyers join firsts using (customer_id) where first_order_at >= $2) as new_customers
+	  from page p
+	  join customers c on c.tenant_id = $1 and c.id = p.customer_id
+	  join firsts f on f.customer_id = p.customer_id
+	 order by p.revenue desc, p.customer_id`
 
 func rawGroups(key string, orders bool, where string) string {
 	count := ""
