@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,7 +25,7 @@ type OverviewQuery struct {
 	Limit   int        // of each list of products
 }
 
-// Overview is what an owner looks at first.
+// Overview has the figures of the first page after sign-in.
 type Overview struct {
 	Summary   Summary
 	Customers Customers // only the numbers of customers, new customers and guest orders
@@ -47,7 +48,7 @@ type ProductChange struct {
 	Before    money.Cents
 }
 
-// LowProduct is a product with stock at or below its reorder point.
+// LowProduct is a product with a quantity at or below its reorder point.
 type LowProduct struct {
 	ID           int64
 	SKU          string
@@ -131,11 +132,11 @@ func newListScan(now, before Range, limit int) *listScan {
 
 func (s *listScan) queue(b batch) {
 	s.low, s.lowPositions, s.lowSold = nil, map[int64]int{}, map[int64]int{}
-	b.queuePairs(lowStockSQL, func(product, quantity int64) {
+	b.queuePairs(lowQuantitiesSQL, func(product, quantity int64) {
 		s.lowPositions[product] = len(s.low)
 		s.low = append(s.low, lowProduct{id: product, quantity: quantity})
 	})
-	b.queuePairs(soldIDsSQL, func(product, soldID int64) {
+	b.queuePairs(fill(soldIDsSQL, map[string]string{"block_size": strconv.Itoa(blockSize)}), func(product, soldID int64) {
 		if i, isLow := s.lowPositions[product]; isLow {
 			s.lowSold[soldID] = i
 		}
@@ -143,11 +144,15 @@ func (s *listScan) queue(b batch) {
 	s.productScan.queue(b)
 }
 
-// queuePairs adds a query for two packed columns of the tenant, and calls f with each pair of their values.
+// queuePairs adds a query for two packed columns of the tenant, and calls f with each pair of their values. Rows of
+// less than 1 MiB do not count as memory, so f must not keep all their values.
 func (b batch) queuePairs(sql string, f func(first, second int64)) {
 	b.Queue(unindent(sql), b.tenant).Query(func(rows pgx.Rows) error {
 		var firsts, seconds pgtype.DriverBytes // DriverBytes are not copied
 		_, err := pgx.ForEachRow(rows, []any{&firsts, &seconds}, func() error {
+			if err := tenancy.CountRows(rows, len(firsts)+len(seconds)); err != nil {
+				return err
+			}
 			for i := 0; i < len(firsts); i += 8 {
 				f(int64(binary.BigEndian.Uint64(firsts[i:])), int64(binary.BigEndian.Uint64(seconds[i:])))
 			}
@@ -197,7 +202,7 @@ func (b batch) queueDeclines(now, before Range, soldIDs []int64, limit int, prod
 	tenancy.QueueRows(b.Batch, products, sql, args...)
 }
 
-const lowStockSQL = `
+const lowQuantitiesSQL = `
 		select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
 		  from low_products
 		 where tenant_id = $1`
@@ -205,9 +210,12 @@ const lowStockSQL = `
 const soldIDsSQL = `
 		select string_agg(int8send(product_id), ''), string_agg(int8send(id), '')
 		  from sold_products
-		 where tenant_id = $1 and product_id is not null`
+		 where tenant_id = $1
+		   and product_id is not null
+		   and exists (select from low_products where tenant_id = $1)
+		 group by id / {block_size}`
 
-// lowProduct is a product of lowStockSQL.
+// lowProduct is a product of lowQuantitiesSQL.
 type lowProduct struct{ id, quantity, units int64 } // units sold in the range
 
 // compare sorts the product that runs out first to the front.

@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
@@ -47,7 +49,7 @@ func TestDeclines(t *testing.T) {
 	}
 }
 
-func TestLowStock(t *testing.T) {
+func TestLowProducts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "UTC")
 	add := func(sku string, quantity, reorderPoint int64) {
@@ -92,10 +94,60 @@ func TestLowStock(t *testing.T) {
 	}
 	want := []string{"empty 0 0 0 of 4 0", "fast 10 10 20 of 4 15", "slow 5 10 1 of 4 155", "unsold 2 10 0 of 4 never"}
 	if diff := cmp.Diff(want, low(10)); diff != "" {
-		t.Errorf("LowStock differs (-want +got):\n%s", diff)
+		t.Errorf("Low differs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want[:1], low(1)); diff != "" {
-		t.Errorf("LowStock limited to 1 differs (-want +got):\n%s", diff)
+		t.Errorf("Low limited to 1 differs (-want +got):\n%s", diff)
+	}
+}
+
+// PostgreSQL sends the lines of a day in several rows.
+func TestADayHasMoreLinesThanABlock(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	s.mustSell(t, newOrder("1", "2026-03-10T10:00:00Z", item("A", 1, 100)))
+	if _, err := s.database.MustSuper(t).Exec(t.Context(), `
+		insert into order_items (tenant_id, order_id, sold_id, placed_at, unit_price, discount, tax, line, quantity)
+		select tenant_id, order_id, sold_id, placed_at, unit_price, discount, tax, n, quantity
+		  from order_items, generate_series(2, 40000) n`); err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Products(t.Context(), s.Tenant,
+		reports.ProductsQuery{Range: days("2026-03-10", "2026-03-10"), Page: 1, PerPage: 10})
+	if err != nil || len(found.Rows) != 1 || found.Rows[0].Items != 40000 {
+		t.Errorf("Products = %+v, %v; want one product with 40000 items", found, err)
+	}
+}
+
+func TestLowProductsCountAsMemory(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "UTC")
+	if _, err := s.database.MustSuper(t).Exec(t.Context(), `
+		set session_replication_role = replica;
+		insert into low_products select id, n, 1 from tenants, generate_series(1, 70000) n`); err != nil {
+		t.Fatal(err)
+	}
+	controller := admission.New(10)
+	overview := func() error {
+		t.Helper()
+		ticket := controller.Enter("tenant", admission.Report)
+		finish, err := ticket.Start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer finish()
+		_, err = s.Overview(admission.NewContext(t.Context(), ticket), s.Tenant,
+			reports.OverviewQuery{Range: march, Compare: reports.PreviousPeriod, Limit: 10})
+		return err
+	}
+	if err := overview(); err != nil {
+		t.Fatal(err)
+	}
+	if err := controller.Enter("tenant", admission.Report).Rows(1 << 30); err != nil {
+		t.Fatal(err)
+	}
+	if err := overview(); !errors.Is(err, admission.ErrBusy) {
+		t.Errorf("Overview with the share of memory in use = %v, want ErrBusy", err)
 	}
 }
 

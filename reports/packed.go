@@ -39,10 +39,10 @@ var (
 	}}
 )
 
-// productScan adds up the sales of every product in some ranges. PostgreSQL sends the
-// sums of whole months as they are packed, and packs the lines of other days; it would take
-// longer to group them itself. The memory that a scan needs does not grow with the number
-// of products, except for those that have several rows in sold_products.
+// productScan adds up the sales of every product in some ranges. PostgreSQL sends the sums of months as they are
+// packed, and packs the lines of days to add or subtract, at most blockSize in a row; it would take longer to group
+// them itself. The memory that a scan needs does not grow with the number of lines and products, except for those that
+// have several rows in sold_products.
 type productScan struct {
 	ranges []Range
 	sums   packedSums
@@ -94,9 +94,12 @@ const packedMonthsSQL = `
 const packedDaysSQL = `
 		select {range} as range, (key / {block_size})::int as block, string_agg(int8send(key), ''), {packed_sums}
 		  from (
-		       {sales}
+		       select *, row_number() over () / {block_size} as part
+		         from (
+		              {sales}
+		              ) lines
 		       ) sales
-		 group by 2`
+		 group by block, part`
 
 // queue adds the queries of the scan.
 func (p *productScan) queue(b batch) {
@@ -180,18 +183,21 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 	for i := range packed {
 		fields = append(fields, &packed[i])
 	}
-	var positions []int
+	var positions [blockSize]int
 	_, err := pgx.ForEachRow(rows, fields, func() error {
 		if block != p.block {
 			p.endBlock()
 			p.block = block
 		}
-		positions = p.unpackPositions(ids, positions[:0])
+		if len(ids) > 8*blockSize {
+			return errPackedSums
+		}
+		n := p.unpackPositions(ids, &positions)
 		for i, data := range packed {
 			if len(data) != len(ids) {
 				return errPackedSums
 			}
-			for j, position := range positions {
+			for j, position := range positions[:n] {
 				add(&p.values[int(index)*len(p.sums)+i][position], int64(binary.BigEndian.Uint64(data[8*j:])))
 			}
 		}
@@ -207,14 +213,14 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 	return nil
 }
 
-// unpackPositions appends the positions of sold products in their block. A product can be there several times.
-func (p *productScan) unpackPositions(ids []byte, positions []int) []int {
+// unpackPositions unpacks the positions of sold products in their block. A product can be there several times.
+func (p *productScan) unpackPositions(ids []byte, positions *[blockSize]int) (n int) {
 	for ; len(ids) >= 8; ids = ids[8:] {
-		position := int(binary.BigEndian.Uint64(ids) % blockSize)
-		p.isSet[position] = true
-		positions = append(positions, position)
+		positions[n] = int(binary.BigEndian.Uint64(ids) % blockSize)
+		p.isSet[positions[n]] = true
+		n++
 	}
-	return positions
+	return n
 }
 
 // add adds to a sum. It panics like Sums.Add.

@@ -175,15 +175,15 @@ func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		defer rows.Close()
 		var plan *rowPlan
-		ticket, size := ticketOf(rows.Conn()), int64(0)
+		size := 0
 		found := []T{}
 		for rows.Next() {
 			values := rows.RawValues()
 			for _, value := range values {
-				size += int64(len(value))
+				size += len(value)
 			}
 			if size >= rowBytes {
-				if err := ticket.Rows(size); err != nil {
+				if err := CountRows(rows, size); err != nil {
 					return err
 				}
 				size = 0
@@ -202,6 +202,15 @@ func QueueRows[T any](batch *pgx.Batch, dst *[]T, sql string, args ...any) {
 		*dst = found
 		return rows.Err()
 	})
+}
+
+// CountRows counts rows of at least 1 MiB as memory of the tenant, for queries that do not use QueueRows. It returns
+// admission.ErrBusy if they exceed the tenant's share.
+func CountRows(rows pgx.Rows, bytes int) error {
+	if bytes < rowBytes {
+		return nil
+	}
+	return ticketOf(rows.Conn()).Rows(int64(bytes))
 }
 
 func (db *DB) send(ctx context.Context, batch *pgx.Batch) error {

@@ -68,133 +68,139 @@ select 0, u.block, s.sold_ids, s.items, s.revenue, s.refunds
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
   from (
-       select null::int as period, '' as channel, i.sold_id as key,
-              0::bigint as orders,
-              1::bigint as items,
-              i.quantity::bigint as units,
-              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
-              i.quantity * i.unit_price - i.discount::bigint as revenue,
-              i.discount::bigint as discounts,
-              i.tax::bigint as tax,
-              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
-              0::bigint as refund_count,
-              0::bigint as refunds,
-              i.shipping::bigint as shipping,
-              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
-         from order_items i
-        where i.tenant_id = $1
-          and i.placed_at >= $4
-          and i.placed_at < $5
-          and not exists (
-              select
-                from cancellations c
-               where c.tenant_id = $1
-                 and c.order_id = i.order_id
-                 and c.placed_at >= $4
-                 and c.placed_at < $5)
-        union all
-       select null::int, '', i.sold_id,
-              0::bigint as orders,
-              0::bigint as items,
-              0::bigint as units,
-              0::bigint as units_without_cost,
-              0::bigint as revenue,
-              0::bigint as discounts,
-              0::bigint as tax,
-              0::bigint as cost,
-              0::bigint as refund_count,
-              i.amount::bigint as refunds,
-              0::bigint as shipping,
-              0::bigint as revenue_without_cost
+       select *, row_number() over () / 16384 as part
          from (
-              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
-                from refunds r
-               cross join lateral (
-                     select order_id, line, amount
-                       from refund_items
-                      where tenant_id = $1 and refund_id = r.id
-                     offset 0) x
-               cross join lateral (
-                     select order_id, sold_id
-                       from order_items
-                      where tenant_id = $1 and order_id = x.order_id and line = x.line
-                      limit 1) i
-               where r.tenant_id = $1
-                 and r.refunded_at >= $4
-                 and r.refunded_at < $5
-                 and (
-                     select c.order_id
+              select null::int as period, '' as channel, i.sold_id as key,
+                     0::bigint as orders,
+                     1::bigint as items,
+                     i.quantity::bigint as units,
+                     case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+                     i.quantity * i.unit_price - i.discount::bigint as revenue,
+                     i.discount::bigint as discounts,
+                     i.tax::bigint as tax,
+                     coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+                     0::bigint as refund_count,
+                     0::bigint as refunds,
+                     i.shipping::bigint as shipping,
+                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                from order_items i
+               where i.tenant_id = $1
+                 and i.placed_at >= $4
+                 and i.placed_at < $5
+                 and not exists (
+                     select
                        from cancellations c
-                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
-              offset 0) i
-        where true
+                      where c.tenant_id = $1
+                        and c.order_id = i.order_id
+                        and c.placed_at >= $4
+                        and c.placed_at < $5)
+               union all
+              select null::int, '', i.sold_id,
+                     0::bigint as orders,
+                     0::bigint as items,
+                     0::bigint as units,
+                     0::bigint as units_without_cost,
+                     0::bigint as revenue,
+                     0::bigint as discounts,
+                     0::bigint as tax,
+                     0::bigint as cost,
+                     0::bigint as refund_count,
+                     i.amount::bigint as refunds,
+                     0::bigint as shipping,
+                     0::bigint as revenue_without_cost
+                from (
+                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                       from refunds r
+                      cross join lateral (
+                            select order_id, line, amount
+                              from refund_items
+                             where tenant_id = $1 and refund_id = r.id
+                            offset 0) x
+                      cross join lateral (
+                            select order_id, sold_id
+                              from order_items
+                             where tenant_id = $1 and order_id = x.order_id and line = x.line
+                             limit 1) i
+                      where r.tenant_id = $1
+                        and r.refunded_at >= $4
+                        and r.refunded_at < $5
+                        and (
+                            select c.order_id
+                              from cancellations c
+                             where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                     offset 0) i
+               where true
+              ) lines
        ) sales
- group by 2
+ group by block, part
  union all
 select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), string_agg(int8send(items), '') as items, string_agg(int8send(revenue), '') as revenue, string_agg(int8send(refunds), '') as refunds
   from (
-       select null::int as period, '' as channel, i.sold_id as key,
-              0::bigint as orders,
-              1::bigint as items,
-              i.quantity::bigint as units,
-              case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
-              i.quantity * i.unit_price - i.discount::bigint as revenue,
-              i.discount::bigint as discounts,
-              i.tax::bigint as tax,
-              coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
-              0::bigint as refund_count,
-              0::bigint as refunds,
-              i.shipping::bigint as shipping,
-              case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
-         from order_items i
-        where i.tenant_id = $1
-          and i.placed_at >= $6
-          and i.placed_at < $7
-          and not exists (
-              select
-                from cancellations c
-               where c.tenant_id = $1
-                 and c.order_id = i.order_id
-                 and c.placed_at >= $6
-                 and c.placed_at < $7)
-        union all
-       select null::int, '', i.sold_id,
-              0::bigint as orders,
-              0::bigint as items,
-              0::bigint as units,
-              0::bigint as units_without_cost,
-              0::bigint as revenue,
-              0::bigint as discounts,
-              0::bigint as tax,
-              0::bigint as cost,
-              0::bigint as refund_count,
-              i.amount::bigint as refunds,
-              0::bigint as shipping,
-              0::bigint as revenue_without_cost
+       select *, row_number() over () / 16384 as part
          from (
-              select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
-                from refunds r
-               cross join lateral (
-                     select order_id, line, amount
-                       from refund_items
-                      where tenant_id = $1 and refund_id = r.id
-                     offset 0) x
-               cross join lateral (
-                     select order_id, sold_id
-                       from order_items
-                      where tenant_id = $1 and order_id = x.order_id and line = x.line
-                      limit 1) i
-               where r.tenant_id = $1
-                 and r.refunded_at >= $6
-                 and r.refunded_at < $7
-                 and (
-                     select c.order_id
+              select null::int as period, '' as channel, i.sold_id as key,
+                     0::bigint as orders,
+                     1::bigint as items,
+                     i.quantity::bigint as units,
+                     case when i.unit_cost is null then i.quantity else 0 end::bigint as units_without_cost,
+                     i.quantity * i.unit_price - i.discount::bigint as revenue,
+                     i.discount::bigint as discounts,
+                     i.tax::bigint as tax,
+                     coalesce(i.quantity * i.unit_cost, 0)::bigint as cost,
+                     0::bigint as refund_count,
+                     0::bigint as refunds,
+                     i.shipping::bigint as shipping,
+                     case when i.unit_cost is null then i.quantity * i.unit_price - i.discount else 0 end::bigint as revenue_without_cost
+                from order_items i
+               where i.tenant_id = $1
+                 and i.placed_at >= $6
+                 and i.placed_at < $7
+                 and not exists (
+                     select
                        from cancellations c
-                      where c.tenant_id = $1 and c.order_id = r.order_id) is null
-              offset 0) i
-        where true
+                      where c.tenant_id = $1
+                        and c.order_id = i.order_id
+                        and c.placed_at >= $6
+                        and c.placed_at < $7)
+               union all
+              select null::int, '', i.sold_id,
+                     0::bigint as orders,
+                     0::bigint as items,
+                     0::bigint as units,
+                     0::bigint as units_without_cost,
+                     0::bigint as revenue,
+                     0::bigint as discounts,
+                     0::bigint as tax,
+                     0::bigint as cost,
+                     0::bigint as refund_count,
+                     i.amount::bigint as refunds,
+                     0::bigint as shipping,
+                     0::bigint as revenue_without_cost
+                from (
+                     select r.id as refund_id, r.refunded_at, x.amount, i.order_id, i.sold_id
+                       from refunds r
+                      cross join lateral (
+                            select order_id, line, amount
+                              from refund_items
+                             where tenant_id = $1 and refund_id = r.id
+                            offset 0) x
+                      cross join lateral (
+                            select order_id, sold_id
+                              from order_items
+                             where tenant_id = $1 and order_id = x.order_id and line = x.line
+                             limit 1) i
+                      where r.tenant_id = $1
+                        and r.refunded_at >= $6
+                        and r.refunded_at < $7
+                        and (
+                            select c.order_id
+                              from cancellations c
+                             where c.tenant_id = $1 and c.order_id = r.order_id) is null
+                     offset 0) i
+               where true
+              ) lines
        ) sales
- group by 2
+ group by block, part
  order by block
 
 -- Plan on PostgreSQL 15:
@@ -210,31 +216,33 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --         Aggregate
 --           Index Scan using sales_rollups_pkey on sales_rollups
 --       Aggregate
---         Append
---           Hash Join Anti
---             Index Scan using order_items_placed on order_items
---             Hash
---               Index Scan using cancellations_placed on cancellations
---           Nested Loop Inner
+--         WindowAgg
+--           Append
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
 --             Nested Loop Inner
---               Index Scan using refunds_refunded on refunds
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---               Index Scan using refund_items_pkey on refund_items
---             Limit
---               Index Scan using order_items_pkey on order_items
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
 --       Aggregate
---         Append
---           Hash Join Anti
---             Index Scan using order_items_placed on order_items
---             Hash
---               Index Scan using cancellations_placed on cancellations
---           Nested Loop Inner
+--         WindowAgg
+--           Append
+--             Hash Join Anti
+--               Index Scan using order_items_placed on order_items
+--               Hash
+--                 Index Scan using cancellations_placed on cancellations
 --             Nested Loop Inner
---               Index Scan using refunds_refunded on refunds
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---               Index Scan using refund_items_pkey on refund_items
---             Limit
---               Index Scan using order_items_pkey on order_items
+--               Nested Loop Inner
+--                 Index Scan using refunds_refunded on refunds
+--                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                 Index Scan using refund_items_pkey on refund_items
+--               Limit
+--                 Index Scan using order_items_pkey on order_items
 
 with sales as (
      select null::int as period, '' as channel, i.sold_id as key,
