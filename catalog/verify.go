@@ -13,10 +13,10 @@ import (
 // verifyTimeout is how long each query over a whole catalog may take.
 const verifyTimeout = 10 * time.Minute
 
-// Verify compares the stock of every product with the sum of its warehouses and with the
-// last row of its ledger, each row of the ledger with the row before it, and with the products the
-// counts and tags that lists use and the low products that the overview uses. It reads one snapshot of the database.
-// It returns at most limit differences of each kind.
+// Verify compares the stock of every product with the sum of its warehouses and with the last row of its ledger, and
+// each row of the ledger with the row before it. It compares the counts and tags that lists use, and the low products
+// that the overview uses, with the products. It reads one snapshot of the database, and returns at most limit
+// differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
 	var stock, ledger, counts, tags, low []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {

@@ -48,7 +48,7 @@ func (s *Store) Custom(ctx context.Context, t tenancy.Tenant, q CustomQuery) (Cu
 	// An order belongs to one period and one channel, but can belong to several
 	// categories and sellers. Their sums do not add up to the total.
 	addsUp := groups.groupBy != nil && groups.key == nil
-	// Rollups have all sums of several categories, which add up, except the number of their orders.
+	// The sums of categories add up, except the number of orders: one order can have items of several.
 	countsOrders := !addsUp && !q.Explain && !total.additive && len(total.categories) > 1
 	total.additive = total.additive || countsOrders
 	addsUp = addsUp || countsOrders && groups.key == category

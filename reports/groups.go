@@ -19,12 +19,11 @@ type groupQuery struct {
 	soldIDs    []int64    // rows of sold_products, for key product; nil for all
 	// additive is set if the report uses neither Orders nor RefundCount. These two
 	// cannot be added up over categories: an order can have items of several.
-	additive  bool
-	cancelled bool // selects cancelled orders instead of all others; without key and categories
-	lines     bool // reads order lines even if a cheaper source has the answer
-	eachLine  bool // has a row for each line of an order, and does not count orders and refunds
-	// ordersOnly is set for queueOrderCount.
-	ordersOnly bool
+	additive   bool
+	cancelled  bool // selects cancelled orders instead of all others; without key and categories
+	lines      bool // reads order lines even if a cheaper source has the answer
+	eachLine   bool // has a row for each line of an order, and does not count orders and refunds
+	ordersOnly bool // selects only the number of orders
 }
 
 // column is a column that sales are grouped by.

@@ -13,11 +13,13 @@
 //	by category; all of these of one category          rollups by category
 //	all of these of several categories, if the report  rollups by category
 //	  does not count orders
+//	total of several categories, with its orders       rollups by category, and a count of orders
+//	                                                   from order lines
 //	by seller                                          rollups by seller
 //	by seller within categories, if the report does    rollups by product (like products)
 //	  not count orders and has no channel filter
-//	by product, a page                                 packed sums for whole months, order lines
-//	                                                   for the days around them; see productScan
+//	by product, a page or the overview                 packed sums for months, order lines for days
+//	                                                   to add or subtract; see nearMonths
 //	by product, an export or a category                rollups by product for whole months,
 //	                                                   order lines for the days around them
 //	by customer, cancelled orders                      orders and refunds

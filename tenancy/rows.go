@@ -12,7 +12,7 @@ import (
 )
 
 // rowPlan says how to read a row into a struct. Columns are matched to fields by name, as
-// pgx.RowToStructByName does. pgx would make a plan for each query, with half of the allocations of a short one.
+// pgx.RowToStructByName does. pgx would make a plan for each query: 27 of 219 allocations of a product by its id.
 type rowPlan struct {
 	columns []pgconn.FieldDescription
 	fields  [][]int // as in reflect.StructField

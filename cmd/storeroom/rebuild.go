@@ -16,8 +16,8 @@ import (
 func (c console) rebuildCommand() *cli.Command {
 	return c.operatorCommand("rebuild", "recompute the rollups and the low products of a tenant", rebuild,
 		describe("storeroom rebuild --tenant acme",
-			"Corrects each rollup from orders, refunds and cancellations, and the list of products at their reorder point,",
-			"while the service runs.",
+			"Corrects each rollup from orders, refunds and cancellations, and the low products from all products, while the",
+			"service runs.",
 			"If the time zone of the tenant has changed, it recomputes the day of every sale; orders wait meanwhile."),
 		tenantFlag())
 }
