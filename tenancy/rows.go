@@ -44,7 +44,7 @@ func rowPlanOf(conn *pgx.Conn, columns []pgconn.FieldDescription, row reflect.Ty
 		name := strings.ReplaceAll(c.Name, "_", "")
 		i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return strings.EqualFold(f.Name, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("%v has no field for the column %s", row, c.Name)
+			return nil, fmt.Errorf("%q has no field for the column %q", row, c.Name)
 		}
 		p.fields = append(p.fields, fields[i].Index)
 		target := reflect.New(fields[i].Type).Interface()
@@ -62,7 +62,7 @@ func sameColumn(a, b pgconn.FieldDescription) bool {
 func (p *rowPlan) read(values [][]byte, row reflect.Value) error {
 	for i, field := range p.fields {
 		if err := p.scans[i].Scan(values[i], row.FieldByIndex(field).Addr().Interface()); err != nil {
-			return fmt.Errorf("read the column %s: %w", p.columns[i].Name, err)
+			return fmt.Errorf("read the column %q: %w", p.columns[i].Name, err)
 		}
 	}
 	return nil

@@ -37,8 +37,8 @@ func TestRowsAreReadByTheNamesOfTheirColumns(t *testing.T) {
 	}
 	for sql, want := range map[string]string{
 		`select 1::bigint as sold_id`: "3 fields for 1 columns",
-		`select 1::bigint as sold_id, null::text as label, null::text[] as ignored`: "no field for the column ignored",
-		`select 'x' as sold_id, null::text as label, null::text[] as tags`:          "read the column sold_id",
+		`select 1::bigint as sold_id, null::text as label, null::text[] as ignored`: `no field for the column "ignored"`,
+		`select 'x' as sold_id, null::text as label, null::text[] as tags`:          `read the column "sold_id"`,
 	} {
 		if _, err := tenancy.All[row](t.Context(), db, tenant, sql); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", sql, err, want)

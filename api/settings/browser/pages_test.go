@@ -811,6 +811,7 @@ func TestKeyboardOnly(t *testing.T) {
 	email, b := s.mustPerson(t, "anna", people.Owner), s.newTab(t)
 	b.allowClipboard()
 	b.mustOpen("/settings")
+	b.waitFor(`document.activeElement.name === "email"`)
 	b.keys(email + kb.Tab + password)
 	b.load(chromedp.KeyEvent(kb.Enter))
 	b.tabTo("API keys")
