@@ -530,7 +530,7 @@ with sales as (
                and c.order_id = i.order_id
                and c.placed_at >= $2
                and c.placed_at < $3)
-        and i.sold_id = any ($4)
+        and i.sold_id + 0 = any ($4)
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -567,7 +567,7 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-        and i.sold_id = any ($4)
+        and i.sold_id + 0 = any ($4)
       union all
      select null::int as period, '' as channel, i.sold_id as key,
             0::bigint as orders,
@@ -593,7 +593,7 @@ with sales as (
                and c.order_id = i.order_id
                and c.placed_at >= $5
                and c.placed_at < $6)
-        and i.sold_id = any ($7)
+        and i.sold_id + 0 = any ($7)
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -630,7 +630,7 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-        and i.sold_id = any ($7)
+        and i.sold_id + 0 = any ($7)
       union all
      select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
@@ -797,7 +797,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                             and c.order_id = i.order_id
                             and c.placed_at >= $2
                             and c.placed_at < $3)
-                     and i.sold_id = any ($4)
+                     and i.sold_id + 0 = any ($4)
                    union all
                   select null::int, '', i.sold_id,
                          0::bigint as orders,
@@ -834,7 +834,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
                    where true
-                     and i.sold_id = any ($4)
+                     and i.sold_id + 0 = any ($4)
                    union all
                   select null::int as period, '' as channel, i.sold_id as key,
                          0::bigint as orders,
@@ -860,7 +860,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                             and c.order_id = i.order_id
                             and c.placed_at >= $5
                             and c.placed_at < $6)
-                     and i.sold_id = any ($7)
+                     and i.sold_id + 0 = any ($7)
                    union all
                   select null::int, '', i.sold_id,
                          0::bigint as orders,
@@ -897,7 +897,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
                    where true
-                     and i.sold_id = any ($7)
+                     and i.sold_id + 0 = any ($7)
                    union all
                   select null::int as period, r.channel, r.key,
                          orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
@@ -978,7 +978,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                             and c.order_id = i.order_id
                             and c.placed_at >= $10
                             and c.placed_at < $11)
-                     and i.sold_id = any ($12)
+                     and i.sold_id + 0 = any ($12)
                    union all
                   select null::int, '', i.sold_id,
                          0::bigint as orders,
@@ -1015,7 +1015,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
                    where true
-                     and i.sold_id = any ($12)
+                     and i.sold_id + 0 = any ($12)
                    union all
                   select null::int as period, '' as channel, i.sold_id as key,
                          0::bigint as orders,
@@ -1041,7 +1041,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                             and c.order_id = i.order_id
                             and c.placed_at >= $13
                             and c.placed_at < $14)
-                     and i.sold_id = any ($15)
+                     and i.sold_id + 0 = any ($15)
                    union all
                   select null::int, '', i.sold_id,
                          0::bigint as orders,
@@ -1078,7 +1078,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                  where c.tenant_id = $1 and c.order_id = r.order_id) is null
                          offset 0) i
                    where true
-                     and i.sold_id = any ($15)
+                     and i.sold_id + 0 = any ($15)
                    union all
                   select null::int as period, r.channel, r.key,
                          orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost

@@ -380,7 +380,7 @@ with sales as (
                       and c.order_id = i.order_id
                       and c.placed_at >= $2
                       and c.placed_at < $3)
-               and i.sold_id = any ($4)
+               and i.sold_id + 0 = any ($4)
              union all
             select null::int, '', i.sold_id,
                    0::bigint as orders,
@@ -417,7 +417,7 @@ with sales as (
                            where c.tenant_id = $1 and c.order_id = r.order_id) is null
                    offset 0) i
              where true
-               and i.sold_id = any ($4)
+               and i.sold_id + 0 = any ($4)
             ) removed
       union all
      select null::int as period, r.channel, r.key,
@@ -588,7 +588,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                    and c.order_id = i.order_id
                                    and c.placed_at >= $2
                                    and c.placed_at < $3)
-                            and i.sold_id = any ($4)
+                            and i.sold_id + 0 = any ($4)
                           union all
                          select null::int, '', i.sold_id,
                                 0::bigint as orders,
@@ -625,7 +625,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                         where c.tenant_id = $1 and c.order_id = r.order_id) is null
                                 offset 0) i
                           where true
-                            and i.sold_id = any ($4)
+                            and i.sold_id + 0 = any ($4)
                          ) removed
                    union all
                   select null::int as period, r.channel, r.key,
@@ -721,7 +721,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                    and c.order_id = i.order_id
                                    and c.placed_at >= $7
                                    and c.placed_at < $8)
-                            and i.sold_id = any ($9)
+                            and i.sold_id + 0 = any ($9)
                           union all
                          select null::int, '', i.sold_id,
                                 0::bigint as orders,
@@ -758,7 +758,7 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
                                         where c.tenant_id = $1 and c.order_id = r.order_id) is null
                                 offset 0) i
                           where true
-                            and i.sold_id = any ($9)
+                            and i.sold_id + 0 = any ($9)
                          ) removed
                    union all
                   select null::int as period, r.channel, r.key,

@@ -269,7 +269,7 @@ with sales as (
                and c.order_id = i.order_id
                and c.placed_at >= $2
                and c.placed_at < $3)
-        and i.sold_id = any ($4)
+        and i.sold_id + 0 = any ($4)
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -306,7 +306,7 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-        and i.sold_id = any ($4)
+        and i.sold_id + 0 = any ($4)
       union all
      select null::int as period, '' as channel, i.sold_id as key,
             0::bigint as orders,
@@ -332,7 +332,7 @@ with sales as (
                and c.order_id = i.order_id
                and c.placed_at >= $5
                and c.placed_at < $6)
-        and i.sold_id = any ($7)
+        and i.sold_id + 0 = any ($7)
       union all
      select null::int, '', i.sold_id,
             0::bigint as orders,
@@ -369,7 +369,7 @@ with sales as (
                     where c.tenant_id = $1 and c.order_id = r.order_id) is null
             offset 0) i
       where true
-        and i.sold_id = any ($7)
+        and i.sold_id + 0 = any ($7)
       union all
      select null::int as period, r.channel, r.key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
