@@ -23,7 +23,7 @@ const (
 	// together: what one transaction inserts in a few seconds.
 	maxBulkItems = 50_000
 	bulkDeadline = 25 * time.Second
-	// maxRowErrors is the number of fields of a row whose validation errors are reported, because they take memory.
+	// maxRowErrors limits the fields of a row that a response names as invalid, because errors take memory.
 	maxRowErrors = 20
 )
 
@@ -195,9 +195,8 @@ func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *
 	return nil
 }
 
-// limitErrors keeps the errors of the first fields, and reports whether it removed others. Then a field without an error
-// can be absent because it is invalid. The checks of a product do not compare fields, so that they add at most an error
-// to such a field, which comes after those that are kept.
+// limitErrors keeps the errors of the first fields, and reports whether it removed others. A field whose error is removed
+// looks absent to later checks. Those of a product add at most an error of the same field, which is removed again.
 func limitErrors(errs tenancy.InvalidError) (removed bool) {
 	if len(errs) <= maxRowErrors {
 		return false

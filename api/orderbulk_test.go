@@ -122,8 +122,8 @@ func TestBulkOrderRowsReportFewErrors(t *testing.T) {
 	}
 }
 
-// An order with more errors than a row reports is not checked further: the value of a field whose error was removed
-// is not known.
+// The response does not report all errors of the order. A field whose error is removed has no value, and must not cause
+// another error.
 func TestBulkOrderRowsReportNoErrorsThatOthersCause(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
