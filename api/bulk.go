@@ -23,8 +23,9 @@ const (
 	// together: what one transaction inserts in a few seconds.
 	maxBulkItems = 50_000
 	bulkDeadline = 25 * time.Second
-	// maxRowErrors limits the fields of a row that a response names as invalid, because errors take memory.
-	maxRowErrors = 20
+	// maxBulkErrors limits the fields that a response names as invalid, because errors take memory. Each row of the request
+	// has the same part of it, so that small requests report all errors.
+	maxBulkErrors = 20_000
 )
 
 // bulkResult is the outcome of one row of a bulk request.
@@ -72,7 +73,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 		rows := make([]catalog.Row, len(indexes))
 		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
 			rows[i] = catalog.Row{Changes: o.product(), Invalid: o.errs}
-			limitErrors(o.errs)
+			limitErrors(o.errs, len(body.rows))
 			return nil
 		})
 	}
@@ -103,7 +104,7 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
 		rows[i] = o.order()
 		hasNumber[i] = len(o.errs["number"]) == 0
-		rows[i].MoreInvalid = limitErrors(o.errs)
+		rows[i].MoreInvalid = limitErrors(o.errs, len(body.rows))
 		if items += len(rows[i].Items); items > maxBulkItems {
 			return tenancy.InvalidError{"orders": {fmt.Sprintf("must have at most %d items in total", maxBulkItems)}}
 		}
@@ -195,13 +196,14 @@ func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *
 	return nil
 }
 
-// limitErrors keeps the errors of the first fields, and reports whether it removed others. A field whose error is removed
+// limitErrors keeps the errors of the first fields of one of rows, and reports whether it removed others. A field whose error is removed
 // looks absent to later checks. Those of a product add at most an error of the same field, which is removed again.
-func limitErrors(errs tenancy.InvalidError) (removed bool) {
-	if len(errs) <= maxRowErrors {
+func limitErrors(errs tenancy.InvalidError, rows int) (removed bool) {
+	limit := maxBulkErrors / rows
+	if len(errs) <= limit {
 		return false
 	}
-	for _, field := range slices.Sorted(maps.Keys(errs))[maxRowErrors:] {
+	for _, field := range slices.Sorted(maps.Keys(errs))[limit:] {
 		delete(errs, field)
 	}
 	return true
@@ -255,14 +257,14 @@ func newBulkMeta(results []bulkResult) bulkMeta {
 	}
 }
 
-func newBulkRow(index int, result bulkResult) bulkRow {
+func newBulkRow(index, rows int, result bulkResult) bulkRow {
 	row := bulkRow{Index: index, Status: result.outcome}
 	if result.id != 0 {
 		row.ID = &result.id
 	}
 	if result.err != nil {
 		if invalid, ok := errors.AsType[tenancy.InvalidError](result.err); ok {
-			limitErrors(invalid)
+			limitErrors(invalid, rows)
 		}
 		row.Error = new(toAPIError(result.err).body())
 	}
@@ -280,7 +282,7 @@ func writeBulk(
 	index := -1
 	rows := arrayFrom(results, func(result bulkResult) bulkRow {
 		index++
-		row := newBulkRow(index, result)
+		row := newBulkRow(index, len(results), result)
 		setKey(&row, result.key)
 		return row
 	})

@@ -104,17 +104,18 @@ func TestBulkOrderRowsHaveTheirOwnErrors(t *testing.T) {
 func TestBulkOrderRowsReportFewErrors(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	rows := make([]string, 500)
+	const want = maxBulkErrors / maxBulkRows
+	rows := make([]string, maxBulkRows)
 	for i := range rows {
-		items := strings.TrimSuffix(strings.Repeat(`{"sku":"A","quantity":0,"unit_price":1},`, 50), ",")
+		items := strings.TrimSuffix(strings.Repeat(`{"sku":"A","quantity":0,"unit_price":1},`, 30), ",")
 		rows[i] = fmt.Sprintf(`{"number":"%d","placed_at":"2026-03-01T09:30:00Z","channel":"web","items":[%s]}`, i, items)
 	}
 	rows[0] = order("0", unknownFields(30))
 	rows[1] = order("", unknownFields(30))
 	rows[2] = `{"number":7,` + unknownFields(30) + `}`
 	for _, row := range a.mustOrderBulk(t, http.StatusMultiStatus, rows...).Data {
-		if got := len(row.Error.Details); got != maxRowErrors {
-			t.Errorf("row %d has %d errors, want %d", row.Index, got, maxRowErrors)
+		if got := len(row.Error.Details); got != want {
+			t.Errorf("row %d has %d errors, want %d", row.Index, got, want)
 		}
 		if row.Index == 0 && row.Number != "0" || row.Index == 2 && row.Number != nil {
 			t.Errorf("the number of row %d is %v", row.Index, row.Number)
@@ -134,16 +135,20 @@ func TestBulkOrderRowsReportNoErrorsThatOthersCause(t *testing.T) {
 		}
 		return `{"number":"n",` + strings.Join(fields, ",") + `}`
 	}
-	got := a.mustOrderBulk(
-		t, http.StatusMultiStatus,
-		row(maxRowErrors, `,"discount_total":5`, `"sku":"A","quantity":1,"unit_price":"x"`),
-		row(maxRowErrors-1, "", `"sku":7,"quantity":1,"unit_price":"x","discount":5`),
-	)
+	const want = maxBulkErrors / maxBulkRows
+	rows := slices.Repeat([]string{`{}`}, maxBulkRows)
+	rows[0] = row(want, `,"discount_total":5`, `"sku":"A","quantity":1,"unit_price":"x"`)
+	rows[1] = row(want-1, "", `"sku":7,"quantity":1,"unit_price":"x","discount":5`)
+	got := a.mustOrderBulk(t, http.StatusMultiStatus, rows...)
 	for i, last := range []string{"e20", "items[0].sku"} {
 		fields := slices.Sorted(maps.Keys(got.Data[i].Error.Details))
-		if len(fields) != maxRowErrors || fields[0] != "e01" || fields[maxRowErrors-1] != last {
-			t.Errorf("row %d reports %q, want %d fields from e01 to %s", i, fields, maxRowErrors, last)
+		if len(fields) != want || fields[0] != "e01" || fields[want-1] != last {
+			t.Errorf("row %d reports %q, want %d fields from e01 to %s", i, fields, want, last)
 		}
+	}
+	few := a.mustOrderBulk(t, http.StatusMultiStatus, row(45, `,"discount_total":"y"`, `"sku":7,"unit_price":"x"`), `{}`)
+	if n := len(few.Data[0].Error.Details); n != 49 {
+		t.Errorf("a row of a small request reports %d fields, want all 49", n)
 	}
 }
 
