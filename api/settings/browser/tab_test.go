@@ -80,7 +80,7 @@ func (s *site) newTab(t testing.TB) *tab {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	b.ctx = ctx
 	focused := emulation.SetFocusEmulationEnabledParams{Enabled: true}
