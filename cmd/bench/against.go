@@ -22,7 +22,7 @@ import (
 const ofBefore = 0.95
 
 // ownBaseline matches scenarios that send the same requests as another one, or none at all.
-var ownBaseline = regexp.MustCompile(`^bare |, against |^ingest: import$`)
+var ownBaseline = regexp.MustCompile(`^bare |, against |import`)
 
 // compare runs the scenarios on this program and on that of another commit alternately. The other commit generates the
 // data with its own cmd/bench. A copy of its database is migrated for this program.
@@ -124,8 +124,8 @@ func (o options) openBoth(ctx context.Context, server, name, program string, out
 	list := func(address string) []scenario {
 		s := &service{address: address, shops: shops, bare: &bare{}}
 		return slices.DeleteFunc(
-			slices.Concat(keyed(s), lists(s, o.products), filters(s, o.products), searches(s), orders(s), summaries(s),
-				yearReports(s), overviews(s), exports(s), writes(s), ingestions(s, o.orders)),
+			slices.Concat(keyed(s), lists(s, o.products), filters(s, o.products), unevenLists(s), searches(s), orders(s),
+				summaries(s), yearReports(s, o.products), overviews(s), exports(s), writes(s), ingestions(s, o.orders)),
 			func(sc scenario) bool { return ownBaseline.MatchString(sc.name) || !o.run.MatchString(sc.name) })
 	}
 	baselines := list(old)

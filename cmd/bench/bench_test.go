@@ -180,7 +180,9 @@ func TestReportsAndRawSQLAgree(t *testing.T) {
 	}
 }
 
-var generatedShops = []shopSize{{slug: large, products: 5_000, orders: 5_000}, {slug: wide, orders: 50, wide: 10}}
+var generatedShops = []shopSize{
+	{slug: large, products: 5_000, orders: 5_000}, {slug: wide, products: 1_000, orders: 50, wide: 10},
+}
 
 func TestTheGeneratedShopIsConsistent(t *testing.T) {
 	t.Parallel()
@@ -198,12 +200,12 @@ func TestTheGeneratedShopIsConsistent(t *testing.T) {
 			select sum(count)::bigint from (
 				select status, sum(count) as count from product_counts group by status
 				intersect
-				select status, count(*)::numeric from products group by status) agreed`, 5_000},
+				select status, count(*)::numeric from products group by status) agreed`, 6_000},
 		{"stock, ledger and product agree", `
 			select count(*) from products p
 			  left join stock s on s.tenant_id = p.tenant_id and s.product_id = p.id
 			  left join inventory_adjustments a on a.tenant_id = p.tenant_id and a.product_id = p.id
-			 where p.quantity = coalesce(s.quantity, 0) and p.quantity = coalesce(a.quantity_after, 0)`, 5_000},
+			 where p.quantity = coalesce(s.quantity, 0) and p.quantity = coalesce(a.quantity_after, 0)`, 6_000},
 		{"every tag is in product_tags", `
 			select sum(cardinality(tags)) - (select count(*) from product_tags) from products`, 0},
 		{"5 % have the common tag", `select count(*) from product_tags where tag = '` + commonTag + `'`, 250},
@@ -222,7 +224,13 @@ func TestTheGeneratedShopIsConsistent(t *testing.T) {
 			select count(*) from cancellations c join tenants t on t.id = tenant_id where slug = 'large'`, 50},
 		{"2 % of the orders are refunded", `
 			select count(*) from refunds r join tenants t on t.id = tenant_id where slug = 'large'`, 100},
-		{"a fifth of the wide tenant's products have the first category", `
+		{"a category of 20 products, one of a fifth, and one warehouse of all", `
+			select count(*)
+			  from (select category_id, count(*) as products from products where sku like 'U-%' group by 1) p
+			  join (select id, rank() over (partition by tenant_id order by id) from categories) c on c.id = category_id
+			 where (rank, products) in ((1, 200), (2, 20))
+			   and (select count(distinct warehouse_id) from products where sku like 'U-%') = 1`, 2},
+		{"a fifth of the wide tenant's sold products have the first category", `
 			select count(*) from sold_products where sku like 'WIDE%' and category_id = (
 				select min(category_id) from sold_products where sku like 'WIDE%')`, 100},
 	} {

@@ -23,7 +23,7 @@ import (
 type database struct{ super, migrator, runtime string }
 
 // shopSize is a tenant to generate. If wide is set, each order has that many items of
-// products that no other order contains.
+// products that no other order contains, and the products are unevenly distributed.
 type shopSize struct {
 	slug             string
 	products, orders int
@@ -33,7 +33,7 @@ type shopSize struct {
 const (
 	large       = "large" // 1,000,000 products, 2,000,000 orders
 	small       = "small" // for comparison with large
-	wide        = "wide"  // 1,000,000 products sold once each, in one month
+	wide        = "wide"  // 1,000,000 products in one warehouse; 1,000,000 others, sold once each in one month
 	smallSize   = 1_000
 	smallOrders = 2_000
 )
@@ -66,7 +66,7 @@ const busyChannel = "web"
 func fullShops(products, orders int) []shopSize {
 	shops := []shopSize{{slug: large, products: products, orders: orders}}
 	shops = append(shops, emptyShops(products, orders)...)
-	shops = append(shops, shopSize{slug: wide, orders: max(1, orders/20), wide: 10})
+	shops = append(shops, shopSize{slug: wide, products: products, orders: max(1, orders/20), wide: 10})
 	for i := range min(99, products/10_000) {
 		shops = append(shops, shopSize{
 			slug: fmt.Sprintf("neighbour-%02d", i+1), products: 2_000, orders: min(orders, smallOrders),

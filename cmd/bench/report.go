@@ -48,6 +48,16 @@ type allocation struct {
 	Request string  `json:"request"`
 	Objects float64 `json:"objects"`
 	Bytes   float64 `json:"bytes"`
+	Most    float64 `json:"most,omitempty"` // the target
+}
+
+func (a allocation) String() string {
+	text := fmt.Sprintf("  %-28s %6.0f objects %8.0f bytes", a.Request, a.Objects, a.Bytes)
+	if a.Most > 0 {
+		met := map[bool]string{true: "met", false: "MISSED"}[a.Objects <= a.Most]
+		text += fmt.Sprintf(", %s ≤ %.0f objects", met, a.Most)
+	}
+	return text
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -122,7 +132,7 @@ func (r report) summary(out io.Writer) {
 	r.targets(out)
 	fmt.Fprintln(out, "\nallocations per request, without network:")
 	for _, a := range r.Allocations {
-		fmt.Fprintf(out, "  %-28s %6.0f objects %8.0f bytes\n", a.Request, a.Objects, a.Bytes)
+		fmt.Fprintln(out, a)
 	}
 	if len(r.Files) > 0 {
 		fmt.Fprintln(out, "\nfiles:")

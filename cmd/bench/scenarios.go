@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -41,6 +44,7 @@ const (
 
 	// The bare handler counts the rows of a filtered list.
 	ofSmallFilter, ofLargeFilter = 0.75, 1.0
+	ofFastest                    = 1 / 2.0 // a list takes at most twice as long as one of another size
 )
 
 // scenarios returns all scenarios. Reads come before writes, so that every run reads the
@@ -50,11 +54,12 @@ func scenarios(full, empty *service, telemetry *traced, duck *duckDB, products, 
 	all = append(all, telemetries(full, telemetry)...)
 	all = append(all, lists(full, products)...)
 	all = append(all, filters(full, products)...)
+	all = append(all, unevenLists(full)...)
 	all = append(all, searches(full)...)
 	all = append(all, otherTenants(full, empty)...)
 	all = append(all, orders(full)...)
 	all = append(all, summaries(full)...)
-	all = append(all, yearReports(full)...)
+	all = append(all, yearReports(full, products)...)
 	if duck != nil {
 		all = append(all, duckReports(full, duck)...)
 	}
@@ -219,6 +224,76 @@ func filters(s *service, products int) []scenario {
 		all = append(all, scenario{name: "filter: " + l.name, work: s.at(large, list(l.parameters))})
 	}
 	return all
+}
+
+// unevenLists are lists of categories and a warehouse of very different sizes, in each order and direction.
+func unevenLists(s *service) []scenario {
+	shop := s.shops[wide]
+	if len(shop.uneven) == 0 {
+		return nil
+	}
+	var works []work
+	var paths []string // of all lists
+	for _, filter := range shop.uneven {
+		var orders []string
+		for _, by := range []string{"created_at", "name", "sku", "price"} {
+			for _, direction := range []string{"asc", "desc"} {
+				orders = append(orders, "/api/products?"+filter+"&sort="+by+"&direction="+direction)
+			}
+		}
+		works = append(works, s.at(wide, func(random *rand.Rand) request {
+			return request{method: "GET", path: orders[random.IntN(len(orders))]}
+		}))
+		paths = append(paths, orders...)
+	}
+	var extremes [2]string // the fastest and the slowest path
+	find := sync.OnceValue(func() (err error) {
+		extremes[0], extremes[1], err = s.extremes(shop.key, paths)
+		return err
+	})
+	extreme := func(which int) work {
+		return func(ctx context.Context, n int) (step, error) {
+			if err := find(); err != nil {
+				return nil, err
+			}
+			return s.at(wide, always(extremes[which]))(ctx, n)
+		}
+	}
+	to := target{ratio: ofFastest}
+	return []scenario{
+		{name: "uneven: category of 20", work: works[0]},
+		{name: "uneven: category of a fifth", work: works[1], baseline: works[0], against: "category of 20", target: to},
+		{name: "uneven: warehouse of all", work: works[2], baseline: works[0], against: "category of 20", target: to},
+		{name: "uneven: slowest, against fastest", work: extreme(1), baseline: extreme(0), against: "fastest", target: to},
+	}
+}
+
+// extremes requests each path ten times and returns those with the shortest and the longest minimum.
+func (s *service) extremes(key string, paths []string) (fastest, slowest string, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel() // closes the client
+	c, err := dial(ctx, s.address, key)
+	if err != nil {
+		return "", "", err
+	}
+	least, most := time.Duration(math.MaxInt64), time.Duration(0)
+	for _, path := range paths {
+		took := time.Duration(math.MaxInt64)
+		for range 10 {
+			at := time.Now()
+			if _, err := c.do(request{method: "GET", path: path}); err != nil {
+				return "", "", err
+			}
+			took = min(took, time.Since(at))
+		}
+		if took < least {
+			fastest, least = path, took
+		}
+		if took > most {
+			slowest, most = path, took
+		}
+	}
+	return fastest, slowest, nil
 }
 
 func searches(s *service) []scenario {

@@ -54,6 +54,7 @@ type shop struct {
 	session  string    // the 43 characters of a member's cookie
 	products []sampled // random
 
+	uneven     []string // filters of a category of 20 products, of a fifth of all, and of a warehouse of all
 	goods      []good   // best sellers first
 	buyers     []buyer  // random
 	numbers    []string // of random orders
@@ -67,6 +68,7 @@ type sampled struct {
 	SKU                         string
 	Category, Seller, Warehouse int64
 	Tag                         string
+	CategoryName, SellerName    string
 }
 
 // facets are the parameters of a list that filter by a reference or a tag.
@@ -222,10 +224,11 @@ func findShops(
 			if err := shop.signIn(ctx, conn); err != nil {
 				return fmt.Errorf("sign in to %s: %w", slug, err)
 			}
-			if slug != wide { // the wide tenant has no products
-				err = shop.sampleProducts(ctx, conn)
+			sample := shop.sampleProducts
+			if slug == wide {
+				sample = shop.findUneven
 			}
-			if err := errors.Join(err, shop.sampleSales(ctx, conn)); err != nil {
+			if err := errors.Join(sample(ctx, conn), shop.sampleSales(ctx, conn)); err != nil {
 				return fmt.Errorf("sample products and orders of %s: %w", slug, err)
 			}
 			shops[slug] = shop
@@ -250,10 +253,12 @@ func (s *shop) signIn(ctx context.Context, conn *pgx.Conn) error {
 // sampleProducts reads up to 10,000 products, the same in each run.
 func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 	rows, _ := conn.Query(ctx, `
-		select id, sku, category_id, seller_id, warehouse_id, tags[1] as tag
-		  from products
-		 where tenant_id = $1
-		 order by hashint8extended(id, 0)
+		select p.id, sku, category_id, seller_id, warehouse_id, tags[1], c.name, s.name
+		  from products p
+		  join categories c on c.tenant_id = p.tenant_id and c.id = category_id
+		  join sellers s on s.tenant_id = p.tenant_id and s.id = seller_id
+		 where p.tenant_id = $1
+		 order by hashint8extended(p.id, 0)
 		 limit 10000`, s.id)
 	var err error
 	if s.products, err = pgx.CollectRows(rows, pgx.RowToStructByPos[sampled]); err != nil {
@@ -263,6 +268,18 @@ func (s *shop) sampleProducts(ctx context.Context, conn *pgx.Conn) error {
 		return errors.New("no products")
 	}
 	return nil
+}
+
+// findUneven finds the categories and the warehouse of the wide tenant's products. Earlier commits generate no
+// products.
+func (s *shop) findUneven(ctx context.Context, conn *pgx.Conn) (err error) {
+	s.uneven, err = queryOne[[]string](ctx, conn, `
+		select case when exists (select from products where tenant_id = $1)
+		            then array['category_id=' || c.ids[2], 'category_id=' || c.ids[1], 'warehouse_id=' || w.id]
+		            else '{}' end
+		  from (select array_agg(id order by id) as ids from categories where tenant_id = $1) c,
+		       (select id from warehouses where tenant_id = $1 and is_default) w`, s.id)
+	return err
 }
 
 // sampleSales reads sold products, customers and up to 1,000 orders.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -10,18 +13,22 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
 // created numbers the products that a run creates.
 var created atomic.Int64
 
-// productsOfBulk is the largest number of products in a bulk request.
-const productsOfBulk = 1000
+const (
+	productsOfBulk   = 1000 // the largest number of products in a bulk request
+	productsOfImport = 2000 // in a file, which is imported in batches of importSize
+)
 
 // writes compares the service with bare handlers that write the same rows to their own tables
 // (see sql/bare.sql): the product, its tags, its stock and its ledger. They have the connections that the service
@@ -49,6 +56,7 @@ func writes(s *service) []scenario {
 		}),
 		bulk(100),
 		ofMany,
+		s.importProducts(min(productsOfImport, 2*len(shop.products))),
 		s.againstBare("adjust many products", ofWrite, func(random *rand.Rand) request { return adjust(shop.any(random)) }),
 		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return adjust(shop.products[0]) }),
 	}
@@ -77,6 +85,61 @@ func (s shop) upserts(products int, random *rand.Rand) request {
 		body = fmt.Appendf(append(body, s.newProductJSON(random)...), `,{"sku":%q,"price":%d.90}`, sku, 5+random.IntN(500))
 	}
 	return request{method: "POST", path: "/api/products/bulk", body: append(body, "]}"...)}
+}
+
+// importProducts imports files of new products. The bare import reads the same files and inserts the same rows. It
+// looks up no references.
+func (s *service) importProducts(products int) scenario {
+	shop := s.shops[large]
+	first := shop.products[0]
+	eachFile := func(load func(context.Context, []byte) error) work {
+		return func(_ context.Context, n int) (step, error) {
+			random := newRandom(n)
+			return func(ctx context.Context) (int, error) {
+				file := []byte("sku,name,price,cost,quantity,category_name,seller_name,upc,tags\n")
+				for range products {
+					file = fmt.Appendf(file, "BENCH-%d,\"Bench kettle, slate %d\",%d.99,4.20,%d,%s,%s,20%010d,kitchen;gift\n",
+						created.Add(1), random.IntN(90), random.IntN(500), 1+random.IntN(100),
+						first.CategoryName, first.SellerName, random.IntN(1e9))
+				}
+				return http.StatusOK, load(ctx, file)
+			}, nil
+		}
+	}
+	return scenario{
+		name: fmt.Sprintf("import of %d products", products), pieces: products, clients: []int{1, 2},
+		work: eachFile(func(ctx context.Context, file []byte) error {
+			dir := fstest.MapFS{"products.csv": {Data: file}}
+			report, err := csvimport.Import(ctx, s.db, shop.id, dir, csvimport.Options{})
+			if err == nil && report.Files[0].Created != products {
+				err = fmt.Errorf("import: %+v, want %d created products", report, products)
+			}
+			return err
+		}),
+		baseline: eachFile(func(ctx context.Context, file []byte) error {
+			rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+			if err != nil {
+				return err
+			}
+			for batch := range slices.Chunk(rows[1:], importSize) {
+				inserts := make([]bareColumnsOfNew, len(batch))
+				for i, row := range batch {
+					quantity, _ := strconv.ParseInt(row[4], 10, 32)
+					inserts[i] = bareColumnsOfNew{
+						row[0], row[1], bareCents(row[2]), bareCents(row[3]), int32(quantity), first.Category, first.Seller, row[7],
+						"{" + strings.ReplaceAll(row[8], ";", ",") + "}",
+					}
+				}
+				if err := s.bare.send(ctx, shop.id, func(b *pgx.Batch) {
+					b.Queue(bareInsert, append([]any{shop.id}, columns(inserts)...)...)
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+		against: "bare import", target: target{ratio: ofBulk},
+	}
 }
 
 // bareWrite is a product in a request. The fields after the price are those of a new product.

@@ -17,8 +17,9 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "api/settings", "catalog", "deploy/local", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales",
-		"reports/sums", "tenancy", "tenancy/admission", "tenancy/money", "tenancy/people",
+		"api", "api/settings", "catalog", "cmd/storeroom/csvimport", "deploy/local", "keys", "keys/usage", "migrations",
+		"ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission", "tenancy/money",
+		"tenancy/people",
 	},
 	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
 	"cmd/storeroom/server": {

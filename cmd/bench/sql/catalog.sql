@@ -46,7 +46,7 @@ with refs as (
 	         || case when n % 20 = 0 then array['sale'] else '{}' end
 	         || case when n % 2500 = 0 then array['last-piece'] else '{}' end as tags,
 	       timestamptz '2024-01-01' + n * (interval '730 days' / greatest(@products::bigint, 1)::float) as created_at
-	  from generate_series(1, @products::bigint) n, refs
+	  from generate_series(1, case when @wide::int = 0 then @products::bigint else 0 end) n, refs
 ), named as (
 	select *, initcap(line || make || ' ' || thing) || ', ' || colour || ' ' || n % 90 as name,
 	       upper(left(thing, 3) || '-' || left(colour, 2)) || '-' || lpad(n::text, 7, '0') as sku,
@@ -68,6 +68,22 @@ select @tenant, sku, name,
        format('%s-%s', chr(65 + pg_temp.draw(13, n, 26)), n % 400), upc, tags,
        ' ' || lower(name || ' ' || sku || ' ' || upc), created_at, created_at, created_at
   from named;
+
+-- The products of the wide tenant are in one warehouse, a fifth of them in the first category and 20 in
+-- the second. They have neither stock nor tags nor words to search for.
+insert into products (tenant_id, sku, name, price, status, condition, category_id, seller_id, warehouse_id,
+                      search, created_at, updated_at, changed_at)
+select @tenant, 'U-' || lpad(pg_temp.draw(21, n, 10000) || '-' || n, 12, '0'),
+       initcap(pg_temp.pick(2, n, '{bench, chair, desk, kettle, lamp, mat, oven, rug, stove, tent}')) || ' ' || n % 977,
+       199 + pg_temp.draw(4, n, 60000), case when pg_temp.draw(8, n, 10) = 0 then 'draft' else 'active' end, 'new',
+       c.ids[case when n % 5 = 0 then 1 when n % greatest(2, @products::bigint / 20) = 1 then 2
+                  else 3 + pg_temp.draw(10, n, 198) end],
+       s.ids[1 + pg_temp.draw(11, n, 500)], w.id, ' ', at, at, at
+  from generate_series(1, case when @wide::int > 0 then @products::bigint else 0 end) n,
+       lateral (select timestamptz '2024-01-01' + n * (interval '730 days' / @products::bigint::float)) created (at),
+       (select array_agg(id order by id) as ids from categories where tenant_id = @tenant) c,
+       (select array_agg(id order by id) as ids from sellers where tenant_id = @tenant) s,
+       (select id from warehouses where tenant_id = @tenant and is_default) w;
 
 insert into product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
 select tenant_id, unnest(tags), created_at, id, status, name, sku, price
