@@ -762,7 +762,7 @@ create table unpacked_sums (
     block     integer not null,
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table unpacked_sums is 'Rows of packed_sums to pack again. Each transaction that changes sums inserts its own rows, so that none waits for another; pack_product_sums deletes those that it sees.';
+comment on table unpacked_sums is 'Rows of packed_sums to pack again and, with block -1, months of monthly_sums to add up again. Each transaction that changes sums inserts its own rows, so that none waits for another; pack_product_sums deletes those that it sees.';
 CREATE INDEX unpacked_sums_month ON unpacked_sums USING btree (tenant_id, month, block);
 alter table unpacked_sums alter tenant_id set statistics 0, alter month set statistics 0;
 alter table unpacked_sums enable row level security, force row level security;
@@ -785,6 +785,34 @@ create policy tenant on low_products for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant delete, insert, select, update on low_products to storeroom_runtime;
+
+create table monthly_sums (
+    tenant_id            bigint not null,
+    kind                 smallint not null,
+    month                date not null,
+    key                  bigint not null,
+    orders               bigint not null,
+    items                bigint not null,
+    units                bigint not null,
+    units_without_cost   bigint not null,
+    revenue              bigint not null,
+    discounts            bigint not null,
+    tax                  bigint not null,
+    cost                 bigint not null,
+    refund_count         bigint not null,
+    refunds              bigint not null,
+    shipping             bigint not null,
+    revenue_without_cost bigint not null,
+    PRIMARY KEY (tenant_id, kind, month, key),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table monthly_sums is 'Sums of sales_rollups of kind 2 and 3 over the days of a month and all channels. A month that unpacked_sums has with block -1 is out of date.';
+alter table monthly_sums alter tenant_id set statistics 0, alter month set statistics 0;
+alter table monthly_sums enable row level security, force row level security;
+create policy tenant on monthly_sums for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant select on monthly_sums to storeroom_runtime;
 
 create table schema_migrations (
     version     integer not null,
@@ -1686,9 +1714,10 @@ CREATE OR REPLACE FUNCTION public.unpack_product_sums()
 AS $function$
 begin
     insert into unpacked_sums (tenant_id, month, block)
-    select distinct tenant_id, day, (key / 16384)::int
+    select distinct tenant_id, date_trunc('month', day::timestamp)::date,
+           case kind when 4 then (key / 16384)::int else -1 end
       from changed_rows
-     where kind = 4;
+     where kind > 1;
     return null;
 end $function$;
 revoke execute on function unpack_product_sums() from public;
@@ -1714,18 +1743,39 @@ begin
              where u.tenant_id = tenant
              limit max_rows
         loop
-            with packed as (
-                delete from unpacked_sums u
-                 where u.tenant_id = tenant and u.month = row.month and u.block = row.block
-            )
-            insert into packed_sums
-                   (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
-            select tenant, row.month, row.block, s.*
-              from product_sums(tenant, row.month, row.block) s
-                on conflict (tenant_id, month, block) do update
-               set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
-                   revenue = excluded.revenue, cost = excluded.cost,
-                   revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
+            if row.block = -1 then
+                delete from monthly_sums m
+                 where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
+                with unmarked as (
+                    delete from unpacked_sums u
+                     where u.tenant_id = tenant and u.month = row.month and u.block = -1
+                )
+                insert into monthly_sums
+                       (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
+                        tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+                select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
+                       sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
+                       sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost)
+                  from sales_rollups r
+                 where r.tenant_id = tenant
+                   and r.kind in (2, 3)
+                   and r.day >= row.month
+                   and r.day < (row.month + interval '1 month')::date
+                 group by r.kind, r.key;
+            else
+                with packed as (
+                    delete from unpacked_sums u
+                     where u.tenant_id = tenant and u.month = row.month and u.block = row.block
+                )
+                insert into packed_sums
+                       (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
+                select tenant, row.month, row.block, s.*
+                  from product_sums(tenant, row.month, row.block) s
+                    on conflict (tenant_id, month, block) do update
+                   set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
+                       revenue = excluded.revenue, cost = excluded.cost,
+                       revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
+            end if;
             changed := changed + 1;
         end loop;
         return next;

@@ -216,3 +216,63 @@ func TestAnUpgradeListsLowProducts(t *testing.T) {
 		t.Errorf("low products: %s, want %s", got, want)
 	}
 }
+
+// The upgrade makes all months out of date, also those that a transaction changes while the migration runs.
+func TestAnUpgradeAddsUpMonthsOfConcurrentOrders(t *testing.T) {
+	t.Parallel()
+	const before = 26 // the migration before the one that adds monthly sums
+	d := tenancytest.New(t)
+	d.MustRewind(t, before)
+	super, reader := d.MustSuper(t), d.MustSuper(t)
+	const sell = `
+		insert into sales_rollups (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue,
+		                           discounts, tax, cost, refund_count, refunds)
+		select t.id, kind, date %s, '', key, 1, 1, 1, 0, 100, 0, 0, 0, 0, 0
+		  from tenants t, (values (2, 0), (3, 0), (3, 5), (4, 1)) k (kind, key)
+		    on conflict (tenant_id, kind, day, channel, key) do update set revenue = sales_rollups.revenue + 1000`
+	for _, sql := range []string{
+		`insert into tenants (slug, name, plan) values ('one', 'One', 'standard'), ('two', 'Two', 'standard')`,
+		fmt.Sprintf(sell, `'2026-01-01'`),
+		fmt.Sprintf(sell, `'2026-03-01'`),
+		`begin`,
+		fmt.Sprintf(sell, `'2026-03-01'`),
+	} {
+		if _, err := super.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	done := mustUpgrade(t, d)
+	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	for n := 0; n == 0 && len(done) == 0; time.Sleep(10 * time.Millisecond) {
+		if err := reader.QueryRow(t.Context(), waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const pack = `select pack_product_sums(id - 1, 100) from tenants`
+	for _, exec := range []struct {
+		conn *pgx.Conn
+		sql  string
+	}{{reader, pack}, {super, `commit`}} {
+		if _, err := exec.conn.Exec(t.Context(), exec.sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	if _, err := reader.Exec(t.Context(), pack); err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.QueryRow(t.Context(), `
+		select string_agg(concat_ws(' ', slug, kind, to_char(month, 'MM'), key, revenue), ', ' order by kind, month, key)
+		  from monthly_sums m
+		  join tenants t on t.id = m.tenant_id
+		 where slug = 'two'`).Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := "two 2 01 0 100, two 2 03 0 1100, two 3 01 0 100, two 3 01 5 100, two 3 03 0 1100, two 3 03 5 1100"
+	if got != want {
+		t.Errorf("monthly sums: %s, want %s", got, want)
+	}
+}

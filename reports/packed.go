@@ -87,7 +87,7 @@ const packedMonthsSQL = `
 		  from (
 		       select distinct month, block
 		         from unpacked_sums
-		        where tenant_id = $1 and month >= {from} and month <= {to}
+		        where tenant_id = $1 and month >= {from} and month <= {to} and block >= 0
 		       ) u
 		 cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s`
 

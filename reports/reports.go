@@ -25,6 +25,9 @@
 //	by customer, cancelled orders                      orders and refunds
 //	all other queries                                  order lines and refund lines
 //
+// Of rollups by category or by seller, the sums of whole months are in monthly_sums, without channels. Queries read
+// them unless they need channels, days or weeks.
+//
 // The directory testdata/sql has the SQL of each query and the shape of its plan.
 package reports
 

@@ -19,20 +19,86 @@ const rollupsSQL = `
 		   {and_channel}
 		   {and_category}`
 
-// rollups reads the rollups of the days in the range. Of rollups by product, each
-// of which has the first day of a month, it reads the months in the range.
+// monthlySumsSQL reads the sums of months. Of months whose sums are out of date, and of the days before
+// and after the months, it reads the rollups.
+const monthlySumsSQL = `
+		select {period_of_month} as period, '' as channel, key,
+		       {sums}
+		  from monthly_sums m
+		 where tenant_id = $1
+		   and kind = {kind}
+		   and month >= {from}
+		   and month <= {to}
+		   {and_category}
+		   and not exists (
+		       select
+		         from unpacked_sums u
+		        where u.tenant_id = $1
+		          and (u.month, u.block) = (m.month, -1)
+		          and u.month >= {from}
+		          and u.month <= {to})
+		 union all
+		select {period}, '', key,
+		       {sums}
+		  from (
+		       select distinct month, (month + interval '1 month')::date
+		         from unpacked_sums
+		        where tenant_id = $1 and month >= {from} and month <= {to} and block = -1
+		        union all
+		       select *
+		         from unnest({begins}::date[], {ends}::date[])
+		       ) days (first, next)
+		 cross join lateral (
+		       select *
+		         from sales_rollups
+		        where tenant_id = $1
+		          and kind = {kind}
+		          and day >= days.first
+		          and day < days.next
+		          {and_category}
+		       offset 0) r`
+
+// rollups reads the rollups of the days in the range, and the sums of whole months if there are any that have the
+// answer. Of rollups by product, each of which has the first day of a month, it reads the months in the range.
 func (q groupQuery) rollups(kind sums.RollupKind, args *arguments) string {
-	fragments := map[string]string{
-		"sums": sums.List, "kind": kind.SQL(), "from": args.add(q.From), "to": args.add(q.To),
-		"period": q.period("day", "date", args, func(day time.Time) time.Time { return day }),
+	period := func(column string) string {
+		return q.period(column, "date", args, func(day time.Time) time.Time { return day })
 	}
+	template, months, days := rollupsSQL, (*Range)(nil), []Range(nil)
+	if q.hasMonthlySums(kind) {
+		months, days = q.wholeMonths()
+	}
+	fragments := map[string]string{"sums": sums.List, "kind": kind.SQL()}
+	if months != nil {
+		begins, ends := make([]time.Time, len(days)), make([]time.Time, len(days))
+		for i, r := range days {
+			begins[i], ends[i] = r.From, r.dayAfter()
+		}
+		template, q.Range = monthlySumsSQL, *months
+		fragments["begins"], fragments["ends"] = args.add(begins), args.add(ends)
+		fragments["period_of_month"] = period("month")
+	}
+	fragments["from"], fragments["to"], fragments["period"] = args.add(q.From), args.add(q.To), period("day")
 	if len(q.channels) > 0 {
 		fragments["and_channel"] = "and channel = any (" + args.add(q.channels) + ")"
 	}
 	if len(q.categories) > 0 {
 		fragments["and_category"] = "and key = any (" + args.add(q.categories) + ") and key <> 0"
 	}
-	return fill(rollupsSQL, fragments)
+	return fill(template, fragments)
+}
+
+// hasMonthlySums reports whether monthly_sums has the kind, and the query needs neither channels nor parts of months.
+func (q groupQuery) hasMonthlySums(kind sums.RollupKind) bool {
+	if kind != sums.ByCategory && kind != sums.BySeller || len(q.channels) > 0 || slices.Contains(q.groupBy, byChannel) {
+		return false
+	}
+	for i, p := range q.periods {
+		if i > 0 && p.firstDay.Day() > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 const productRollupsSQL = `

@@ -150,6 +150,56 @@ func same[T, Q any](
 	}
 }
 
+// Each write makes the sums of its months out of date, until they are packed again.
+func TestMonthlySumsAreExactAfterEachWrite(t *testing.T) {
+	t.Parallel()
+	s := teaShop(t)
+	pack := func() {
+		t.Helper()
+		if err := tenancy.PackProductSums.Run(t.Context(), s.database.DB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare := func(after string) {
+		t.Helper()
+		for _, group := range []string{"", "month", "category", "seller"} {
+			q := reports.CustomQuery{Range: days("2026-01-20", "2026-04-10"), GroupBy: group, Explain: true}
+			if group == "" || group == "month" {
+				q.CategoryIDs = []int64{s.mustReference(t, catalog.Categories, "Drinks")}
+			}
+			facts := must(t, s.facts.Custom, s.Tenant, q)
+			if diff := cmp.Diff(facts, must(t, s.Custom, s.Tenant, q)); diff != "" {
+				t.Errorf("after %s, by %q: (-facts +sums)\n%s", after, group, diff)
+			}
+		}
+	}
+	for _, step := range []struct {
+		name  string
+		write func()
+	}{
+		{"packing", pack},
+		{"an order", func() { s.mustSell(t, newOrder("5", "2026-03-20T10:00:00Z", item("TEA", 3, 700))) }},
+		{"a refund", func() { s.mustRefund(t, refund("2", "2026-02-20T10:00:00Z", 111)) }},
+		{"packing the refund", pack},
+		{"a cancellation", func() { s.mustCancel(t, "3") }},
+		{"an order in a month without sales", func() {
+			s.mustSell(t, newOrder("6", "2026-01-20T10:00:00Z", item("CUP", 1, 900)))
+		}},
+	} {
+		step.write()
+		compare(step.name)
+	}
+	pack()
+	const corrupt = `update monthly_sums set revenue = revenue + 100 where key > 0`
+	if _, err := s.database.MustSuper(t).Exec(t.Context(), corrupt); err != nil {
+		t.Fatal(err)
+	}
+	got := must(t, s.Custom, s.Tenant, reports.CustomQuery{Range: march, GroupBy: "seller", Metrics: []string{"revenue"}})
+	if got.Total.Revenue+100 != got.Rows[0].Revenue+got.Rows[1].Revenue {
+		t.Errorf("the report does not read the monthly sums: %+v", got)
+	}
+}
+
 func TestRangesAreBalanced(t *testing.T) {
 	t.Parallel()
 	s, _ := busyShop(t, tenancytest.New(t), "shop", "America/Havana")

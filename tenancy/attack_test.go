@@ -71,8 +71,9 @@ insert into sales_rollups
        (tenant_id, kind, day, channel, key, orders, items, units, units_without_cost, revenue, discounts, tax, cost,
         refund_count, refunds)
 values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450),
+       (:tenant, 2, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450),
        (:tenant, 4, '2026-03-01', '', 1, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
-select pack_product_sums(:tenant - 1, 1);
+select pack_product_sums(:tenant - 1, 2);
 insert into unpacked_sums (tenant_id, month, block) values (:tenant, '2026-03-01', 0);
 insert into key_usage
        (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)

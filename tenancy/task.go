@@ -25,8 +25,8 @@ var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums}
 var (
 	DeleteExpiredResponses = Task{"delete_expired_responses", 15 * time.Minute, 500}
 	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
-	// After a sale the task writes a whole block again, so its interval collects several sales.
-	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 32}
+	// After a sale the task writes a whole block and a whole month again, so its interval collects several sales.
+	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 8}
 )
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.

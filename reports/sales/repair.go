@@ -70,7 +70,9 @@ func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Tim
 		 union
 		select tenant_id, day, (key / 16384)::int
 		  from sales_rollups
-		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day >= $2 and day <= $3`, tenant, from, to)
+		 where tenant_id = $1 and kind = `+sums.ByProduct.SQL()+` and day >= $2 and day <= $3
+		 union
+		select $1, generate_series($2::date, $3, '1 month')::date, -1`, tenant, from, to)
 	return err
 }
 

@@ -168,4 +168,25 @@ var checks = []check{
 		       ) d
 		 where d.stored is distinct from d.facts
 		 order by what`},
+	// A report reads these sums of the rollups by category and by seller.
+	{sums.Columns(), month.first, `
+		with stored as (
+			select * from monthly_sums where tenant_id = $1 and kind in (` + monthlyKinds + `) and month = $2
+		), added as (
+			select kind, key, ` + sums.Totals + `
+			  from sales_rollups
+			 where tenant_id = $1 and kind in (` + monthlyKinds + `)
+			   and day >= $2 and day < ($2::date + interval '1 month')::date
+			 group by kind, key
+		)
+		select format('sums of month %s, ', to_char($2::date, 'YYYY-MM'))
+		       || case kind when ` + sums.ByCategory.SQL() + ` then 'category ' else 'seller ' end || key as what,
+		       array[` + storedSums + `]::text[] as stored, array[` + trueSums + `]::text[] as facts
+		  from added t
+		  full join stored s using (kind, key)
+		 where (` + storedSums + `) is distinct from (` + trueSums + `)
+		   and not exists (select from unpacked_sums where tenant_id = $1 and month = $2 and block = -1)
+		 order by kind, key`},
 }
+
+var monthlyKinds = sums.ByCategory.SQL() + ", " + sums.BySeller.SQL()

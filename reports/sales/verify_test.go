@@ -41,6 +41,9 @@ func TestVerifyReportsManipulatedRows(t *testing.T) {
 		{`update refunds set amount = amount + 1`, "refund ", "refunds"},
 		{`update packed_sums set revenue = units`, "packed sums of month 2026-03, block", "digest"},
 		{`delete from packed_sums`, "packed sums of month 2026-04, block", "digest"},
+		{`update monthly_sums set revenue = revenue + 1`, "sums of month 2026-03, category 0", "revenue"},
+		{`delete from monthly_sums where kind = 3`, "sums of month 2026-04, seller 0", "refunds"},
+		{`update monthly_sums set key = 7 where kind = 2`, "sums of month 2026-03, category 7", "orders"},
 	} {
 		t.Run(test.what+" "+test.figure, func(t *testing.T) {
 			t.Parallel()
@@ -112,6 +115,35 @@ func TestRepairCorrectsRollupsWhileOrdersAreStored(t *testing.T) {
 	if changed, err := operator.Repair(t.Context(), s.tenant); changed != 0 || err != nil {
 		t.Errorf("the second Repair changes %d rows, %v, want 0", changed, err)
 	}
+}
+
+func TestRepairReplacesCorruptedCopies(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustIngest(t, order("A"))
+	s.mustRefund(t, refundOf("A", 10, "r"))
+	pack := func() {
+		t.Helper()
+		if err := tenancy.PackProductSums.Run(t.Context(), s.DB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pack()
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
+		update packed_sums set units = revenue;
+		update monthly_sums set key = 7 where kind = 2;
+		delete from monthly_sums where kind = 3`); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.store.Verify(t.Context(), s.tenant, 100); err != nil || len(found) < 4 {
+		t.Errorf("Verify = %v, %v, want differences of four copies", found, err)
+	}
+	if _, err := sales.New(s.Admin).Repair(t.Context(), s.tenant); err != nil {
+		t.Fatal(err)
+	}
+	s.mustAgree(t)
+	pack()
+	s.mustAgree(t)
 }
 
 func TestChangeZoneMovesOrdersToTheDaysOfTheZone(t *testing.T) {

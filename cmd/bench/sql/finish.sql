@@ -72,6 +72,10 @@ select tenant_id, id, quantity
 insert into unpacked_sums (tenant_id, month, block)
 select distinct tenant_id, day, (key / 16384)::int
   from sales_rollups
+ where kind = 4
+union
+select distinct tenant_id, day, -1
+  from sales_rollups
  where kind = 4;
 
 do $$

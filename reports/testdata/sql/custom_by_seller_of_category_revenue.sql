@@ -4,14 +4,41 @@ select timezone from sales_zones where tenant_id = $1
 --   Index Scan using sales_zones_pkey on sales_zones
 
 with sales as (
-     select null::int as period, channel, key,
+     select null::int as period, '' as channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sales_rollups
+       from monthly_sums m
       where tenant_id = $1
         and kind = 2
-        and day >= $2
-        and day <= $3
-        and key = any ($4) and key <> 0
+        and month >= $4
+        and month <= $5
+        and key = any ($6) and key <> 0
+        and not exists (
+            select
+              from unpacked_sums u
+             where u.tenant_id = $1
+               and (u.month, u.block) = (m.month, -1)
+               and u.month >= $4
+               and u.month <= $5)
+      union all
+     select null::int, '', key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from (
+            select distinct month, (month + interval '1 month')::date
+              from unpacked_sums
+             where tenant_id = $1 and month >= $4 and month <= $5 and block = -1
+             union all
+            select *
+              from unnest($2::date[], $3::date[])
+            ) days (first, next)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1
+               and kind = 2
+               and day >= days.first
+               and day < days.next
+               and key = any ($6) and key <> 0
+            offset 0) r
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -36,7 +63,17 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using sales_rollups_pkey on sales_rollups
+--     Append
+--       Hash Join Anti
+--         Index Scan using monthly_sums_pkey on monthly_sums
+--         Hash
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--       Nested Loop Inner
+--         Append
+--           Aggregate
+--             Index Only Scan using unpacked_sums_month on unpacked_sums
+--           Function Scan
+--         Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
      select s.period, s.channel, coalesce(p.seller_id, 0) as key,

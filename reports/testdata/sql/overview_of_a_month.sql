@@ -129,7 +129,7 @@ select 0, u.block, s.sold_ids, s.items, s.units, s.revenue
   from (
        select distinct month, block
          from unpacked_sums
-        where tenant_id = $1 and month >= $2 and month <= $3
+        where tenant_id = $1 and month >= $2 and month <= $3 and block >= 0
        ) u
  cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
  union all
@@ -218,7 +218,7 @@ select 1, u.block, s.sold_ids, s.items, s.units, s.revenue
   from (
        select distinct month, block
          from unpacked_sums
-        where tenant_id = $1 and month >= $6 and month <= $7
+        where tenant_id = $1 and month >= $6 and month <= $7 and block >= 0
        ) u
  cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
  union all

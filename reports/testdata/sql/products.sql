@@ -62,7 +62,7 @@ select 0, u.block, s.sold_ids, s.items, s.revenue, s.refunds
   from (
        select distinct month, block
          from unpacked_sums
-        where tenant_id = $1 and month >= $2 and month <= $3
+        where tenant_id = $1 and month >= $2 and month <= $3 and block >= 0
        ) u
  cross join lateral (select * from product_sums($1, u.month, u.block) offset 0) s
  union all

@@ -400,13 +400,39 @@ select period, channel, key,
 --       Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
-     select null::int as period, channel, key,
+     select null::int as period, '' as channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sales_rollups
+       from monthly_sums m
       where tenant_id = $1
         and kind = 2
-        and day >= $2
-        and day <= $3
+        and month >= $4
+        and month <= $5
+        and not exists (
+            select
+              from unpacked_sums u
+             where u.tenant_id = $1
+               and (u.month, u.block) = (m.month, -1)
+               and u.month >= $4
+               and u.month <= $5)
+      union all
+     select null::int, '', key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from (
+            select distinct month, (month + interval '1 month')::date
+              from unpacked_sums
+             where tenant_id = $1 and month >= $4 and month <= $5 and block = -1
+             union all
+            select *
+              from unnest($2::date[], $3::date[])
+            ) days (first, next)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1
+               and kind = 2
+               and day >= days.first
+               and day < days.next
+            offset 0) r
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -431,16 +457,52 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using sales_rollups_pkey on sales_rollups
+--     Append
+--       Hash Join Anti
+--         Index Scan using monthly_sums_pkey on monthly_sums
+--         Hash
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--       Nested Loop Inner
+--         Append
+--           Aggregate
+--             Index Only Scan using unpacked_sums_month on unpacked_sums
+--           Function Scan
+--         Index Scan using sales_rollups_pkey on sales_rollups
 
 with sales as (
-     select null::int as period, channel, key,
+     select null::int as period, '' as channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sales_rollups
+       from monthly_sums m
       where tenant_id = $1
         and kind = 3
-        and day >= $2
-        and day <= $3
+        and month >= $4
+        and month <= $5
+        and not exists (
+            select
+              from unpacked_sums u
+             where u.tenant_id = $1
+               and (u.month, u.block) = (m.month, -1)
+               and u.month >= $4
+               and u.month <= $5)
+      union all
+     select null::int, '', key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from (
+            select distinct month, (month + interval '1 month')::date
+              from unpacked_sums
+             where tenant_id = $1 and month >= $4 and month <= $5 and block = -1
+             union all
+            select *
+              from unnest($2::date[], $3::date[])
+            ) days (first, next)
+      cross join lateral (
+            select *
+              from sales_rollups
+             where tenant_id = $1
+               and kind = 3
+               and day >= days.first
+               and day < days.next
+            offset 0) r
 ), groups as (
      select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
@@ -465,4 +527,14 @@ select period, channel, key,
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Index Scan using sales_rollups_pkey on sales_rollups
+--     Append
+--       Hash Join Anti
+--         Index Scan using monthly_sums_pkey on monthly_sums
+--         Hash
+--           Index Only Scan using unpacked_sums_month on unpacked_sums
+--       Nested Loop Inner
+--         Append
+--           Aggregate
+--             Index Only Scan using unpacked_sums_month on unpacked_sums
+--           Function Scan
+--         Index Scan using sales_rollups_pkey on sales_rollups

@@ -121,9 +121,10 @@ values ($1, $2, $3, $4)
 --   ModifyTable Insert on cancellations
 
 insert into unpacked_sums (tenant_id, month, block)
-select distinct tenant_id, day, (key / 16384)::int
+select distinct tenant_id, date_trunc('month', day::timestamp)::date,
+       case kind when 4 then (key / 16384)::int else -1 end
   from changed_rows
- where kind = 4
+ where kind > 1
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on unpacked_sums
