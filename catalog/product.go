@@ -150,6 +150,20 @@ update products p
        ` + eachColumn("NAME = $N") + `
  where p.tenant_id = $1 and p.id = $2`
 
+	// updateProducts writes the values of records in $2. "on conflict" looks up each product by its key, whatever
+	// PostgreSQL knows of the table.
+	updateProducts = `
+insert into products (tenant_id, id, search,
+       ` + eachColumn("NAME") + `)
+overriding system value
+select $1, r.id, r.search,
+       ` + eachColumn("r.NAME") + `
+  from jsonb_to_recordset($2) as r (id bigint, search text,
+       ` + eachColumn("NAME TYPE") + `)
+    on conflict (tenant_id, id) do update
+   set search = excluded.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       ` + eachColumn("NAME = excluded.NAME")
+
 	updateAndSelect = "\nwith p as (" + updateProduct + "\nreturning *\n)" + selectProducts + "\n  from p"
 )
 

@@ -186,14 +186,18 @@ type productUpdate struct {
 	stock []stockChange
 }
 
-// queueUpdates writes the updates, each of another product. Each product has its own
-// statement: joined with a list, PostgreSQL might read all products of the tenant.
+// queueUpdates writes the updates, each of another product.
 func queueUpdates(b *pgx.Batch, by Actor, updates []productUpdate) {
+	if len(updates) == 0 {
+		return
+	}
+	var products []Product
 	var stock []stockChange
 	for _, u := range updates {
-		b.Queue(updateProduct, u.after.arguments(by.Tenant, u.after.ID)...)
+		products = append(products, u.after)
 		stock = append(stock, u.stock...)
 	}
+	b.Queue(updateProducts, by.Tenant, records(products...))
 	queueStockAndLedger(b, by, stock)
 }
 

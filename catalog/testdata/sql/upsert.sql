@@ -198,14 +198,29 @@ where tenant_id = new.tenant_id and product_id = new.id
 --   ModifyTable Update on product_tags
 --     Index Scan using product_tags_pkey on product_tags
 
-update products p
-   set search = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
-       sku = $4, name = $5, description = $6, price = $7,
-       msrp = $8, cost = $9, status = $10, condition = $11,
-       quantity = $12, reorder_point = $13, category_id = $14, seller_id = $15,
-       warehouse_id = $16, bin_location = $17, upc = $18, tags = $19
- where p.tenant_id = $1 and p.id = $2
+insert into products (tenant_id, id, search,
+       sku, name, description, price,
+       msrp, cost, status, condition,
+       quantity, reorder_point, category_id, seller_id,
+       warehouse_id, bin_location, upc, tags)
+overriding system value
+select $1, r.id, r.search,
+       r.sku, r.name, r.description, r.price,
+       r.msrp, r.cost, r.status, r.condition,
+       r.quantity, r.reorder_point, r.category_id, r.seller_id,
+       r.warehouse_id, r.bin_location, r.upc, r.tags
+  from jsonb_to_recordset($2) as r (id bigint, search text,
+       sku text, name text, description text, price bigint,
+       msrp bigint, cost bigint, status text, condition text,
+       quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
+       warehouse_id bigint, bin_location text, upc text, tags text[])
+    on conflict (tenant_id, id) do update
+   set search = excluded.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
+       sku = excluded.sku, name = excluded.name, description = excluded.description, price = excluded.price,
+       msrp = excluded.msrp, cost = excluded.cost, status = excluded.status, condition = excluded.condition,
+       quantity = excluded.quantity, reorder_point = excluded.reorder_point, category_id = excluded.category_id, seller_id = excluded.seller_id,
+       warehouse_id = excluded.warehouse_id, bin_location = excluded.bin_location, upc = excluded.upc, tags = excluded.tags
 
 -- Plan on PostgreSQL 15:
---   ModifyTable Update on products
---     Index Scan using products_pkey on products
+--   ModifyTable Insert on products
+--     Function Scan on jsonb_to_recordset
