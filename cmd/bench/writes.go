@@ -28,6 +28,8 @@ var created atomic.Int64
 const (
 	productsOfBulk   = 1000 // the largest number of products in a bulk request
 	productsOfImport = 2000 // in a file, which is imported in batches of importSize
+
+	indexedPrefix = "/indexed" // of the paths of bare handlers whose tables have the indexes of the service
 )
 
 // writes compares the service with bare handlers that write the same rows to their own tables
@@ -39,27 +41,44 @@ func writes(s *service) []scenario {
 		path := fmt.Sprintf("/api/products/%d/inventory/adjust", p.ID)
 		return request{method: "POST", path: path, body: []byte(`{"type":"add","quantity":1}`)}
 	}
-	bulk := func(products int) scenario {
+	patch := func(random *rand.Rand) request {
+		path := fmt.Sprint("/api/products/", shop.any(random).ID)
+		return request{method: "PATCH", path: path, body: fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
+	}
+	bulk := func(products int, against func(string, float64, func(*rand.Rand) request) scenario) scenario {
 		products = min(products, 2*len(shop.products))
 		name := fmt.Sprintf("bulk of %d, half of them new", products)
-		sc := s.againstBare(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
+		sc := against(name, ofBulk, func(random *rand.Rand) request { return shop.upserts(products, random) })
 		sc.pieces = products
+		if products == productsOfBulk {
+			sc.clients = []int{1, 8}
+		}
 		return sc
 	}
-	ofMany := bulk(productsOfBulk)
-	ofMany.clients = []int{1, 8}
 	return []scenario{
 		s.againstBare("create", ofWrite, shop.newProduct),
-		s.againstBare("patch", ofWrite, func(random *rand.Rand) request {
-			path := fmt.Sprint("/api/products/", shop.any(random).ID)
-			return request{method: "PATCH", path: path, body: fmt.Appendf(nil, `{"price":%d.50}`, random.IntN(600))}
-		}),
-		bulk(100),
-		ofMany,
+		s.againstIndexed("create", 0, shop.newProduct),
+		s.againstBare("patch", ofWrite, patch),
+		s.againstIndexed("patch", 0, patch),
+		bulk(100, s.againstBare),
+		bulk(productsOfBulk, s.againstBare),
+		bulk(productsOfBulk, s.againstIndexed),
 		s.importProducts(min(productsOfImport, 2*len(shop.products))),
 		s.againstBare("adjust many products", ofWrite, func(random *rand.Rand) request { return adjust(shop.any(random)) }),
 		s.againstBare("adjust one hot product", ofBare, func(*rand.Rand) request { return adjust(shop.products[0]) }),
 	}
+}
+
+// againstIndexed compares the service with a bare handler whose tables have the indexes of the service. It has no
+// target: it shows how much of a write is not the work of indexes.
+func (s *service) againstIndexed(name string, _ float64, next func(*rand.Rand) request) scenario {
+	sc := s.againstBare(name+", with the same indexes", 0, next)
+	sc.baseline = s.atBare(func(random *rand.Rand) request {
+		r := next(random)
+		r.path = indexedPrefix + r.path
+		return r
+	})
+	return sc
 }
 
 // newProduct creates a product.
@@ -167,7 +186,8 @@ const (
 			  from %s
 			returning *
 		), tagged as (
-			insert into bare.product_tags select tenant_id, unnest(tags), id from p
+			insert into bare.product_tags (tenant_id, tag, created_at, product_id, status, name, sku, price)
+			select tenant_id, unnest(tags), created_at, id, status, name, sku, price from p
 		), stocked as (
 			insert into bare.stock (tenant_id, product_id, warehouse_id, quantity)
 			select tenant_id, id, warehouse_id, quantity from p where quantity > 0
@@ -199,14 +219,22 @@ const (
 			   set price = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp()
 			 where tenant_id = $1 and id = $2
 			returning *
-		)
+		), tagged as (` + barePriceOfTags + `)
 		select` + bareColumns + ` from p`
 	barePrices = `
-		update bare.products p
-		   set price = u.price, updated_at = clock_timestamp(), changed_at = clock_timestamp()
-		  from unnest($2::text[], $3::bigint[]) u (sku, price)
-		 where p.tenant_id = $1 and p.sku = u.sku
-		returning p.id, p.sku`
+		with p as (
+			update bare.products p
+			   set price = u.price, updated_at = clock_timestamp(), changed_at = clock_timestamp()
+			  from unnest($2::text[], $3::bigint[]) u (sku, price)
+			 where p.tenant_id = $1 and p.sku = u.sku
+			returning p.*
+		), tagged as (` + barePriceOfTags + `)
+		select id, sku from p`
+	barePriceOfTags = `
+			update bare.product_tags t
+			   set price = p.price
+			  from p
+			 where t.tenant_id = $1 and t.product_id = p.id and t.tag = any (p.tags)`
 )
 
 var (
@@ -224,25 +252,37 @@ func bareCents(amount string) int64 {
 	return cents
 }
 
-func (b *bare) create(r *http.Request, tenant tenancy.ID) (any, error) {
+// bareWriter writes to the tables of a schema.
+type bareWriter struct {
+	*bare
+	schema string
+	prefix string // of the paths
+}
+
+// sql returns a statement for the tables of the schema.
+func (b bareWriter) sql(statement string) string {
+	return strings.ReplaceAll(statement, " bare.", " "+b.schema+".")
+}
+
+func (b bareWriter) create(r *http.Request, tenant tenancy.ID) (any, error) {
 	var w bareWrite
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, bareCreate, w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity,
+	return b.one(r, tenant, b.sql(bareCreate), w.SKU, w.Name, bareCents(w.Price.String()), bareCents(w.Cost), w.Quantity,
 		w.CategoryID, w.SellerID, w.UPC, w.Tags)
 }
 
-func (b *bare) patch(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b bareWriter) patch(r *http.Request, tenant tenancy.ID) (any, error) {
 	var w bareWrite
 	if err := json.NewDecoder(r.Body).Decode(&w); err != nil {
 		return nil, err
 	}
-	return b.one(r, tenant, barePrice, chi.URLParam(r, "id"), bareCents(w.Price.String()))
+	return b.one(r, tenant, b.sql(barePrice), chi.URLParam(r, "id"), bareCents(w.Price.String()))
 }
 
-func (b *bare) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
-	return b.one(r, tenant, bareAdd, chi.URLParam(r, "id"))
+func (b bareWriter) adjust(r *http.Request, tenant tenancy.ID) (any, error) {
+	return b.one(r, tenant, b.sql(bareAdd), chi.URLParam(r, "id"))
 }
 
 // bareOutcome is a row of the response to a bulk request.
@@ -264,7 +304,7 @@ type bareColumnsOfNew struct {
 }
 
 // upsert inserts the products that have a name and changes the prices of the others.
-func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
+func (b bareWriter) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	var body struct{ Items []bareWrite }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, err
@@ -300,7 +340,7 @@ func (b *bare) upsert(r *http.Request, tenant tenancy.ID) (any, error) {
 	}
 	return bareResponse{true, outcomes, map[string]int{"total": len(outcomes)}},
 		b.send(r.Context(), tenant, func(batch *pgx.Batch) {
-			batch.Queue(bareInsert, append([]any{tenant}, columns(inserts)...)...).Query(collect)
-			batch.Queue(barePrices, tenant, skus, prices).Query(collect)
+			batch.Queue(b.sql(bareInsert), append([]any{tenant}, columns(inserts)...)...).Query(collect)
+			batch.Queue(b.sql(barePrices), tenant, skus, prices).Query(collect)
 		})
 }

@@ -1,6 +1,7 @@
--- Tables of the bare handlers that write, with the rows of the large tenant. They have no triggers,
--- no foreign keys, no row-level security and only the indexes that these handlers need: the page in order of
--- creation, products by id and by SKU, tags, stock and ledger of a product.
+-- Tables of the bare handlers that write, with the rows of the large tenant. They have no triggers, no foreign keys
+-- and no row-level security. Those of the schema bare have only the indexes that these handlers need: the page in
+-- order of creation, products by id and by SKU, tags, stock and ledger of a product. Those of the schema indexed have
+-- the indexes of the service, which its lists need.
 
 create schema bare;
 
@@ -21,7 +22,7 @@ alter table bare.products
 create index on bare.products (tenant_id, created_at, id);
 
 create table bare.product_tags as
-select tenant_id, tag, product_id
+select *
   from product_tags
  where product_id in (select id from bare.products);
 
@@ -46,6 +47,27 @@ alter table bare.inventory_adjustments add primary key (tenant_id, id);
 
 create index on bare.inventory_adjustments (tenant_id, product_id, id);
 
-grant usage on schema bare to storeroom_runtime;
+create schema indexed;
 
-grant select, insert, update, delete on all tables in schema bare to storeroom_runtime;
+do $$
+declare
+	name text;
+	definition text;
+begin
+	foreach name in array array['products', 'product_tags', 'stock', 'inventory_adjustments'] loop
+		execute format('create table indexed.%1$I (like %1$I including defaults including identity)', name);
+		execute format('insert into indexed.%1$I overriding system value select * from bare.%1$I', name);
+		for definition in select indexdef from pg_indexes where schemaname = 'public' and tablename = name loop
+			execute replace(definition, ' ON public.', ' ON indexed.');
+		end loop;
+	end loop;
+	alter table indexed.products set (fillfactor = 90);
+	alter table indexed.stock set (fillfactor = 80);
+	perform setval(pg_get_serial_sequence('indexed.products', 'id'), max(id)) from products;
+	perform setval(pg_get_serial_sequence('indexed.inventory_adjustments', 'id'), max(id)) from inventory_adjustments;
+end
+$$;
+
+grant usage on schema bare, indexed to storeroom_runtime;
+
+grant select, insert, update, delete on all tables in schema bare, indexed to storeroom_runtime;
