@@ -469,6 +469,7 @@ create table orders (
 comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax and shipping; revenue_without_cost is the part of items without unit_cost. content is the SHA-256 of what was sent.';
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
+CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0;
 alter table orders enable row level security, force row level security;
 create policy tenant on orders for all to public
@@ -521,6 +522,7 @@ create table cancellations (
 );
 comment on table cancellations is 'Cancelled orders. Reports count neither them nor their refunds. placed_at is that of the order.';
 CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
+CREATE TRIGGER unpack_customers AFTER INSERT ON cancellations REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table cancellations alter tenant_id set statistics 0, alter placed_at set statistics 0;
 alter table cancellations enable row level security, force row level security;
 create policy tenant on cancellations for all to public
@@ -545,6 +547,7 @@ create table refunds (
 );
 comment on table refunds is 'Refunds of orders. A refund counts on the day of refunded_at. It may be more than the customer paid.';
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
+CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table refunds alter tenant_id set statistics 0, alter refunded_at set statistics 0;
 alter table refunds enable row level security, force row level security;
 create policy tenant on refunds for all to public
@@ -813,6 +816,40 @@ create policy tenant on monthly_sums for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant select on monthly_sums to storeroom_runtime;
+
+create table packed_customers (
+    tenant_id    bigint not null,
+    day          date not null,
+    customer_ids bytea not null,
+    revenue      bytea not null,
+    placed_at    bytea not null,
+    refunded_ids bytea not null,
+    refunds      bytea not null,
+    guests       bytea not null,
+    PRIMARY KEY (tenant_id, day),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table packed_customers is 'Copies of the orders and refunds of a day in UTC that are not cancelled. Columns have 8 bytes for each value: customer, revenue and placed_at of each order with a customer; customer and amount of each refund of such an order; the sums of guests in the order of sales_rollups. A row that unpacked_customers has too is out of date.';
+alter table packed_customers alter tenant_id set statistics 0, alter day set statistics 0;
+alter table packed_customers enable row level security, force row level security;
+create policy tenant on packed_customers for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant select on packed_customers to storeroom_runtime;
+
+create table unpacked_customers (
+    tenant_id bigint not null,
+    day       date not null,
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table unpacked_customers is 'Rows of packed_customers to pack again. Each transaction that changes sales inserts its own rows, so that none waits for another; pack_customers deletes those that it sees.';
+CREATE INDEX unpacked_customers_day ON unpacked_customers USING btree (tenant_id, day);
+alter table unpacked_customers alter tenant_id set statistics 0, alter day set statistics 0;
+alter table unpacked_customers enable row level security, force row level security;
+create policy tenant on unpacked_customers for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on unpacked_customers to storeroom_runtime;
 
 create table schema_migrations (
     version     integer not null,
@@ -1801,3 +1838,131 @@ begin
     return null;
 end $function$;
 revoke execute on function list_low_products() from public;
+
+CREATE OR REPLACE FUNCTION public.customer_sales(of_tenant bigint, begins timestamptz, ends timestamptz)
+ RETURNS TABLE(customer_ids bytea, revenue bytea, placed_at bytea, refunded_ids bytea, refunds bytea, guests bytea)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    with sold as materialized (
+        select o.*
+          from orders o
+         where o.tenant_id = of_tenant
+           and o.placed_at >= begins
+           and o.placed_at < ends
+           and (select c.order_id from cancellations c where c.tenant_id = of_tenant and c.order_id = o.id) is null
+         order by o.placed_at, o.id
+    ), refunded as materialized (
+        select r.amount, o.customer_id
+          from refunds r
+         cross join lateral (
+               select customer_id from orders where tenant_id = of_tenant and id = r.order_id limit 1) o
+         where r.tenant_id = of_tenant
+           and r.refunded_at >= begins
+           and r.refunded_at < ends
+           and (select c.order_id from cancellations c where c.tenant_id = of_tenant and c.order_id = r.order_id) is null
+         order by r.refunded_at, r.id
+    )
+    select o.customer_ids, o.revenue, o.placed_at, r.customer_ids, r.amounts,
+           g.sums || gr.sums || g.shipping || g.revenue_without_cost
+      from (
+           select coalesce(string_agg(int8send(s.customer_id), ''), '') as customer_ids,
+                  coalesce(string_agg(int8send(s.revenue), ''), '') as revenue,
+                  coalesce(string_agg(timestamptz_send(s.placed_at), ''), '') as placed_at
+             from sold s
+            where s.customer_id is not null
+           ) o
+     cross join (
+           select coalesce(string_agg(int8send(s.customer_id), ''), '') as customer_ids,
+                  coalesce(string_agg(int8send(s.amount), ''), '') as amounts
+             from refunded s
+            where s.customer_id is not null
+           ) r
+     cross join (
+           select int8send(count(*)) || int8send(coalesce(sum(s.items), 0)::bigint)
+                  || int8send(coalesce(sum(s.units), 0)::bigint)
+                  || int8send(coalesce(sum(s.units_without_cost), 0)::bigint)
+                  || int8send(coalesce(sum(s.revenue), 0)::bigint) || int8send(coalesce(sum(s.discounts), 0)::bigint)
+                  || int8send(coalesce(sum(s.tax), 0)::bigint) || int8send(coalesce(sum(s.cost), 0)::bigint) as sums,
+                  int8send(coalesce(sum(s.shipping), 0)::bigint) as shipping,
+                  int8send(coalesce(sum(s.revenue_without_cost), 0)::bigint) as revenue_without_cost
+             from sold s
+            where s.customer_id is null
+           ) g
+     cross join (
+           select int8send(count(*)) || int8send(coalesce(sum(s.amount), 0)::bigint) as sums
+             from refunded s
+            where s.customer_id is null
+           ) gr
+$function$;
+revoke execute on function customer_sales(bigint,timestamptz,timestamptz) from public;
+grant execute on function customer_sales(bigint,timestamptz,timestamptz) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.unpack_customers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+    if tg_table_name = 'orders' then
+        insert into unpacked_customers (tenant_id, day)
+        select distinct tenant_id, (placed_at at time zone 'UTC')::date from changed_rows;
+    elsif tg_table_name = 'refunds' then
+        insert into unpacked_customers (tenant_id, day)
+        select distinct tenant_id, (refunded_at at time zone 'UTC')::date from changed_rows;
+    else
+        insert into unpacked_customers (tenant_id, day)
+        select tenant_id, (placed_at at time zone 'UTC')::date from changed_rows
+         union
+        select r.tenant_id, (r.refunded_at at time zone 'UTC')::date
+          from changed_rows c
+         cross join lateral (
+               select * from refunds where tenant_id = c.tenant_id and order_id = c.order_id offset 0) r;
+    end if;
+    return null;
+end $function$;
+revoke execute on function unpack_customers() from public;
+
+CREATE OR REPLACE FUNCTION public.pack_customers(after_tenant bigint, max_rows integer)
+ RETURNS TABLE(tenant bigint, changed integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    row record;
+begin
+    for tenant in select t.id from tenants t where t.id > after_tenant order by t.id loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        continue when not exists (select from unpacked_customers u where u.tenant_id = tenant);
+        continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
+        changed := 0;
+        for row in
+            select distinct u.day
+              from unpacked_customers u
+             where u.tenant_id = tenant
+             limit max_rows
+        loop
+            with packed as (
+                delete from unpacked_customers u
+                 where u.tenant_id = tenant and u.day = row.day
+            )
+            insert into packed_customers
+                   (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
+            select tenant, row.day, s.*
+              from customer_sales(tenant, row.day::timestamp at time zone 'UTC',
+                                  (row.day + 1)::timestamp at time zone 'UTC') s
+                on conflict (tenant_id, day) do update
+               set customer_ids = excluded.customer_ids, revenue = excluded.revenue, placed_at = excluded.placed_at,
+                   refunded_ids = excluded.refunded_ids, refunds = excluded.refunds, guests = excluded.guests;
+            changed := changed + 1;
+        end loop;
+        return next;
+        exit;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function pack_customers(bigint,integer) from public;
+grant execute on function pack_customers(bigint,integer) to storeroom_runtime;

@@ -45,6 +45,54 @@ type Customers struct {
 	Explain   *Explain
 }
 
+// Customers computes the sales by customer.
+func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuery) (Customers, error) {
+	var unfiltered unfilteredSums
+	source := s.customers(q)
+	queues := []func(batch){func(b batch) {
+		source.queue(b)
+		if q.Explain {
+			b.queueUnfiltered(q.Range, &unfiltered)
+		}
+	}}
+	if scan, ok := source.(*customerScan); ok {
+		queues = append(queues, scan.queuePage)
+	}
+	zone, err := s.run(ctx, t, reportTimeout, queues...)
+	if err != nil {
+		return Customers{}, fmt.Errorf("read sales by customer: %w", err)
+	}
+	customers, withoutOrder := source.result()
+	customers.Zone = zone
+	if q.Explain {
+		leftOut := unfiltered.leftOut(groupQuery{channels: channelFilter(q.Channel)}, customers.Total)
+		leftOut = append(leftOut, LeftOut{"guest", customers.Guests}, LeftOut{"no_order", withoutOrder})
+		customers.Explain = customers.explain(leftOut)
+	}
+	return customers, nil
+}
+
+// customerSource is what the report by customer reads.
+type customerSource interface {
+	queue(b batch)
+	// result also returns the refunds of customers without an order in the range.
+	result() (customers Customers, withoutOrder Sums)
+}
+
+// customers returns the source of a report. The packed orders have no channel.
+func (s *Store) customers(q CustomersQuery) customerSource {
+	if q.Channel != "" || s.factsOnly {
+		return &customersOfFacts{CustomersQuery: q}
+	}
+	return newCustomerScan(q)
+}
+
+// customersOfFacts reads orders and refunds, in one batch.
+type customersOfFacts struct {
+	CustomersQuery
+	rows []customerRow
+}
+
 // customerRow is a row of customersPageSQL. A row with a part has the count and the
 // sums of that part of the customers; the rows after these are the page.
 type customerRow struct {
@@ -53,26 +101,17 @@ type customerRow struct {
 	CustomerSums
 }
 
-// Customers computes the sales by customer.
-func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuery) (Customers, error) {
-	var rows []customerRow
-	var unfiltered unfilteredSums
-	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
-		args := arguments{b.tenant}
-		fragments := b.customerFragments(q, &args)
-		fragments["start"] = args.add(tenancy.StartOfDay(q.From, b.zone))
-		fragments["limit"], fragments["offset"] = args.add(q.PerPage), args.add(offset(q.Page, q.PerPage))
-		tenancy.QueueRows(b.Batch, &rows, fill(customerSumsSQL+customersPageSQL, fragments), args...)
-		if q.Explain {
-			b.queueUnfiltered(q.Range, &unfiltered)
-		}
-	})
-	if err != nil {
-		return Customers{}, fmt.Errorf("read sales by customer: %w", err)
-	}
-	customers := Customers{Zone: zone, Rows: []CustomerSums{}}
-	var withoutOrder Sums
-	for _, row := range rows {
+func (c *customersOfFacts) queue(b batch) {
+	args := arguments{b.tenant}
+	fragments := b.customerFragments(c.CustomersQuery, &args)
+	fragments["start"] = args.add(tenancy.StartOfDay(c.From, b.zone))
+	fragments["limit"], fragments["offset"] = args.add(c.PerPage), args.add(offset(c.Page, c.PerPage))
+	tenancy.QueueRows(b.Batch, &c.rows, fill(customerSumsSQL+customersPageSQL, fragments), args...)
+}
+
+func (c *customersOfFacts) result() (customers Customers, withoutOrder Sums) {
+	customers.Rows = []CustomerSums{}
+	for _, row := range c.rows {
 		switch part := row.Part; {
 		case part == nil:
 			customers.Rows = append(customers.Rows, row.inUTC())
@@ -86,48 +125,7 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 			withoutOrder = row.Sums
 		}
 	}
-	if q.Explain {
-		leftOut := unfiltered.leftOut(groupQuery{channels: channelFilter(q.Channel)}, customers.Total)
-		leftOut = append(leftOut, LeftOut{"guest", customers.Guests}, LeftOut{"no_order", withoutOrder})
-		customers.Explain = customers.explain(leftOut)
-	}
-	return customers, nil
-}
-
-const customerCountsSQL = `
-		with buyers as (
-		     select coalesce(o.customer_id, 0) as key, count(*) as orders
-		     {from_orders}
-		      group by 1
-		)
-		select count(*) filter (where key <> 0) as customers,
-		       count(*) filter (
-		           where key <> 0
-		             and not exists (
-		                 select
-		                   from orders o
-		                  where o.tenant_id = $1
-		                    and o.customer_id = g.key
-		                    and o.placed_at < {from}
-		                    and (
-		                        select c.order_id
-		                          from cancellations c
-		                         where c.tenant_id = $1 and c.order_id = o.id) is null
-		                 offset 0)) as new,
-		       coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
-		  from buyers g`
-
-// customerCounts is the row of customerCountsSQL.
-type customerCounts struct{ Customers, New, GuestOrders int64 }
-
-func (b batch) queueCustomerCounts(r Range, counts *[]customerCounts) {
-	args := arguments{b.tenant}
-	sql := fill(customerCountsSQL, map[string]string{
-		"from_orders": fromOrdersSQL,
-		"from":        args.add(tenancy.StartOfDay(r.From, b.zone)),
-		"before":      args.add(tenancy.StartOfDay(r.dayAfter(), b.zone)),
-	})
-	tenancy.QueueRows(b.Batch, counts, sql, args...)
+	return customers, withoutOrder
 }
 
 // WalkCustomers calls f with each customer of the report, in its order, while the

@@ -78,10 +78,10 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 	var o Overview
 	var scan *listScan
 	var best []productRow
-	var counts []customerCounts
+	customers := s.customers(CustomersQuery{Range: now, By: "orders", Page: 1})
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		summary.queue(b)
-		b.queueCustomerCounts(now, &counts)
+		customers.queue(b)
 		scan = newListScan(now, before, q.Limit)
 		scan.queue(b)
 	}, func(b batch) {
@@ -95,8 +95,9 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 		return Overview{}, fmt.Errorf("read the overview: %w", err)
 	}
 	o.Summary = summary.summary(zone)
+	counts, _ := customers.result()
 	o.Customers = Customers{
-		Zone: zone, Customers: counts[0].Customers, New: counts[0].New, Guests: Sums{Orders: counts[0].GuestOrders},
+		Zone: zone, Customers: counts.Customers, New: counts.New, Guests: Sums{Orders: counts.Guests.Orders},
 	}
 	for _, row := range best[1:] {
 		o.Best = append(o.Best, row.ProductSums)
@@ -107,24 +108,24 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 // listScan selects the products of ProductLists.
 type listScan struct {
 	productScan
-	best, declining topProducts
+	best, declining topRanked
 	low             []lowProduct
 	lowPositions    map[int64]int // positions in low, by product
 	lowSold         map[int64]int // the same by row in sold_products
 }
 
 func newListScan(now, before Range, limit int) *listScan {
-	s := &listScan{best: topProducts{limit: int64(limit)}, declining: topProducts{limit: int64(limit)}}
+	s := &listScan{best: topRanked{limit: int64(limit)}, declining: topRanked{limit: int64(limit)}}
 	s.ranges, s.sums = []Range{now, before}, packedSums{packedItems, packedUnits, packedRevenue}
 	s.found = func(soldID int64, found []Sums) {
 		if i, isLow := s.lowSold[soldID]; isLow {
 			s.low[i].units = found[0].Units
 		}
 		if found[0].Items > 0 {
-			s.best.add(rankedProduct{soldID, int64(found[0].Revenue), 0})
+			s.best.add(ranked{soldID, int64(found[0].Revenue), 0})
 		}
 		if decline := found[1].Revenue - found[0].Revenue; decline > 0 {
-			s.declining.add(rankedProduct{soldID, int64(decline), 0})
+			s.declining.add(ranked{soldID, int64(decline), 0})
 		}
 	}
 	return s

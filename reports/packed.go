@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -157,11 +156,14 @@ type laterID struct{ ID, FirstID int64 }
 const maxSoldIDs = 10_000
 
 // soldIDs returns all rows in sold_products of products that were found, or nil if there are many.
-func (p *productScan) soldIDs(found map[int64]bool) []int64 {
-	if len(found) > p.maxSoldIDs {
+func (p *productScan) soldIDs(products []ranked) []int64 {
+	if len(products) > p.maxSoldIDs {
 		return nil
 	}
-	soldIDs := slices.AppendSeq([]int64{}, maps.Keys(found))
+	soldIDs, found := []int64{}, map[int64]bool{}
+	for _, product := range products {
+		soldIDs, found[product.id] = append(soldIDs, product.id), true
+	}
 	for _, later := range p.laterIDs {
 		if found[later.FirstID] {
 			soldIDs = append(soldIDs, later.ID)
@@ -170,7 +172,7 @@ func (p *productScan) soldIDs(found map[int64]bool) []int64 {
 	return soldIDs
 }
 
-var errPackedSums = errors.New("a column of packed_sums has the wrong length")
+var errPacked = errors.New("a packed column has the wrong length")
 
 func (p *productScan) readBlocks(rows pgx.Rows) error {
 	for _, later := range p.laterIDs {
@@ -190,12 +192,12 @@ func (p *productScan) readBlocks(rows pgx.Rows) error {
 			p.block = block
 		}
 		if len(ids) > 8*blockSize {
-			return errPackedSums
+			return errPacked
 		}
 		n := p.unpackPositions(ids, &positions)
 		for i, data := range packed {
 			if len(data) != len(ids) {
-				return errPackedSums
+				return errPacked
 			}
 			for j, position := range positions[:n] {
 				add(&p.values[int(index)*len(p.sums)+i][position], int64(binary.BigEndian.Uint64(data[8*j:])))
@@ -271,23 +273,23 @@ func (p *productScan) report(soldID int64, values []int64) {
 	p.found(soldID, p.foundSums)
 }
 
-// topProducts selects the products of one page, and all others that are equal to its first
-// or last one, because their order depends on more than topProducts has.
-type topProducts struct {
+// topRanked selects the products or customers of one page, and all others that are equal to its first
+// or last one, because their order depends on more than topRanked has.
+type topRanked struct {
 	offset, limit int64
-	rows          []rankedProduct // sorted up to the last sort
-	full          int             // the length at which rows are sorted
-	worst         *rankedProduct  // others are not on the page; nil until there are enough
+	rows          []ranked // sorted up to the last sort
+	full          int      // the length at which rows are sorted
+	worst         *ranked  // others are not on the page; nil until there are enough
 }
 
-type rankedProduct struct{ soldID, rank, then int64 }
+type ranked struct{ id, rank, then int64 }
 
 // compare sorts the highest rank first.
-func (r rankedProduct) compare(o rankedProduct) int {
+func (r ranked) compare(o ranked) int {
 	return cmp.Or(cmp.Compare(o.rank, r.rank), cmp.Compare(o.then, r.then))
 }
 
-func (t *topProducts) add(r rankedProduct) {
+func (t *topRanked) add(r ranked) {
 	if t.worst != nil && r.compare(*t.worst) > 0 {
 		return
 	}
@@ -298,8 +300,8 @@ func (t *topProducts) add(r rankedProduct) {
 	}
 }
 
-func (t *topProducts) sort() {
-	slices.SortFunc(t.rows, rankedProduct.compare)
+func (t *topRanked) sort() {
+	slices.SortFunc(t.rows, ranked.compare)
 	last := t.offset + t.limit - 1
 	if last >= int64(len(t.rows)) {
 		return
@@ -309,17 +311,13 @@ func (t *topProducts) sort() {
 	t.rows = t.rows[:end]
 }
 
-// page returns the products, by their rows in sold_products, and how many come before them.
-func (t *topProducts) page() (products map[int64]bool, skipped int64) {
+// page returns the selected rows, and how many come before them.
+func (t *topRanked) page() (rows []ranked, skipped int64) {
 	t.sort()
-	products = map[int64]bool{}
 	if t.offset >= int64(len(t.rows)) {
-		return products, 0
+		return nil, 0
 	}
 	first := t.rows[t.offset]
 	begin := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].compare(first) >= 0 })
-	for _, row := range t.rows[begin:] {
-		products[row.soldID] = true
-	}
-	return products, int64(begin)
+	return t.rows[begin:], int64(begin)
 }

@@ -109,13 +109,13 @@ func (b batch) queueProducts(q ProductsQuery, soldIDs []int64, offset int64, row
 // pageScan finds the products of a page.
 type pageScan struct {
 	productScan
-	topProducts
+	topRanked
 	count           int64
 	refundsOfUnsold money.Cents // of products without an item sold in the range
 }
 
 func newPageScan(q ProductsQuery) *pageScan {
-	s := &pageScan{topProducts: topProducts{offset: offset(q.Page, q.PerPage), limit: int64(q.PerPage)}}
+	s := &pageScan{topRanked: topRanked{offset: offset(q.Page, q.PerPage), limit: int64(q.PerPage)}}
 	s.ranges, s.sums = []Range{q.Range}, packedSums{packedItems, packedRevenue, packedRefunds}
 	rank := func(s Sums) int64 { return int64(s.Revenue) }
 	switch q.By {
@@ -132,11 +132,11 @@ func newPageScan(q ProductsQuery) *pageScan {
 			return
 		}
 		s.count++
-		ranked := rankedProduct{soldID, rank(found[0]), int64(found[0].Revenue)}
+		ranked := ranked{soldID, rank(found[0]), int64(found[0].Revenue)}
 		if q.Ascending {
 			ranked.rank = -ranked.rank
 		}
-		s.topProducts.add(ranked)
+		s.topRanked.add(ranked)
 	}
 	return s
 }
@@ -144,7 +144,7 @@ func newPageScan(q ProductsQuery) *pageScan {
 // page returns all rows in sold_products of the products that can be on the page, and how
 // many products come before them. Without rows the page is selected from all products.
 func (s *pageScan) page() (soldIDs []int64, skipped int64) {
-	products, skipped := s.topProducts.page()
+	products, skipped := s.topRanked.page()
 	if soldIDs = s.soldIDs(products); soldIDs == nil {
 		skipped = 0
 	}

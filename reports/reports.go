@@ -22,7 +22,10 @@
 //	                                                   to add or subtract; see nearMonths
 //	by product, an export or a category                rollups by product for whole months,
 //	                                                   order lines for the days around them
-//	by customer, cancelled orders                      orders and refunds
+//	by customer, a page or the overview                packed customers, and the orders of the page's
+//	                                                   customers
+//	by customer, an export or a channel; cancelled     orders and refunds
+//	  orders
 //	all other queries                                  order lines and refund lines
 //
 // Of rollups by category or by seller, the sums of whole months are in monthly_sums, without channels. Queries read

@@ -222,12 +222,17 @@ func (run *scenarioRun) sendStage(ctx context.Context, stage scenarioStage) erro
 		return fmt.Errorf("%v: the order is missing", run.early)
 	}
 	if stage.Packs {
-		return tenancy.PackProductSums.Run(ctx, run.db)
+		return pack(ctx, run.db)
 	}
 	return nil
 }
 
-// disturb repairs rollups, packs the sums by product, changes the time zone, or checks that a
+// pack packs all sums and orders.
+func pack(ctx context.Context, db *tenancy.DB) error {
+	return errors.Join(tenancy.PackProductSums.Run(ctx, db), tenancy.PackCustomers.Run(ctx, db))
+}
+
+// disturb repairs rollups, packs sums and orders, changes the time zone, or checks that a
 // report agrees with itself while orders arrive.
 func (run *scenarioRun) disturb(ctx context.Context, stage scenarioStage, broken bool) error {
 	switch {
@@ -236,7 +241,7 @@ func (run *scenarioRun) disturb(ctx context.Context, stage scenarioStage, broken
 			return fmt.Errorf("Repair changed %d rows, error %v", changed, err)
 		}
 	case stage.Disturbance.Kind == "pack":
-		return tenancy.PackProductSums.Run(ctx, run.db)
+		return pack(ctx, run.db)
 	case stage.Disturbance.Kind == "zone":
 		if _, err := run.operator.ChangeZone(ctx, run.tenant.ID, stage.Disturbance.Zone); err != nil {
 			return err

@@ -66,7 +66,7 @@ type scenarioStage struct {
 	Renamed     []scenarioRename
 	Relabelled  []scenarioRelabel
 	Disturbance disturbance
-	Packs       bool // packs the sums by product after the messages
+	Packs       bool // packs sums and orders after the messages
 	Senders     int
 	Chunks      [][]message
 	Queries     scenarioQueries

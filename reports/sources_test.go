@@ -81,7 +81,7 @@ func TestFactsAndRollupsGiveTheSameReports(t *testing.T) {
 	d := tenancytest.New(t)
 	for i, zone := range []string{"UTC", "America/Havana", "Asia/Kathmandu"} {
 		s, categories := busyShop(t, d, fmt.Sprint("shop", i), zone)
-		if err := tenancy.PackProductSums.Run(t.Context(), d.DB); i > 0 && err != nil {
+		if err := pack(t.Context(), d.DB); i > 0 && err != nil {
 			t.Fatal(err)
 		}
 		t.Run(zone, func(t *testing.T) {
@@ -94,7 +94,7 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 	from := days("2023-11-01", "2023-11-01").From.AddDate(0, 0, rapid.IntRange(0, 470).Draw(t, "from"))
 	r := reports.Range{From: from, To: from.AddDate(0, 0, rapid.IntRange(0, 120).Draw(t, "days"))}
 	channel := rapid.SampledFrom([]string{"", "pos", "web", "never"}).Draw(t, "channel")
-	switch rapid.IntRange(0, 4).Draw(t, "report") {
+	switch rapid.IntRange(0, 5).Draw(t, "report") {
 	case 0:
 		same(t, s, (*reports.Store).Summary, reports.SummaryQuery{
 			Range: r, Channel: channel, Compare: rapid.SampledFrom(comparisons).Draw(t, "compare"), Explain: true,
@@ -113,6 +113,14 @@ func (s *shop) compareSources(t *rapid.T, categories []int64) {
 		}
 		same(t, s, (*reports.Store).Products, q)
 	case 3:
+		q := reports.CustomersQuery{
+			Range: r, Channel: channel, By: rapid.SampledFrom([]string{"", "revenue", "orders", "last_order"}).Draw(t, "by"),
+			Ascending: rapid.Bool().Draw(t, "ascending"),
+			Page:      rapid.IntRange(1, 5).Draw(t, "page"), PerPage: rapid.IntRange(1, 10).Draw(t, "per page"),
+			Explain: rapid.Bool().Draw(t, "explain"),
+		}
+		same(t, s, (*reports.Store).Customers, q)
+	case 4:
 		compare := rapid.SampledFrom(comparisons[1:]).Draw(t, "compare")
 		same(t, s, (*reports.Store).Overview, reports.OverviewQuery{Range: r, Compare: compare, Limit: 5})
 	default:

@@ -75,6 +75,8 @@ values (:tenant, 1, '2026-03-01', 'shop-:tenant', 0, 1, 2, 4, 4, 1800, 0, 0, 0, 
        (:tenant, 4, '2026-03-01', '', 1, 1, 2, 4, 4, 1800, 0, 0, 0, 1, 450);
 select pack_product_sums(:tenant - 1, 2);
 insert into unpacked_sums (tenant_id, month, block) values (:tenant, '2026-03-01', 0);
+select pack_customers(:tenant - 1, 1);
+insert into unpacked_customers (tenant_id, day) values (:tenant, '2026-03-01');
 insert into key_usage
        (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
 select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'

@@ -19,7 +19,7 @@ type Task struct {
 }
 
 // Tasks are the tasks that every instance runs.
-var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums}
+var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums, PackCustomers}
 
 // The tasks.
 var (
@@ -27,6 +27,8 @@ var (
 	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
 	// After a sale the task writes a whole block and a whole month again, so its interval collects several sales.
 	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 8}
+	// A day can have 100,000 orders, which take a second.
+	PackCustomers = Task{"pack_customers", 5 * time.Minute, 4}
 )
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.

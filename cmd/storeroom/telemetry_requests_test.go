@@ -219,6 +219,7 @@ var budgets = []struct {
 		testRequest{path: "/api/reports/products?explain=true&category_id={category}&" + march, want: 200}, 1, 8,
 	},
 	{"GET /api/reports/channels", testRequest{path: "/api/reports/channels?explain=true&" + march, want: 200}, 1, 7},
+	{"GET /api/reports/customers", testRequest{path: "/api/reports/customers?" + march, want: 200}, 2, 8},
 	{
 		"GET /api/reports/customers",
 		testRequest{path: "/api/reports/customers?explain=true&channel=" + mark + "&" + march, want: 200}, 1, 7,

@@ -37,7 +37,8 @@ type verification struct {
 
 // rebuildCorrects reports whether `storeroom rebuild` corrects the difference.
 func rebuildCorrects(d tenancy.Difference) bool {
-	return d.Figure == "time zone" || strings.HasPrefix(d.What, "rollup ") || strings.HasPrefix(d.What, "low product ")
+	what, _, _ := strings.Cut(d.What, " ")
+	return d.Figure == "time zone" || slices.Contains([]string{"rollup", "packed", "sums", "low"}, what)
 }
 
 func verify(ctx context.Context, o operation) error {

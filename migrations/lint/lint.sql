@@ -112,8 +112,8 @@ problems (object, problem) as (
      cross join lateral (values
            (not $1::boolean and p.proname not in (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
-                'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'search_products',
-                'schema_version', 'password_parameters', 'begin_session', 'use_session',
+                'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
+                'search_products', 'schema_version', 'password_parameters', 'begin_session', 'use_session',
                 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset'),

@@ -209,6 +209,11 @@ func TestAnOrderListsTheRefundsThatItCounts(t *testing.T) {
 	}
 }
 
+// pack packs all sums and orders.
+func pack(ctx context.Context, db *tenancy.DB) error {
+	return errors.Join(tenancy.PackProductSums.Run(ctx, db), tenancy.PackCustomers.Run(ctx, db))
+}
+
 // Writers of different days of a month change the same packed sums while these are packed.
 func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
 	t.Parallel()
@@ -218,7 +223,7 @@ func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
 	go func() {
 		var err error
 		for ctx.Err() == nil && err == nil {
-			err = tenancy.PackProductSums.Run(t.Context(), s.DB)
+			err = pack(t.Context(), s.DB)
 		}
 		packed <- err
 	}()
@@ -242,13 +247,13 @@ func TestPackedSumsFollowConcurrentWriters(t *testing.T) {
 	}
 	err := senders.Wait()
 	stop()
-	if err := errors.Join(err, <-packed, tenancy.PackProductSums.Run(t.Context(), s.DB)); err != nil {
+	if err := errors.Join(err, <-packed, pack(t.Context(), s.DB)); err != nil {
 		t.Fatal(err)
 	}
 	s.mustAgree(t)
 	row := s.MustSuper(t).QueryRow(t.Context(), `
 		select (select deadlocks from pg_stat_database where datname = current_database()),
-		       (select count(*) from unpacked_sums),
+		       (select count(*) from unpacked_sums) + (select count(*) from unpacked_customers),
 		       (select count(*) from (
 		               select sku from sold_products where first_id is null and product_id is null group by sku
 		               having count(*) > 1) first_rows)`)

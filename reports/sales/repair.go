@@ -57,6 +57,12 @@ func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	_, err = tx.Exec(ctx, `
+		insert into unpacked_customers (tenant_id, day)
+		select $1, day from `+daysInUTC, m.bounds()...)
+	if err != nil {
+		return 0, err
+	}
 	return changed, repack(ctx, tx, m.tenant, m.days[0], m.days[0])
 }
 

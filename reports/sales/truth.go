@@ -118,6 +118,12 @@ func (m month) args() []any {
 // bounds returns the tenant, and the begin and the end of the month.
 func (m month) bounds() []any { return []any{m.tenant, m.begin, m.end} }
 
+// daysInUTC are the days of packed_customers that the month between $2 and $3 is part of.
+const daysInUTC = `(
+	select generate_series(date_trunc('day', $2::timestamptz at time zone 'UTC'),
+	                       $3::timestamptz at time zone 'UTC' - interval '1 microsecond', '1 day')::date as day
+	) days`
+
 // first returns the tenant and the first day of the month.
 func (m month) first() []any { return []any{m.tenant, m.days[0]} }
 

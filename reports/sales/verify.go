@@ -187,6 +187,27 @@ var checks = []check{
 		 where (` + storedSums + `) is distinct from (` + trueSums + `)
 		   and not exists (select from unpacked_sums where tenant_id = $1 and month = $2 and block = -1)
 		 order by kind, key`},
+	// A report reads these copies of orders and refunds.
+	{[]sums.Column{{Name: "digest"}}, month.bounds, `
+		select 'packed customers of day ' || b.day as what,
+		       array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
+		  from (
+			select day from ` + daysInUTC + `
+			except
+			select day from unpacked_customers where tenant_id = $1
+		       ) b
+		  left join packed_customers p on p.tenant_id = $1 and p.day = b.day
+		 cross join lateral (
+			select *
+			  from customer_sales($1, b.day::timestamp at time zone 'UTC', (b.day + 1)::timestamp at time zone 'UTC')
+			offset 0
+		       ) s
+		 cross join lateral (
+			select p.customer_ids || p.revenue || p.placed_at || p.refunded_ids || p.refunds || p.guests as stored,
+			       s.customer_ids || s.revenue || s.placed_at || s.refunded_ids || s.refunds || s.guests as facts
+		       ) d
+		 where coalesce(d.stored, decode(repeat('00', 96), 'hex')) <> d.facts
+		 order by what`},
 }
 
 var monthlyKinds = sums.ByCategory.SQL() + ", " + sums.BySeller.SQL()

@@ -7,6 +7,7 @@
 package sums
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,6 +122,14 @@ func (s *Sums) Destinations() []any {
 		destinations[i] = field
 	}
 	return destinations
+}
+
+// Unpack returns sums that are packed as 8 bytes each, in the order of List.
+func Unpack(packed []byte) (s Sums) {
+	for i, field := range s.fields() {
+		*field = int64(binary.BigEndian.Uint64(packed[8*i:]))
+	}
+	return s
 }
 
 // Add adds the sums of another group. It panics if a sum needs more than 64 bits:

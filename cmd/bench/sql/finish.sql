@@ -78,9 +78,17 @@ select distinct tenant_id, day, -1
   from sales_rollups
  where kind = 4;
 
+insert into unpacked_customers (tenant_id, day)
+select tenant_id, (placed_at at time zone 'UTC')::date
+  from orders
+ union
+select tenant_id, (refunded_at at time zone 'UTC')::date
+  from refunds;
+
 do $$
 begin
 	perform pack_product_sums(id - 1, 1000000) from tenants order by id;
+	perform pack_customers(id - 1, 1000000) from tenants order by id;
 end
 $$;
 

@@ -42,9 +42,14 @@ delete from monthly_sums where month >= '2026-01-01';
 
 delete from unpacked_sums where month >= '2026-01-01';
 
+delete from packed_customers where day >= '2026-01-01';
+
+delete from unpacked_customers where day >= '2026-01-01';
+
 set session_replication_role = origin;
 
 vacuum products, product_tags, low_products, stock, inventory_adjustments, product_counts, facet_counts,
        idempotency_keys, api_keys, orders, order_items, customers, sold_products, sales_rollups, packed_sums,
-       monthly_sums, unpacked_sums, bare.products, bare.product_tags, bare.stock, bare.inventory_adjustments,
-       indexed.products, indexed.product_tags, indexed.stock, indexed.inventory_adjustments;
+       monthly_sums, unpacked_sums, packed_customers, unpacked_customers, bare.products, bare.product_tags, bare.stock,
+       bare.inventory_adjustments, indexed.products, indexed.product_tags, indexed.stock,
+       indexed.inventory_adjustments;

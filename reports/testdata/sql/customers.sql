@@ -3,60 +3,124 @@ select timezone from sales_zones where tenant_id = $1
 -- Plan on PostgreSQL 15:
 --   Index Scan using sales_zones_pkey on sales_zones
 
+select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
+  from packed_customers p
+ where p.tenant_id = $1
+   and p.day >= $2
+   and p.day < $3
+   and not exists (
+       select
+         from unpacked_customers u
+        where u.tenant_id = $1
+          and u.day = p.day
+          and u.day >= $2
+          and u.day < $3)
+ union all
+select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
+  from (
+       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
+         from unpacked_customers
+        where tenant_id = $1 and day >= $2 and day < $3
+        union all
+       select *
+         from unnest($4::timestamptz[], $5::timestamptz[])
+       ) u
+ cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Hash Join Anti
+--       Index Scan using packed_customers_pkey on packed_customers
+--       Hash
+--         Index Only Scan using unpacked_customers_day on unpacked_customers
+--     Nested Loop Inner
+--       Append
+--         Aggregate
+--           Index Only Scan using unpacked_customers_day on unpacked_customers
+--         Function Scan
+--       Nested Loop Inner
+--         Index Scan using orders_placed on orders (CTE sold)
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Nested Loop Inner (CTE refunded)
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Nested Loop Inner
+--           Nested Loop Inner
+--             Aggregate
+--               CTE Scan on sold
+--             Aggregate
+--               CTE Scan on refunded
+--           Aggregate
+--             CTE Scan on sold
+--         Aggregate
+--           CTE Scan on refunded
+
+select p.customer_ids
+  from packed_customers p
+ where p.tenant_id = $1
+   and p.day >= $2
+   and p.day < $3
+   and not exists (
+       select
+         from unpacked_customers u
+        where u.tenant_id = $1
+          and u.day = p.day
+          and u.day >= $2
+          and u.day < $3)
+ union all
+select p.customer_ids
+  from (
+       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
+         from unpacked_customers
+        where tenant_id = $1 and day >= $2 and day < $3
+        union all
+       select *
+         from unnest($4::timestamptz[], $5::timestamptz[])
+       ) u
+ cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Hash Join Anti
+--       Index Scan using packed_customers_pkey on packed_customers
+--       Hash
+--         Index Only Scan using unpacked_customers_day on unpacked_customers
+--     Nested Loop Inner
+--       Append
+--         Aggregate
+--           Index Only Scan using unpacked_customers_day on unpacked_customers
+--         Function Scan
+--       Nested Loop Inner
+--         Index Scan using orders_placed on orders (CTE sold)
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Nested Loop Inner (CTE refunded)
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Nested Loop Inner
+--           Nested Loop Inner
+--             Aggregate
+--               CTE Scan on sold
+--             Aggregate
+--               CTE Scan on refunded
+--           Aggregate
+--             CTE Scan on sold
+--         Aggregate
+--           CTE Scan on refunded
+
 with sales as (
-     select null::int as period, o.channel, coalesce(o.customer_id, 0) as key, o.placed_at as at,
-            1::bigint as orders,
-            o.items::bigint as items,
-            o.units::bigint as units,
-            o.units_without_cost::bigint as units_without_cost,
-            o.revenue::bigint as revenue,
-            o.discounts::bigint as discounts,
-            o.tax::bigint as tax,
-            o.cost::bigint as cost,
-            0::bigint as refund_count,
-            0::bigint as refunds,
-            o.shipping::bigint as shipping,
-            o.revenue_without_cost::bigint as revenue_without_cost
-       from orders o
-      where o.tenant_id = $1
-        and o.placed_at >= $2
-        and o.placed_at < $3
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = o.id
-               and c.placed_at >= $2
-               and c.placed_at < $3)
-      union all
-     select null::int, o.channel, coalesce(o.customer_id, 0), null,
-            0::bigint as orders,
-            0::bigint as items,
-            0::bigint as units,
-            0::bigint as units_without_cost,
-            0::bigint as revenue,
-            0::bigint as discounts,
-            0::bigint as tax,
-            0::bigint as cost,
-            1::bigint as refund_count,
-            r.amount::bigint as refunds,
-            0::bigint as shipping,
-            0::bigint as revenue_without_cost
-       from refunds r
-      cross join lateral (
-            select channel, customer_id
-              from orders
-             where tenant_id = $1 and id = r.order_id
-             limit 1) o
-      where r.tenant_id = $1
-        and r.refunded_at >= $2
-        and r.refunded_at < $3
-        and (
-            select c.order_id
-              from cancellations c
-             where c.tenant_id = $1 and c.order_id = r.order_id) is null
-), customer_sums as materialized (
-     select key, max(at) as last_order_at,
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
+), groups as (
+     select null::int as period, null::text as channel, null::bigint as key,
             coalesce(sum(orders), 0)::bigint as orders,
             coalesce(sum(items), 0)::bigint as items,
             coalesce(sum(units), 0)::bigint as units,
@@ -70,120 +134,96 @@ with sales as (
             coalesce(sum(shipping), 0)::bigint as shipping,
             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
        from sales
-      group by key
+      group by grouping sets (())
 )
-select part, count, number as customer_id, name, email, first_order_at, last_order_at,
+select period, channel, key,
+       null::text as label,
        orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-  from (
-       select case when key = 0 then 'guest' when orders = 0 then 'no_order' else 'customer' end as part,
-              count(*) as count, '' as number, null as name, null as email,
-              'epoch'::timestamptz as first_order_at, 'epoch'::timestamptz as last_order_at,
-              coalesce(sum(orders), 0)::bigint as orders,
-              coalesce(sum(items), 0)::bigint as items,
-              coalesce(sum(units), 0)::bigint as units,
-              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-              coalesce(sum(revenue), 0)::bigint as revenue,
-              coalesce(sum(discounts), 0)::bigint as discounts,
-              coalesce(sum(tax), 0)::bigint as tax,
-              coalesce(sum(cost), 0)::bigint as cost,
-              coalesce(sum(refund_count), 0)::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds,
-              coalesce(sum(shipping), 0)::bigint as shipping,
-              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
-         from customer_sums
-        group by 1
-        union all
-       select 'new', count(*), '', null, null, 'epoch', 'epoch',
-              coalesce(sum(orders), 0)::bigint as orders,
-              coalesce(sum(items), 0)::bigint as items,
-              coalesce(sum(units), 0)::bigint as units,
-              coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-              coalesce(sum(revenue), 0)::bigint as revenue,
-              coalesce(sum(discounts), 0)::bigint as discounts,
-              coalesce(sum(tax), 0)::bigint as tax,
-              coalesce(sum(cost), 0)::bigint as cost,
-              coalesce(sum(refund_count), 0)::bigint as refund_count,
-              coalesce(sum(refunds), 0)::bigint as refunds,
-              coalesce(sum(shipping), 0)::bigint as shipping,
-              coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
-         from customer_sums g
-        where key <> 0
-          and orders > 0
-          and (
-              select o.placed_at
-                from orders o
-               where o.tenant_id = $1
-                 and o.customer_id = g.key
-                 and (
-                     select c.order_id
-                       from cancellations c
-                      where c.tenant_id = $1 and c.order_id = o.id) is null
-               order by o.placed_at
-               limit 1
-              ) >= $4
-        union all
-       select null, 0, g.number, g.name, g.email, first.placed_at, g.last_order_at,
-              orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-         from (
-              select *
-                from (
-                     select c.number, c.name, c.email, g.*
-                       from customer_sums g
-                      cross join lateral (
-                            select *
-                              from customers
-                             where tenant_id = $1 and id = g.key
-                             limit 1) c
-                      where g.orders > 0
-                     ) g
-               order by revenue desc, number
-               limit $5
-              offset $6
-              ) g
-        cross join lateral (
-              select o.placed_at
-                from orders o
-               where o.tenant_id = $1
-                 and o.customer_id = g.key
-                 and (
-                     select c.order_id
-                       from cancellations c
-                      where c.tenant_id = $1 and c.order_id = o.id) is null
-               order by o.placed_at
-               limit 1
-              ) first
-       ) page
- order by part, revenue desc, number
+  from groups g
 
 -- Plan on PostgreSQL 15:
---   Sort
---     Aggregate (CTE customer_sums)
---       Append
---         Hash Join Anti
---           Index Scan using orders_placed on orders
---           Hash
---             Index Scan using cancellations_placed on cancellations
---         Nested Loop Inner
---           Index Scan using refunds_refunded on refunds
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---           Limit
---             Index Scan using orders_pkey on orders
---     Append
---       Append
---         Aggregate
---           CTE Scan on customer_sums
---         Aggregate
---           CTE Scan on customer_sums
---             Limit (SubPlan)
---               Index Scan using orders_customer on orders
---                 Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---       Nested Loop Inner
---         Limit
---           Sort
---             Nested Loop Inner
---               CTE Scan on customer_sums
---               Limit
---                 Index Scan using customers_pkey on customers
---         Limit
---           Index Scan using orders_customer on orders
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--   Aggregate
+--     Index Scan using sales_rollups_pkey on sales_rollups
+
+select g.key, g.number as customer_id, g.name, g.email, first.placed_at as first_order_at, s.last_order_at,
+      orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+ from (
+      select u.key, u.rank, c.number, c.name, c.email
+        from unnest($2::bigint[], $3::bigint[]) u (key, rank)
+       cross join lateral (
+             select *
+               from customers
+              where tenant_id = $1 and id = u.key
+              limit 1) c
+       order by u.rank desc, c.number
+       limit $4
+      offset $5
+      ) g
+cross join lateral (
+      select max(sold.placed_at) as last_order_at,
+             coalesce(sum(orders), 0)::bigint as orders,
+             coalesce(sum(items), 0)::bigint as items,
+             coalesce(sum(units), 0)::bigint as units,
+             coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+             coalesce(sum(revenue), 0)::bigint as revenue,
+             coalesce(sum(discounts), 0)::bigint as discounts,
+             coalesce(sum(tax), 0)::bigint as tax,
+             coalesce(sum(cost), 0)::bigint as cost,
+             coalesce(sum(refund_count), 0)::bigint as refund_count,
+             coalesce(sum(refunds), 0)::bigint as refunds,
+             coalesce(sum(shipping), 0)::bigint as shipping,
+             coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+        from (
+             select o.placed_at,
+                    1::bigint as orders,
+                    o.items::bigint as items,
+                    o.units::bigint as units,
+                    o.units_without_cost::bigint as units_without_cost,
+                    o.revenue::bigint as revenue,
+                    o.discounts::bigint as discounts,
+                    o.tax::bigint as tax,
+                    o.cost::bigint as cost,
+                    0::bigint as refund_count,
+                    0::bigint as refunds,
+                    o.shipping::bigint as shipping,
+                    o.revenue_without_cost::bigint as revenue_without_cost
+               from orders o
+              where o.tenant_id = $1
+                and o.customer_id = g.key
+                and o.placed_at >= $6
+                and o.placed_at < $7
+                and (
+                    select c.order_id
+                      from cancellations c
+                     where c.tenant_id = $1 and c.order_id = o.id) is null
+             ) sold
+      ) s
+cross join lateral (
+      select o.placed_at
+        from orders o
+       where o.tenant_id = $1
+         and o.customer_id = g.key
+         and (
+             select c.order_id
+               from cancellations c
+              where c.tenant_id = $1 and c.order_id = o.id) is null
+       order by o.placed_at
+       limit 1
+      ) first
+order by g.rank desc, g.number
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Inner
+--     Nested Loop Inner
+--       Limit
+--         Sort
+--           Nested Loop Inner
+--             Function Scan
+--             Limit
+--               Index Scan using customers_pkey on customers
+--       Aggregate
+--         Index Scan using orders_customer on orders
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--     Limit
+--       Index Scan using orders_customer on orders
+--         Index Only Scan using cancellations_pkey on cancellations (SubPlan)

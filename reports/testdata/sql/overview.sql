@@ -42,47 +42,147 @@ select period, channel, key,
 --     Index Scan using sales_rollups_pkey on sales_rollups
 --   Index Scan using channels_pkey on channels (SubPlan)
 
-with buyers as (
-     select coalesce(o.customer_id, 0) as key, count(*) as orders
-       from orders o
-      where o.tenant_id = $1
-        and o.placed_at >= $2
-        and o.placed_at < $3
-        and not exists (
-            select
-              from cancellations c
-             where c.tenant_id = $1
-               and c.order_id = o.id
-               and c.placed_at >= $2
-               and c.placed_at < $3)
-      group by 1
+select p.customer_ids, ''::bytea, p.refunded_ids, p.refunds, p.guests
+  from packed_customers p
+ where p.tenant_id = $1
+   and p.day >= $2
+   and p.day < $3
+   and not exists (
+       select
+         from unpacked_customers u
+        where u.tenant_id = $1
+          and u.day = p.day
+          and u.day >= $2
+          and u.day < $3)
+ union all
+select p.customer_ids, ''::bytea, p.refunded_ids, p.refunds, p.guests
+  from (
+       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
+         from unpacked_customers
+        where tenant_id = $1 and day >= $2 and day < $3
+        union all
+       select *
+         from unnest($4::timestamptz[], $5::timestamptz[])
+       ) u
+ cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Hash Join Anti
+--       Index Scan using packed_customers_pkey on packed_customers
+--       Hash
+--         Index Only Scan using unpacked_customers_day on unpacked_customers
+--     Nested Loop Inner
+--       Append
+--         Aggregate
+--           Index Only Scan using unpacked_customers_day on unpacked_customers
+--         Function Scan
+--       Nested Loop Inner
+--         Index Scan using orders_placed on orders (CTE sold)
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Nested Loop Inner (CTE refunded)
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Nested Loop Inner
+--           Nested Loop Inner
+--             Aggregate
+--               CTE Scan on sold
+--             Aggregate
+--               CTE Scan on refunded
+--           Aggregate
+--             CTE Scan on sold
+--         Aggregate
+--           CTE Scan on refunded
+
+select p.customer_ids
+  from packed_customers p
+ where p.tenant_id = $1
+   and p.day >= $2
+   and p.day < $3
+   and not exists (
+       select
+         from unpacked_customers u
+        where u.tenant_id = $1
+          and u.day = p.day
+          and u.day >= $2
+          and u.day < $3)
+ union all
+select p.customer_ids
+  from (
+       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
+         from unpacked_customers
+        where tenant_id = $1 and day >= $2 and day < $3
+        union all
+       select *
+         from unnest($4::timestamptz[], $5::timestamptz[])
+       ) u
+ cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p
+
+-- Plan on PostgreSQL 15:
+--   Append
+--     Hash Join Anti
+--       Index Scan using packed_customers_pkey on packed_customers
+--       Hash
+--         Index Only Scan using unpacked_customers_day on unpacked_customers
+--     Nested Loop Inner
+--       Append
+--         Aggregate
+--           Index Only Scan using unpacked_customers_day on unpacked_customers
+--         Function Scan
+--       Nested Loop Inner
+--         Index Scan using orders_placed on orders (CTE sold)
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Nested Loop Inner (CTE refunded)
+--           Index Scan using refunds_refunded on refunds
+--             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Nested Loop Inner
+--           Nested Loop Inner
+--             Aggregate
+--               CTE Scan on sold
+--             Aggregate
+--               CTE Scan on refunded
+--           Aggregate
+--             CTE Scan on sold
+--         Aggregate
+--           CTE Scan on refunded
+
+with sales as (
+     select null::int as period, channel, key,
+            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+       from sales_rollups
+      where tenant_id = $1
+        and kind = 1
+        and day >= $2
+        and day <= $3
+), groups as (
+     select null::int as period, null::text as channel, null::bigint as key,
+            coalesce(sum(orders), 0)::bigint as orders,
+            coalesce(sum(items), 0)::bigint as items,
+            coalesce(sum(units), 0)::bigint as units,
+            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
+            coalesce(sum(revenue), 0)::bigint as revenue,
+            coalesce(sum(discounts), 0)::bigint as discounts,
+            coalesce(sum(tax), 0)::bigint as tax,
+            coalesce(sum(cost), 0)::bigint as cost,
+            coalesce(sum(refund_count), 0)::bigint as refund_count,
+            coalesce(sum(refunds), 0)::bigint as refunds,
+            coalesce(sum(shipping), 0)::bigint as shipping,
+            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
+       from sales
+      group by grouping sets (())
 )
-select count(*) filter (where key <> 0) as customers,
-       count(*) filter (
-           where key <> 0
-             and not exists (
-                 select
-                   from orders o
-                  where o.tenant_id = $1
-                    and o.customer_id = g.key
-                    and o.placed_at < $2
-                    and (
-                        select c.order_id
-                          from cancellations c
-                         where c.tenant_id = $1 and c.order_id = o.id) is null
-                 offset 0)) as new,
-       coalesce(sum(orders) filter (where key = 0), 0)::bigint as guest_orders
-  from buyers g
+select period, channel, key,
+       null::text as label,
+       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
+  from groups g
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
---     Aggregate
---       Hash Join Anti
---         Index Scan using orders_placed on orders
---         Hash
---           Index Scan using cancellations_placed on cancellations
---     Index Scan using orders_customer on orders (SubPlan)
---       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--     Index Scan using sales_rollups_pkey on sales_rollups
 
 select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
  from low_products

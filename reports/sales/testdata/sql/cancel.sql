@@ -114,6 +114,23 @@ select
 --       LockRows
 --         Index Scan using customers_pkey on customers
 
+insert into unpacked_customers (tenant_id, day)
+select tenant_id, (placed_at at time zone 'UTC')::date from changed_rows
+ union
+select r.tenant_id, (r.refunded_at at time zone 'UTC')::date
+  from changed_rows c
+ cross join lateral (
+       select * from refunds where tenant_id = c.tenant_id and order_id = c.order_id offset 0) r
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on unpacked_customers
+--     Aggregate
+--       Append
+--         Named Tuplestore Scan
+--         Nested Loop Inner
+--           Named Tuplestore Scan
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+
 insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
 values ($1, $2, $3, $4)
 

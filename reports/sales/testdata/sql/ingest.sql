@@ -95,6 +95,14 @@ on conflict (tenant_id, number) do update
 --   ModifyTable Insert on customers
 --     Function Scan
 
+insert into unpacked_customers (tenant_id, day)
+select distinct tenant_id, (placed_at at time zone 'UTC')::date from changed_rows
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on unpacked_customers
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into orders (tenant_id, id, number, placed_at, channel, customer_id, items, units, units_without_cost,
                     revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
 overriding system value

@@ -86,6 +86,14 @@ select nextval('refunds_id_seq') as id
 -- Plan on PostgreSQL 15:
 --   Function Scan on generate_series
 
+insert into unpacked_customers (tenant_id, day)
+select distinct tenant_id, (refunded_at at time zone 'UTC')::date from changed_rows
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on unpacked_customers
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into refunds (tenant_id, id, order_id, refunded_at, amount, reference, content)
 overriding system value
 select $1, *

@@ -1,0 +1,303 @@
+package reports
+
+import (
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/storeroom/storeroom/reports/sums"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// customerScan counts the customers with an order in the range, and selects those of a page. PostgreSQL sends the
+// orders of each day as they are packed; it would take longer to group them itself.
+type customerScan struct {
+	CustomersQuery
+	rank string // the column of packed_customers that ranks customers; "" is the number of orders
+
+	// positions has blocks of positions in ranks and isOld, by customer. Position 0 is of all customers without an order
+	// in the range.
+	positions []*[customerBlock]int32
+	ranks     []int64
+	isOld     []bool         // whether the customer has an order before the range
+	refunded  map[int64]Sums // the refunds by customer
+	guests    Sums
+	uncounted int // bytes of positions, ranks and isOld that do not yet count as memory of the tenant
+	totalRows []groupRow
+	rows      []rankedCustomer
+}
+
+// customerBlock is the number of customers in a block. All tenants share the sequence of their ids.
+const customerBlock = 256
+
+// bytesOfCustomer is the memory that a customer needs in ranks, isOld and topRanked, and as an argument of the page.
+const bytesOfCustomer = 64
+
+type rankedCustomer struct {
+	Key int64
+	CustomerSums
+}
+
+func newCustomerScan(q CustomersQuery) *customerScan {
+	s := &customerScan{CustomersQuery: q, rank: "revenue"}
+	switch q.By {
+	case "orders":
+		s.rank = ""
+	case "last_order":
+		s.rank = "placed_at"
+	}
+	return s
+}
+
+func (s *customerScan) queue(b batch) {
+	s.queueCounts(b)
+	b.queueGroups(groupQuery{Range: s.Range}, &s.totalRows)
+}
+
+func (s *customerScan) queueCounts(b batch) {
+	s.positions, s.ranks, s.isOld = nil, []int64{0}, []bool{true}
+	s.refunded, s.guests = map[int64]Sums{}, Sums{}
+	rank := "''::bytea"
+	if s.rank != "" {
+		rank = "p." + s.rank
+	}
+	from, before := tenancy.StartOfDay(s.From, b.zone), tenancy.StartOfDay(s.dayAfter(), b.zone)
+	columns := []string{"p.customer_ids", rank, "p.refunded_ids", "p.refunds", "p.guests"}
+	b.queuePacked(from, before, columns, s.addDay)
+	b.queuePacked(time.Time{}, from, columns[:1], s.addEarlierDay)
+}
+
+const packedCustomersSQL = `
+		select {columns}
+		  from packed_customers p
+		 where p.tenant_id = $1
+		   and p.day >= {first}
+		   and p.day < {end}
+		   and not exists (
+		       select
+		         from unpacked_customers u
+		        where u.tenant_id = $1
+		          and u.day = p.day
+		          and u.day >= {first}
+		          and u.day < {end})
+		 union all
+		select {columns}
+		  from (
+		       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
+		         from unpacked_customers
+		        where tenant_id = $1 and day >= {first} and day < {end}
+		        union all
+		       select *
+		         from unnest({begins}::timestamptz[], {ends}::timestamptz[])
+		       ) u
+		 cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p`
+
+// queuePacked adds a query for columns of packed_customers, and calls add with those of each day or part of a day. Rows
+// are of whole days in UTC: with days of the tenant, a change of the time zone would have to pack all rows again.
+func (b batch) queuePacked(
+	from, before time.Time, columns []string, add func(pgx.Rows, []pgtype.DriverBytes) error,
+) {
+	args := arguments{b.tenant}
+	first, end, begins, ends := wholeDays(from, before)
+	sql := fill(packedCustomersSQL, map[string]string{
+		"columns": strings.Join(columns, ", "), "first": args.add(first), "end": args.add(end),
+		"begins": args.add(begins), "ends": args.add(ends),
+	})
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		packed := make([]pgtype.DriverBytes, len(columns)) // DriverBytes are not copied
+		var fields []any
+		for i := range packed {
+			fields = append(fields, &packed[i])
+		}
+		_, err := pgx.ForEachRow(rows, fields, func() error { return add(rows, packed) })
+		return err
+	})
+}
+
+// wholeDays returns the days in UTC from first to before end that are in a range of time, and the parts of it before
+// and after them.
+func wholeDays(from, before time.Time) (first, end time.Time, begins, ends []time.Time) {
+	const day = 24 * time.Hour
+	from, before = from.UTC(), before.UTC()
+	first, end = from.Add(day-1).Truncate(day), before.Truncate(day)
+	if end.Before(first) {
+		return first, first, []time.Time{from}, []time.Time{before}
+	}
+	if from.Before(first) {
+		begins, ends = append(begins, from), append(ends, first)
+	}
+	if end.Before(before) {
+		begins, ends = append(begins, end), append(ends, before)
+	}
+	return first, end, begins, ends
+}
+
+// valueAt returns a value of a packed column.
+func valueAt(packed []byte, i int) int64 { return int64(binary.BigEndian.Uint64(packed[8*i:])) }
+
+func (s *customerScan) addDay(rows pgx.Rows, packed []pgtype.DriverBytes) error {
+	ids, ranks, refundedIDs, refunds, guests := packed[0], packed[1], packed[2], packed[3], packed[4]
+	if s.rank != "" && len(ranks) != len(ids) || len(refunds) != len(refundedIDs) || len(guests) != 8*len(sums.Columns()) {
+		return errPacked
+	}
+	for i := range len(ids) / 8 {
+		id, rank := valueAt(ids, i), int64(1)
+		if s.rank != "" {
+			rank = valueAt(ranks, i)
+		}
+		switch position := s.position(id); {
+		case *position == 0:
+			*position = int32(len(s.ranks))
+			s.ranks, s.isOld = append(s.ranks, rank), append(s.isOld, false)
+			s.uncounted += bytesOfCustomer
+		case s.rank == "placed_at":
+			s.ranks[*position] = max(s.ranks[*position], rank)
+		default:
+			add(&s.ranks[*position], rank)
+		}
+	}
+	for i := range len(refundedIDs) / 8 {
+		refunded := s.refunded[valueAt(refundedIDs, i)]
+		refunded.Add(Sums{RefundCount: 1, Refunds: money.Cents(valueAt(refunds, i))})
+		s.refunded[valueAt(refundedIDs, i)] = refunded
+	}
+	s.guests.Add(sums.Unpack(guests))
+	if s.uncounted < 1<<20 {
+		return nil
+	}
+	counted := s.uncounted
+	s.uncounted = 0
+	return tenancy.CountRows(rows, counted)
+}
+
+// position returns the position of a customer, for addDay to set.
+func (s *customerScan) position(id int64) *int32 {
+	block := int(id / customerBlock)
+	if more := block + 1 - len(s.positions); more > 0 {
+		s.positions = append(s.positions, make([]*[customerBlock]int32, more)...)
+		s.uncounted += 8 * more
+	}
+	if s.positions[block] == nil {
+		s.positions[block] = new([customerBlock]int32)
+		s.uncounted += 4 * customerBlock
+	}
+	return &s.positions[block][id%customerBlock]
+}
+
+// found returns the position of a customer, or 0.
+func (s *customerScan) found(id int64) int32 {
+	if block := int(id / customerBlock); block < len(s.positions) && s.positions[block] != nil {
+		return s.positions[block][id%customerBlock]
+	}
+	return 0
+}
+
+func (s *customerScan) addEarlierDay(_ pgx.Rows, packed []pgtype.DriverBytes) error {
+	for i := range len(packed[0]) / 8 {
+		s.isOld[s.found(valueAt(packed[0], i))] = true
+	}
+	return nil
+}
+
+// counts returns the numbers of customers and new customers.
+func (s *customerScan) counts() (customers, newCustomers int64) {
+	for _, isOld := range s.isOld {
+		if !isOld {
+			newCustomers++
+		}
+	}
+	return int64(len(s.isOld)) - 1, newCustomers
+}
+
+const customersByRankSQL = `
+		select g.key, g.number as customer_id, g.name, g.email, first.placed_at as first_order_at, s.last_order_at,
+		       {sums}
+		  from (
+		       select u.key, u.rank, c.number, c.name, c.email
+		         from unnest({ids}::bigint[], {ranks}::bigint[]) u (key, rank)
+		        cross join lateral (
+		              select *
+		                from customers
+		               where tenant_id = $1 and id = u.key
+		               limit 1) c
+		        order by u.rank desc, c.number
+		        limit {limit}
+		       offset {offset}
+		       ) g
+		 cross join lateral (
+		       select max(sold.placed_at) as last_order_at,
+		              {totals}
+		         from (
+		              select o.placed_at,
+		                     {sold_sums}
+		                from orders o
+		               where o.tenant_id = $1
+		                 and o.customer_id = g.key
+		                 and o.placed_at >= {from}
+		                 and o.placed_at < {before}
+		                 and (
+		                     select c.order_id
+		                       from cancellations c
+		                      where c.tenant_id = $1 and c.order_id = o.id) is null
+		              ) sold
+		       ) s
+		 cross join lateral (
+		       {first_order}
+		       ) first
+		 order by g.rank desc, g.number`
+
+// queuePage adds a query for the page. It looks up the orders of its customers, because packed_customers lacks most
+// sums.
+func (s *customerScan) queuePage(b batch) {
+	page := topRanked{offset: offset(s.Page, s.PerPage), limit: int64(s.PerPage)}
+	for block, positions := range s.positions {
+		if positions == nil {
+			continue
+		}
+		for i, position := range positions {
+			switch {
+			case position == 0:
+			case s.Ascending:
+				page.add(ranked{int64(block*customerBlock + i), -s.ranks[position], 0})
+			default:
+				page.add(ranked{int64(block*customerBlock + i), s.ranks[position], 0})
+			}
+		}
+	}
+	rows, skipped := page.page()
+	ids, ranks := make([]int64, len(rows)), make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i], ranks[i] = row.id, row.rank
+	}
+	args := arguments{b.tenant}
+	sql := fill(customersByRankSQL, map[string]string{
+		"ids": args.add(ids), "ranks": args.add(ranks),
+		"limit": args.add(s.PerPage), "offset": args.add(page.offset - skipped),
+		"from": args.add(tenancy.StartOfDay(s.From, b.zone)), "before": args.add(tenancy.StartOfDay(s.dayAfter(), b.zone)),
+		"totals": totals, "sums": sums.List, "sold_sums": orderSums, "first_order": firstOrderSQL,
+	})
+	tenancy.QueueRows(b.Batch, &s.rows, sql, args...)
+}
+
+// result returns the report, and the refunds of customers without an order in the range.
+func (s *customerScan) result() (customers Customers, withoutOrder Sums) {
+	for id, refunded := range s.refunded {
+		if s.found(id) == 0 {
+			withoutOrder.Add(refunded)
+		}
+	}
+	customers = Customers{Guests: s.guests, Total: s.totalRows[0].Sums}
+	customers.Customers, customers.New = s.counts()
+	customers.Total.Sub(s.guests)
+	customers.Total.Sub(withoutOrder)
+	customers.Rows = []CustomerSums{}
+	for _, row := range s.rows {
+		row.Sums.Add(s.refunded[row.Key])
+		customers.Rows = append(customers.Rows, row.inUTC())
+	}
+	return customers, withoutOrder
+}
