@@ -223,3 +223,88 @@ func TestRangesAreBalanced(t *testing.T) {
 		}
 	})
 }
+
+// Each write makes the packed customers of its days out of date, until they are packed again. A cancellation changes
+// the days of the refunds too.
+func TestReportsByCustomerAreExactAfterEachWrite(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "America/Havana")
+	pack := func() {
+		t.Helper()
+		if err := pack(t.Context(), s.database.DB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sell := func(number, at, customer string) {
+		t.Helper()
+		o := newOrder(number, at, item("TEA", 1, 700))
+		if customer != "" {
+			o.Customer = &sales.Customer{ID: customer, Name: new("Some One")}
+		}
+		s.mustSell(t, o)
+	}
+	compare := func(after string, r reports.Range) {
+		t.Helper()
+		for _, by := range []string{"revenue", "orders", "last_order"} {
+			for n := range 8 {
+				q := reports.CustomersQuery{
+					Range: r, By: by, Ascending: n%2 == 0, Page: 1 + n/2, PerPage: 2, Explain: true,
+				}
+				facts := must(t, s.facts.Customers, s.Tenant, q)
+				if diff := cmp.Diff(facts, must(t, s.Customers, s.Tenant, q)); diff != "" {
+					t.Errorf("after %s, %+v: (-facts +packed)\n%s", after, q, diff)
+				}
+			}
+		}
+	}
+	for _, step := range []struct {
+		name  string
+		write func()
+	}{
+		{"orders", func() {
+			sell("1", "2026-01-10T10:00:00Z", "C1")
+			sell("2", "2026-02-10T10:00:00Z", "C1")
+			sell("3", "2026-02-10T11:00:00Z", "C2")
+			sell("4", "2026-02-11T04:59:59Z", "C3") // the 10th in Havana
+			sell("5", "2026-02-10T11:00:00Z", "")
+			sell("6", "2026-01-20T11:00:00Z", "C4")
+		}},
+		{"packing", pack},
+		{"an order of a new customer, and one of a guest", func() {
+			sell("7", "2026-02-10T12:00:00Z", "C5")
+			sell("8", "2026-02-11T05:00:00Z", "")
+		}},
+		{"refunds", func() {
+			s.mustRefund(t, refund("3", "2026-03-01T10:00:00Z", 111), refund("5", "2026-03-02T10:00:00Z", 50))
+			s.mustRefund(t, refund("6", "2026-02-20T10:00:00Z", 33)) // the only sale to C4 in February
+		}},
+		{"packing the refunds", pack},
+		{"the cancellation of an order with a refund in another month", func() { s.mustCancel(t, "3") }},
+		{"the cancellation of the first order", func() { s.mustCancel(t, "1") }},
+		{"the cancellation of a guest's order", func() { s.mustCancel(t, "5") }},
+		{"packing the cancellations", pack},
+		{"a refund of a cancelled order", func() { s.mustRefund(t, refund("1", "2026-02-15T10:00:00Z", 1)) }},
+		{"erasing a customer", func() {
+			if err := s.sales.EraseCustomer(t.Context(), s.ID, "C1"); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		step.write()
+		for _, r := range []reports.Range{
+			days("2026-02-01", "2026-02-28"), days("2026-02-10", "2026-02-10"), days("2026-02-11", "2026-02-11"),
+			days("2026-03-01", "2026-03-31"),
+		} {
+			compare(step.name, r)
+		}
+	}
+	if err := tenancy.DeleteTenant(t.Context(), s.database.Admin, s.Tenant.Slug); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	err := s.database.MustSuper(t).QueryRow(t.Context(), `
+		select (select count(*) from packed_customers) + (select count(*) from unpacked_customers)`).Scan(&left)
+	if err != nil || left != 0 {
+		t.Errorf("%d rows are left, %v", left, err)
+	}
+}
