@@ -1,13 +1,14 @@
 -- Reports by category and by seller read one row for each month instead of one for each day and channel.
 
 -- A transaction that ran the earlier trigger must not commit after the months are marked below. Requests that wait
--- behind this lock fail after two seconds, so it gives up before and tries again.
+-- behind these locks fail after two seconds, so it gives up before and tries again.
 do $$
 begin
     perform set_config('lock_timeout', '1500ms', true);
     for retries in reverse 20..0 loop
         begin
             lock table sales_rollups in share row exclusive mode;
+            lock table packed_sums in access exclusive mode;
             exit;
         exception when lock_not_available or deadlock_detected then
             if retries = 0 then
@@ -17,6 +18,9 @@ begin
         end;
     end loop;
 end $$;
+
+-- A call of the earlier pack_product_sums that is still running must not delete the marks of months: it fails.
+alter table packed_sums add check (block >= 0);
 
 create table monthly_sums (
     tenant_id            bigint not null references tenants (id) on delete cascade,
@@ -77,40 +81,45 @@ begin
              where u.tenant_id = tenant
              limit max_rows
         loop
-            if row.block = -1 then
-                delete from monthly_sums m
-                 where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
-                with unmarked as (
-                    delete from unpacked_sums u
-                     where u.tenant_id = tenant and u.month = row.month and u.block = -1
-                )
-                insert into monthly_sums
-                       (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
-                        tax, cost, refund_count, refunds, shipping, revenue_without_cost)
-                select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
-                       sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
-                       sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost)
-                  from sales_rollups r
-                 where r.tenant_id = tenant
-                   and r.kind in (2, 3)
-                   and r.day >= row.month
-                   and r.day < (row.month + interval '1 month')::date
-                 group by r.kind, r.key;
-            else
-                with packed as (
-                    delete from unpacked_sums u
-                     where u.tenant_id = tenant and u.month = row.month and u.block = row.block
-                )
-                insert into packed_sums
-                       (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
-                select tenant, row.month, row.block, s.*
-                  from product_sums(tenant, row.month, row.block) s
-                    on conflict (tenant_id, month, block) do update
-                   set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
-                       revenue = excluded.revenue, cost = excluded.cost,
-                       revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
-            end if;
-            changed := changed + 1;
+            begin
+                if row.block = -1 then
+                    delete from monthly_sums m
+                     where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = row.month and u.block = -1
+                    )
+                    insert into monthly_sums
+                           (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
+                            tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+                    select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
+                           sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
+                           sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost)
+                      from sales_rollups r
+                     where r.tenant_id = tenant
+                       and r.kind in (2, 3)
+                       and r.day >= row.month
+                       and r.day < (row.month + interval '1 month')::date
+                     group by r.kind, r.key;
+                else
+                    with packed as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = row.month and u.block = row.block
+                    )
+                    insert into packed_sums
+                           (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
+                            refunds)
+                    select tenant, row.month, row.block, s.*
+                      from product_sums(tenant, row.month, row.block) s
+                        on conflict (tenant_id, month, block) do update
+                       set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
+                           revenue = excluded.revenue, cost = excluded.cost,
+                           revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
+                end if;
+                changed := changed + 1;
+            exception when numeric_value_out_of_range then
+                null; -- The mark stays, and reports of the month fail with the same error.
+            end;
         end loop;
         return next;
         exit;

@@ -749,6 +749,7 @@ create table packed_sums (
     revenue_without_cost bytea not null,
     refunds              bytea not null,
     PRIMARY KEY (tenant_id, month, block),
+    CHECK (block >= 0),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table packed_sums is 'Copies of the sums by product of sales_rollups. Each column has the values of up to 16,384 sold products as 8 bytes each, in the order of sold_ids, which are block * 16384 and above. A row that unpacked_sums has too is out of date.';
@@ -1780,40 +1781,45 @@ begin
              where u.tenant_id = tenant
              limit max_rows
         loop
-            if row.block = -1 then
-                delete from monthly_sums m
-                 where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
-                with unmarked as (
-                    delete from unpacked_sums u
-                     where u.tenant_id = tenant and u.month = row.month and u.block = -1
-                )
-                insert into monthly_sums
-                       (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
-                        tax, cost, refund_count, refunds, shipping, revenue_without_cost)
-                select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
-                       sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
-                       sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost)
-                  from sales_rollups r
-                 where r.tenant_id = tenant
-                   and r.kind in (2, 3)
-                   and r.day >= row.month
-                   and r.day < (row.month + interval '1 month')::date
-                 group by r.kind, r.key;
-            else
-                with packed as (
-                    delete from unpacked_sums u
-                     where u.tenant_id = tenant and u.month = row.month and u.block = row.block
-                )
-                insert into packed_sums
-                       (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost, refunds)
-                select tenant, row.month, row.block, s.*
-                  from product_sums(tenant, row.month, row.block) s
-                    on conflict (tenant_id, month, block) do update
-                   set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
-                       revenue = excluded.revenue, cost = excluded.cost,
-                       revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
-            end if;
-            changed := changed + 1;
+            begin
+                if row.block = -1 then
+                    delete from monthly_sums m
+                     where m.tenant_id = tenant and m.kind in (2, 3) and m.month = row.month;
+                    with unmarked as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = row.month and u.block = -1
+                    )
+                    insert into monthly_sums
+                           (tenant_id, kind, month, key, orders, items, units, units_without_cost, revenue, discounts,
+                            tax, cost, refund_count, refunds, shipping, revenue_without_cost)
+                    select tenant, r.kind, row.month, r.key, sum(r.orders), sum(r.items), sum(r.units),
+                           sum(r.units_without_cost), sum(r.revenue), sum(r.discounts), sum(r.tax), sum(r.cost),
+                           sum(r.refund_count), sum(r.refunds), sum(r.shipping), sum(r.revenue_without_cost)
+                      from sales_rollups r
+                     where r.tenant_id = tenant
+                       and r.kind in (2, 3)
+                       and r.day >= row.month
+                       and r.day < (row.month + interval '1 month')::date
+                     group by r.kind, r.key;
+                else
+                    with packed as (
+                        delete from unpacked_sums u
+                         where u.tenant_id = tenant and u.month = row.month and u.block = row.block
+                    )
+                    insert into packed_sums
+                           (tenant_id, month, block, sold_ids, items, units, revenue, cost, revenue_without_cost,
+                            refunds)
+                    select tenant, row.month, row.block, s.*
+                      from product_sums(tenant, row.month, row.block) s
+                        on conflict (tenant_id, month, block) do update
+                       set sold_ids = excluded.sold_ids, items = excluded.items, units = excluded.units,
+                           revenue = excluded.revenue, cost = excluded.cost,
+                           revenue_without_cost = excluded.revenue_without_cost, refunds = excluded.refunds;
+                end if;
+                changed := changed + 1;
+            exception when numeric_value_out_of_range then
+                null; -- The mark stays, and reports of the month fail with the same error.
+            end;
         end loop;
         return next;
         exit;
@@ -1945,19 +1951,23 @@ begin
              where u.tenant_id = tenant
              limit max_rows
         loop
-            with packed as (
-                delete from unpacked_customers u
-                 where u.tenant_id = tenant and u.day = row.day
-            )
-            insert into packed_customers
-                   (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
-            select tenant, row.day, s.*
-              from customer_sales(tenant, row.day::timestamp at time zone 'UTC',
-                                  (row.day + 1)::timestamp at time zone 'UTC') s
-                on conflict (tenant_id, day) do update
-               set customer_ids = excluded.customer_ids, revenue = excluded.revenue, placed_at = excluded.placed_at,
-                   refunded_ids = excluded.refunded_ids, refunds = excluded.refunds, guests = excluded.guests;
-            changed := changed + 1;
+            begin
+                with packed as (
+                    delete from unpacked_customers u
+                     where u.tenant_id = tenant and u.day = row.day
+                )
+                insert into packed_customers
+                       (tenant_id, day, customer_ids, revenue, placed_at, refunded_ids, refunds, guests)
+                select tenant, row.day, s.*
+                  from customer_sales(tenant, row.day::timestamp at time zone 'UTC',
+                                      (row.day + 1)::timestamp at time zone 'UTC') s
+                    on conflict (tenant_id, day) do update
+                   set customer_ids = excluded.customer_ids, revenue = excluded.revenue, placed_at = excluded.placed_at,
+                       refunded_ids = excluded.refunded_ids, refunds = excluded.refunds, guests = excluded.guests;
+                changed := changed + 1;
+            exception when numeric_value_out_of_range then
+                null; -- The mark stays, and reports of the day fail with the same error.
+            end;
         end loop;
         return next;
         exit;

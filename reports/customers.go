@@ -56,7 +56,10 @@ func (s *Store) Customers(ctx context.Context, t tenancy.Tenant, q CustomersQuer
 		}
 	}}
 	if scan, ok := source.(*customerScan); ok {
-		queues = append(queues, scan.queuePage)
+		queues = append(queues, func(b batch) {
+			scan.queueEarlier(b)
+			scan.queuePage(b)
+		})
 	}
 	zone, err := s.run(ctx, t, reportTimeout, queues...)
 	if err != nil {

@@ -90,6 +90,9 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 		products, _ = scan.declining.page()
 		b.queueDeclines(now, before, scan.soldIDs(products), q.Limit, &o.Declining)
 		scan.queueLow(b, q.Limit, &o.Low)
+		if scan, ok := customers.(*customerScan); ok {
+			scan.queueEarlier(b)
+		}
 	})
 	if err != nil {
 		return Overview{}, fmt.Errorf("read the overview: %w", err)

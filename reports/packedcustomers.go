@@ -19,23 +19,28 @@ type customerScan struct {
 	CustomersQuery
 	rank string // the column of packed_customers that ranks customers; "" is the number of orders
 
-	// positions has blocks of positions in ranks and isOld, by customer. Position 0 is of all customers without an order
-	// in the range.
-	positions []*[customerBlock]int32
+	positions map[int64]int32 // in ids, ranks and isOld, by customer
+	// ids are the customers with an order in the range. The first position is of all others.
+	ids       []int64
 	ranks     []int64
 	isOld     []bool         // whether the customer has an order before the range
 	refunded  map[int64]Sums // the refunds by customer
 	guests    Sums
-	uncounted int // bytes of positions, ranks and isOld that do not yet count as memory of the tenant
+	uncounted int // bytes of positions, ids, ranks, isOld and refunded that do not yet count as memory of the tenant
 	totalRows []groupRow
 	rows      []rankedCustomer
 }
 
-// customerBlock is the number of customers in a block. All tenants share the sequence of their ids.
-const customerBlock = 256
+const (
+	// bytesOfCustomer is the memory that a customer needs in positions, ids, ranks, isOld and topRanked, and as an
+	// argument of the page.
+	bytesOfCustomer = 112
+	bytesOfRefunded = 224 // the memory that a customer needs in refunded
 
-// bytesOfCustomer is the memory that a customer needs in ranks, isOld and topRanked, and as an argument of the page.
-const bytesOfCustomer = 64
+	// fewCustomers is the number of customers up to which it is faster to look up an earlier order of each than to
+	// read all earlier days of a large shop.
+	fewCustomers = 1000
+)
 
 type rankedCustomer struct {
 	Key int64
@@ -54,12 +59,7 @@ func newCustomerScan(q CustomersQuery) *customerScan {
 }
 
 func (s *customerScan) queue(b batch) {
-	s.queueCounts(b)
-	b.queueGroups(groupQuery{Range: s.Range}, &s.totalRows)
-}
-
-func (s *customerScan) queueCounts(b batch) {
-	s.positions, s.ranks, s.isOld = nil, []int64{0}, []bool{true}
+	s.positions, s.ids, s.ranks, s.isOld = map[int64]int32{}, []int64{0}, []int64{0}, []bool{true}
 	s.refunded, s.guests = map[int64]Sums{}, Sums{}
 	rank := "''::bytea"
 	if s.rank != "" {
@@ -68,7 +68,34 @@ func (s *customerScan) queueCounts(b batch) {
 	from, before := tenancy.StartOfDay(s.From, b.zone), tenancy.StartOfDay(s.dayAfter(), b.zone)
 	columns := []string{"p.customer_ids", rank, "p.refunded_ids", "p.refunds", "p.guests"}
 	b.queuePacked(from, before, columns, s.addDay)
-	b.queuePacked(time.Time{}, from, columns[:1], s.addEarlierDay)
+	b.queueGroups(groupQuery{Range: s.Range}, &s.totalRows)
+}
+
+const earlierCustomersSQL = `
+		select string_agg(int8send(g.key), '')
+		  from unnest({ids}::bigint[]) g (key)
+		 where exists (
+		       select
+		         from orders o
+		        where o.tenant_id = $1
+		          and o.customer_id = g.key
+		          and o.placed_at < {from}
+		          and (
+		              select c.order_id
+		                from cancellations c
+		               where c.tenant_id = $1 and c.order_id = o.id) is null
+		       offset 0)`
+
+// queueEarlier adds the query that sets isOld, after those of queue.
+func (s *customerScan) queueEarlier(b batch) {
+	from := tenancy.StartOfDay(s.From, b.zone)
+	if len(s.ids) > min(fewCustomers, b.maxSoldIDs) {
+		b.queuePacked(time.Time{}, from, []string{"p.customer_ids"}, s.addEarlier)
+		return
+	}
+	args := arguments{b.tenant}
+	sql := fill(earlierCustomersSQL, map[string]string{"ids": args.add(s.ids[1:]), "from": args.add(from)})
+	b.queueBytes(sql, args, 1, s.addEarlier)
 }
 
 const packedCustomersSQL = `
@@ -107,8 +134,13 @@ func (b batch) queuePacked(
 		"columns": strings.Join(columns, ", "), "first": args.add(first), "end": args.add(end),
 		"begins": args.add(begins), "ends": args.add(ends),
 	})
+	b.queueBytes(sql, args, len(columns), add)
+}
+
+// queueBytes adds a query for packed columns, and calls add with those of each row.
+func (b batch) queueBytes(sql string, args arguments, columns int, add func(pgx.Rows, []pgtype.DriverBytes) error) {
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
-		packed := make([]pgtype.DriverBytes, len(columns)) // DriverBytes are not copied
+		packed := make([]pgtype.DriverBytes, columns) // DriverBytes are not copied
 		var fields []any
 		for i := range packed {
 			fields = append(fields, &packed[i])
@@ -149,19 +181,22 @@ func (s *customerScan) addDay(rows pgx.Rows, packed []pgtype.DriverBytes) error 
 		if s.rank != "" {
 			rank = valueAt(ranks, i)
 		}
-		switch position := s.position(id); {
-		case *position == 0:
-			*position = int32(len(s.ranks))
-			s.ranks, s.isOld = append(s.ranks, rank), append(s.isOld, false)
+		switch position, isKnown := s.positions[id]; {
+		case !isKnown:
+			s.positions[id] = int32(len(s.ids))
+			s.ids, s.ranks, s.isOld = append(s.ids, id), append(s.ranks, rank), append(s.isOld, false)
 			s.uncounted += bytesOfCustomer
 		case s.rank == "placed_at":
-			s.ranks[*position] = max(s.ranks[*position], rank)
+			s.ranks[position] = max(s.ranks[position], rank)
 		default:
-			add(&s.ranks[*position], rank)
+			add(&s.ranks[position], rank)
 		}
 	}
 	for i := range len(refundedIDs) / 8 {
-		refunded := s.refunded[valueAt(refundedIDs, i)]
+		refunded, isKnown := s.refunded[valueAt(refundedIDs, i)]
+		if !isKnown {
+			s.uncounted += bytesOfRefunded
+		}
 		refunded.Add(Sums{RefundCount: 1, Refunds: money.Cents(valueAt(refunds, i))})
 		s.refunded[valueAt(refundedIDs, i)] = refunded
 	}
@@ -174,31 +209,9 @@ func (s *customerScan) addDay(rows pgx.Rows, packed []pgtype.DriverBytes) error 
 	return tenancy.CountRows(rows, counted)
 }
 
-// position returns the position of a customer, for addDay to set.
-func (s *customerScan) position(id int64) *int32 {
-	block := int(id / customerBlock)
-	if more := block + 1 - len(s.positions); more > 0 {
-		s.positions = append(s.positions, make([]*[customerBlock]int32, more)...)
-		s.uncounted += 8 * more
-	}
-	if s.positions[block] == nil {
-		s.positions[block] = new([customerBlock]int32)
-		s.uncounted += 4 * customerBlock
-	}
-	return &s.positions[block][id%customerBlock]
-}
-
-// found returns the position of a customer, or 0.
-func (s *customerScan) found(id int64) int32 {
-	if block := int(id / customerBlock); block < len(s.positions) && s.positions[block] != nil {
-		return s.positions[block][id%customerBlock]
-	}
-	return 0
-}
-
-func (s *customerScan) addEarlierDay(_ pgx.Rows, packed []pgtype.DriverBytes) error {
+func (s *customerScan) addEarlier(_ pgx.Rows, packed []pgtype.DriverBytes) error {
 	for i := range len(packed[0]) / 8 {
-		s.isOld[s.found(valueAt(packed[0], i))] = true
+		s.isOld[s.positions[valueAt(packed[0], i)]] = true
 	}
 	return nil
 }
@@ -254,19 +267,12 @@ const customersByRankSQL = `
 // sums.
 func (s *customerScan) queuePage(b batch) {
 	page := topRanked{offset: offset(s.Page, s.PerPage), limit: int64(s.PerPage)}
-	for block, positions := range s.positions {
-		if positions == nil {
-			continue
+	for position, id := range s.ids[1:] {
+		rank := s.ranks[position+1]
+		if s.Ascending {
+			rank = -rank
 		}
-		for i, position := range positions {
-			switch {
-			case position == 0:
-			case s.Ascending:
-				page.add(ranked{int64(block*customerBlock + i), -s.ranks[position], 0})
-			default:
-				page.add(ranked{int64(block*customerBlock + i), s.ranks[position], 0})
-			}
-		}
+		page.add(ranked{id, rank, 0})
 	}
 	rows, skipped := page.page()
 	ids, ranks := make([]int64, len(rows)), make([]int64, len(rows))
@@ -286,7 +292,7 @@ func (s *customerScan) queuePage(b batch) {
 // result returns the report, and the refunds of customers without an order in the range.
 func (s *customerScan) result() (customers Customers, withoutOrder Sums) {
 	for id, refunded := range s.refunded {
-		if s.found(id) == 0 {
+		if _, isFound := s.positions[id]; !isFound {
 			withoutOrder.Add(refunded)
 		}
 	}

@@ -56,7 +56,7 @@ const (
 type Store struct {
 	db         *tenancy.DB
 	factsOnly  bool // reads no rollups; tests compare both sources
-	maxSoldIDs int  // tests set it to 0, so that the second batch of a scan reads all products
+	maxSoldIDs int  // tests set it to 0, so that the second batch looks up no products or customers one by one
 }
 
 // New returns a store of the reports in db.

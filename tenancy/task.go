@@ -11,7 +11,8 @@ const taskTimeout = 5 * time.Second // of one batch
 
 // Task is work that is repeated for every tenant. A function of the database does it: it
 // changes at most so many rows of the next tenant, and returns the tenant and the number of
-// rows. Each call is a short transaction. Any number of instances may run a task.
+// rows. Each call is a short transaction, and tenants take turns. Any number of instances may
+// run a task.
 type Task struct {
 	Function string
 	Interval time.Duration
@@ -25,10 +26,10 @@ var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums, 
 var (
 	DeleteExpiredResponses = Task{"delete_expired_responses", 15 * time.Minute, 500}
 	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
-	// After a sale the task writes a whole block and a whole month again, so its interval collects several sales.
-	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 8}
-	// A day can have 100,000 orders, which take a second.
-	PackCustomers = Task{"pack_customers", 5 * time.Minute, 4}
+	// After a sale these write a whole block, month or day again, so their interval collects several sales. A month or
+	// a day of a large shop can take seconds.
+	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 1}
+	PackCustomers   = Task{"pack_customers", 5 * time.Minute, 1}
 )
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.
@@ -46,13 +47,14 @@ func (t Task) RunPeriodically(ctx context.Context, db *DB, logger *slog.Logger) 
 	}
 }
 
-// Run does the work of all tenants.
+// Run does the work of all tenants. It ends after the interval if new work arrives as fast.
 func (t Task) Run(ctx context.Context, db *DB) error {
 	type batch struct {
 		Tenant  ID
 		Changed int
 	}
-	for after := ID(0); ; {
+	end := time.Now().Add(t.Interval)
+	for after, isDone := ID(0), true; ; {
 		batchCtx, cancel := context.WithTimeout(ctx, taskTimeout)
 		found, err := Call[batch](batchCtx, db,
 			`select tenant, changed from `+t.Function+`($1, $2) batch (tenant, changed)`, after, t.Batch)
@@ -60,11 +62,14 @@ func (t Task) Run(ctx context.Context, db *DB) error {
 		if err != nil {
 			return fmt.Errorf("%q after tenant %d: %w", t.Function, after, err)
 		}
-		if len(found) == 0 {
-			return nil
-		}
-		if found[0].Changed < t.Batch {
+		switch {
+		case len(found) > 0:
 			after = found[0].Tenant
+			isDone = isDone && found[0].Changed < t.Batch
+		case isDone || time.Now().After(end):
+			return nil
+		default:
+			after, isDone = 0, true
 		}
 	}
 }

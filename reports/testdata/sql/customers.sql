@@ -57,60 +57,6 @@ select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
 --         Aggregate
 --           CTE Scan on refunded
 
-select p.customer_ids
-  from packed_customers p
- where p.tenant_id = $1
-   and p.day >= $2
-   and p.day < $3
-   and not exists (
-       select
-         from unpacked_customers u
-        where u.tenant_id = $1
-          and u.day = p.day
-          and u.day >= $2
-          and u.day < $3)
- union all
-select p.customer_ids
-  from (
-       select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
-         from unpacked_customers
-        where tenant_id = $1 and day >= $2 and day < $3
-        union all
-       select *
-         from unnest($4::timestamptz[], $5::timestamptz[])
-       ) u
- cross join lateral (select * from customer_sales($1, u.begins, u.ends) offset 0) p
-
--- Plan on PostgreSQL 15:
---   Append
---     Hash Join Anti
---       Index Scan using packed_customers_pkey on packed_customers
---       Hash
---         Index Only Scan using unpacked_customers_day on unpacked_customers
---     Nested Loop Inner
---       Append
---         Aggregate
---           Index Only Scan using unpacked_customers_day on unpacked_customers
---         Function Scan
---       Nested Loop Inner
---         Index Scan using orders_placed on orders (CTE sold)
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---         Nested Loop Inner (CTE refunded)
---           Index Scan using refunds_refunded on refunds
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---           Limit
---             Index Scan using orders_pkey on orders
---         Nested Loop Inner
---           Nested Loop Inner
---             Aggregate
---               CTE Scan on sold
---             Aggregate
---               CTE Scan on refunded
---           Aggregate
---             CTE Scan on sold
---         Aggregate
---           CTE Scan on refunded
-
 with sales as (
      select null::int as period, channel, key,
             orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
@@ -144,6 +90,26 @@ select period, channel, key,
 -- Plan on PostgreSQL 15:
 --   Aggregate
 --     Index Scan using sales_rollups_pkey on sales_rollups
+
+select string_agg(int8send(g.key), '')
+ from unnest($2::bigint[]) g (key)
+where exists (
+      select
+        from orders o
+       where o.tenant_id = $1
+         and o.customer_id = g.key
+         and o.placed_at < $3
+         and (
+             select c.order_id
+               from cancellations c
+              where c.tenant_id = $1 and c.order_id = o.id) is null
+      offset 0)
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Function Scan on unnest
+--       Index Scan using orders_customer on orders (SubPlan)
+--         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
 
 select g.key, g.number as customer_id, g.name, g.email, first.placed_at as first_order_at, s.last_order_at,
       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
