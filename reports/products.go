@@ -158,7 +158,9 @@ func (s *Store) WalkProducts(
 ) error {
 	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
-		b.Queue(`select set_config('work_mem', '128MB', true)`) // the sort takes twice as long on disk
+		// To sort the rows of so many groups takes half the time of hashing them, and less memory. A sort on disk
+		// takes twice as long.
+		b.Queue(`select set_config('enable_sort', 'on', true), set_config('work_mem', '128MB', true)`)
 		sql := fill(productSumsSQL+allProductsSQL, b.productFragments(q, nil, &args))
 		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 			var p ProductSums

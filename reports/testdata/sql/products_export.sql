@@ -188,34 +188,36 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
 -- Plan on PostgreSQL 15:
 --   Sort
 --     Aggregate (CTE product_sums)
---       Nested Loop Inner
---         Aggregate
---           Append
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
---             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
---             Hash Join Anti
---               Index Scan using order_items_placed on order_items
---               Hash
---                 Index Scan using cancellations_placed on cancellations
---             Nested Loop Inner
---               Nested Loop Inner
---                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---                 Index Scan using refund_items_pkey on refund_items
---               Limit
---                 Index Scan using order_items_pkey on order_items
---             Index Scan using sales_rollups_pkey on sales_rollups
---         Limit
---           Index Scan using sold_products_pkey on sold_products
+--       Sort
+--         Nested Loop Inner
+--           Aggregate
+--             Sort
+--               Append
+--                 Hash Join Anti
+--                   Index Scan using order_items_placed on order_items
+--                   Hash
+--                     Index Scan using cancellations_placed on cancellations
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Hash Join Anti
+--                   Index Scan using order_items_placed on order_items
+--                   Hash
+--                     Index Scan using cancellations_placed on cancellations
+--                 Nested Loop Inner
+--                   Nested Loop Inner
+--                     Index Scan using refunds_refunded on refunds
+--                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                     Index Scan using refund_items_pkey on refund_items
+--                   Limit
+--                     Index Scan using order_items_pkey on order_items
+--                 Index Scan using sales_rollups_pkey on sales_rollups
+--           Limit
+--             Index Scan using sold_products_pkey on sold_products
 --     Nested Loop Left
 --       CTE Scan on product_sums
 --       Limit
