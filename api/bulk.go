@@ -196,8 +196,8 @@ func (b *bulkBody) eachRow(ctx context.Context, indexes []int, f func(i int, o *
 	return nil
 }
 
-// limitErrors keeps the errors of the first fields of one of rows, and reports whether it removed others. A field whose error is removed
-// looks absent to later checks. Those of a product add at most an error of the same field, which is removed again.
+// limitErrors removes the errors of a row above its part of maxBulkErrors, and reports whether it removed any. Later
+// checks of a product can add an error of a field again, and the caller removes it again.
 func limitErrors(errs tenancy.InvalidError, rows int) (removed bool) {
 	limit := maxBulkErrors / rows
 	if len(errs) <= limit {

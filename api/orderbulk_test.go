@@ -123,8 +123,8 @@ func TestBulkOrderRowsReportFewErrors(t *testing.T) {
 	}
 }
 
-// The response does not report all errors of the order. A field whose error is removed has no value, and must not cause
-// another error.
+// A response with many errors leaves some out. The invalid value of a field that is left out must not cause an error of
+// another field.
 func TestBulkOrderRowsReportNoErrorsThatOthersCause(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

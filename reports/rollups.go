@@ -19,8 +19,8 @@ const rollupsSQL = `
 		   {and_channel}
 		   {and_category}`
 
-// monthlySumsSQL reads the sums of months. Of months whose sums are out of date, and of the days before
-// and after the months, it reads the rollups.
+// monthlySumsSQL reads the stored sums of months. It reads rollups for months with outdated sums, and for
+// the days before and after the months.
 const monthlySumsSQL = `
 		select {period_of_month} as period, '' as channel, key,
 		       {sums}

@@ -69,8 +69,8 @@ func writes(s *service) []scenario {
 	}
 }
 
-// againstIndexed compares the service with a bare handler whose tables have the indexes of the service. It has no
-// target: it shows how much of a write is not the work of indexes.
+// againstIndexed compares the service with a bare handler on tables with the indexes of the service. The scenario has
+// no target. It shows how much of a write is not the work of indexes.
 func (s *service) againstIndexed(name string, _ float64, next func(*rand.Rand) request) scenario {
 	sc := s.againstBare(name+", with the same indexes", 0, next)
 	sc.baseline = s.atBare(func(random *rand.Rand) request {
