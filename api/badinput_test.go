@@ -20,6 +20,8 @@ func writes(id int64) []call {
 		{method: "POST", path: "/api/products"},
 		{method: "PUT", path: fmt.Sprintf("/api/products/%d", id)},
 		{method: "PATCH", path: fmt.Sprintf("/api/products/%d", id)},
+		{method: "POST", path: fmt.Sprintf("/api/products/%d/images", id)},
+		{method: "PATCH", path: fmt.Sprintf("/api/products/%d/images/1", id)},
 		{method: "POST", path: fmt.Sprintf("/api/products/%d/inventory/adjust", id)},
 		{method: "POST", path: "/api/categories"},
 		{method: "POST", path: "/api/reports/custom"},

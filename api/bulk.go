@@ -72,7 +72,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 	read := func(ctx context.Context, indexes []int) ([]catalog.Row, error) {
 		rows := make([]catalog.Row, len(indexes))
 		return rows, body.eachRow(ctx, indexes, func(i int, o *object) error {
-			rows[i] = catalog.Row{Changes: o.product(), Invalid: o.errs}
+			rows[i] = catalog.Row{Changes: o.productRow(), Invalid: o.errs}
 			limitErrors(o.errs, len(body.rows))
 			return nil
 		})

@@ -91,6 +91,7 @@ func TestConcurrentDuplicatesCreateOneProduct(t *testing.T) {
 var postBodies = map[string]string{
 	"/api/products":                       `{"sku":"new","name":"N","price":1,"quantity":1}`,
 	"/api/products/bulk":                  `{"items":[{"sku":"new 2","name":"N","price":1},{"sku":"x"},7]}`,
+	"/api/products/{id}/images":           `{"url":"https://example.com/a.jpg"}`,
 	"/api/products/{id}/inventory/adjust": `{"type":"add","quantity":1}`,
 	"/api/categories":                     `{"name":"N"}`,
 	"/api/sellers":                        `{"name":"N"}`,

@@ -58,7 +58,7 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request, id int6
 // product's ledger, newest first.
 func (s *Server) listAdjustments(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
-	id := q.pathID(r)
+	id := q.pathID(r, "id")
 	f := catalog.LedgerFilter{
 		Type:        q.oneOf("type", catalog.AdjustmentTypes...),
 		WarehouseID: q.id("warehouse_id"),

@@ -202,6 +202,14 @@ func (o *object) product() catalog.Changes {
 	return c
 }
 
+// productRow is product for a row of a bulk request, which may have the URLs of images.
+func (o *object) productRow() catalog.Changes {
+	urls := o.imageURLs()
+	c := o.product()
+	c.ImageURLs = urls
+	return c
+}
+
 // createProduct handles POST /api/products.
 func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	c, invalid, err := s.readProduct(r)

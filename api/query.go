@@ -61,7 +61,7 @@ func readQuery(r *http.Request) *query {
 // pathID reads the {id} of a path that takes no parameters.
 func pathID(r *http.Request) (int64, error) {
 	q := readQuery(r)
-	id := q.pathID(r)
+	id := q.pathID(r, "id")
 	return id, q.err()
 }
 
@@ -84,9 +84,9 @@ func pathChannel(r *http.Request) (string, error) {
 	return identifier, q.err()
 }
 
-func (q *query) pathID(r *http.Request) int64 {
-	id, err := readInteger(chi.URLParam(r, "id"))
-	q.check("id", err)
+func (q *query) pathID(r *http.Request, name string) int64 {
+	id, err := readInteger(chi.URLParam(r, name))
+	q.check(name, err)
 	return id
 }
 

@@ -86,6 +86,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 	for _, kind := range []string{"/api/categories", "/api/sellers", "/api/warehouses"} {
 		ids[kind] = a.mustCreate(t, kind, `{"name":"foreign"}`)
 	}
+	image := a.mustCreate(t, fmt.Sprintf("/api/products/%d/images", ids["/api/products"]), `{"url":"https://example.com/a.jpg"}`)
 	bodies := map[string]string{
 		"PUT /api/products/{id}":                      `{"sku":"x","name":"X","price":2}`,
 		"POST /api/products/{id}/inventory/adjust":    `{"type":"add","quantity":1}`,
@@ -94,6 +95,11 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		"PATCH /api/sellers/{id}":                     `{"name":"stolen"}`,
 		"PATCH /api/warehouses/{id}":                  `{"name":"stolen"}`,
 		"PATCH /api/products/{id} that has a problem": `{"price":"x"}`,
+		"POST /api/products/{id}/images":              `{"url":"https://example.com/a.jpg"}`,
+		"PATCH /api/products/{id}/images/{image_id}":  `{"position":1}`,
+
+		"POST /api/products/{id}/images that has a problem":             `{"url":"a.jpg"}`,
+		"PATCH /api/products/{id}/images/{image_id} that has a problem": `{"position":0}`,
 	}
 	checked := 0
 	for _, r := range a.server.routes() {
@@ -101,6 +107,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		if !found {
 			continue
 		}
+		rest = strings.Replace(rest, "{image_id}", fmt.Sprint(image), 1)
 		id, known := ids[collection]
 		body, hasBody := bodies[r.method+" "+r.pattern]
 		if !known || !hasBody && r.method != "GET" && r.method != "DELETE" {

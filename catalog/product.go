@@ -41,13 +41,6 @@ type Product struct {
 // IsLow reports whether the stock is at the reorder point or below.
 func (p Product) IsLow() bool { return p.ReorderPoint != nil && p.Quantity <= *p.ReorderPoint }
 
-// Image is a picture of a product.
-type Image struct {
-	ID       int64  `json:"id"`
-	URL      string `json:"url"`
-	Position int32  `json:"position"`
-}
-
 // The values that Status and Condition accept.
 var (
 	Statuses   = []string{"active", "draft"}
@@ -64,7 +57,7 @@ func newProduct() Product {
 
 // storedColumns are the columns of products that a write sets, with their types and
 // the values of a product. The statements below are built from this list; the columns
-// id, images, created_at and updated_at are the only others that a Product has.
+// id, created_at and updated_at are the only others that a Product has.
 var storedColumns = []struct {
 	name, sqlType string
 	value         func(*Product) any
@@ -85,6 +78,7 @@ var storedColumns = []struct {
 	{"bin_location", "text", func(p *Product) any { return p.BinLocation }},
 	{"upc", "text", func(p *Product) any { return p.UPC }},
 	{"tags", "text[]", func(p *Product) any { return p.Tags }},
+	{"images", "jsonb", func(p *Product) any { return imagesJSON(p.Images) }},
 }
 
 // eachColumn returns a list with an element for each stored column: format, in which
@@ -110,7 +104,7 @@ const (
 
 var (
 	selectColumns = `
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        ` + eachColumn("p.NAME")
 
 	// selectStored reads the columns of Product from a table p, but not the names of references.

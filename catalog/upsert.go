@@ -232,6 +232,7 @@ type storedRows struct {
 	categories map[int64]bool
 	sellers    map[int64]bool
 	warehouses map[int64]bool
+	imageIDs   []rowID // for new images
 }
 
 // apply returns the update for a row, or the product to create as its after.
@@ -253,6 +254,7 @@ func (s *storedRows) apply(row Row) (productUpdate, Result) {
 	if len(invalid) > 0 {
 		return productUpdate{}, Result{SKU: row.SKU.Value, ID: before.ID, Outcome: Failed, Err: invalid}
 	}
+	s.nameImages(after.Images)
 	if !exists {
 		after.Quantity = int32(row.Quantity.Value)
 		return productUpdate{after: after}, Result{SKU: sku, Outcome: Created}
@@ -265,6 +267,15 @@ func (s *storedRows) apply(row Row) (productUpdate, Result) {
 		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
 	}
 	return productUpdate{after, changes}, Result{SKU: sku, ID: before.ID, Outcome: Updated}
+}
+
+// nameImages sets the ids of new images.
+func (s *storedRows) nameImages(images []Image) {
+	for i := range images {
+		if images[i].ID == 0 {
+			images[i].ID, s.imageIDs = s.imageIDs[0].ID, s.imageIDs[1:]
+		}
+	}
 }
 
 // stockRow is a row of the table stock.
@@ -281,6 +292,7 @@ func readStored(
 	b := &pgx.Batch{}
 	var skus, stockSKUs []string
 	var categoryIDs, sellerIDs, warehouseIDs []int64
+	images := 0
 	for _, row := range rows {
 		if sku, problem := checkSKU(row.SKU.Value); problem == "" {
 			skus = append(skus, sku)
@@ -291,8 +303,9 @@ func readStored(
 		categoryIDs = append(categoryIDs, row.CategoryID.Value) // 0 if not set, which is no id
 		sellerIDs = append(sellerIDs, row.SellerID.Value)
 		warehouseIDs = append(warehouseIDs, row.WarehouseID.Value)
+		images += len(row.ImageURLs.Value)
 	}
-	var categories, sellers, warehouses []rowID
+	var categories, sellers, warehouses, imageIDs []rowID
 	var products []Product
 	var stock []stockRow
 	tenancy.QueueRows(b, &products, selectStored+`
@@ -310,6 +323,9 @@ select s.product_id, s.warehouse_id, s.quantity
 	queueExisting(b, &categories, Categories, tenant, categoryIDs)
 	queueExisting(b, &sellers, Sellers, tenant, sellerIDs)
 	queueExisting(b, &warehouses, Warehouses, tenant, warehouseIDs)
+	if images > 0 {
+		queueImageIDs(b, &imageIDs, images)
+	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, fmt.Errorf("read %d products: %w", len(skus), err)
 	}
@@ -319,6 +335,7 @@ select s.product_id, s.warehouse_id, s.quantity
 		categories: idSet(categories),
 		sellers:    idSet(sellers),
 		warehouses: idSet(warehouses),
+		imageIDs:   imageIDs,
 	}, nil
 }
 

@@ -41,6 +41,8 @@ type Changes struct {
 	BinLocation  Field[string]
 	UPC          Field[string]
 	Tags         Field[[]string]
+	// ImageURLs replaces the images of an external URL. Only Upsert accepts it.
+	ImageURLs Field[[]string]
 }
 
 // apply writes the fields that are set into p and adds the validation errors to
@@ -64,6 +66,9 @@ func (c *Changes) apply(p *Product, invalid tenancy.InvalidError) {
 	})
 	nullable(c.UPC, &p.UPC, "upc", invalid, checkUPC)
 	required(c.Tags, &p.Tags, "tags", invalid, func(tags []string) ([]string, string) { return checkTags(tags, invalid) })
+	required(c.ImageURLs, &p.Images, "images", invalid, func(urls []string) ([]Image, string) {
+		return setImageURLs(p.Images, urls, invalid)
+	})
 }
 
 // requireAll adds a validation error for each field that a new product must have.

@@ -26,6 +26,7 @@ create table tenants (
     CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)
 );
 comment on table tenants is 'Businesses that use the service. The runtime role has no privilege; it reads a tenant with resolve_key.';
+CREATE TRIGGER keep_unused_media AFTER DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION keep_unused_media();
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
 
 create table users (
@@ -200,7 +201,7 @@ create table products (
     FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
 ) with (fillfactor=90);
 comment on table products is 'Products. Prices are in cents. quantity is the sum of the stock in all warehouses. search is a blank, then name, SKU and UPC in lower case, with single blanks between words.';
-comment on column products.images is 'JSON array of {id, url, position}. No endpoint writes it.';
+comment on column products.images is 'JSON array of {id, position, url} or {id, position, file, width, height, bytes}, in the order of the positions. A file is a name in the media storage.';
 comment on column products.changed_at is 'When the product last changed. Changes of stock do not count.';
 CREATE INDEX products_category_created ON products USING btree (tenant_id, category_id, status, created_at, id) WHERE category_id IS NOT NULL;
 CREATE INDEX products_category_name ON products USING btree (tenant_id, category_id, status, name, id) WHERE category_id IS NOT NULL;
@@ -228,6 +229,8 @@ CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quan
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN ((old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) AND (old.quantity IS DISTINCT FROM new.quantity OR old.reorder_point IS DISTINCT FROM new.reorder_point)) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
 CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
+CREATE TRIGGER track_changed_media AFTER UPDATE OF images ON products FOR EACH ROW WHEN (old.images IS DISTINCT FROM new.images) EXECUTE FUNCTION track_media();
+CREATE TRIGGER track_deleted_media AFTER DELETE ON products FOR EACH ROW WHEN (old.images <> '[]'::jsonb) EXECUTE FUNCTION track_media();
 alter table products alter tenant_id set statistics 0, alter category_id set statistics 0, alter seller_id set statistics 0, alter warehouse_id set statistics 0, alter created_at set statistics 0, alter changed_at set statistics 0;
 alter table products alter status set (n_distinct=2);
 alter table products enable row level security, force row level security;
@@ -852,6 +855,35 @@ create policy tenant on unpacked_customers for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select on unpacked_customers to storeroom_runtime;
 
+create table unused_media (
+    tenant_id bigint not null,
+    due       timestamptz not null,
+    file      text collate "C" not null,
+    PRIMARY KEY (tenant_id, file)
+);
+comment on table unused_media is 'Files in the media storage that no product uses: uploads in progress, and files of deleted images. Instances delete them when they are due. Files of deleted tenants have the tenant 0.';
+CREATE INDEX unused_media_due ON unused_media USING btree (tenant_id, due);
+alter table unused_media alter tenant_id set statistics 0, alter due set statistics 0;
+alter table unused_media enable row level security, force row level security;
+create policy tenant on unused_media for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select on unused_media to storeroom_runtime;
+
+create table media_totals (
+    tenant_id bigint not null,
+    bytes     bigint not null,
+    PRIMARY KEY (tenant_id),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table media_totals is 'Size of the files of all images of a tenant. A trigger on products writes it.';
+alter table media_totals alter tenant_id set statistics 0;
+alter table media_totals enable row level security, force row level security;
+create policy tenant on media_totals for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update on media_totals to storeroom_runtime;
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -862,6 +894,10 @@ create table schema_migrations (
 );
 comment on table schema_migrations is 'Migrations that ran. The runtime role reads the last one with schema_version.';
 comment on column schema_migrations.salt_secret is 'Random, in the first row only. password_parameters derives salts from it.';
+
+create sequence image_ids;
+comment on sequence image_ids is 'Ids of images.';
+grant usage on sequence image_ids to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.schema_version()
  RETURNS integer
@@ -1976,3 +2012,129 @@ begin
 end $function$;
 revoke execute on function pack_customers(bigint,integer) from public;
 grant execute on function pack_customers(bigint,integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.track_media()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    after jsonb := '[]';
+    tenant bigint := old.tenant_id;
+    added text[];
+    found bigint;
+    growth bigint;
+begin
+    if tg_op = 'UPDATE' then
+        after := new.images;
+    end if;
+    insert into unused_media (tenant_id, due, file)
+    select tenant, now(), i ->> 'file'
+      from jsonb_array_elements(old.images) i
+     where i ? 'file'
+    except
+    select tenant, now(), i ->> 'file'
+      from jsonb_array_elements(after) i;
+    added := array(
+        select i ->> 'file' from jsonb_array_elements(after) i where i ? 'file'
+        except
+        select i ->> 'file' from jsonb_array_elements(old.images) i);
+    if added <> '{}' then
+        with used as (
+            delete from unused_media where tenant_id = tenant and file = any (added) returning file
+        )
+        select count(*) into found from used;
+        if found <> cardinality(added) then
+            raise exception 'an image has a file that is not reserved';
+        end if;
+    end if;
+    growth := (select coalesce(sum((i ->> 'bytes')::bigint), 0) from jsonb_array_elements(after) i)
+            - (select coalesce(sum((i ->> 'bytes')::bigint), 0) from jsonb_array_elements(old.images) i);
+    if growth > 0 then
+        insert into media_totals as t (tenant_id, bytes)
+        values (tenant, growth)
+            on conflict (tenant_id) do update
+           set bytes = t.bytes + excluded.bytes;
+    elsif growth < 0 then
+        update media_totals set bytes = bytes + growth where tenant_id = tenant;
+    end if;
+    return null;
+end $function$;
+revoke execute on function track_media() from public;
+
+CREATE OR REPLACE FUNCTION public.keep_unused_media()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    files text[];
+begin
+    perform set_config('app.tenant_id', old.id::text, true);
+    with gone as (
+        delete from unused_media where tenant_id = old.id returning file
+    )
+    select array_agg(file) into files from gone;
+    perform set_config('app.tenant_id', '0', true);
+    insert into unused_media (tenant_id, due, file)
+    select 0, now(), file from unnest(files) file;
+    perform set_config('app.tenant_id', before, true);
+    return null;
+end $function$;
+revoke execute on function keep_unused_media() from public;
+
+CREATE OR REPLACE FUNCTION public.claim_unused_media(max_rows integer)
+ RETURNS TABLE(tenant bigint, file text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    claimed record;
+begin
+    for tenant in select 0::bigint union all select t.id from tenants t loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        for claimed in
+            update unused_media u
+               set due = now() + interval '10 minutes'
+             where u.tenant_id = tenant
+               and u.file in (
+                   select d.file
+                     from unused_media d
+                    where d.tenant_id = tenant and d.due <= now()
+                    order by d.due
+                    limit max_rows
+                      for update skip locked)
+         returning u.file
+        loop
+            file := claimed.file;
+            max_rows := max_rows - 1;
+            return next;
+        end loop;
+        exit when max_rows <= 0;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function claim_unused_media(integer) from public;
+grant execute on function claim_unused_media(integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.forget_unused_media(of_tenant bigint, files text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    tenant bigint;
+begin
+    foreach tenant in array array[of_tenant, 0] loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        delete from unused_media where tenant_id = tenant and file = any (files);
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function forget_unused_media(bigint,text[]) from public;
+grant execute on function forget_unused_media(bigint,text[]) to storeroom_runtime;

@@ -77,6 +77,8 @@ select pack_product_sums(:tenant - 1, 2);
 insert into unpacked_sums (tenant_id, month, block) values (:tenant, '2026-03-01', 0);
 select pack_customers(:tenant - 1, 1);
 insert into unpacked_customers (tenant_id, day) values (:tenant, '2026-03-01');
+insert into unused_media (tenant_id, due, file) values (:tenant, now() + interval '1 hour', 'FILE.jpg');
+insert into media_totals (tenant_id, bytes) values (:tenant, 1);
 insert into key_usage
        (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
 select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'

@@ -137,6 +137,21 @@ var budgets = []struct {
 	{"DELETE /api/products/{id}", testRequest{path: "/api/products/{other product}", want: 204}, 2, 8},
 	{"GET /api/products/export", testRequest{path: "/api/products/export?search=" + mark, want: 200}, 4, 10},
 	{"GET /api/products/export", testRequest{path: "/api/products/export?format=ndjson", want: 200}, 2, 6},
+	{
+		"POST /api/products/{id}/images",
+		testRequest{
+			path: "/api/products/{product}/images", body: `{"url":"https://example.com/` + mark + `"}`, save: "image", want: 201,
+		},
+		2, 7,
+	},
+	{
+		"PATCH /api/products/{id}/images/{image_id}",
+		testRequest{path: "/api/products/{product}/images/{image}", body: `{"position":1}`, want: 200}, 2, 6,
+	},
+	{
+		"DELETE /api/products/{id}/images/{image_id}",
+		testRequest{path: "/api/products/{product}/images/{image}", want: 204}, 2, 7,
+	},
 	{"GET /api/products/{id}/inventory", testRequest{path: "/api/products/{product}/inventory", want: 200}, 1, 2},
 	{
 		"POST /api/products/{id}/inventory/adjust",

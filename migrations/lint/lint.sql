@@ -113,6 +113,7 @@ problems (object, problem) as (
            (not $1::boolean and p.proname not in (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
+                'claim_unused_media', 'forget_unused_media',
                 'search_products', 'schema_version', 'password_parameters', 'begin_session', 'use_session',
                 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',

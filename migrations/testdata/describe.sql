@@ -1,5 +1,5 @@
 -- The lines of migrations/schema.sql, each with the object that it belongs to. Kind 1 is
--- a table and 2 a function; part and n sort the lines of an object.
+-- a table, 2 a sequence without a column and 3 a function; part and n sort the lines of an object.
 with tables as (
     select oid, relname, relacl, relowner, reloptions, relname = 'schema_migrations' as last
       from pg_class
@@ -114,21 +114,35 @@ with tables as (
       from tables t
       join grants g using (oid)
     union all
-    select 2, false, f.oid, 1, 0, regexp_replace(pg_get_functiondef(f.oid), '\s*$', ';') from functions f
+    select 2, false, c.oid, v.part, 0, v.line
+      from pg_class c
+     cross join lateral (values
+           (1, format('create sequence %s;', c.relname)),
+           (2, format('comment on sequence %s is %L;', c.relname, obj_description(c.oid, 'pg_class'))),
+           (3, (select format('grant %s on sequence %s to %s;', string_agg(lower(p.privilege_type), ', '), c.relname,
+                        p.grantee::regrole)
+                  from aclexplode(c.relacl) p
+                 where p.grantee <> c.relowner
+                 group by p.grantee))
+           ) v (part, line)
+     where c.relkind = 'S' and c.relnamespace = 'public'::regnamespace
+       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype in ('a', 'i'))
     union all
-    select 2, false, f.oid, 2, 0, format('comment on function %s is %L;', f.signature, obj_description(f.oid, 'pg_proc'))
+    select 3, false, f.oid, 1, 0, regexp_replace(pg_get_functiondef(f.oid), '\s*$', ';') from functions f
+    union all
+    select 3, false, f.oid, 2, 0, format('comment on function %s is %L;', f.signature, obj_description(f.oid, 'pg_proc'))
       from functions f
      where obj_description(f.oid, 'pg_proc') is not null
     union all
-    select 2, false, f.oid, 3, 0, format('alter function %s owner to %s;', f.signature, f.proowner::regrole)
+    select 3, false, f.oid, 3, 0, format('alter function %s owner to %s;', f.signature, f.proowner::regrole)
       from functions f
      where f.proowner::regrole::text <> 'storeroom_owner'
     union all
-    select 2, false, f.oid, 4, 0, format('revoke execute on function %s from public;', f.signature)
+    select 3, false, f.oid, 4, 0, format('revoke execute on function %s from public;', f.signature)
       from functions f
      where f.proacl is not null and not exists (select from aclexplode(f.proacl) where grantee = 0)
     union all
-    select 2, false, f.oid, 5, 0,
+    select 3, false, f.oid, 5, 0,
            format('grant execute on function %s to %s;', f.signature,
                string_agg(p.grantee::regrole::text, ', ' order by p.grantee::regrole::text))
       from functions f

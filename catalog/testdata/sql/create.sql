@@ -43,23 +43,27 @@ insert into products (tenant_id, search,
        sku, name, description, price,
        msrp, cost, status, condition,
        quantity, reorder_point, category_id, seller_id,
-       warehouse_id, bin_location, upc, tags)
+       warehouse_id, bin_location, upc, tags,
+       images)
 select $1, r.search,
        r.sku, r.name, r.description, r.price,
        r.msrp, r.cost, r.status, r.condition,
        r.quantity, r.reorder_point, r.category_id, r.seller_id,
-       coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags
+       coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags,
+       r.images
   from (
        values ($3::text,
        $4::text, $5::text, $6::text, $7::bigint,
        $8::bigint, $9::bigint, $10::text, $11::text,
        $12::integer, $13::integer, $14::bigint, $15::bigint,
-       $16::bigint, $17::text, $18::text, $19::text[])
+       $16::bigint, $17::text, $18::text, $19::text[],
+       $20::jsonb)
        ) r (search,
        sku, name, description, price,
        msrp, cost, status, condition,
        quantity, reorder_point, category_id, seller_id,
-       warehouse_id, bin_location, upc, tags)
+       warehouse_id, bin_location, upc, tags,
+       images)
 returning *
 ), stocked as (
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
@@ -73,11 +77,12 @@ select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $2::bigint
   from p
  where quantity > 0
 )
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name

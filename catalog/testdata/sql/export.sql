@@ -2,11 +2,12 @@ select 0::bigint as count
 
 -- Plan on PostgreSQL 15:
 
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
@@ -55,11 +56,12 @@ select p.id, p.images, p.created_at, p.updated_at,
 --     Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 --     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name

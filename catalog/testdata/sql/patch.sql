@@ -4,11 +4,12 @@ select id from products where tenant_id = $1 and id = $2 for update
 --   LockRows
 --     Index Scan using products_pkey on products
 
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name
@@ -77,15 +78,17 @@ update products p
        sku = $4, name = $5, description = $6, price = $7,
        msrp = $8, cost = $9, status = $10, condition = $11,
        quantity = $12, reorder_point = $13, category_id = $14, seller_id = $15,
-       warehouse_id = $16, bin_location = $17, upc = $18, tags = $19
+       warehouse_id = $16, bin_location = $17, upc = $18, tags = $19,
+       images = $20
  where p.tenant_id = $1 and p.id = $2
 returning *
 )
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name

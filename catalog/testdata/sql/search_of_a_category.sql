@@ -15,11 +15,12 @@ select ids, total from search_products($1, $2, $3, $4, $5, $6)
 -- Plan on PostgreSQL 15:
 --   Function Scan on search_products
 
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        (select name from categories where tenant_id = p.tenant_id and id = p.category_id) as category_name,
        (select name from sellers where tenant_id = p.tenant_id and id = p.seller_id) as seller_name,
        (select name from warehouses where tenant_id = p.tenant_id and id = p.warehouse_id) as warehouse_name

@@ -15,11 +15,12 @@ select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
 --       LockRows
 --         Index Scan using products_tenant_id_sku_key on products
 
-select p.id, p.images, p.created_at, p.updated_at,
+select p.id, p.created_at, p.updated_at,
        p.sku, p.name, p.description, p.price,
        p.msrp, p.cost, p.status, p.condition,
        p.quantity, p.reorder_point, p.category_id, p.seller_id,
        p.warehouse_id, p.bin_location, p.upc, p.tags,
+       p.images,
        null as category_name, null as seller_name, '' as warehouse_name
   from unnest($2::text[]) s (sku)
  cross join lateral (
@@ -151,17 +152,20 @@ insert into products (tenant_id, search,
        sku, name, description, price,
        msrp, cost, status, condition,
        quantity, reorder_point, category_id, seller_id,
-       warehouse_id, bin_location, upc, tags)
+       warehouse_id, bin_location, upc, tags,
+       images)
 select $1, r.search,
        r.sku, r.name, r.description, r.price,
        r.msrp, r.cost, r.status, r.condition,
        r.quantity, r.reorder_point, r.category_id, r.seller_id,
-       coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags
+       coalesce(nullif(r.warehouse_id, 0), (select id from warehouses where tenant_id = $1 and is_default)), r.bin_location, r.upc, r.tags,
+       r.images
   from jsonb_to_recordset($3) as r (search text,
        sku text, name text, description text, price bigint,
        msrp bigint, cost bigint, status text, condition text,
        quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
-       warehouse_id bigint, bin_location text, upc text, tags text[])
+       warehouse_id bigint, bin_location text, upc text, tags text[],
+       images jsonb)
  order by r.sku collate "C"
 returning *
 ), stocked as (
@@ -202,24 +206,28 @@ insert into products (tenant_id, id, search,
        sku, name, description, price,
        msrp, cost, status, condition,
        quantity, reorder_point, category_id, seller_id,
-       warehouse_id, bin_location, upc, tags)
+       warehouse_id, bin_location, upc, tags,
+       images)
 overriding system value
 select $1, r.id, r.search,
        r.sku, r.name, r.description, r.price,
        r.msrp, r.cost, r.status, r.condition,
        r.quantity, r.reorder_point, r.category_id, r.seller_id,
-       r.warehouse_id, r.bin_location, r.upc, r.tags
+       r.warehouse_id, r.bin_location, r.upc, r.tags,
+       r.images
   from jsonb_to_recordset($2) as r (id bigint, search text,
        sku text, name text, description text, price bigint,
        msrp bigint, cost bigint, status text, condition text,
        quantity integer, reorder_point integer, category_id bigint, seller_id bigint,
-       warehouse_id bigint, bin_location text, upc text, tags text[])
+       warehouse_id bigint, bin_location text, upc text, tags text[],
+       images jsonb)
     on conflict (tenant_id, id) do update
    set search = excluded.search, updated_at = clock_timestamp(), changed_at = clock_timestamp(),
        sku = excluded.sku, name = excluded.name, description = excluded.description, price = excluded.price,
        msrp = excluded.msrp, cost = excluded.cost, status = excluded.status, condition = excluded.condition,
        quantity = excluded.quantity, reorder_point = excluded.reorder_point, category_id = excluded.category_id, seller_id = excluded.seller_id,
-       warehouse_id = excluded.warehouse_id, bin_location = excluded.bin_location, upc = excluded.upc, tags = excluded.tags
+       warehouse_id = excluded.warehouse_id, bin_location = excluded.bin_location, upc = excluded.upc, tags = excluded.tags,
+       images = excluded.images
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on products

@@ -1,0 +1,181 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// MaxImages is the number of images that a product may have.
+const MaxImages = 20
+
+// Image is a picture of a product. The list of a product is in the order of the positions, which begin at 1.
+type Image struct {
+	ID       int64  `json:"id"`
+	URL      string `json:"url"`
+	Position int32  `json:"position"`
+}
+
+// AddImage adds an image at the end. Its ID and Position are set here. It returns ErrNotFound or an InvalidError, with
+// the errors in invalid, which the caller found.
+func (s *Store) AddImage(
+	ctx context.Context, by Actor, product int64, image Image, invalid tenancy.InvalidError,
+) (added Image, err error) {
+	invalid = invalid.Clone()
+	if len(invalid["url"]) == 0 {
+		addProblem(invalid, "url", checkImageURL(&image.URL))
+	}
+	err = s.changeImages(ctx, by, product, func(images []Image, id int64) ([]Image, error) {
+		if len(images) >= MaxImages {
+			addProblem(invalid, "images", tooManyImages)
+		}
+		image.ID = id
+		images = number(append(images, image))
+		added = images[len(images)-1]
+		return images, invalid.Err()
+	})
+	return added, wrap(err, "add an image to product %d", product)
+}
+
+// MoveImage moves an image to a position; the others make room for it. A position after the last one is the last one.
+// It returns ErrNotFound or an InvalidError, with the errors in invalid, which the caller found.
+func (s *Store) MoveImage(
+	ctx context.Context, by Actor, product, id, position int64, invalid tenancy.InvalidError,
+) (moved Image, err error) {
+	invalid = invalid.Clone()
+	if len(invalid["position"]) == 0 && (position < 1 || position > MaxImages) {
+		invalid.Add("position", "must be between 1 and %d", MaxImages)
+	}
+	err = s.changeImages(ctx, by, product, func(images []Image, _ int64) ([]Image, error) {
+		from := indexOfImage(images, id)
+		if from < 0 {
+			return nil, tenancy.ErrNotFound
+		}
+		if err := invalid.Err(); err != nil {
+			return nil, err
+		}
+		moved = images[from]
+		to := min(int(position), len(images)) - 1
+		images = number(slices.Insert(slices.Delete(images, from, from+1), to, moved))
+		moved = images[to]
+		return images, nil
+	})
+	return moved, wrap(err, "move image %d of product %d", id, product)
+}
+
+// RemoveImage removes an image. It returns ErrNotFound.
+func (s *Store) RemoveImage(ctx context.Context, by Actor, product, id int64) error {
+	err := s.changeImages(ctx, by, product, func(images []Image, _ int64) ([]Image, error) {
+		i := indexOfImage(images, id)
+		if i < 0 {
+			return nil, tenancy.ErrNotFound
+		}
+		return number(slices.Delete(images, i, i+1)), nil
+	})
+	return wrap(err, "remove image %d of product %d", id, product)
+}
+
+// changeImages writes what change returns for a copy of the images of a product. newID is for a new image.
+func (s *Store) changeImages(
+	ctx context.Context, by Actor, product int64, change func(images []Image, newID int64) ([]Image, error),
+) error {
+	var locked lockedProduct
+	var ids []rowID
+	return s.db.Update(ctx, by.Tenant, func(b *pgx.Batch) {
+		locked.queue(b, by.Tenant, product)
+		queueImageIDs(b, &ids, 1)
+	}, func(b *pgx.Batch) error {
+		if err := locked.check(nil); err != nil {
+			return err
+		}
+		images, err := change(slices.Clone(locked.Images), ids[0].ID)
+		if err != nil || slices.Equal(images, locked.Images) {
+			return err
+		}
+		b.Queue(`
+			update products
+			   set images = $3, updated_at = clock_timestamp(), changed_at = clock_timestamp()
+			 where tenant_id = $1 and id = $2`, by.Tenant, product, imagesJSON(images))
+		return nil
+	})
+}
+
+// queueImageIDs reads n new ids.
+func queueImageIDs(b *pgx.Batch, ids *[]rowID, n int) {
+	tenancy.QueueRows(b, ids, `select nextval('image_ids') as id from generate_series(1, $1::integer)`, n)
+}
+
+func addProblem(invalid tenancy.InvalidError, field, problem string) {
+	if problem != "" {
+		invalid.Add(field, "%s", problem)
+	}
+}
+
+// number sets the positions.
+func number(images []Image) []Image {
+	for i := range images {
+		images[i].Position = int32(i + 1)
+	}
+	return images
+}
+
+func indexOfImage(images []Image, id int64) int {
+	return slices.IndexFunc(images, func(i Image) bool { return i.ID == id })
+}
+
+var tooManyImages = fmt.Sprintf("must hold at most %d images", MaxImages)
+
+const maxImageURL = 2048
+
+// checkImageURL replaces a URL by its stored form, or returns why it is not valid. Nothing fetches it.
+func checkImageURL(address *string) (problem string) {
+	u, err := url.Parse(*address)
+	switch {
+	case len(*address) > maxImageURL:
+		return fmt.Sprintf("must have at most %d bytes", maxImageURL)
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil:
+		return "must be an http or https URL without a user name"
+	}
+	if *address = u.String(); len(*address) > maxImageURL {
+		return fmt.Sprintf("must have at most %d bytes when it is escaped", maxImageURL)
+	}
+	return ""
+}
+
+// setImageURLs returns the images after a row of a bulk request with these URLs. An image that the product already has
+// keeps its id. New images have the id 0.
+func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (images []Image, problem string) {
+	for i, address := range urls {
+		if problem := checkImageURL(&address); problem != "" {
+			invalid.Add(fmt.Sprintf("images[%d]", i), "%s", problem)
+			continue
+		}
+		image := Image{URL: address}
+		isSame := func(other Image) bool { return other.URL == address }
+		if at := slices.IndexFunc(stored, isSame); at >= 0 {
+			image = stored[at]
+		}
+		if !slices.ContainsFunc(images, isSame) {
+			images = append(images, image)
+		}
+	}
+	if len(images) > MaxImages {
+		return nil, tooManyImages
+	}
+	return number(images), ""
+}
+
+// imagesJSON returns a value for the column images.
+func imagesJSON(images []Image) json.RawMessage {
+	text, err := json.Marshal(append([]Image{}, images...))
+	if err != nil {
+		panic(err) // impossible: numbers and strings
+	}
+	return text
+}
