@@ -441,8 +441,9 @@ func TestInvalidParameters(t *testing.T) {
 		"customer_id=": {"customer_id", "must not be empty"}, "customer_id=%00": {"customer_id", "NUL"},
 		"from=2026-02-30": {"from", "must be a date"}, "from=": {"from"}, "to=1969-12-31": {"to"}, "to=2201-01-01": {"to"},
 		"from=2026-03-01T00:00:00Z": {"from"},
-		"channel=web&channel=pos":   {"channel", "must be given once"}, "search=x": {"search", "is not a known parameter"},
-		"cursor=":                         {"cursor"},
+		"channel=web&channel=pos":   {"channel", "must be given once"}, "search=" + strings.Repeat("x", 501): {"search", "at most 500"},
+		"cursor=x":                        {"cursor"},
+		"updated_since=x":                 {"updated_since"},
 		"page=x&status=y&channel=Z&odd=1": {`"channel":["`, `"odd":["`, `"page":["`, `"status":["`},
 	} {
 		a.try(t, call{path: "/api/orders?" + query, wantStatus: 400, wantCode: InvalidParameter, want: parts})

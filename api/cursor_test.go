@@ -213,7 +213,7 @@ func FuzzCursor(f *testing.F) {
 			path += "&updated_since=" + url.QueryEscape(since)
 			list.UpdatedSince, _ = time.Parse(time.RFC3339, since)
 		}
-		got := a.send(t, call{path: path + "&cursor=" + list.Cursor(a.tenant.ID, catalog.Position{Value: value, ID: id})})
+		got := a.send(t, call{path: path + "&cursor=" + list.Cursor(a.tenant.ID, paging.Position{Value: value, ID: id})})
 		if got.StatusCode != http.StatusOK && (got.StatusCode != http.StatusBadRequest || got.code(t) != InvalidParameter) {
 			t.Errorf("%s after %q, %d = %d %s", path, value, id, got.StatusCode, got.body)
 		}

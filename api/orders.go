@@ -29,6 +29,7 @@ type orderJSON struct {
 	Units            int64         `json:"units"`
 	UnitsWithoutCost int64         `json:"units_without_cost"`
 	CreatedAt        timestamp     `json:"created_at"`
+	UpdatedAt        timestamp     `json:"updated_at"`
 }
 
 // listedOrderJSON is an order in a list.
@@ -97,6 +98,7 @@ func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 		Units:            o.Units,
 		UnitsWithoutCost: o.UnitsWithoutCost,
 		CreatedAt:        timestamp(o.CreatedAt),
+		UpdatedAt:        timestamp(o.UpdatedAt),
 	}
 	if o.CancelledAt != nil {
 		shown.Status = "cancelled"
@@ -128,17 +130,14 @@ func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.Stor
 	return writeData(w, status, order)
 }
 
-// listOrders handles GET /api/orders. Days are in the tenant's time zone.
+// listOrders handles GET /api/orders.
 func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	q := readQuery(r)
-	f := sales.Filter{
-		Channel: q.channel(), Customer: q.nonEmpty("customer_id"), Status: q.oneOf("status", "placed", "cancelled"),
-		Order: q.order(sales.SortColumns), Page: q.page(),
-	}
-	var err error
-	if f.From, f.Before, err = q.days(r); err != nil {
+	f, err := q.orders(r)
+	if err != nil {
 		return err
 	}
+	f.Page, f.Keyset, f.After = q.pageOrCursor(r, f.ParseCursor)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -146,9 +145,23 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writePage(w, r, f.Page, orders, func(o sales.StoredOrder) listedOrderJSON {
-		return listedOrderJSON{orderShape(r, o), o.ItemCount}
-	})
+	shape := func(o sales.StoredOrder) listedOrderJSON { return listedOrderJSON{orderShape(r, o), o.ItemCount} }
+	if !f.Keyset {
+		return writePage(w, r, f.Page, orders.List, shape)
+	}
+	return writeStep(w, r, f.Page, orders.List, orders.Next, f.Cursor, shape)
+}
+
+// orders takes the parameters that filter and sort orders. Days are in the tenant's time zone. Only a key that may read
+// customers finds orders by the name or e-mail of one.
+func (q *query) orders(r *http.Request) (f sales.Filter, err error) {
+	f = sales.Filter{
+		Channel: q.channel(), Customer: q.nonEmpty("customer_id"), Status: q.oneOf("status", "placed", "cancelled"),
+		UpdatedSince: q.time("updated_since"), Search: q.search(), SearchCustomers: canReadCustomers(r),
+		Order: q.order(sales.SortColumns),
+	}
+	f.From, f.Before, err = q.days(r)
+	return f, err
 }
 
 // showOrder handles GET /api/orders/{number}.

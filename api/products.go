@@ -88,12 +88,7 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 	if !f.Keyset {
 		return writePage(w, r, f.Page, page.List, productShape)
 	}
-	meta := cursorMeta{PerPage: f.Page.PerPage, Total: page.Total}
-	if page.Next != nil {
-		meta.NextCursor = new(f.Cursor(tenant(r), *page.Next))
-	}
-	rows := arrayFrom(page.Items, productShape)
-	return writeLarge(w, r, http.StatusOK, envelope(rows, jsonField{"meta", meta}))
+	return writeStep(w, r, f.Page, page.List, page.Next, f.Cursor, productShape)
 }
 
 // readFilter reads the parameters of a product list: those of filter, and a page or a cursor.
@@ -103,18 +98,7 @@ func readFilter(r *http.Request) (catalog.Filter, error) {
 	if err != nil {
 		return f, err
 	}
-	cursor, walking := q.take("cursor")
-	if _, both := q.values["page"]; walking && both {
-		q.errs.Add("page", "must not be given together with cursor")
-	}
-	f.Keyset, f.Page = walking, q.page()
-	if cursor != "" {
-		at, err := f.ParseCursor(tenant(r), cursor)
-		if err != nil {
-			q.errs.Add("cursor", "%v", err)
-		}
-		f.After = &at
-	}
+	f.Page, f.Keyset, f.After = q.pageOrCursor(r, f.ParseCursor)
 	return f, q.err()
 }
 

@@ -233,6 +233,22 @@ func (q *query) page() paging.Page {
 	}
 }
 
+// pageOrCursor takes page and per_page, or cursor. walking reports whether there is a cursor; after is nil if it is empty.
+func (q *query) pageOrCursor(
+	r *http.Request, parse func(tenancy.ID, string) (paging.Position, error),
+) (page paging.Page, walking bool, after *paging.Position) {
+	cursor, walking := q.take("cursor")
+	if _, both := q.values["page"]; walking && both {
+		q.errs.Add("page", "must not be given together with cursor")
+	}
+	if cursor != "" {
+		at, err := parse(tenant(r), cursor)
+		q.check("cursor", err)
+		after = &at
+	}
+	return q.page(), walking, after
+}
+
 // order takes sort and direction. The default without sort is newest first; the default
 // direction with sort is ascending.
 func (q *query) order(columns []string) paging.Order {

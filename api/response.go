@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
@@ -52,6 +53,18 @@ func writePage[T, J any](
 ) error {
 	meta := jsonField{"meta", newPageMeta(page, list.Total)}
 	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(list.Items, shape), meta))
+}
+
+// writeStep sends one part of a list that is read with a cursor. next is nil at the end.
+func writeStep[T, J any](
+	w http.ResponseWriter, r *http.Request, page paging.Page, list paging.List[T], next *paging.Position,
+	cursor func(tenancy.ID, paging.Position) string, shape func(T) J,
+) error {
+	meta := cursorMeta{PerPage: page.PerPage, Total: list.Total}
+	if next != nil {
+		meta.NextCursor = new(cursor(tenant(r), *next))
+	}
+	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(list.Items, shape), jsonField{"meta", meta}))
 }
 
 // newPageMeta returns the position of a page in a list of total rows.

@@ -2,11 +2,6 @@ package catalog
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,36 +10,24 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-// ErrCursor means that a cursor is not a next_cursor of this list: it is malformed, or
-// belongs to another tenant, filter or order.
-var ErrCursor = errors.New("must be a next_cursor of the same list")
-
-// Position is a place in a list: after the row with this value of the sort column and
-// this id. A row that does not move is neither repeated nor skipped, even if others are
-// inserted or deleted between two pages.
-type Position struct {
-	Value string `json:"v"`
-	ID    int64  `json:"i"`
-}
-
 // positionOf returns the place after p.
-func (f Filter) positionOf(p Product) Position {
+func (f Filter) positionOf(p Product) paging.Position {
 	switch f.Order.By {
 	case "name":
-		return Position{p.Name, p.ID}
+		return paging.Position{Value: p.Name, ID: p.ID}
 	case "sku":
-		return Position{p.SKU, p.ID}
+		return paging.Position{Value: p.SKU, ID: p.ID}
 	case "price":
-		return Position{strconv.FormatInt(int64(p.Price), 10), p.ID}
+		return paging.Position{Value: strconv.FormatInt(int64(p.Price), 10), ID: p.ID}
 	default:
-		return Position{p.CreatedAt.UTC().Format(time.RFC3339Nano), p.ID}
+		return paging.Position{Value: p.CreatedAt.UTC().Format(time.RFC3339Nano), ID: p.ID}
 	}
 }
 
 // argument returns the value of a position in the type of the sort column. It accepts
 // only the text that positionOf writes: search_products gives the text to PostgreSQL,
-// which does not read every time and number that Go reads. It returns ErrCursor.
-func (f Filter) argument(at Position) (any, error) {
+// which does not read every time and number that Go reads. It returns paging.ErrCursor.
+func (f Filter) argument(at paging.Position) (any, error) {
 	var argument any
 	var canonical string
 	switch f.Order.By {
@@ -62,50 +45,30 @@ func (f Filter) argument(at Position) (any, error) {
 		}
 	}
 	if argument == nil || canonical != at.Value {
-		return nil, ErrCursor
+		return nil, paging.ErrCursor
 	}
 	return argument, nil
 }
 
 // Cursor returns a position as text that is valid for this tenant and filter only.
-func (f Filter) Cursor(tenant tenancy.ID, at Position) string {
-	text, err := json.Marshal(at)
-	if err != nil {
-		panic(err) // impossible: a string and a number
-	}
-	return base64.RawURLEncoding.EncodeToString(append(f.digest(tenant, text), text...))
+func (f Filter) Cursor(tenant tenancy.ID, at paging.Position) string {
+	return at.Cursor(f.identity(tenant)...)
 }
 
-// ParseCursor returns the position of a cursor. It returns ErrCursor.
-func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (Position, error) {
-	var at Position
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) < digestSize {
-		return at, ErrCursor
+// ParseCursor returns the position of a cursor. It returns paging.ErrCursor.
+func (f Filter) ParseCursor(tenant tenancy.ID, cursor string) (paging.Position, error) {
+	at, err := paging.ParseCursor(cursor, f.identity(tenant)...)
+	if err == nil {
+		_, err = f.argument(at)
 	}
-	sum, text := raw[:digestSize], raw[digestSize:]
-	if subtle.ConstantTimeCompare(sum, f.digest(tenant, text)) != 1 || json.Unmarshal(text, &at) != nil {
-		return at, ErrCursor
-	}
-	_, err = f.argument(at)
 	return at, err
 }
 
-const digestSize = 12
-
-// digest binds a position to its list. It does not need to be secret: a forged cursor
-// reads only rows of the same list.
-func (f Filter) digest(tenant tenancy.ID, text []byte) []byte {
-	h := sha256.New()
-	list := []any{
+func (f Filter) identity(tenant tenancy.ID) []any {
+	return []any{
 		tenant, f.Search, f.Status, f.CategoryID, f.SellerID, f.WarehouseID, f.Tag,
 		f.CreatedFrom.UnixMicro(), f.CreatedBefore.UnixMicro(), f.UpdatedSince.UnixMicro(), f.Order.By, f.Order.Descending,
 	}
-	if err := json.NewEncoder(h).Encode(list); err != nil {
-		panic(err) // impossible: numbers and strings
-	}
-	h.Write(text)
-	return h.Sum(nil)[:digestSize]
 }
 
 const (

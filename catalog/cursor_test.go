@@ -101,28 +101,28 @@ func count(all []string, one string) (n int) {
 func TestACursorIsValidForItsListOnly(t *testing.T) {
 	t.Parallel()
 	f := catalog.Filter{Status: "active", Order: paging.Order{By: "price"}}
-	cursor := f.Cursor(1, catalog.Position{Value: "100", ID: 7})
-	if got, err := f.ParseCursor(1, cursor); err != nil || got != (catalog.Position{Value: "100", ID: 7}) {
+	cursor := f.Cursor(1, paging.Position{Value: "100", ID: 7})
+	if got, err := f.ParseCursor(1, cursor); err != nil || got != (paging.Position{Value: "100", ID: 7}) {
 		t.Fatalf("ParseCursor = %v, %v", got, err)
 	}
-	for name, parse := range map[string]func() (catalog.Position, error){
-		"another tenant": func() (catalog.Position, error) { return f.ParseCursor(2, cursor) },
-		"another filter": func() (catalog.Position, error) {
+	for name, parse := range map[string]func() (paging.Position, error){
+		"another tenant": func() (paging.Position, error) { return f.ParseCursor(2, cursor) },
+		"another filter": func() (paging.Position, error) {
 			return catalog.Filter{Order: paging.Order{By: "price"}}.ParseCursor(1, cursor)
 		},
-		"another sort": func() (catalog.Position, error) { return catalog.Filter{Status: "active"}.ParseCursor(1, cursor) },
-		"another direction": func() (catalog.Position, error) {
+		"another sort": func() (paging.Position, error) { return catalog.Filter{Status: "active"}.ParseCursor(1, cursor) },
+		"another direction": func() (paging.Position, error) {
 			return catalog.Filter{Status: "active", Order: paging.Order{By: "price", Descending: true}}.ParseCursor(1, cursor)
 		},
-		"forged":     func() (catalog.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
-		"short":      func() (catalog.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
-		"not base64": func() (catalog.Position, error) { return f.ParseCursor(1, "§") },
-		"empty":      func() (catalog.Position, error) { return f.ParseCursor(1, "") },
-		"a wrong value": func() (catalog.Position, error) {
-			return f.ParseCursor(1, f.Cursor(1, catalog.Position{Value: "x"}))
+		"forged":     func() (paging.Position, error) { return f.ParseCursor(1, "bWFkZSB1cA") },
+		"short":      func() (paging.Position, error) { return f.ParseCursor(1, cursor[:len(cursor)-1]) },
+		"not base64": func() (paging.Position, error) { return f.ParseCursor(1, "§") },
+		"empty":      func() (paging.Position, error) { return f.ParseCursor(1, "") },
+		"a wrong value": func() (paging.Position, error) {
+			return f.ParseCursor(1, f.Cursor(1, paging.Position{Value: "x"}))
 		},
 	} {
-		if at, err := parse(); !errors.Is(err, catalog.ErrCursor) {
+		if at, err := parse(); !errors.Is(err, paging.ErrCursor) {
 			t.Errorf("%s: %v, %v, want ErrCursor", name, at, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestACursorIsValidForItsListOnly(t *testing.T) {
 
 func FuzzParseCursor(f *testing.F) {
 	list := catalog.Filter{Order: paging.Order{By: "name"}}
-	f.Add(list.Cursor(1, catalog.Position{Value: "Lamp", ID: 7}))
+	f.Add(list.Cursor(1, paging.Position{Value: "Lamp", ID: 7}))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, cursor string) {
 		at, err := list.ParseCursor(1, cursor)

@@ -46,34 +46,34 @@ type LedgerFilter struct {
 func (s *Store) Adjustments(
 	ctx context.Context, tenant tenancy.ID, id int64, f LedgerFilter,
 ) (paging.List[Adjustment], error) {
-	var q listQuery
-	q.where("a.tenant_id = %s", tenant)
-	q.where("a.product_id = %s", id)
+	var q paging.Query
+	q.Where("a.tenant_id = %s", tenant)
+	q.Where("a.product_id = %s", id)
 	if f.Type != "" {
-		q.where("a.type = %s", f.Type)
+		q.Where("a.type = %s", f.Type)
 	}
 	if f.WarehouseID != nil {
-		q.where("a.warehouse_id = %s", *f.WarehouseID)
+		q.Where("a.warehouse_id = %s", *f.WarehouseID)
 	}
 	if !f.From.IsZero() {
-		q.where("a.created_at >= %s", f.From)
+		q.Where("a.created_at >= %s", f.From)
 	}
 	if !f.Before.IsZero() {
-		q.where("a.created_at < %s", f.Before)
+		q.Where("a.created_at < %s", f.Before)
 	}
 	count, countArgs := `
 select count(*)
-  from inventory_adjustments a`+q.conditions(), q.args
+  from inventory_adjustments a`+q.Conditions(), q.Args
 	page := selectAdjustments + `
-  from inventory_adjustments a` + q.conditions() + `
- order by a.id desc` + q.limit(f.Page.PerPage, f.Page.Offset())
+  from inventory_adjustments a` + q.Conditions() + `
+ order by a.id desc` + q.Limit(f.Page.PerPage, f.Page.Offset())
 	var product []rowID
 	var counts []rowCount
 	var list paging.List[Adjustment]
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &product, `select id from products where tenant_id = $1 and id = $2`, tenant, id)
 		tenancy.QueueRows(b, &counts, count, countArgs...)
-		tenancy.QueueRows(b, &list.Items, page, q.args...)
+		tenancy.QueueRows(b, &list.Items, page, q.Args...)
 	})
 	if err == nil && len(product) == 0 {
 		err = tenancy.ErrNotFound

@@ -29,15 +29,15 @@ type Filter struct {
 	UpdatedSince  time.Time // includes changes of stock
 	Order         paging.Order
 	Page          paging.Page
-	Keyset        bool      // continue at After instead of at Page.Number
-	After         *Position // nil starts at the first product
+	Keyset        bool             // continue at After instead of at Page.Number
+	After         *paging.Position // nil starts at the first product
 	withoutTotal  bool
 }
 
 // Products is a page of products.
 type Products struct {
 	paging.List[Product]
-	Next *Position // with Keyset: where the next page starts, nil after the last one
+	Next *paging.Position // with Keyset: where the next page starts, nil after the last one
 }
 
 // ProductOrders are the columns that products can be sorted by.
@@ -79,7 +79,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 			return Products{}, err
 		}
 	}
-	ids := q.ids(f) + q.limit(limit, offset)
+	ids := q.ids(f) + q.Limit(limit, offset)
 	var counts []rowCount
 	var page Products
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
@@ -88,7 +88,7 @@ func (s *Store) list(ctx context.Context, tenant tenancy.ID, f Filter, limit int
 			// PostgreSQL expects few products, and would read and sort all of a category.
 			b.Queue(`select set_config('enable_sort', 'off', true)`)
 		}
-		tenancy.QueueRows(b, &page.Items, productsOf("array("+indent(ids)+"\n       )"), q.args...)
+		tenancy.QueueRows(b, &page.Items, productsOf("array("+paging.Indent(ids)+"\n       )"), q.Args...)
 	})
 	if err == nil {
 		page.Total = counts[0].Count
@@ -118,7 +118,7 @@ func lookUp(column, value string) string {
 // productQuery is the query for the ids of a list of products. Its first argument is the
 // tenant.
 type productQuery struct {
-	listQuery
+	paging.Query
 	from    string
 	table   string // has the columns that the list is sorted by, and the status
 	id      string
@@ -132,31 +132,31 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 	q := &productQuery{from: "products p", table: "p", id: "p.id"}
 	// Only created_at and sku have an index without the status.
 	q.ordered = len(f.facets()) > 0 || slices.Contains([]string{"name", "price"}, sortColumn(f.Order))
-	q.arg(tenant)
+	q.Arg(tenant)
 	ofTag := f.Tag != "" && f.UpdatedSince.IsZero() && !f.hasGroup()
 	switch {
 	case !f.UpdatedSince.IsZero():
-		q.where("p.updated_at >= %s", f.UpdatedSince)
+		q.Where("p.updated_at >= %s", f.UpdatedSince)
 		q.from, q.ordered = changedProducts, false
 	case ofTag:
-		q.where("t.tenant_id = $1")
-		q.where("t.tag = %s", f.Tag)
+		q.Where("t.tenant_id = $1")
+		q.Where("t.tag = %s", f.Tag)
 		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
 		if len(f.facets()) > 1 {
 			q.from += lookUp("id", "t.product_id")
 			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other columns.
-			q.where("t.tag = any (p.tags)")
+			q.Where("t.tag = any (p.tags)")
 		}
 	default:
-		q.where("p.tenant_id = $1")
+		q.Where("p.tenant_id = $1")
 	}
 	if f.Tag != "" && !ofTag {
-		q.where("%s = any (p.tags)", f.Tag)
+		q.Where("%s = any (p.tags)", f.Tag)
 	}
 	f.addConditions(q)
 	// Only dates can select few products, which are faster to sort. Without a filter, PostgreSQL does not sort.
 	byCreation := sortColumn(f.Order) == "created_at"
-	q.inOrder = (q.ordered || len(q.sql) > 1) && f.UpdatedSince.IsZero() && (byCreation || !f.hasDates())
+	q.inOrder = (q.ordered || q.HasFilter()) && f.UpdatedSince.IsZero() && (byCreation || !f.hasDates())
 	return q
 }
 
@@ -200,22 +200,22 @@ func (f Filter) count(tenant tenancy.ID, q *productQuery) countQuery {
 		return countQuery{sql: `select 0::bigint as count`}
 	}
 	if f.hasDates() || len(facets) > 1 {
-		return countQuery{"\nselect count(*)\n  from " + q.from + q.conditions(), slices.Clone(q.args)}
+		return countQuery{"\nselect count(*)\n  from " + q.from + q.Conditions(), slices.Clone(q.Args)}
 	}
-	counters := &listQuery{}
-	counters.where("tenant_id = %s", tenant)
+	counters := &paging.Query{}
+	counters.Where("tenant_id = %s", tenant)
 	table := "product_counts"
 	for _, facet := range facets {
 		table = "facet_counts"
-		counters.where("facet = %s", facet.column)
-		counters.where("value = %s", facet.value)
+		counters.Where("facet = %s", facet.column)
+		counters.Where("value = %s", facet.value)
 	}
 	if f.Status != "" {
-		counters.where("status = %s", f.Status)
+		counters.Where("status = %s", f.Status)
 	}
 	return countQuery{`
 select coalesce(sum(count), 0)::bigint as count
-  from ` + table + counters.conditions(), counters.args}
+  from ` + table + counters.Conditions(), counters.Args}
 }
 
 // changedProducts are the products with a change since $2: those with another change than
@@ -236,33 +236,33 @@ var changedProducts = `(
                      ) c
                group by id
               having not bool_or(changed)
-              ) c` + indent(lookUp("id", "c.id")) + `
+              ) c` + paging.Indent(lookUp("id", "c.id")) + `
        offset 0
        ) p`
 
 // addConditions adds the conditions on columns of products.
 func (f Filter) addConditions(q *productQuery) {
 	if f.Status != "" {
-		q.where(q.table+".status = %s", f.Status)
+		q.Where(q.table+".status = %s", f.Status)
 	}
 	if f.CategoryID != nil {
-		q.where("p.category_id = %s", *f.CategoryID)
+		q.Where("p.category_id = %s", *f.CategoryID)
 	}
 	if f.SellerID != nil {
-		q.where("p.seller_id = %s", *f.SellerID)
+		q.Where("p.seller_id = %s", *f.SellerID)
 	}
 	if f.WarehouseID != nil {
 		column := "p.warehouse_id"
 		if f.hasGroup() {
 			column += " + 0" // not an index of warehouses
 		}
-		q.where(column+" = %s", *f.WarehouseID)
+		q.Where(column+" = %s", *f.WarehouseID)
 	}
 	if !f.CreatedFrom.IsZero() {
-		q.where(q.table+".created_at >= %s", f.CreatedFrom)
+		q.Where(q.table+".created_at >= %s", f.CreatedFrom)
 	}
 	if !f.CreatedBefore.IsZero() {
-		q.where(q.table+".created_at < %s", f.CreatedBefore)
+		q.Where(q.table+".created_at < %s", f.CreatedBefore)
 	}
 }
 
@@ -276,7 +276,7 @@ func (q *productQuery) continueAfter(f Filter) error {
 	if f.Order.Descending {
 		follow = "<"
 	}
-	q.where("("+q.key(f.Order)+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
+	q.Where("("+q.key(f.Order)+", "+q.id+") "+follow+" (%s, %s)", value, f.After.ID)
 	return nil
 }
 
@@ -287,13 +287,13 @@ func (q *productQuery) key(o paging.Order) string { return q.table + "." + sortC
 // of each status, because the indexes begin with the filter and the status.
 func (q *productQuery) ids(f Filter) string {
 	if f.Status != "" || !q.ordered {
-		return "\nselect " + q.id + "\n  from " + q.from + q.conditions() + orderBy(f.Order, q.key(f.Order), q.id)
+		return "\nselect " + q.id + "\n  from " + q.from + q.Conditions() + orderBy(f.Order, q.key(f.Order), q.id)
 	}
 	parts := make([]string, len(Statuses))
 	for i, status := range Statuses {
-		parts[i] = indent(`(
+		parts[i] = paging.Indent(`(
 select ` + q.id + ` as id, ` + q.key(f.Order) + ` as key
-  from ` + q.from + q.conditions() + `
+  from ` + q.from + q.Conditions() + `
    and ` + q.table + `.status = '` + status + `'` + orderBy(f.Order, q.key(f.Order), q.id) + `
 )`)
 	}

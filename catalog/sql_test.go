@@ -25,8 +25,8 @@ func TestTheSQLOfLists(t *testing.T) {
 		january = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 		page    = paging.Page{Number: 2, PerPage: 20}
 
-		after    = catalog.Position{Value: "2026-01-05T00:00:00Z", ID: 700}
-		afterSKU = catalog.Position{Value: "SKU-00700", ID: 700}
+		after    = paging.Position{Value: "2026-01-05T00:00:00Z", ID: 700}
+		afterSKU = paging.Position{Value: "SKU-00700", ID: 700}
 	)
 	for name, f := range map[string]catalog.Filter{
 		"list_all":                {Order: paging.Order{Descending: true}},

@@ -398,12 +398,16 @@ create table customers (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
+CREATE INDEX customers_search ON customers USING gin (tenant_id, customer_text(number, name, email) gin_trgm_ops);
 alter table customers alter tenant_id set statistics 0;
 alter table customers enable row level security, force row level security;
+create policy search on customers for select to storeroom_search
+    using (true);
 create policy tenant on customers for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select, update on customers to storeroom_runtime;
+grant select (tenant_id, id, number, name, email) on customers to storeroom_search;
 
 create table sold_products (
     tenant_id     bigint not null,
@@ -470,10 +474,11 @@ create table orders (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax and shipping; revenue_without_cost is the part of items without unit_cost. content is the SHA-256 of what was sent.';
+CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
 CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
-alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0;
+alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table orders enable row level security, force row level security;
 create policy tenant on orders for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -524,9 +529,10 @@ create table cancellations (
     FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE
 );
 comment on table cancellations is 'Cancelled orders. Reports count neither them nor their refunds. placed_at is that of the order.';
+CREATE INDEX cancellations_created ON cancellations USING btree (tenant_id, created_at, order_id);
 CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
 CREATE TRIGGER unpack_customers AFTER INSERT ON cancellations REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
-alter table cancellations alter tenant_id set statistics 0, alter placed_at set statistics 0;
+alter table cancellations alter tenant_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table cancellations enable row level security, force row level security;
 create policy tenant on cancellations for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -549,9 +555,10 @@ create table refunds (
     FOREIGN KEY (tenant_id, order_id) REFERENCES orders(tenant_id, id) ON DELETE CASCADE
 );
 comment on table refunds is 'Refunds of orders. A refund counts on the day of refunded_at. It may be more than the customer paid.';
+CREATE INDEX refunds_created ON refunds USING btree (tenant_id, created_at, order_id);
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
 CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
-alter table refunds alter tenant_id set statistics 0, alter refunded_at set statistics 0;
+alter table refunds alter tenant_id set statistics 0, alter refunded_at set statistics 0, alter created_at set statistics 0;
 alter table refunds enable row level security, force row level security;
 create policy tenant on refunds for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -2138,3 +2145,41 @@ begin
 end $function$;
 revoke execute on function forget_unused_media(bigint,text[]) from public;
 grant execute on function forget_unused_media(bigint,text[]) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.customer_text(number text, name text, email text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE COST 100000
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    return ' ' || lower(number collate "default" || ' ' || coalesce(name, '') || ' ' || coalesce(email, ''));
+end $function$;
+revoke execute on function customer_text(text,text,text) from public;
+grant execute on function customer_text(text,text,text) to storeroom_runtime, storeroom_search;
+
+CREATE OR REPLACE FUNCTION public.search_customers(patterns text[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    conditions text := 'tenant_id = $1';
+    pattern    text;
+    ids        bigint[];
+begin
+    if cardinality(patterns) = 0 then
+        raise 'search_customers: no patterns';
+    end if;
+    foreach pattern in array patterns loop
+        conditions := conditions || format(' and customer_text(number, name, email) like lower(%L)', pattern);
+    end loop;
+    execute 'select array(select id from public.customers where ' || conditions || ' order by id)'
+       into ids
+      using nullif(current_setting('app.tenant_id', true), '')::bigint;
+    return ids;
+end $function$;
+alter function search_customers(text[]) owner to storeroom_search;
+revoke execute on function search_customers(text[]) from public;
+grant execute on function search_customers(text[]) to storeroom_runtime;

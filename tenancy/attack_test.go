@@ -433,17 +433,28 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			quote(pattern), product,
 		)
 	}
+	searchCustomers := func(pattern string) string {
+		return fmt.Sprintf("select from unnest(search_customers(array[%s])) id where id = %v",
+			quote(pattern), s.tables["customers"].a["id"])
+	}
 	resolve := func(hash string) string {
 		return fmt.Sprintf(`select from resolve_key(array[%s]);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, hash, quote(at.claimed()))
 	}
-	breaches := launch(t, s.ownerOfA, attempt{"search_products", "search", search("%"), something})
+	breaches := launch(t, s.ownerOfA,
+		attempt{"search_products", "search", search("%"), something},
+		attempt{"search_customers", "search", searchCustomers("%"), something})
 	return append(breaches, launch(t, at,
 		attempt{"search_products", "search", search("%"), nothing},
 		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
 		attempt{
 			"search_products", "inject by a filter",
 			strings.Replace(search("%"), "'{}'", `'{"tag": "x'' = any (p.tags) or true or ''x"}'`, 1), nothing,
+		},
+		attempt{"search_customers", "search", searchCustomers("%"), nothing},
+		attempt{
+			"search_customers", "inject into the search",
+			searchCustomers("%') or true or customer_text(number, name, email) like lower('%"), nothing,
 		},
 		attempt{"resolve_key", "keep the tenant of a key", resolve(hashOfA), nothing},
 		attempt{"delete_expired_responses", "delete what has not expired", fmt.Sprintf(`select delete_expired_responses(%[1]d - 1, 10);

@@ -91,6 +91,8 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 	for _, m := range []struct{ name, function, find, replace string }{
 		{"the search ignores the tenant", "search_products", "p.tenant_id = $1", "$1 is not distinct from $1"},
 		{"the search does not quote a pattern", "search_products", "%L", "''%s''"},
+		{"the search of customers ignores the tenant", "search_customers", "'tenant_id = $1'", "'$1 is not distinct from $1'"},
+		{"the search of customers does not quote a pattern", "search_customers", "lower(%L)", "lower(''%s'')"},
 		{"resolve_key leaves the tenant of the key set", "resolve_key", "'app.tenant_id', before", "'app.nothing', before"},
 		{
 			"expired responses are any responses", "delete_expired_responses", "e.created_at < now() - interval '24 hours'",

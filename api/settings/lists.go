@@ -192,37 +192,29 @@ func monthsChart(months []reports.MonthSums, f formatter) chart.Chart {
 }
 
 type ordersPage struct {
-	Number, Customer, Channel   string
-	Status, From, To            string
-	Channels                    []sales.Channel
-	Orders                      []sales.StoredOrder
-	Pager                       pager
-	IsFiltered, NumberIsMissing bool
+	Search, Customer, Channel string
+	Status, From, To          string
+	Channels                  []sales.Channel
+	Orders                    []sales.StoredOrder
+	Pager                     pager
+	IsFiltered                bool
 }
 
-// showOrders lists the orders of the tenant. A number that exists leads to its order.
+// showOrders lists the orders of the tenant. A search that finds one order leads to it.
 func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
 	page := ordersPage{
-		Number: filterText(r, "number"), Customer: filterText(r, "customer"),
+		Search: filterText(r, "search"), Customer: filterText(r, "customer"),
 		Channel: filterText(r, "channel"), Status: r.FormValue("status"), From: r.FormValue("from"), To: r.FormValue("to"),
 	}
-	if page.Number != "" {
-		_, err := p.Sales.Order(r.Context(), u.Tenant.ID, page.Number)
-		if err == nil {
-			redirect(w, r, u.path("/orders/"+url.PathEscape(page.Number)))
-			return nil
-		}
-		page.NumberIsMissing = true
-	}
 	filter := sales.Filter{
-		Customer: page.Customer, Channel: page.Channel,
+		Search: page.Search, SearchCustomers: true, Customer: page.Customer, Channel: page.Channel,
 		From: filterDay(r, "from", u.Format.zone, 0), Before: filterDay(r, "to", u.Format.zone, 1),
 		Order: paging.Order{Descending: true}, Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
 	}
 	if page.Status == "placed" || page.Status == "cancelled" {
 		filter.Status = page.Status
 	}
-	page.IsFiltered = page.Customer != "" || page.Channel != "" || filter.Status != "" ||
+	page.IsFiltered = page.Search != "" || page.Customer != "" || page.Channel != "" || filter.Status != "" ||
 		!filter.From.IsZero() || !filter.Before.IsZero()
 	channels, err := p.Sales.Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
@@ -231,6 +223,10 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 	orders, err := p.Sales.List(r.Context(), u.Tenant.ID, filter)
 	if err != nil {
 		return err
+	}
+	if page.Search != "" && orders.Total == 1 && len(orders.Items) == 1 {
+		redirect(w, r, u.path("/orders/"+url.PathEscape(orders.Items[0].Number)))
+		return nil
 	}
 	page.Channels, page.Orders = channels.Items, orders.Items
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)

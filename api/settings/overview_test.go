@@ -218,14 +218,16 @@ func TestProductsAndOrders(t *testing.T) {
 	mustHave(t, s.mustGet(t, cookie, "/orders", "en"), "A/1 ü 2 Mar 2026, 12:00 Web shop web C-7 Ada 2 300.00")
 	mustHave(t, s.mustGet(t, cookie, "/orders?customer=C-7&channel=web&from=2026-03-02&to=2026-03-02", "en"), "1 order,")
 	mustHave(t, s.mustGet(t, cookie, "/orders?status=cancelled", "en"), "No orders match this filter")
-	mustHave(t, s.mustGet(t, cookie, "/orders?number=none", "en"), "No order has this number.")
+	mustHave(t, s.mustGet(t, cookie, "/orders?search=none", "en"), "No orders match this filter")
 	mustHave(t, s.mustGet(t, cookie, "/orders/"+url.PathEscape("A/1 ü"), "en"),
 		"Order A/1 ü", "Channel Web shop web Customer C-7, Ada", "<b>Lamp</b> "+sku+" 2 150.00 0.00 300.00", "Shipping 4.90")
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "/settings/t/"+s.a.Slug+"/orders?number=A%2F1+%C3%BC", nil)
-	r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})
-	w := httptest.NewRecorder()
-	s.Handler.ServeHTTP(w, r)
-	if got := w.Header().Get("Location"); w.Code != 303 || !strings.HasSuffix(got, "/orders/A%2F1%20%C3%BC") {
-		t.Errorf("a search for the number = %d to %s", w.Code, got)
+	for _, search := range []string{"A%2F1+%C3%BC", "ada"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/settings/t/"+s.a.Slug+"/orders?search="+search, nil)
+		r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})
+		w := httptest.NewRecorder()
+		s.Handler.ServeHTTP(w, r)
+		if got := w.Header().Get("Location"); w.Code != 303 || !strings.HasSuffix(got, "/orders/A%2F1%20%C3%BC") {
+			t.Errorf("a search for %s = %d to %s", search, w.Code, got)
+		}
 	}
 }

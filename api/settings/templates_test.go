@@ -140,7 +140,7 @@ func samples() map[string][]any {
 			[]catalog.Adjustment{{Type: "set", Notes: text, APIKeyName: text}, {}}, pager{}, months, monthsChart(months, format),
 		}},
 		"orders": {
-			ordersPage{}, ordersPage{IsFiltered: true, NumberIsMissing: true, Number: hostile},
+			ordersPage{}, ordersPage{IsFiltered: true, Search: hostile},
 			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []sales.StoredOrder{order, {}}},
 		},
 		"order":        {orderPage{}, orderPage{order, sales.Channel{Identifier: "web", Label: hostile}}},

@@ -68,7 +68,7 @@ problems (object, problem) as (
       from tables t
       join pg_policy p on p.polrelid = t.oid
      where p.polname <> 'tenant'
-       and not (t.name = 'products' and p.polname = 'search' and p.polcmd = 'r'
+       and not (t.name in ('products', 'customers') and p.polname = 'search' and p.polcmd = 'r'
                 and p.polroles = array[to_regrole('storeroom_search')::oid])
     union all
     select t.name, 'keeps statistics of ' || a.attname || ', so that the plans for a new tenant depend on ANALYZE'
@@ -114,8 +114,8 @@ problems (object, problem) as (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
                 'claim_unused_media', 'forget_unused_media',
-                'search_products', 'schema_version', 'password_parameters', 'begin_session', 'use_session',
-                'session_tenants', 'confirm_session', 'end_session', 'change_password',
+                'search_products', 'search_customers', 'schema_version', 'password_parameters', 'begin_session',
+                'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset'),
             'is a security definer function that is not in the list of the lint'),
@@ -149,7 +149,7 @@ problems (object, problem) as (
     union all
     select g.name, 'grants ' || g.privilege_type || ' to storeroom_search'
       from granted g
-     where g.grantee = to_regrole('storeroom_search')::oid and not (g.name = 'products' and g.privilege_type = 'SELECT')
+     where g.grantee = to_regrole('storeroom_search')::oid and not (g.name in ('products', 'customers') and g.privilege_type = 'SELECT')
     union all
     select r.rolname::text, v.problem
       from pg_roles r

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -170,3 +172,28 @@ func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 		column(customers, func(c Customer) *string { return c.Name }),
 		column(customers, func(c Customer) *string { return c.Email }))
 }
+
+// customerPatterns returns a LIKE pattern for each word of a search, or none if a word has no letter
+// or digit. A word without three consecutive letters or digits contains no trigram, so it matches
+// at the start of a word only.
+func customerPatterns(search string) []string {
+	var patterns []string
+	escape := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+	for word := range strings.FieldsSeq(search) {
+		longest := 0
+		for _, run := range strings.FieldsFunc(word, isSeparator) {
+			longest = max(longest, utf8.RuneCountInString(run))
+		}
+		switch {
+		case longest == 0:
+			return nil
+		case longest < 3:
+			patterns = append(patterns, "% "+escape.Replace(word)+"%")
+		default:
+			patterns = append(patterns, "%"+escape.Replace(word)+"%")
+		}
+	}
+	return patterns
+}
+
+func isSeparator(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -4,202 +4,251 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
+
+// Filter selects the orders that List returns. The zero value of a field does not
+// filter.
+type Filter struct {
+	Channel  string
+	Customer string // the sender's id
+	Status   string // placed or cancelled
+	From     time.Time
+	Before   time.Time
+	// UpdatedSince is the time of the last change: the order, its last refund or its
+	// cancellation was stored.
+	UpdatedSince time.Time
+	// Search is the start of a number. With SearchCustomers it may also be words that the id,
+	// the name and the e-mail of the customer contain.
+	Search          string
+	SearchCustomers bool
+	Order           paging.Order
+	Page            paging.Page
+	Keyset          bool             // continue at After instead of at Page.Number
+	After           *paging.Position // nil starts at the first order
+	withoutTotal    bool
+}
+
+// Orders is a page of orders.
+type Orders struct {
+	paging.List[StoredOrder]
+	Next *paging.Position // with Keyset: where the next page starts, nil after the last one
+}
 
 // SortColumns are the columns that List can sort by.
 var SortColumns = []string{"placed_at", "number"}
 
-const orderColumns = `o.id, o.number, o.placed_at, o.channel,
-		       c.number as customer_number, c.name as customer_name, c.email as customer_email,
-		       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
-		       (select coalesce(sum(r.amount), 0)::bigint
-		          from refunds r
-		         where r.tenant_id = $1 and r.order_id = o.id) as refunded,
-		       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
-		       o.created_at`
+const (
+	orderColumns = `o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at`
+
+	// refundsAndCancellation joins what orderColumns need of an order o.
+	refundsAndCancellation = `
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as amount, max(created_at) as created_at
+         from refunds
+        where tenant_id = $1 and order_id = o.id
+       ) r
+  left join lateral (select * from cancellations where tenant_id = $1 and order_id = o.id limit 1) x on true`
+)
 
 type countRow struct{ Count int64 }
 
 // List returns a page of orders without their lines and refunds.
-func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (paging.List[StoredOrder], error) {
-	var page paging.List[StoredOrder]
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, error) {
+	var page Orders
 	var counts []countRow
-	err := s.db.RunPlanned(ctx, tenant, tenancy.CustomPlan, func(q *pgx.Batch) {
-		sql, args := f.count(tenant)
-		tenancy.QueueRows(q, &counts, sql, args...)
-		// An index that has the order of the list must win even for pages far behind the
-		// estimated end. Otherwise PostgreSQL reads and sorts all orders.
-		q.Queue(`select set_config('enable_bitmapscan', 'off', true)`)
-		sql, args = f.page(tenant)
-		tenancy.QueueRows(q, &page.Items, sql, args...)
+	limit, offset := f.Page.PerPage, f.Page.Offset()
+	if f.Keyset {
+		limit, offset = f.Page.PerPage+1, 0 // the additional row shows that there is a next page
+	}
+	q := f.query(tenant)
+	count, countArgs := f.count(q), slices.Clone(q.Args)
+	if f.After != nil {
+		if err := q.continueAfter(f); err != nil {
+			return page, err
+		}
+	}
+	sql := q.page(f, limit, offset)
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		if !f.withoutTotal {
+			tenancy.QueueRows(b, &counts, count, countArgs...)
+		}
+		if q.inOrder {
+			// An index that has the order of the list must win even for pages far behind the
+			// estimated end. Otherwise PostgreSQL reads and sorts all orders.
+			b.Queue(`select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`)
+		}
+		tenancy.QueueRows(b, &page.Items, sql, q.Args...)
 	})
 	if err != nil {
 		return page, fmt.Errorf("list orders: %w", err)
 	}
-	page.Total = counts[0].Count
+	if !f.withoutTotal {
+		page.Total = counts[0].Count
+	}
+	if f.Keyset && len(page.Items) > f.Page.PerPage {
+		page.Items = page.Items[:f.Page.PerPage]
+		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
+	}
 	return page, nil
 }
 
-// page returns the query of a page. It selects the ids from the index of the sort
-// column and joins the rest to these.
-func (f Filter) page(tenant tenancy.ID) (sql string, args []any) {
-	sql = fmt.Sprintf(`
-		select `+orderColumns+`
-		  from unnest(array(
-		       select o.id`+f.matching(f.Status)+`
-		        order by o.%[1]s %[2]s, o.id %[2]s
-		        limit $6 offset $7
-		       )) with ordinality page (id, place)
-		 cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
-		  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
-		 order by page.place`, cmp.Or(f.Order.By, "placed_at"), f.Order.Direction())
-	return sql, append(f.args(tenant), f.Page.PerPage, f.Page.Offset())
+// orderQuery is the query for the ids of a list of orders. Its first argument is the tenant.
+type orderQuery struct {
+	paging.Query
+	from    string // the orders o
+	channel string // the condition on the channel, or empty
+	inOrder bool   // an index has the order
 }
 
-// count returns the query of the total. Without a customer or days it reads the
-// rollups, because counting millions of orders would take longer than the page.
-func (f Filter) count(tenant tenancy.ID) (sql string, args []any) {
-	args = f.args(tenant)
-	all := `
-		       (select count(*)` + f.matching("") + `)`
-	cancelled := `
-		       (select count(*)` + f.matching("cancelled") + `)`
-	placed := all + " -" + cancelled
-	if f.Customer == "" && f.From.IsZero() && f.Before.IsZero() {
-		placed = `
-		       (select coalesce(sum(orders), 0)::bigint
-		          from sales_rollups
-		         where tenant_id = $1 and kind = ` + sums.ByDay.SQL() + ` and ($2::text = '' or channel = $2))`
-		all = placed + " +" + cancelled
-		if f.Status == "placed" {
-			args = args[:2]
+// query returns the query of a filter.
+func (f Filter) query(tenant tenancy.ID) *orderQuery {
+	q := &orderQuery{from: "orders o"}
+	q.Where("o.tenant_id = %s", tenant)
+	found := ""
+	switch {
+	case f.Search != "":
+		found = q.search(f)
+		if !f.UpdatedSince.IsZero() {
+			q.Where(changedSince, f.UpdatedSince)
 		}
+	case !f.UpdatedSince.IsZero():
+		found = strings.ReplaceAll(changedOrders, "$2", q.Arg(f.UpdatedSince))
 	}
-	return `
-		select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f.Status] + ` as count`, args
+	if found != "" {
+		// No index contains revenue. To find one id, PostgreSQL might read all of an index that contains the other columns.
+		q.from = `(
+       select o.*
+         from (` + found + `
+              ) found
+        cross join lateral (
+              select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+       ) o`
+	}
+	if f.Channel != "" {
+		channel := q.Arg(f.Channel)
+		q.channel = "\n   and channel = " + channel
+		q.Where("o.channel = " + channel)
+	}
+	if f.Customer != "" {
+		q.Where("o.customer_id = (select id from customers where tenant_id = $1 and number = %s)", f.Customer)
+	}
+	if !f.From.IsZero() {
+		q.Where("o.placed_at >= %s", f.From)
+	}
+	if !f.Before.IsZero() {
+		q.Where("o.placed_at < %s", f.Before)
+	}
+	q.inOrder = found == "" && f.Customer == "" && (f.Order.By != "number" || !f.hasDays() && f.Status != "cancelled")
+	return q
 }
 
-// matching selects the orders o with a status that match the filter. The queries are
-// planned for their values, so PostgreSQL drops the conditions of fields that are not set.
-func (f Filter) matching(status string) string {
-	from, condition := "orders", statusConditions[status]
-	if status == "cancelled" && f.Customer == "" {
-		from, condition = cancelledOrders, ""
+func (f Filter) hasDays() bool { return !f.From.IsZero() || !f.Before.IsZero() }
+
+// search returns a query for the ids of the orders that a search finds. No number contains
+// U+10FFFF, so it ends the range of those with the prefix.
+func (q *orderQuery) search(f Filter) string {
+	sql := `
+              select id from orders where tenant_id = $1 and number >= ` + q.Arg(f.Search) +
+		` and number < ` + q.Arg(f.Search+"\U0010FFFF")
+	patterns := customerPatterns(f.Search)
+	if !f.SearchCustomers || len(patterns) == 0 {
+		return sql
 	}
-	return `
-		          from ` + from + ` o
-		         where o.tenant_id = $1
-		           and ($2::text = '' or o.channel = $2)
-		           and ($3::text = '' or o.customer_id = (select id from customers where tenant_id = $1 and number = $3))
-		           and ($4::timestamptz is null or o.placed_at >= $4)
-		           and ($5::timestamptz is null or o.placed_at < $5)` + condition
+	return sql + `
+               union
+              select o.id
+                from unnest(search_customers(` + q.Arg(patterns) + `)) customer (id)
+               cross join lateral (
+                     select id from orders where tenant_id = $1 and customer_id = customer.id offset 0) o`
+}
+
+// changedOrders are the ids of orders with a change since $2.
+const changedOrders = `
+              select id from orders where tenant_id = $1 and created_at >= $2
+               union
+              select order_id from refunds where tenant_id = $1 and created_at >= $2
+               union
+              select order_id from cancellations where tenant_id = $1 and created_at >= $2`
+
+// changedSince is the condition that an order changed since a time.
+const changedSince = `greatest(o.created_at,
+       (select max(created_at) from refunds where tenant_id = $1 and order_id = o.id),
+       (select created_at from cancellations where tenant_id = $1 and order_id = o.id)) >= %s`
+
+// ofStatus returns the orders with a status that match the conditions.
+func (q *orderQuery) ofStatus(f Filter, status string) string {
+	if status == "cancelled" && f.Customer == "" && q.from == "orders o" {
+		return "\n  from " + cancelledOrders + q.Conditions()
+	}
+	return "\n  from " + q.from + q.Conditions() + statusConditions[status]
+}
+
+var statusConditions = map[string]string{
+	"placed": `
+   and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is null`,
+	"cancelled": `
+   and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is not null`,
 }
 
 // cancelledOrders looks up the columns of orders that a query uses, after it has found
 // the cancellations by their copy of placed_at.
 const cancelledOrders = `(
-		               select tenant_id, order_id as id, placed_at,
-		                      (select channel from orders where tenant_id = $1 and id = order_id) as channel,
-		                      (select number from orders where tenant_id = $1 and id = order_id) as number,
-		                      (select customer_id from orders where tenant_id = $1 and id = order_id) as customer_id
-		                 from cancellations)`
+       select tenant_id, order_id as id, placed_at,
+              (select channel from orders where tenant_id = $1 and id = order_id) as channel,
+              (select number from orders where tenant_id = $1 and id = order_id) as number
+         from cancellations
+       ) o`
 
-var statusConditions = map[string]string{
-	"placed": `
-		           and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is null`,
-	"cancelled": `
-		           and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is not null`,
+// count returns the query of the total. Without a customer, days, a search or a time it reads
+// the rollups, because counting millions of orders would take longer than the page.
+func (f Filter) count(q *orderQuery) string {
+	of := func(status string) string {
+		return "\n       (select count(*)" + paging.Indent(q.ofStatus(f, status)) + ")"
+	}
+	cancelled := of("cancelled")
+	all, placed := of(""), of("")+" -"+cancelled
+	if f.Customer == "" && q.from == "orders o" && !f.hasDays() {
+		placed = `
+       (select coalesce(sum(orders), 0)::bigint
+          from sales_rollups
+         where tenant_id = $1 and kind = ` + sums.ByDay.SQL() + paging.Indent(q.channel) + `)`
+		all = placed + " +" + cancelled
+	}
+	return `
+select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f.Status] + ` as count`
 }
 
-func (f Filter) args(tenant tenancy.ID) []any {
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
+// page returns the query of a page. It selects the ids first, and joins the rest to these. The
+// offset of 0 keeps PostgreSQL from reading all orders in the order of an index.
+func (q *orderQuery) page(f Filter, limit int, offset int64) string {
+	column := cmp.Or(f.Order.By, "placed_at")
+	orders := q.ofStatus(f, f.Status)
+	if !q.inOrder {
+		orders = "\n  from (\n       select o.id, o." + column + paging.Indent(orders) + "\n       offset 0\n       ) o"
 	}
-	return []any{tenant, f.Channel, f.Customer, at(f.From), at(f.Before)}
-}
-
-// Order returns one order with its lines and refunds. It returns ErrNotFound if the
-// number does not exist.
-func (s *Store) Order(ctx context.Context, tenant tenancy.ID, number string) (StoredOrder, error) {
-	var found []StoredOrder
-	var lines []Line
-	var refunds []refundOrShare
-	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
-		tenancy.QueueRows(q, &found, `
-		select `+orderColumns+`
-		  from orders o
-		  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
-		 where o.tenant_id = $1 and o.number = $2`, tenant, number)
-		tenancy.QueueRows(q, &lines, `
-		select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
-		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
-		  from orders o
-		  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
-		  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
-		 where o.tenant_id = $1 and o.number = $2
-		 order by i.line`, tenant, number)
-		tenancy.QueueRows(q, &refunds, refundsAndShares, tenant, number)
-	})
-	if err == nil && len(found) == 0 {
-		err = tenancy.ErrNotFound
+	order := "\n order by o." + column + " " + f.Order.Direction()
+	if column != "number" { // numbers are unique
+		order += ", o.id " + f.Order.Direction()
 	}
-	if err != nil {
-		return StoredOrder{}, fmt.Errorf("read order: %w", err)
-	}
-	found[0].Lines = lines
-	found[0].setRefunds(refunds)
-	return found[0], nil
-}
-
-// refundsAndShares reads the refunds of an order and their sums by line in one
-// statement, because a refund can be stored between two statements, which have different
-// snapshots.
-const refundsAndShares = `
-		select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
-		  from orders o
-		  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
-		 where o.tenant_id = $1 and o.number = $2
-		 union all
-		select null, s.line, sum(s.amount)::bigint, null, null, null
-		  from orders o
-		  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
-		 where o.tenant_id = $1 and o.number = $2
-		 group by s.line
-		 order by refunded_at, id`
-
-// refundOrShare is a refund of an order, or the sum of all refunds of one line.
-type refundOrShare struct {
-	ID         *int64
-	Line       *int32 // of a sum
-	Amount     money.Cents
-	RefundedAt *time.Time
-	Reference  *string
-	CreatedAt  *time.Time
-}
-
-func (o *StoredOrder) setRefunds(rows []refundOrShare) {
-	o.Refunded, o.Refunds = 0, []StoredRefund{}
-	refunded := map[int32]money.Cents{}
-	for _, r := range rows {
-		if r.Line != nil {
-			refunded[*r.Line] = r.Amount
-			continue
-		}
-		o.Refunded += r.Amount
-		o.Refunds = append(o.Refunds, StoredRefund{*r.ID, r.Amount, *r.RefundedAt, r.Reference, *r.CreatedAt})
-	}
-	for i := range o.Lines {
-		o.Lines[i].Refunded = refunded[o.Lines[i].Line]
-	}
+	ids := "\nselect o.id" + orders + order + q.Limit(limit, offset)
+	return `
+select ` + orderColumns + `
+  from unnest(array(` + paging.Indent(ids) + `
+       )) with ordinality page (id, place)
+ cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true` +
+		refundsAndCancellation + `
+ order by page.place`
 }

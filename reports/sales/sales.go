@@ -15,7 +15,7 @@
 // Which statement reads which source:
 //
 //	List, page          orders by the index of the sort column, then customers, refunds, cancellations by key
-//	List, total         sales_rollups by day and cancellations; orders if a customer or days are given
+//	List, total         sales_rollups by day and cancellations; orders if more than channel and status are given
 //	Order               orders, order_items, sold_products, refunds and refund_items of one number
 //	Ingest, Refund      orders by number, sold_products by SKU, customers and channels by key
 //	Verify, Repair      all facts of a month, and sales_rollups
@@ -26,7 +26,6 @@ import (
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
-	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
 // PointOfSale is the built-in channel of every tenant.
@@ -139,6 +138,7 @@ type StoredOrder struct {
 	Refunded         money.Cents
 	CancelledAt      *time.Time
 	CreatedAt        time.Time
+	UpdatedAt        time.Time      // of the order, its last refund or its cancellation, when it was stored
 	Lines            []Line         `db:"-"` // set by Order, not by List
 	Refunds          []StoredRefund `db:"-"` // set by Order, not by List
 }
@@ -172,18 +172,6 @@ type StoredRefund struct {
 	RefundedAt time.Time
 	Reference  *string
 	CreatedAt  time.Time
-}
-
-// Filter selects the orders that List returns. The zero value of a field does not
-// filter.
-type Filter struct {
-	Channel  string
-	Customer string // the sender's id
-	Status   string // placed or cancelled
-	From     time.Time
-	Before   time.Time
-	Order    paging.Order
-	Page     paging.Page
 }
 
 // Channel is a source of orders.

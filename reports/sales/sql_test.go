@@ -19,6 +19,8 @@ func TestTheSQLOfSales(t *testing.T) {
 	s := mustShop(t)
 	s.mustSeed(t)
 	golden := tenancytest.NewSQL(t, s.Database, *update)
+	after := paging.Position{Value: "2026-02-01T00:00:00Z", ID: 700}
+	afterNumber := paging.Position{Value: "N-00700"}
 	for name, f := range map[string]sales.Filter{
 		"list":                         {Order: paging.Order{Descending: true}},
 		"list_by_number":               {Order: paging.Order{By: "number"}},
@@ -28,6 +30,12 @@ func TestTheSQLOfSales(t *testing.T) {
 		"list_placed":                  {Status: "placed"},
 		"list_cancelled_of_a_channel":  {Channel: "web", Status: "cancelled"},
 		"list_of_a_customer_cancelled": {Customer: "7", Status: "cancelled", From: noon},
+		"list_changed":                 {UpdatedSince: noon},
+		"list_changed_cancelled":       {UpdatedSince: noon, Status: "cancelled", Channel: "web"},
+		"list_search":                  {Search: "N-007"},
+		"list_search_customers":        {Search: "customer 17", SearchCustomers: true, Order: paging.Order{Descending: true}},
+		"list_after":                   {Order: paging.Order{Descending: true}, Keyset: true, After: &after},
+		"list_after_a_number":          {Order: paging.Order{By: "number"}, Keyset: true, After: &afterNumber},
 	} {
 		f.Page = paging.Page{Number: 2, PerPage: 20}
 		golden.Golden(t, name, func(db *tenancy.DB) error {

@@ -1,22 +1,28 @@
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
        o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
-       (select coalesce(sum(r.amount), 0)::bigint
-          from refunds r
-         where r.tenant_id = $1 and r.order_id = o.id) as refunded,
-       (select x.cancelled_at from cancellations x where x.tenant_id = $1 and x.order_id = o.id) as cancelled_at,
-       o.created_at
+       r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
   from orders o
-  left join customers c on c.tenant_id = $1 and c.id = o.customer_id
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as amount, max(created_at) as created_at
+         from refunds
+        where tenant_id = $1 and order_id = o.id
+       ) r
+  left join lateral (select * from cancellations where tenant_id = $1 and order_id = o.id limit 1) x on true
  where o.tenant_id = $1 and o.number = $2
 
 -- Plan on PostgreSQL 15:
 --   Nested Loop Left
---     Index Scan using orders_tenant_id_number_key on orders
---     Index Scan using customers_pkey on customers
---   Aggregate (SubPlan)
---     Index Scan using refunds_tenant_id_order_id_reference_key on refunds
---   Index Scan using cancellations_pkey on cancellations (SubPlan)
+--     Nested Loop Inner
+--       Nested Loop Left
+--         Index Scan using orders_tenant_id_number_key on orders
+--         Limit
+--           Index Scan using customers_pkey on customers
+--       Aggregate
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Limit
+--       Index Scan using cancellations_pkey on cancellations
 
 select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
        i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping

@@ -1,0 +1,88 @@
+package sales
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// Order returns one order with its lines and refunds. It returns ErrNotFound if the
+// number does not exist.
+func (s *Store) Order(ctx context.Context, tenant tenancy.ID, number string) (StoredOrder, error) {
+	var found []StoredOrder
+	var lines []Line
+	var refunds []refundOrShare
+	err := s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+		tenancy.QueueRows(q, &found, `
+
+select `+orderColumns+`
+  from orders o
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true`+refundsAndCancellation+`
+ where o.tenant_id = $1 and o.number = $2`, tenant, number)
+		tenancy.QueueRows(q, &lines, `
+		select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
+		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
+		  from orders o
+		  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
+		  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
+		 where o.tenant_id = $1 and o.number = $2
+		 order by i.line`, tenant, number)
+		tenancy.QueueRows(q, &refunds, refundsAndShares, tenant, number)
+	})
+	if err == nil && len(found) == 0 {
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return StoredOrder{}, fmt.Errorf("read order: %w", err)
+	}
+	found[0].Lines = lines
+	found[0].setRefunds(refunds)
+	return found[0], nil
+}
+
+// refundsAndShares reads the refunds of an order and their sums by line in one
+// statement, because a refund can be stored between two statements, which have different
+// snapshots.
+const refundsAndShares = `
+		select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
+		  from orders o
+		  join refunds r on r.tenant_id = o.tenant_id and r.order_id = o.id
+		 where o.tenant_id = $1 and o.number = $2
+		 union all
+		select null, s.line, sum(s.amount)::bigint, null, null, null
+		  from orders o
+		  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
+		 where o.tenant_id = $1 and o.number = $2
+		 group by s.line
+		 order by refunded_at, id`
+
+// refundOrShare is a refund of an order, or the sum of all refunds of one line.
+type refundOrShare struct {
+	ID         *int64
+	Line       *int32 // of a sum
+	Amount     money.Cents
+	RefundedAt *time.Time
+	Reference  *string
+	CreatedAt  *time.Time
+}
+
+func (o *StoredOrder) setRefunds(rows []refundOrShare) {
+	o.Refunded, o.Refunds = 0, []StoredRefund{}
+	refunded := map[int32]money.Cents{}
+	for _, r := range rows {
+		if r.Line != nil {
+			refunded[*r.Line] = r.Amount
+			continue
+		}
+		o.Refunded += r.Amount
+		o.Refunds = append(o.Refunds, StoredRefund{*r.ID, r.Amount, *r.RefundedAt, r.Reference, *r.CreatedAt})
+	}
+	for i := range o.Lines {
+		o.Lines[i].Refunded = refunded[o.Lines[i].Line]
+	}
+}

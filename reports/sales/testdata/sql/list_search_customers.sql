@@ -1,0 +1,101 @@
+select array(select id from public.customers where tenant_id = $1 and customer_text(number, name, email) like lower('%customer%') and customer_text(number, name, email) like lower('% 17%') order by id)
+
+-- Plan on PostgreSQL 15:
+--   Sort (InitPlan)
+--     Bitmap Heap Scan on customers
+--       Bitmap Index Scan using customers_search
+
+select
+       (select count(*)
+         from (
+              select o.*
+                from (
+                     select id from orders where tenant_id = $1 and number >= $2 and number < $3
+                      union
+                     select o.id
+                       from unnest(search_customers($4)) customer (id)
+                      cross join lateral (
+                            select id from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
+                     ) found
+               cross join lateral (
+                     select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+              ) o
+        where o.tenant_id = $1) as count
+
+-- Plan on PostgreSQL 15:
+--   Aggregate (InitPlan)
+--     Nested Loop Inner
+--       Aggregate
+--         Append
+--           Index Scan using orders_tenant_id_number_key on orders
+--           Nested Loop Inner
+--             Function Scan on unnest
+--             Index Scan using orders_customer on orders
+--       Limit
+--         Index Scan using orders_pkey on orders
+
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
+  from unnest(array(
+       select o.id
+         from (
+              select o.id, o.placed_at
+                from (
+                     select o.*
+                       from (
+                            select id from orders where tenant_id = $1 and number >= $2 and number < $3
+                             union
+                            select o.id
+                              from unnest(search_customers($4)) customer (id)
+                             cross join lateral (
+                                   select id from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
+                            ) found
+                      cross join lateral (
+                            select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                     ) o
+               where o.tenant_id = $1
+              offset 0
+              ) o
+        order by o.placed_at desc, o.id desc
+        limit $5 offset $6
+       )) with ordinality page (id, place)
+ cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as amount, max(created_at) as created_at
+         from refunds
+        where tenant_id = $1 and order_id = o.id
+       ) r
+  left join lateral (select * from cancellations where tenant_id = $1 and order_id = o.id limit 1) x on true
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Limit (InitPlan)
+--       Sort
+--         Nested Loop Inner
+--           Aggregate
+--             Append
+--               Index Scan using orders_tenant_id_number_key on orders
+--               Nested Loop Inner
+--                 Function Scan on unnest
+--                 Index Scan using orders_customer on orders
+--           Limit
+--             Index Scan using orders_pkey on orders
+--     Nested Loop Inner
+--       Nested Loop Left
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Memoize
+--           Limit
+--             Index Scan using customers_pkey on customers
+--       Memoize
+--         Aggregate
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Memoize
+--       Limit
+--         Index Scan using cancellations_pkey on cancellations
