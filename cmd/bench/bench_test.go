@@ -85,6 +85,9 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 				t.Errorf("%+v, want a count", a)
 			}
 		}
+		if r.Start == nil || r.Start.FirstResponse.Min <= 0 || r.Start.Idle < 1<<20 {
+			t.Errorf("%+v, want the time of the first response and the idle memory", r.Start)
+		}
 		for _, f := range r.Files {
 			if f.Bytes < 1 || f.Before < 1 || f.Peak < f.Before ||
 				f.FirstByte != nil && *f.FirstByte > ms(time.Minute) {

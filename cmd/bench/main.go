@@ -193,6 +193,9 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	if r.Files, err = measureFiles(ctx, fullDatabase, o); err != nil {
 		return err
 	}
+	if r.Start, err = measureStart(ctx, full, fullDatabase, o); err != nil {
+		return err
+	}
 	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type report struct {
 	Results     []result     `json:"results"`
 	Allocations []allocation `json:"allocations"`
 	Files       []file       `json:"files"`
+	Start       *startup     `json:"start,omitempty"`
 	Deadlocks   int64        `json:"deadlocks"`
 }
 
@@ -127,7 +128,7 @@ func (r report) find(scenario string, clients int) *result {
 	return nil
 }
 
-// summary prints missed targets, allocations, files and deadlocks.
+// summary prints missed targets, allocations, files, starts and deadlocks.
 func (r report) summary(out io.Writer) {
 	r.targets(out)
 	fmt.Fprintln(out, "\nallocations per request, without network:")
@@ -139,6 +140,9 @@ func (r report) summary(out io.Writer) {
 	}
 	for _, f := range r.Files {
 		fmt.Fprintln(out, f)
+	}
+	if r.Start != nil {
+		fmt.Fprintf(out, "\nprogram:\n%s\n", r.Start)
 	}
 	fmt.Fprintf(out, "\ndeadlocks: %d\n", r.Deadlocks)
 }
