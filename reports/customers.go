@@ -90,6 +90,15 @@ func (s *Store) customers(q CustomersQuery) customerSource {
 	return newCustomerScan(q)
 }
 
+// customerCounts returns the source of the numbers of customers in a range.
+func (s *Store) customerCounts(r Range) customerSource {
+	q := CustomersQuery{Range: r, Page: 1}
+	if s.factsOnly {
+		return &customersOfFacts{CustomersQuery: q}
+	}
+	return &customerCounts{CustomersQuery: q}
+}
+
 // customersOfFacts reads orders and refunds, in one batch.
 type customersOfFacts struct {
 	CustomersQuery

@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -78,7 +77,7 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 	var o Overview
 	var scan *listScan
 	var best []productRow
-	customers := s.customers(CustomersQuery{Range: now, By: "orders", Page: 1})
+	customers := s.customerCounts(now)
 	zone, err := s.run(ctx, t, reportTimeout, func(b batch) {
 		summary.queue(b)
 		customers.queue(b)
@@ -90,7 +89,7 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 		products, _ = scan.declining.page()
 		b.queueDeclines(now, before, scan.soldIDs(products), q.Limit, &o.Declining)
 		scan.queueLow(b, q.Limit, &o.Low)
-		if scan, ok := customers.(*customerScan); ok {
+		if scan, ok := customers.(*customerCounts); ok {
 			scan.queueEarlier(b)
 		}
 	})
@@ -112,9 +111,9 @@ func (s *Store) Overview(ctx context.Context, t tenancy.Tenant, q OverviewQuery)
 type listScan struct {
 	productScan
 	best, declining topRanked
-	low             []lowProduct
-	lowPositions    map[int64]int // positions in low, by product
-	lowSold         map[int64]int // the same by row in sold_products
+	low             []lowProduct  // sorted by id
+	lowIDs          idSet         // is faster than a search in low
+	lowSold         map[int64]int // positions in low, by row in sold_products
 }
 
 func newListScan(now, before Range, limit int) *listScan {
@@ -135,14 +134,15 @@ func newListScan(now, before Range, limit int) *listScan {
 }
 
 func (s *listScan) queue(b batch) {
-	s.low, s.lowPositions, s.lowSold = nil, map[int64]int{}, map[int64]int{}
+	s.low, s.lowIDs, s.lowSold = nil, newIDSet(), map[int64]int{}
 	b.queuePairs(lowQuantitiesSQL, func(product, quantity int64) {
-		s.lowPositions[product] = len(s.low)
+		s.lowIDs.add(product)
 		s.low = append(s.low, lowProduct{id: product, quantity: quantity})
 	})
-	b.queuePairs(fill(soldIDsSQL, map[string]string{"block_size": strconv.Itoa(blockSize)}), func(product, soldID int64) {
-		if i, isLow := s.lowPositions[product]; isLow {
-			s.lowSold[soldID] = i
+	soldIDs := fill(soldIDsSQL, map[string]string{"block_size": strconv.Itoa(blockSize)})
+	b.queuePairs(soldIDs, func(product, soldID int64) {
+		if s.lowIDs.has(product) {
+			s.lowSold[soldID], _ = slices.BinarySearchFunc(s.low, product, lowProduct.compareID)
 		}
 	})
 	s.productScan.queue(b)
@@ -151,18 +151,14 @@ func (s *listScan) queue(b batch) {
 // queuePairs adds a query for two packed columns of the tenant, and calls f with each pair of their values. Rows of
 // less than 1 MiB do not count as memory, so f must not keep all their values.
 func (b batch) queuePairs(sql string, f func(first, second int64)) {
-	b.Queue(unindent(sql), b.tenant).Query(func(rows pgx.Rows) error {
-		var firsts, seconds pgtype.DriverBytes // DriverBytes are not copied
-		_, err := pgx.ForEachRow(rows, []any{&firsts, &seconds}, func() error {
-			if err := tenancy.CountRows(rows, len(firsts)+len(seconds)); err != nil {
-				return err
-			}
-			for i := 0; i < len(firsts); i += 8 {
-				f(int64(binary.BigEndian.Uint64(firsts[i:])), int64(binary.BigEndian.Uint64(seconds[i:])))
-			}
-			return nil
-		})
-		return err
+	b.queueBytes(unindent(sql), arguments{b.tenant}, 2, func(rows pgx.Rows, packed []pgtype.DriverBytes) error {
+		if err := tenancy.CountRows(rows, len(packed[0])+len(packed[1])); err != nil {
+			return err
+		}
+		for i := range len(packed[0]) / 8 {
+			f(valueAt(packed[0], i), valueAt(packed[1], i))
+		}
+		return nil
 	})
 }
 
@@ -208,8 +204,12 @@ func (b batch) queueDeclines(now, before Range, soldIDs []int64, limit int, prod
 
 const lowQuantitiesSQL = `
 		select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
-		  from low_products
-		 where tenant_id = $1`
+		  from (
+		       select product_id, quantity
+		         from low_products
+		        where tenant_id = $1
+		        order by product_id
+		       ) p`
 
 const soldIDsSQL = `
 		select string_agg(int8send(product_id), ''), string_agg(int8send(id), '')
@@ -221,6 +221,8 @@ const soldIDsSQL = `
 
 // lowProduct is a product of lowQuantitiesSQL.
 type lowProduct struct{ id, quantity, units int64 } // units sold in the range
+
+func (p lowProduct) compareID(id int64) int { return cmp.Compare(p.id, id) }
 
 // compare sorts the product that runs out first to the front.
 func (p lowProduct) compare(o lowProduct) int {

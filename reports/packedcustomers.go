@@ -13,28 +13,10 @@ import (
 	"github.com/storeroom/storeroom/tenancy/money"
 )
 
-// customerScan counts the customers with an order in the range, and selects those of a page. PostgreSQL sends the
-// orders of each day as they are packed; it would take longer to group them itself.
-type customerScan struct {
-	CustomersQuery
-	rank string // the column of packed_customers that ranks customers; "" is the number of orders
-
-	positions map[int64]int32 // in ids, ranks and isOld, by customer
-	// ids are the customers with an order in the range. The first position is of all others.
-	ids       []int64
-	ranks     []int64
-	isOld     []bool         // whether the customer has an order before the range
-	refunded  map[int64]Sums // the refunds by customer
-	guests    Sums
-	uncounted int // bytes of positions, ids, ranks, isOld and refunded that do not yet count as memory of the tenant
-	totalRows []groupRow
-	rows      []rankedCustomer
-}
-
 const (
-	// bytesOfCustomer is the memory that a customer needs in positions, ids, ranks, isOld and topRanked, and as an
-	// argument of the page.
-	bytesOfCustomer = 112
+	// bytesOfCustomer is the memory that a customer needs in positions, ids, ranks and topRanked, and as an argument of
+	// the page.
+	bytesOfCustomer = 111
 	bytesOfRefunded = 224 // the memory that a customer needs in refunded
 
 	// fewCustomers is the number of customers up to which it is faster to look up an earlier order of each than to
@@ -42,33 +24,64 @@ const (
 	fewCustomers = 1000
 )
 
-type rankedCustomer struct {
-	Key int64
-	CustomerSums
+// customerCounts counts the customers with an order in a range, and those of them without an earlier one. PostgreSQL
+// sends the orders of each day as they are packed; it would take longer to group them itself.
+type customerCounts struct {
+	CustomersQuery
+	customers    int64
+	newCustomers idSet // without an earlier order, after queueEarlier
+	guests       Sums
+	counted      int // bytes that count as memory of the tenant
 }
 
-func newCustomerScan(q CustomersQuery) *customerScan {
-	s := &customerScan{CustomersQuery: q, rank: "revenue"}
-	switch q.By {
-	case "orders":
-		s.rank = ""
-	case "last_order":
-		s.rank = "placed_at"
-	}
-	return s
+func (c *customerCounts) queue(b batch) {
+	c.reset()
+	c.queueDays(b, []string{"p.customer_ids", "p.guests"}, func(rows pgx.Rows, packed []pgtype.DriverBytes) error {
+		ids, guests := packed[0], packed[1]
+		for i := range len(ids) / 8 {
+			c.addCustomer(valueAt(ids, i))
+		}
+		if err := c.addGuests(guests); err != nil {
+			return err
+		}
+		return c.countMemory(rows, c.newCustomers.memory())
+	})
 }
 
-func (s *customerScan) queue(b batch) {
-	s.positions, s.ids, s.ranks, s.isOld = map[int64]int32{}, []int64{0}, []int64{0}, []bool{true}
-	s.refunded, s.guests = map[int64]Sums{}, Sums{}
-	rank := "''::bytea"
-	if s.rank != "" {
-		rank = "p." + s.rank
+func (c *customerCounts) reset() {
+	c.customers, c.newCustomers, c.guests, c.counted = 0, newIDSet(), Sums{}, 0
+}
+
+// queueDays adds the query for columns of the days of the range.
+func (c *customerCounts) queueDays(b batch, columns []string, add func(pgx.Rows, []pgtype.DriverBytes) error) {
+	b.queuePacked(tenancy.StartOfDay(c.From, b.zone), tenancy.StartOfDay(c.dayAfter(), b.zone), columns, add)
+}
+
+// addCustomer reports whether the customer is the first time in the range.
+func (c *customerCounts) addCustomer(id int64) bool {
+	isFirst := c.newCustomers.add(id)
+	if isFirst {
+		c.customers++
 	}
-	from, before := tenancy.StartOfDay(s.From, b.zone), tenancy.StartOfDay(s.dayAfter(), b.zone)
-	columns := []string{"p.customer_ids", rank, "p.refunded_ids", "p.refunds", "p.guests"}
-	b.queuePacked(from, before, columns, s.addDay)
-	b.queueGroups(groupQuery{Range: s.Range}, &s.totalRows)
+	return isFirst
+}
+
+func (c *customerCounts) addGuests(guests []byte) error {
+	if len(guests) != 8*len(sums.Columns()) {
+		return errPacked
+	}
+	c.guests.Add(sums.Unpack(guests))
+	return nil
+}
+
+// countMemory counts memory of the tenant in steps of 1 MiB.
+func (c *customerCounts) countMemory(rows pgx.Rows, bytes int) error {
+	if bytes < c.counted+1<<20 {
+		return nil
+	}
+	added := bytes - c.counted
+	c.counted = bytes
+	return tenancy.CountRows(rows, added)
 }
 
 const earlierCustomersSQL = `
@@ -86,16 +99,27 @@ const earlierCustomersSQL = `
 		               where c.tenant_id = $1 and c.order_id = o.id) is null
 		       offset 0)`
 
-// queueEarlier adds the query that sets isOld, after those of queue.
-func (s *customerScan) queueEarlier(b batch) {
-	from := tenancy.StartOfDay(s.From, b.zone)
-	if len(s.ids) > min(fewCustomers, b.maxSoldIDs) {
-		b.queuePacked(time.Time{}, from, []string{"p.customer_ids"}, s.addEarlier)
+// queueEarlier adds the query that removes customers with an earlier order from newCustomers, after those of queue.
+func (c *customerCounts) queueEarlier(b batch) {
+	from := tenancy.StartOfDay(c.From, b.zone)
+	if c.newCustomers.size >= min(fewCustomers, b.maxSoldIDs) {
+		b.queuePacked(time.Time{}, from, []string{"p.customer_ids"}, c.removeEarlier)
 		return
 	}
 	args := arguments{b.tenant}
-	sql := fill(earlierCustomersSQL, map[string]string{"ids": args.add(s.ids[1:]), "from": args.add(from)})
-	b.queueBytes(sql, args, 1, s.addEarlier)
+	sql := fill(earlierCustomersSQL, map[string]string{"ids": args.add(c.newCustomers.ids()), "from": args.add(from)})
+	b.queueBytes(sql, args, 1, c.removeEarlier)
+}
+
+func (c *customerCounts) removeEarlier(_ pgx.Rows, packed []pgtype.DriverBytes) error {
+	for i := range len(packed[0]) / 8 {
+		c.newCustomers.remove(valueAt(packed[0], i))
+	}
+	return nil
+}
+
+func (c *customerCounts) result() (customers Customers, withoutOrder Sums) {
+	return Customers{Customers: c.customers, New: int64(c.newCustomers.size), Guests: c.guests}, Sums{}
 }
 
 const packedCustomersSQL = `
@@ -171,9 +195,49 @@ func wholeDays(from, before time.Time) (first, end time.Time, begins, ends []tim
 // valueAt returns a value of a packed column.
 func valueAt(packed []byte, i int) int64 { return int64(binary.BigEndian.Uint64(packed[8*i:])) }
 
+// customerScan also selects the customers of a page.
+type customerScan struct {
+	customerCounts
+	rank string // the column of packed_customers that ranks customers; "" is the number of orders
+
+	positions map[int64]int32 // in ids and ranks, by customer
+	ids       []int64         // the customers with an order in the range
+	ranks     []int64
+	refunded  map[int64]Sums // the refunds by customer
+	totalRows []groupRow
+	rows      []rankedCustomer
+}
+
+type rankedCustomer struct {
+	Key int64
+	CustomerSums
+}
+
+func newCustomerScan(q CustomersQuery) *customerScan {
+	s := &customerScan{customerCounts: customerCounts{CustomersQuery: q}, rank: "revenue"}
+	switch q.By {
+	case "orders":
+		s.rank = ""
+	case "last_order":
+		s.rank = "placed_at"
+	}
+	return s
+}
+
+func (s *customerScan) queue(b batch) {
+	s.reset()
+	s.positions, s.ids, s.ranks, s.refunded = map[int64]int32{}, nil, nil, map[int64]Sums{}
+	rank := "''::bytea"
+	if s.rank != "" {
+		rank = "p." + s.rank
+	}
+	s.queueDays(b, []string{"p.customer_ids", rank, "p.refunded_ids", "p.refunds", "p.guests"}, s.addDay)
+	b.queueGroups(groupQuery{Range: s.Range}, &s.totalRows)
+}
+
 func (s *customerScan) addDay(rows pgx.Rows, packed []pgtype.DriverBytes) error {
 	ids, ranks, refundedIDs, refunds, guests := packed[0], packed[1], packed[2], packed[3], packed[4]
-	if s.rank != "" && len(ranks) != len(ids) || len(refunds) != len(refundedIDs) || len(guests) != 8*len(sums.Columns()) {
+	if s.rank != "" && len(ranks) != len(ids) || len(refunds) != len(refundedIDs) {
 		return errPacked
 	}
 	for i := range len(ids) / 8 {
@@ -181,49 +245,28 @@ func (s *customerScan) addDay(rows pgx.Rows, packed []pgtype.DriverBytes) error 
 		if s.rank != "" {
 			rank = valueAt(ranks, i)
 		}
-		switch position, isKnown := s.positions[id]; {
-		case !isKnown:
+		if s.addCustomer(id) {
 			s.positions[id] = int32(len(s.ids))
-			s.ids, s.ranks, s.isOld = append(s.ids, id), append(s.ranks, rank), append(s.isOld, false)
-			s.uncounted += bytesOfCustomer
-		case s.rank == "placed_at":
-			s.ranks[position] = max(s.ranks[position], rank)
-		default:
-			add(&s.ranks[position], rank)
+			s.ids, s.ranks = append(s.ids, id), append(s.ranks, rank)
+			continue
+		}
+		ranked := &s.ranks[s.positions[id]]
+		if s.rank == "placed_at" {
+			*ranked = max(*ranked, rank)
+		} else {
+			add(ranked, rank)
 		}
 	}
 	for i := range len(refundedIDs) / 8 {
-		refunded, isKnown := s.refunded[valueAt(refundedIDs, i)]
-		if !isKnown {
-			s.uncounted += bytesOfRefunded
-		}
+		refunded := s.refunded[valueAt(refundedIDs, i)]
 		refunded.Add(Sums{RefundCount: 1, Refunds: money.Cents(valueAt(refunds, i))})
 		s.refunded[valueAt(refundedIDs, i)] = refunded
 	}
-	s.guests.Add(sums.Unpack(guests))
-	if s.uncounted < 1<<20 {
-		return nil
+	if err := s.addGuests(guests); err != nil {
+		return err
 	}
-	counted := s.uncounted
-	s.uncounted = 0
-	return tenancy.CountRows(rows, counted)
-}
-
-func (s *customerScan) addEarlier(_ pgx.Rows, packed []pgtype.DriverBytes) error {
-	for i := range len(packed[0]) / 8 {
-		s.isOld[s.positions[valueAt(packed[0], i)]] = true
-	}
-	return nil
-}
-
-// counts returns the numbers of customers and new customers.
-func (s *customerScan) counts() (customers, newCustomers int64) {
-	for _, isOld := range s.isOld {
-		if !isOld {
-			newCustomers++
-		}
-	}
-	return int64(len(s.isOld)) - 1, newCustomers
+	return s.countMemory(rows,
+		s.newCustomers.memory()+len(s.ids)*bytesOfCustomer+len(s.refunded)*bytesOfRefunded)
 }
 
 const customersByRankSQL = `
@@ -267,8 +310,8 @@ const customersByRankSQL = `
 // sums.
 func (s *customerScan) queuePage(b batch) {
 	page := topRanked{offset: offset(s.Page, s.PerPage), limit: int64(s.PerPage)}
-	for position, id := range s.ids[1:] {
-		rank := s.ranks[position+1]
+	for position, id := range s.ids {
+		rank := s.ranks[position]
 		if s.Ascending {
 			rank = -rank
 		}
@@ -296,8 +339,8 @@ func (s *customerScan) result() (customers Customers, withoutOrder Sums) {
 			withoutOrder.Add(refunded)
 		}
 	}
-	customers = Customers{Guests: s.guests, Total: s.totalRows[0].Sums}
-	customers.Customers, customers.New = s.counts()
+	customers, _ = s.customerCounts.result()
+	customers.Total = s.totalRows[0].Sums
 	customers.Total.Sub(s.guests)
 	customers.Total.Sub(withoutOrder)
 	customers.Rows = []CustomerSums{}

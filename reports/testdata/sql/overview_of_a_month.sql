@@ -42,7 +42,7 @@ select period, channel, key,
 --     Index Scan using sales_rollups_pkey on sales_rollups
 --   Index Scan using channels_pkey on channels (SubPlan)
 
-select p.customer_ids, ''::bytea, p.refunded_ids, p.refunds, p.guests
+select p.customer_ids, p.guests
   from packed_customers p
  where p.tenant_id = $1
    and p.day >= $2
@@ -55,7 +55,7 @@ select p.customer_ids, ''::bytea, p.refunded_ids, p.refunds, p.guests
           and u.day >= $2
           and u.day < $3)
  union all
-select p.customer_ids, ''::bytea, p.refunded_ids, p.refunds, p.guests
+select p.customer_ids, p.guests
   from (
        select distinct day::timestamp at time zone 'UTC' as begins, (day + 1)::timestamp at time zone 'UTC' as ends
          from unpacked_customers
@@ -96,43 +96,13 @@ select p.customer_ids, ''::bytea, p.refunded_ids, p.refunds, p.guests
 --         Aggregate
 --           CTE Scan on refunded
 
-with sales as (
-     select null::int as period, channel, key,
-            orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-       from sales_rollups
-      where tenant_id = $1
-        and kind = 1
-        and day >= $2
-        and day <= $3
-), groups as (
-     select null::int as period, null::text as channel, null::bigint as key,
-            coalesce(sum(orders), 0)::bigint as orders,
-            coalesce(sum(items), 0)::bigint as items,
-            coalesce(sum(units), 0)::bigint as units,
-            coalesce(sum(units_without_cost), 0)::bigint as units_without_cost,
-            coalesce(sum(revenue), 0)::bigint as revenue,
-            coalesce(sum(discounts), 0)::bigint as discounts,
-            coalesce(sum(tax), 0)::bigint as tax,
-            coalesce(sum(cost), 0)::bigint as cost,
-            coalesce(sum(refund_count), 0)::bigint as refund_count,
-            coalesce(sum(refunds), 0)::bigint as refunds,
-            coalesce(sum(shipping), 0)::bigint as shipping,
-            coalesce(sum(revenue_without_cost), 0)::bigint as revenue_without_cost
-       from sales
-      group by grouping sets (())
-)
-select period, channel, key,
-       null::text as label,
-       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
-  from groups g
-
--- Plan on PostgreSQL 15:
---   Aggregate
---     Index Scan using sales_rollups_pkey on sales_rollups
-
 select string_agg(int8send(product_id), ''), string_agg(int8send(quantity), '')
- from low_products
-where tenant_id = $1
+from (
+     select product_id, quantity
+       from low_products
+      where tenant_id = $1
+      order by product_id
+     ) p
 
 -- Plan on PostgreSQL 15:
 --   Aggregate
