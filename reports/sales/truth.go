@@ -127,7 +127,7 @@ const daysInUTC = `(
 // first returns the tenant and the first day of the month.
 func (m month) first() []any { return []any{m.tenant, m.days[0]} }
 
-// months returns the months that have an order, a refund or a rollup.
+// months returns the months that have an order, a refund, a rollup or a copy of these.
 func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) ([]month, error) {
 	var first, last *time.Time
 	err := tx.QueryRow(ctx, `
@@ -143,6 +143,12 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 			select min(day)::timestamp at time zone 'UTC' from sales_rollups where tenant_id = $1
 			union all
 			select max(day)::timestamp at time zone 'UTC' from sales_rollups where tenant_id = $1
+			union all
+			select unnest(array[min(month), max(month)])::timestamp at time zone 'UTC' from packed_sums where tenant_id = $1
+			union all
+			select unnest(array[min(month), max(month)])::timestamp at time zone 'UTC' from monthly_sums where tenant_id = $1
+			union all
+			select unnest(array[min(day), max(day)])::timestamp at time zone 'UTC' from packed_customers where tenant_id = $1
 		) ends`, tenant).Scan(&first, &last)
 	if err != nil || first == nil {
 		return nil, err
@@ -163,6 +169,12 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 		    or exists (select from sales_rollups
 		                where tenant_id = $1 and kind = any ($5::smallint[])
 		                  and day >= m.month and day < (m.month + interval '1 month')::date)
+		    or exists (select from packed_sums where tenant_id = $1 and month = m.month)
+		    or exists (select from monthly_sums where tenant_id = $1 and month = m.month)
+		    or exists (select from packed_customers
+		                where tenant_id = $1
+		                  and day >= (m.begins at time zone 'UTC')::date
+		                  and day <= ((m.ends - interval '1 microsecond') at time zone 'UTC')::date)
 		 order by m.month`, tenant, all, begins, ends, sums.RollupKinds) // CollectRows returns its error
 	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
 	return column(days, func(day time.Time) month { return newMonth(tenant, day, zone) }), err

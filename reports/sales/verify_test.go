@@ -47,6 +47,16 @@ func TestVerifyReportsManipulatedRows(t *testing.T) {
 		{`update packed_customers set customer_ids = guests`, "packed customers of day 2026-03-01", "digest"},
 		{`update packed_customers set guests = guests || guests`, "packed customers of day 2026-04-01", "digest"},
 		{`delete from packed_customers`, "packed customers of day 2026-03-01", "digest"},
+		// Months without sales.
+		{`insert into packed_sums
+		  select tenant_id, '1999-01-01', block, sold_ids, items, units, revenue, cost, revenue_without_cost, refunds
+		    from packed_sums where month = '2026-03-01'`, "packed sums of month 1999-01, block", "digest"},
+		{`insert into monthly_sums (tenant_id, kind, month, key, ` + sums.List + `)
+		  select tenant_id, kind, '2030-01-01', key, ` + sums.List + ` from monthly_sums where month = '2026-03-01'`,
+			"sums of month 2030-01, category 0", "orders"},
+		{`insert into packed_customers
+		  select tenant_id, '2030-05-31', customer_ids, revenue, placed_at, refunded_ids, refunds, guests
+		    from packed_customers where day = '2026-03-01'`, "packed customers of day 2030-05-31", "digest"},
 	} {
 		t.Run(test.what+" "+test.figure, func(t *testing.T) {
 			t.Parallel()
