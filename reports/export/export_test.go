@@ -293,6 +293,9 @@ func TestCellsOfAWorkbookHaveTypes(t *testing.T) {
 			t.Errorf("from %s differs (-want +got):\n%s", from, diff)
 		}
 	}
+	if dimension, err := book.GetSheetDimension("Products"); err != nil || dimension != "" {
+		t.Errorf("the dimension is %q, %v, want none", dimension, err)
+	}
 	book = mustWorkbook(t, export.Customers(customers, true))
 	want := []shown{{"0017", "0017", true}, {"@Ada", "@Ada", true}}
 	if diff := cmp.Diff(want, mustCells(t, book, "Customers", "A2", 2)); diff != "" {
@@ -320,7 +323,7 @@ func mustRows(t *testing.T, book *excelize.File, sheet string) [][]string {
 func TestXLSXRemovesItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	f, err := export.XLSX(t.Context(), export.Customers(manyCustomers(50_000, func() {}), true)) // excelize writes some of it to disk
+	f, err := export.XLSX(t.Context(), export.Customers(manyCustomers(50_000, func() {}), true))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestLongFilesNeedLittleMemory(t *testing.T) {
 		}
 		p.measure()
 		t.Logf("%s: %v, %d MiB", c.name, time.Since(begin), p.bytes>>20)
-		if p.bytes > 96<<20 {
+		if p.bytes > 40<<20 {
 			t.Errorf("%s of %d rows took %d MiB", c.name, c.rows, p.bytes>>20)
 		}
 	}

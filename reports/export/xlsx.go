@@ -2,12 +2,15 @@ package export
 
 import (
 	"archive/zip"
+	"bytes"
 	"compress/flate"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -42,7 +45,7 @@ func (f *File) Close() error {
 
 // A workbook needs this much memory and disk while it is written.
 const (
-	workbookMemory = 48 << 20
+	workbookMemory = 16 << 20
 	workbookDisk   = 128 << 20
 )
 
@@ -84,7 +87,7 @@ func XLSX(ctx context.Context, sheets ...Sheet) (_ *File, err error) {
 		return nil, fmt.Errorf("write a workbook: %w", err)
 	}
 	if f.File, err = os.Create(f.dir + "/report.xlsx"); err == nil {
-		if err = writeWorkbook(turns{ctx, admission.FromContext(ctx).Turn(), f.File}, f.dir, sheets); err == nil {
+		if err = writeWorkbook(turns{ctx, admission.FromContext(ctx).Turn(), f.File}, sheets); err == nil {
 			f.Size, err = rewind(f.File)
 		}
 	}
@@ -120,12 +123,10 @@ func (t turns) Write(b []byte) (int, error) {
 	return t.to.Write(b)
 }
 
-// writeWorkbook writes a workbook; excelize keeps its temporary files in dir.
-func writeWorkbook(to turns, dir string, sheets []Sheet) error {
-	book := excelize.NewFile(excelize.Options{TmpDir: dir})
+// writeWorkbook writes a workbook. excelize writes everything but the rows, which it would buffer in 16 to 48 MiB.
+func writeWorkbook(to turns, sheets []Sheet) error {
+	book := excelize.NewFile()
 	defer book.Close()
-	// By default excelize compresses the complete file in memory.
-	book.SetZipWriter(func(io.Writer) excelize.ZipWriter { return newZipWriter(to) })
 	properties := excelize.DocProperties{Creator: "Storeroom", Created: time.Now().UTC().Format(time.RFC3339)}
 	if err := book.SetDocProps(&properties); err != nil {
 		return err
@@ -134,6 +135,7 @@ func writeWorkbook(to turns, dir string, sheets []Sheet) error {
 	if err != nil {
 		return err
 	}
+	parts := map[string]*rowWriter{}
 	for i, s := range sheets {
 		if i == 0 {
 			err = book.SetSheetName("Sheet1", s.name)
@@ -141,17 +143,46 @@ func writeWorkbook(to turns, dir string, sheets []Sheet) error {
 			_, err = book.NewSheet(s.name)
 		}
 		if err == nil {
-			err = writeSheet(to, book, s, styles)
+			err = setLayout(book, s)
 		}
 		if err != nil {
 			return err
 		}
+		parts[fmt.Sprintf("xl/worksheets/sheet%d.xml", i+1)] = newRowWriter(to, s, styles)
 	}
+	// By default excelize compresses the complete file in memory.
+	book.SetZipWriter(func(io.Writer) excelize.ZipWriter { return &zipWriter{newZipWriter(to), parts} })
 	defer to.turn.End()
 	if err := to.next(); err != nil {
 		return err
 	}
-	return book.Write(io.Discard)
+	if err := book.Write(io.Discard); err != nil {
+		return err
+	}
+	for path, part := range parts { // excelize returns only the error of the last part
+		if part.err != nil {
+			return part.err
+		}
+		if !part.isWritten {
+			return fmt.Errorf("%s is missing", path)
+		}
+	}
+	return nil
+}
+
+// zipWriter adds rows to the sheets.
+type zipWriter struct {
+	*zip.Writer
+	parts map[string]*rowWriter
+}
+
+func (z *zipWriter) Create(path string) (io.Writer, error) {
+	to, err := z.Writer.Create(path)
+	if part := z.parts[path]; part != nil && err == nil {
+		part.to = to
+		return part, nil
+	}
+	return to, err
 }
 
 // newZipWriter prefers speed: sheets are repetitive, so they become small anyway.
@@ -192,92 +223,140 @@ func newStyles(book *excelize.File) (styles, error) {
 // batchRows is how many rows are kept in memory, so that no CPU is in use while PostgreSQL computes the next ones.
 const batchRows = 200
 
-func writeSheet(turns turns, book *excelize.File, s Sheet, styles styles) error {
-	to, err := book.NewStreamWriter(s.name)
-	if err != nil {
-		return err
+// rowWriter writes a sheet with its rows.
+type rowWriter struct {
+	turns     turns
+	sheet     Sheet
+	styles    [kinds]string // the attributes of cells
+	columns   []string      // the names that a spreadsheet shows
+	to        io.Writer
+	number    int // of the last row
+	xml       bytes.Buffer
+	isWritten bool
+	err       error
+}
+
+func newRowWriter(turns turns, s Sheet, styles styles) *rowWriter {
+	w := &rowWriter{turns: turns, sheet: s}
+	for kind, style := range styles {
+		w.styles[kind] = fmt.Sprintf(` s="%d"`, style)
 	}
-	if err := writeHeader(to, s, styles); err != nil {
-		return err
+	for i := range s.columns {
+		name, _ := excelize.ColumnNumberToName(i + 1) // fails above 16,384
+		w.columns = append(w.columns, name)
 	}
-	// All rows share these cells, because SetRow does not keep them.
-	cells, row := make([]excelize.Cell, len(s.columns)), make([]any, len(s.columns))
-	n := 1
-	write := func(values []cell) error {
-		if n++; n > excelize.TotalRows {
-			return ErrTooManyRows
-		}
-		for i, v := range values {
-			cells[i] = excelize.Cell{StyleID: styles[v.kind], Value: v.typed()}
-			if row[i] = &cells[i]; v.kind == empty {
-				row[i] = nil
-			}
-		}
-		return to.SetRow("A"+strconv.Itoa(n), row)
+	return w
+}
+
+const endOfRows = "</sheetData>"
+
+// Write adds the header and the rows to content, which is the sheet as excelize writes it.
+func (w *rowWriter) Write(content []byte) (int, error) {
+	before, after, isFound := bytes.Cut(content, []byte(endOfRows))
+	if !isFound || w.isWritten {
+		w.err = fmt.Errorf("%q must occur once in a sheet", endOfRows)
+		return 0, w.err
 	}
+	w.isWritten = true
+	w.xml.Write(before)
+	w.addHeader()
+	if w.err = w.writeRows(); w.err == nil {
+		_, w.err = w.to.Write(append([]byte(endOfRows), after...))
+	}
+	return len(content), w.err
+}
+
+func (w *rowWriter) writeRows() error {
 	var batch [][]cell
 	writeBatch := func() error {
-		defer turns.turn.End()
+		defer w.turns.turn.End()
 		for _, values := range batch {
-			if err := turns.next(); err != nil {
+			if err := w.turns.next(); err != nil {
 				return err
 			}
-			if err := write(values); err != nil {
-				return err
-			}
+			w.addRow(values, func(k kind) string { return w.styles[k] })
 		}
 		batch = batch[:0]
-		return nil
+		_, err := w.xml.WriteTo(w.to)
+		return err
 	}
-	err = s.rows(func(values []cell) error {
+	err := w.sheet.rows(func(values []cell) error {
+		if w.number+len(batch) >= excelize.TotalRows {
+			return ErrTooManyRows
+		}
 		if batch = append(batch, slices.Clone(values)); len(batch) < batchRows {
 			return nil
 		}
 		return writeBatch()
 	})
-	if err == nil {
-		err = writeBatch()
-	}
 	if err != nil {
 		return err
 	}
-	return to.Flush()
+	return writeBatch()
 }
 
-// writeHeader sets the widths of the columns and writes their names, which stay visible.
-func writeHeader(to *excelize.StreamWriter, s Sheet, styles styles) error {
-	row := make([]any, len(s.columns))
-	for i, name := range s.columns {
-		if err := to.SetColWidth(i+1, i+1, s.widths[i]); err != nil {
+func (w *rowWriter) addHeader() {
+	names := make([]cell, len(w.sheet.columns))
+	for i, name := range w.sheet.columns {
+		names[i] = textOf(name)
+	}
+	w.addRow(names, func(kind) string { return w.styles[header] })
+}
+
+func (w *rowWriter) addRow(values []cell, style func(kind) string) {
+	w.number++
+	number := strconv.Itoa(w.number)
+	w.xml.WriteString(`<row r="` + number + `">`)
+	for i, v := range values {
+		if v.kind == empty {
+			continue
+		}
+		w.xml.WriteString(`<c r="` + w.columns[i] + number + `"` + style(v.kind))
+		if v.kind == text {
+			w.xml.WriteString(` t="inlineStr"><is><t xml:space="preserve">`)
+			_ = xml.EscapeText(&w.xml, []byte(escapedCode.ReplaceAllString(v.string, "_x005F$0"))) // no error in memory
+			w.xml.WriteString(`</t></is></c>`)
+			continue
+		}
+		w.xml.WriteString(`><v>` + v.formatted() + `</v></c>`)
+	}
+	w.xml.WriteString(`</row>`)
+}
+
+// escapedCode matches what a spreadsheet reads as a character.
+var escapedCode = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// setLayout sets the widths of the columns, and keeps their names visible. It removes the dimension of the sheet, which
+// some readers use instead of the rows.
+func setLayout(book *excelize.File, s Sheet) error {
+	for i, width := range s.widths {
+		column, err := excelize.ColumnNumberToName(i + 1)
+		if err == nil {
+			err = book.SetColWidth(s.name, column, column, width)
+		}
+		if err != nil {
 			return err
 		}
-		row[i] = excelize.Cell{StyleID: styles[header], Value: name}
 	}
-	panes := excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
-	if err := to.SetPanes(&panes); err != nil {
-		return err
-	}
-	return to.SetRow("A1", row)
+	return errors.Join(
+		book.SetPanes(s.name, &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}),
+		book.SetSheetDimension(s.name, ""))
 }
 
 // day1970 is 1970-01-01 as a spreadsheet counts days, from the end of 1899.
 const day1970 = 25569
 
-// typed returns the value for excelize. Below 10,000,000,000,000 the float of an amount
-// has the same two fraction digits.
-func (c cell) typed() any {
+// formatted returns the number that a spreadsheet reads. Below 10,000,000,000,000 the float of an amount has the same
+// two fraction digits.
+func (c cell) formatted() string {
 	switch c.kind {
-	case text:
-		return c.string
 	case day:
-		if at, err := time.Parse(time.DateOnly, c.string); err == nil {
-			return day1970 + at.Unix()/(24*60*60)
-		}
-		return c.string
+		at, _ := time.Parse(time.DateOnly, c.string) // every day is valid
+		return strconv.FormatInt(day1970+at.Unix()/(24*60*60), 10)
 	case amount, percent:
-		return float64(c.number) / 100
+		return strconv.FormatFloat(float64(c.number)/100, 'f', -1, 64)
 	case moment:
-		return day1970 + float64(c.number)/(24*60*60*1e6)
+		return strconv.FormatFloat(day1970+float64(c.number)/(24*60*60*1e6), 'f', -1, 64)
 	}
-	return c.number
+	return strconv.FormatInt(c.number, 10)
 }
