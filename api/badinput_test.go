@@ -78,6 +78,9 @@ func TestContentTypeMustBeJSON(t *testing.T) {
 			"application/json-patch+json", "application/merge-patch+json", "text/json", "application/json; charset",
 			"application/json; version=1", "json",
 		} {
+			if strings.HasSuffix(route.path, "/images") && strings.HasPrefix(kind, "multipart") {
+				continue // this route accepts it
+			}
 			route.header, route.body = http.Header{"Content-Type": {kind}}, `{}`
 			route.wantStatus, route.wantCode = http.StatusUnsupportedMediaType, UnsupportedMediaType
 			a.try(t, route)

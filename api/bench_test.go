@@ -103,7 +103,7 @@ func BenchmarkEncode(b *testing.B) {
 			r := httptest.NewRequest("GET", "/", nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := writePage(discard{http.Header{}}, r, paging.Page{Number: 1, PerPage: n}, page, productShape); err != nil {
+				if err := writePage(discard{http.Header{}}, r, paging.Page{Number: 1, PerPage: n}, page, new(Server).productShape); err != nil {
 					b.Fatal(err)
 				}
 			}

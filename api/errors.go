@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -119,6 +120,7 @@ var domainErrors = []struct {
 		details: tenancy.InvalidError{"format": {export.ErrTooManyRows.Error() + "; use csv"}},
 	},
 	{err: tenancy.ErrBusy, code: ServiceUnavailable},
+	{err: media.ErrStorage, code: ServiceUnavailable},
 	{err: context.DeadlineExceeded, code: ServiceUnavailable},
 	{err: context.Canceled, code: ServiceUnavailable}, // the client disconnected
 	{err: io.ErrUnexpectedEOF, code: ServiceUnavailable},
@@ -131,6 +133,9 @@ func toAPIError(err error) *apiError {
 		return e
 	}
 	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		if errors.Is(err, media.ErrUnsupported) {
+			return &apiError{code: UnsupportedMediaType, message: "The file is not supported: it " + invalid["file"][0] + ".", cause: err}
+		}
 		return &apiError{code: ValidationError, details: invalid, cause: err}
 	}
 	if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {

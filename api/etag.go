@@ -13,8 +13,8 @@ import (
 
 // encodeProduct returns the body of a product and its strong entity tag. The tag is a digest of the
 // whole body, including stock and the names of references.
-func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
-	if body, err = encode(success{Success: true, Data: productShape(p)}); err != nil {
+func (s *Server) encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
+	if body, err = encode(success{Success: true, Data: s.productShape(p)}); err != nil {
 		return nil, "", err
 	}
 	sum := sha256.Sum256(body)
@@ -23,8 +23,8 @@ func encodeProduct(p catalog.Product) (body []byte, etag string, err error) {
 }
 
 // writeProduct sends a product and its entity tag, or a 304 if the tag is among cached.
-func writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached tags) error {
-	body, etag, err := encodeProduct(p)
+func (s *Server) writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached tags) error {
+	body, etag, err := s.encodeProduct(p)
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,13 @@ func writeProduct(w http.ResponseWriter, status int, p catalog.Product, cached t
 
 // ifMatch returns the precondition of an If-Match header, or nil without the header. The catalog
 // checks it while it holds the lock of the product.
-func ifMatch(r *http.Request) (catalog.Precondition, error) {
+func (s *Server) ifMatch(r *http.Request) (catalog.Precondition, error) {
 	expected, err := entityTags(r, "If-Match")
 	if err != nil || expected == nil {
 		return nil, err
 	}
 	return func(p catalog.Product) error {
-		_, etag, err := encodeProduct(p)
+		_, etag, err := s.encodeProduct(p)
 		if err != nil {
 			return err
 		}

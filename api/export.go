@@ -51,7 +51,7 @@ func (s *Server) writeCSV(r *http.Request, f catalog.Filter, to io.Writer) error
 // writeNDJSON writes each product on a line, in the format of the product list.
 func (s *Server) writeNDJSON(r *http.Request, f catalog.Filter, to io.Writer) error {
 	return s.Catalog.Walk(r.Context(), tenant(r), f, func(p catalog.Product) error {
-		line, err := encode(productShape(p))
+		line, err := encode(s.productShape(p))
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -38,12 +40,14 @@ type testAPI struct {
 	key     string // of tenant, with every permission
 	address string // the client address of requests
 	log     *logged
+
+	mediaDir string // has the pictures
 }
 
 // newAPI starts a Server; change may lower its limits or add routes.
 func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	t.Helper()
-	a := &testAPI{Database: tenancytest.New(t), log: &logged{}}
+	a := &testAPI{Database: tenancytest.New(t), log: &logged{}, mediaDir: t.TempDir()}
 	// Other tests use the same Redis, and every database counts its tenants from 1. So the ids begin at a
 	// random number, and the client address is random.
 	a.exec(t, fmt.Sprintf(`alter sequence tenants_id_seq restart with %d`, rand.Int64N(1<<50)))
@@ -56,6 +60,17 @@ func newAPI(t testing.TB, change ...func(*Server)) *testAPI {
 	a.serve(t, a.DB, change...)
 	return a
 }
+
+// TestMain runs the child process that decodes an uploaded picture.
+func TestMain(m *testing.M) {
+	if media.IsChild() {
+		os.Exit(media.RunChild())
+	}
+	os.Exit(m.Run())
+}
+
+// baseURL begins the URLs of pictures.
+const baseURL = "https://shop.example.com"
 
 // serve starts a Server on db. Requests go there from then on.
 func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
@@ -70,7 +85,9 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	t.Cleanup(func() { _ = recorder.Close() })
 	a.server = New(Options{
 		DB: db, Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
-		Usage:   recorder,
+		Usage: recorder,
+		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
+		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
 		Limiter: mustLimiter(t, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Logger: logger, Version: "test",
 	})

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"crypto/sha256"
+	"hash"
 	"io"
 	"maps"
 	"net/http"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
-	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
@@ -24,6 +24,23 @@ func (r route) idempotent() bool {
 // once runs a handler under the request's Idempotency-Key, if it has one. The work and
 // the stored response are one transaction; a duplicate gets the stored response.
 func (s *Server) once(h handler) handler {
+	return s.onceFor(func(r *http.Request) (idempotency.Fingerprint, error) {
+		content := stateOf(r).body
+		if err := content.Reserve(r.Context()); err != nil { // before it holds a connection
+			return idempotency.Fingerprint{}, err
+		}
+		h := newFingerprint(r)
+		var to io.Writer = h
+		if content.Size() >= largePart {
+			to = copyWriter{h, r.Context(), stateOf(r).ticket}
+		}
+		_, err := io.Copy(to, content.Reader())
+		return idempotency.Fingerprint(h.Sum(nil)), err
+	}, h)
+}
+
+// onceFor is once with a function for the fingerprint of the request.
+func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, error), h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		key, err := idempotencyKey(r)
 		if err != nil {
@@ -32,11 +49,7 @@ func (s *Server) once(h handler) handler {
 		if key == "" {
 			return h(w, r)
 		}
-		content := stateOf(r).body
-		if err := content.Reserve(r.Context()); err != nil { // before it holds a connection
-			return err
-		}
-		digest, err := fingerprint(r, content)
+		digest, err := digestOf(r)
 		if err != nil {
 			return err
 		}
@@ -64,10 +77,10 @@ func (s *Server) once(h handler) handler {
 	}
 }
 
-// fingerprint is the digest of a request's method, path and body. The lengths keep the
-// parts apart. A response with customer names must not be replayed to a key without
-// customers:read, so that permission is part of the method.
-func fingerprint(r *http.Request, body *admission.Spool) (idempotency.Fingerprint, error) {
+// newFingerprint returns the digest of a request's method and path, to which its content is to be written. The lengths
+// keep the parts apart. A response with customer names must not be replayed to a key without customers:read, so that
+// permission is part of the method.
+func newFingerprint(r *http.Request) hash.Hash {
 	method := r.Method
 	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
 		method += " without customers"
@@ -76,12 +89,7 @@ func fingerprint(r *http.Request, body *admission.Spool) (idempotency.Fingerprin
 	for _, part := range []string{method, r.URL.RawPath} {
 		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
-	var to io.Writer = h
-	if body.Size() >= largePart {
-		to = copyWriter{h, r.Context(), stateOf(r).ticket}
-	}
-	_, err := io.Copy(to, body.Reader())
-	return idempotency.Fingerprint(h.Sum(nil)), err
+	return h
 }
 
 // idempotencyKey returns the value of the header, or "" if it is absent.

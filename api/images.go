@@ -1,11 +1,52 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
+
+const (
+	uploadDeadline  = 75 * time.Second // waits, decodes and stores
+	pictureDeadline = time.Minute
+)
+
+// imageJSON is an image in a response.
+type imageJSON struct {
+	ID       int64  `json:"id"`
+	URL      string `json:"url"`
+	Position int32  `json:"position"`
+	// Thumbnails are URLs by width. A picture that is smaller has its own URL. An external image has none.
+	Thumbnails map[int]string `json:"thumbnails"`
+}
+
+func (s *Server) imageShape(i catalog.Image) imageJSON {
+	shape := imageJSON{ID: i.ID, URL: i.URL, Position: i.Position}
+	if i.File != "" {
+		shape.URL = s.mediaURL + media.Name(i.File, 0)
+		shape.Thumbnails = map[int]string{}
+		for _, width := range media.Widths {
+			shape.Thumbnails[width] = shape.URL
+			if media.Has(int(i.Width), int(i.Height), width) {
+				shape.Thumbnails[width] = s.mediaURL + media.Name(i.File, width)
+			}
+		}
+	}
+	return shape
+}
 
 // imageID is an image in a path.
 type imageID struct{ product, image int64 }
@@ -17,19 +58,189 @@ func pathImage(r *http.Request) (imageID, error) {
 	return id, q.err()
 }
 
-// addImage handles POST /api/products/{id}/images.
+// addImage handles POST /api/products/{id}/images: a file, or JSON with a URL.
 func (s *Server) addImage(w http.ResponseWriter, r *http.Request, product int64) error {
-	body, err := readBody(r)
+	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
+		return s.uploadImage(w, r, product, parameters["boundary"])
+	}
+	return s.once(func(w http.ResponseWriter, r *http.Request) error {
+		body, err := readBody(r)
+		if err != nil {
+			return err
+		}
+		image := catalog.Image{URL: required(body, "url", parseText)}
+		body.rejectUnknown()
+		return s.writeNewImage(w, r, product, image, body.errs)
+	})(w, r)
+}
+
+func (s *Server) writeNewImage(
+	w http.ResponseWriter, r *http.Request, product int64, image catalog.Image, invalid tenancy.InvalidError,
+) error {
+	image, err := s.Catalog.AddImage(r.Context(), actor(r), product, image, invalid)
 	if err != nil {
 		return err
 	}
-	image := catalog.Image{URL: required(body, "url", parseText)}
-	body.rejectUnknown()
-	image, err = s.Catalog.AddImage(r.Context(), actor(r), product, image, body.errs)
+	return writeData(w, http.StatusCreated, s.imageShape(image))
+}
+
+// uploadImage stores the picture in the body. It uses no database connection while it decodes or writes to the storage.
+func (s *Server) uploadImage(w http.ResponseWriter, r *http.Request, product int64, boundary string) error {
+	if err := readQuery(r).err(); err != nil {
+		return err
+	}
+	if _, err := idempotencyKey(r); err != nil {
+		return err
+	}
+	ctx := r.Context()
+	if err := s.Catalog.CheckUpload(ctx, tenant(r), product, s.MediaQuota); err != nil {
+		return err
+	}
+	buffer := stateOf(r).ticket.NewSpool()
+	defer buffer.Close()
+	digest := newFingerprint(r)
+	picture, err := s.decodeUpload(r, boundary, digest, buffer)
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusCreated, image)
+	if err := media.Reserve(ctx, s.DB, tenant(r), picture.File); err != nil {
+		return err
+	}
+	isUsed := true // or may be used: a commit can succeed and report an error
+	defer func() {
+		if !isUsed {
+			s.discard(ctx, tenant(r), picture.File)
+		}
+	}()
+	if err := s.Media.Write(ctx, picture); err != nil {
+		isUsed = false
+		return err
+	}
+	replayed := true
+	handle := s.onceFor(func(*http.Request) (idempotency.Fingerprint, error) {
+		return idempotency.Fingerprint(digest.Sum(nil)), nil
+	}, func(w http.ResponseWriter, r *http.Request) error {
+		replayed = false
+		return s.writeNewImage(w, r, product, catalog.Image{
+			File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
+		}, nil)
+	})
+	err = handle(w, r)
+	_, invalid := errors.AsType[tenancy.InvalidError](err)
+	isUsed = !replayed && !invalid && !errors.Is(err, tenancy.ErrNotFound)
+	return err
+}
+
+// discard deletes a file that no product uses. If it fails, the file is deleted in an hour.
+func (s *Server) discard(ctx context.Context, tenant tenancy.ID, file string) {
+	const timeout = 10 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	if err := s.Media.Discard(ctx, s.DB, tenant, file); err != nil {
+		s.Logger.WarnContext(ctx, "an unused picture was not deleted", "error", err)
+	}
+}
+
+// decodeUpload decodes the part "file" of the body, adds its content to a digest, and writes the pictures to a buffer.
+// The request has the place for decoding also while it parses the body, whose headers can be large.
+func (s *Server) decodeUpload(
+	r *http.Request, boundary string, digest hash.Hash, buffer interface {
+		io.Writer
+		End(error)
+		Reader() io.Reader
+	},
+) (picture media.Processed, err error) {
+	release, err := stateOf(r).ticket.Image(r.Context())
+	if err != nil {
+		return picture, err
+	}
+	defer release()
+	parts := multipart.NewReader(stateOf(r).body.Reader(), boundary)
+	part, err := parts.NextRawPart()
+	if err != nil || part.FormName() != "file" {
+		return picture, errOneFile
+	}
+	upload := &countingReader{from: io.TeeReader(part, digest)}
+	picture, err = media.Process(r.Context(), s.ImageMemory, upload, buffer, func() io.Reader {
+		buffer.End(nil)
+		return buffer.Reader()
+	})
+	switch {
+	case upload.read > media.MaxUpload:
+		return picture, &http.MaxBytesError{Limit: media.MaxUpload}
+	case upload.err != nil:
+		return picture, errOneFile
+	case err != nil:
+		return picture, err
+	}
+	if _, err := parts.NextRawPart(); err != io.EOF {
+		return picture, errOneFile
+	}
+	return picture, nil
+}
+
+var errOneFile = tenancy.InvalidError{"file": {"must be the only part of a multipart/form-data body"}}
+
+// countingReader remembers the number of bytes and the error, but io.EOF.
+type countingReader struct {
+	from io.Reader
+	read int64
+	err  error
+}
+
+// Read implements io.Reader.
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.read += int64(n)
+	if err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+// picturePolicy makes a picture harmless that a browser shows as a page.
+const picturePolicy = "default-src 'none'; sandbox"
+
+// showPicture handles GET /media/{name}. A name never gets another content.
+func (s *Server) showPicture(w http.ResponseWriter, r *http.Request, name string) error {
+	ticket := s.Admission.Enter("address "+s.clientNetwork(r), stateOf(r).route.class())
+	finish, err := ticket.Start(r.Context())
+	if err != nil {
+		return err
+	}
+	defer finish()
+	etag := strconv.Quote(name)
+	cached, err := entityTags(r, "If-None-Match")
+	if err != nil {
+		return err
+	}
+	picture, err := s.Media.Read(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	defer picture.Close()
+	h := w.Header()
+	h.Set("ETag", etag)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Content-Security-Policy", picturePolicy)
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	if cached.match(true, etag) != "" {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", media.ContentType(name))
+	h.Set("Content-Length", strconv.FormatInt(picture.Size, 10))
+	s.WaitsForClient(r.Context(), true)
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if _, err := io.Copy(w, picture); err != nil {
+		stateOf(r).err, stateOf(r).aborted = fmt.Errorf("send a picture: %w", err), true
+		panic(http.ErrAbortHandler)
+	}
+	return nil
 }
 
 // moveImage handles PATCH /api/products/{id}/images/{image_id}.
@@ -44,7 +255,7 @@ func (s *Server) moveImage(w http.ResponseWriter, r *http.Request, id imageID) e
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusOK, image)
+	return writeData(w, http.StatusOK, s.imageShape(image))
 }
 
 // removeImage handles DELETE /api/products/{id}/images/{image_id}.

@@ -12,17 +12,17 @@ import (
 )
 
 // mustImages returns the images of a product.
-func (a *testAPI) mustImages(t testing.TB, product int64) []catalog.Image {
+func (a *testAPI) mustImages(t testing.TB, product int64) []imageJSON {
 	t.Helper()
 	type response struct {
-		Data struct{ Images []catalog.Image }
+		Data struct{ Images []imageJSON }
 	}
 	got := a.try(t, call{path: fmt.Sprintf("/api/products/%d", product), wantStatus: 200})
 	return mustDecode[response](t, got.body).Data.Images
 }
 
 // names returns the last parts of the URLs, and checks that the positions are 1, 2, 3.
-func names(t testing.TB, images []catalog.Image) string {
+func names(t testing.TB, images []imageJSON) string {
 	t.Helper()
 	var all []string
 	for i, image := range images {

@@ -51,7 +51,7 @@ func (s *Server) adjustInventory(w http.ResponseWriter, r *http.Request, id int6
 	if err != nil {
 		return err
 	}
-	return writeData(w, http.StatusOK, adjustedJSON{productShape(p), adjustmentShape(entry)})
+	return writeData(w, http.StatusOK, adjustedJSON{s.productShape(p), adjustmentShape(entry)})
 }
 
 // listAdjustments handles GET /api/products/{id}/inventory/adjustments: the

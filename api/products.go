@@ -12,29 +12,29 @@ import (
 
 // productJSON is a product in a response. Every field is always present.
 type productJSON struct {
-	ID           int64           `json:"id"`
-	SKU          string          `json:"sku"`
-	Name         string          `json:"name"`
-	Description  *string         `json:"description"`
-	Price        money.Cents     `json:"price"`
-	MSRP         *money.Cents    `json:"msrp"`
-	Cost         *money.Cents    `json:"cost"`
-	Status       string          `json:"status"`
-	Condition    string          `json:"condition"`
-	Quantity     int32           `json:"quantity"`
-	ReorderPoint *int32          `json:"reorder_point"`
-	Category     *named          `json:"category"`
-	Seller       *named          `json:"seller"`
-	Warehouse    *named          `json:"warehouse"`
-	BinLocation  *string         `json:"bin_location"`
-	UPC          *string         `json:"upc"`
-	Tags         []string        `json:"tags"`
-	Images       []catalog.Image `json:"images"`
-	CreatedAt    timestamp       `json:"created_at"`
-	UpdatedAt    timestamp       `json:"updated_at"`
+	ID           int64        `json:"id"`
+	SKU          string       `json:"sku"`
+	Name         string       `json:"name"`
+	Description  *string      `json:"description"`
+	Price        money.Cents  `json:"price"`
+	MSRP         *money.Cents `json:"msrp"`
+	Cost         *money.Cents `json:"cost"`
+	Status       string       `json:"status"`
+	Condition    string       `json:"condition"`
+	Quantity     int32        `json:"quantity"`
+	ReorderPoint *int32       `json:"reorder_point"`
+	Category     *named       `json:"category"`
+	Seller       *named       `json:"seller"`
+	Warehouse    *named       `json:"warehouse"`
+	BinLocation  *string      `json:"bin_location"`
+	UPC          *string      `json:"upc"`
+	Tags         []string     `json:"tags"`
+	Images       []imageJSON  `json:"images"`
+	CreatedAt    timestamp    `json:"created_at"`
+	UpdatedAt    timestamp    `json:"updated_at"`
 }
 
-func productShape(p catalog.Product) productJSON {
+func (s *Server) productShape(p catalog.Product) productJSON {
 	return productJSON{
 		ID:           p.ID,
 		SKU:          p.SKU,
@@ -53,7 +53,7 @@ func productShape(p catalog.Product) productJSON {
 		BinLocation:  p.BinLocation,
 		UPC:          p.UPC,
 		Tags:         orEmpty(p.Tags),
-		Images:       orEmpty(p.Images),
+		Images:       mapSlice(p.Images, s.imageShape),
 		CreatedAt:    timestamp(p.CreatedAt),
 		UpdatedAt:    timestamp(p.UpdatedAt),
 	}
@@ -86,9 +86,9 @@ func (s *Server) listProducts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !f.Keyset {
-		return writePage(w, r, f.Page, page.List, productShape)
+		return writePage(w, r, f.Page, page.List, s.productShape)
 	}
-	return writeStep(w, r, f.Page, page.List, page.Next, f.Cursor, productShape)
+	return writeStep(w, r, f.Page, page.List, page.Next, f.Cursor, s.productShape)
 }
 
 // readFilter reads the parameters of a product list: those of filter, and a page or a cursor.
@@ -135,7 +135,7 @@ func (s *Server) showProduct(w http.ResponseWriter, r *http.Request, id int64) e
 	if err != nil {
 		return err
 	}
-	return writeProduct(w, http.StatusOK, p, cached)
+	return s.writeProduct(w, http.StatusOK, p, cached)
 }
 
 // showProductBySKU handles GET /api/products/sku/{sku}.
@@ -148,7 +148,7 @@ func (s *Server) showProductBySKU(w http.ResponseWriter, r *http.Request, sku st
 	if err != nil {
 		return err
 	}
-	return writeProduct(w, http.StatusOK, p, cached)
+	return s.writeProduct(w, http.StatusOK, p, cached)
 }
 
 // readProduct reads the body of POST, PUT and PATCH.
@@ -206,7 +206,7 @@ func (s *Server) createProduct(w http.ResponseWriter, r *http.Request) error {
 	}
 	countRows(r, "product", 1)
 	w.Header().Set("Location", "/api/products/"+strconv.FormatInt(p.ID, 10))
-	return writeProduct(w, http.StatusCreated, p, nil)
+	return s.writeProduct(w, http.StatusCreated, p, nil)
 }
 
 // replaceProduct handles PUT /api/products/{id}. An absent field gets its default.
@@ -225,7 +225,7 @@ type updateFunc func(
 ) (catalog.Product, error)
 
 func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, id int64, update updateFunc) error {
-	precondition, err := ifMatch(r)
+	precondition, err := s.ifMatch(r)
 	if err != nil {
 		return err
 	}
@@ -237,12 +237,12 @@ func (s *Server) updateProduct(w http.ResponseWriter, r *http.Request, id int64,
 	if err != nil {
 		return err
 	}
-	return writeProduct(w, http.StatusOK, p, nil)
+	return s.writeProduct(w, http.StatusOK, p, nil)
 }
 
 // deleteProduct handles DELETE /api/products/{id}.
 func (s *Server) deleteProduct(w http.ResponseWriter, r *http.Request, id int64) error {
-	precondition, err := ifMatch(r)
+	precondition, err := s.ifMatch(r)
 	if err != nil {
 		return err
 	}

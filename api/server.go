@@ -24,6 +24,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -33,8 +34,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
-// Options are the dependencies and settings of a Server. Usage, Settings, WaitsForClient,
-// TrustedProxies and Version are optional.
+// Options are the dependencies and settings of a Server. Usage, Settings, WaitsForClient, TrustedProxies, BaseURL
+// and Version are optional.
 type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
@@ -43,6 +44,11 @@ type Options struct {
 	Keys    *keys.Resolver
 	Usage   *usage.Recorder
 	Limiter *ratelimit.Limiter
+	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture may
+	// use ImageMemory bytes.
+	Media       *media.Store
+	MediaQuota  int64
+	ImageMemory int64
 	// Admission divides the connections of DB and the other resources among tenants.
 	Admission *admission.Controller
 
@@ -60,6 +66,8 @@ type Options struct {
 	// TrustedProxies are the peers whose X-Forwarded-For header is used.
 	TrustedProxies []netip.Prefix
 
+	BaseURL *url.URL // begins the URLs of pictures
+
 	Logger  *slog.Logger
 	Version string // of the program, for /healthz
 }
@@ -71,6 +79,8 @@ type Server struct {
 	mux   *chi.Mux
 	pages *settings.Pages // nil if disabled
 
+	mediaURL string // of all pictures
+
 	limits limits
 	outage outage
 }
@@ -79,6 +89,7 @@ type Server struct {
 type limits struct {
 	body          int64         // bytes of a body
 	bulkBody      int64         // bytes of the body of a bulk request
+	uploadBody    int64         // bytes of the body of an upload
 	bodyTimeout   time.Duration // see the constant
 	deadline      time.Duration // of a handler
 	readerTimeout time.Duration // see the constant
@@ -95,10 +106,15 @@ func New(o Options) *Server {
 		limits: limits{
 			body:          1 << 20,
 			bulkBody:      32 << 20,
+			uploadBody:    media.MaxUpload + 64<<10,
 			bodyTimeout:   bodyTimeout,
 			deadline:      8 * time.Second,
 			readerTimeout: readerTimeout,
 		},
+	}
+	s.mediaURL = "/media/"
+	if o.BaseURL != nil {
+		s.mediaURL = o.BaseURL.JoinPath("media").String() + "/"
 	}
 	s.mux.Use(s.observe, s.recoverPanic, s.authenticate)
 	for _, r := range s.routes() {
@@ -162,8 +178,11 @@ func (r route) class() admission.Class {
 }
 
 func (r route) bodyLimit(l limits) int64 {
-	if r.class() == admission.Bulk {
+	switch r.class() {
+	case admission.Bulk:
 		return l.bulkBody
+	case admission.Upload:
+		return l.uploadBody
 	}
 	return l.body
 }
@@ -171,6 +190,7 @@ func (r route) bodyLimit(l limits) int64 {
 // routes returns the table of routes. Every GET route also accepts HEAD.
 func (s *Server) routes() []route {
 	none, bulk := options{}, options{admission.Bulk, bulkDeadline}
+	upload, picture := options{admission.Upload, uploadDeadline}, options{admission.Picture, pictureDeadline}
 	report, export := options{admission.Report, reportDeadline}, options{admission.Export, exportDeadline}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
@@ -179,6 +199,7 @@ func (s *Server) routes() []route {
 		{"GET", "/openapi.json", noKey, s.openAPI, none},
 		{"GET", "/docs", noKey, s.docs, none},
 		{"GET", "/docs/*", noKey, s.docs, none},
+		{"GET", "/media/{name}", noKey, at(pathText("name"), s.showPicture), picture},
 
 		{"GET", "/api/me", anyKey, s.me, none},
 		{"GET", "/api/usage", keys.UsageRead, s.showUsage, report},
@@ -192,7 +213,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, at(pathText("sku"), s.showProductBySKU), none},
 		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulk},
 		{"GET", "/api/products/export", keys.ProductsRead, s.exportProducts, export},
-		{"POST", "/api/products/{id}/images", keys.ProductsWrite, at(pathID, s.addImage), none},
+		{"POST", "/api/products/{id}/images", keys.ProductsWrite, at(pathID, s.addImage), upload},
 		{"PATCH", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.moveImage), none},
 		{"DELETE", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.removeImage), none},
 		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, at(pathID, s.showInventory), none},
@@ -239,7 +260,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		panic("api: invalid permission of " + r.method + " " + r.pattern + ": " + string(r.permission))
 	}
 	handle := r.handle
-	if r.idempotent() {
+	if r.idempotent() && r.class() != admission.Upload { // a handler of uploads has no connection while it decodes
 		handle = s.once(handle)
 	}
 	withDeadline := func(w http.ResponseWriter, req *http.Request) error {

@@ -113,7 +113,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 	}
 }
 
-// Reports, usage, bulk requests and exports have longer deadlines.
+// Reports, usage, bulk requests, exports, uploads and pictures have longer deadlines.
 func TestRouteDeadlines(t *testing.T) {
 	t.Parallel()
 	s := &Server{}
@@ -124,6 +124,10 @@ func TestRouteDeadlines(t *testing.T) {
 			want = 120 * time.Second
 		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"), r.pattern == "/api/usage":
 			want = 25 * time.Second
+		case strings.HasSuffix(r.pattern, "/images"):
+			want = 75 * time.Second
+		case strings.HasPrefix(r.pattern, "/media/"):
+			want = time.Minute
 		}
 		if r.options.deadline != want {
 			t.Errorf("%s %s has %v, want %v", r.method, r.pattern, r.options.deadline, want)

@@ -15,11 +15,36 @@ import (
 // MaxImages is the number of images that a product may have.
 const MaxImages = 20
 
-// Image is a picture of a product. The list of a product is in the order of the positions, which begin at 1.
+// Image is a picture of a product: one of another server with a URL, or one with a file in the media storage. The list
+// of a product is in the order of the positions, which begin at 1.
 type Image struct {
 	ID       int64  `json:"id"`
-	URL      string `json:"url"`
 	Position int32  `json:"position"`
+	URL      string `json:"url,omitempty"`
+	File     string `json:"file,omitempty"`
+	Width    int32  `json:"width,omitempty"` // of a file
+	Height   int32  `json:"height,omitempty"`
+	Bytes    int64  `json:"bytes,omitempty"` // of all sizes of a file
+}
+
+// CheckUpload returns an error if a picture cannot be added to a product, so that the program does not decode it: it
+// returns ErrNotFound, or an InvalidError if the product has too many images or the tenant's files have quota bytes.
+func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quota int64) error {
+	type state struct{ Images, Bytes int64 }
+	found, err := tenancy.One[state](ctx, s.db, tenant, `
+		select jsonb_array_length(images) as images,
+		       coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes
+		  from products
+		 where tenant_id = $1 and id = $2`, tenant, product)
+	switch {
+	case err != nil:
+	case found.Images >= MaxImages:
+		err = tenancy.InvalidError{"images": {tooManyImages}}
+	case found.Bytes >= quota:
+		err = tenancy.InvalidError{"file": {fmt.Sprintf(
+			"would exceed the storage for images of this account, which is %d MiB: delete others first", quota>>20)}}
+	}
+	return wrap(err, "add a picture to product %d", product)
 }
 
 // AddImage adds an image at the end. Its ID and Position are set here. It returns ErrNotFound or an InvalidError, with
@@ -28,7 +53,7 @@ func (s *Store) AddImage(
 	ctx context.Context, by Actor, product int64, image Image, invalid tenancy.InvalidError,
 ) (added Image, err error) {
 	invalid = invalid.Clone()
-	if len(invalid["url"]) == 0 {
+	if image.File == "" && len(invalid["url"]) == 0 {
 		addProblem(invalid, "url", checkImageURL(&image.URL))
 	}
 	err = s.changeImages(ctx, by, product, func(images []Image, id int64) ([]Image, error) {
@@ -149,21 +174,33 @@ func checkImageURL(address *string) (problem string) {
 }
 
 // setImageURLs returns the images after a row of a bulk request with these URLs. An image that the product already has
-// keeps its id. New images have the id 0.
+// keeps its id. New images have the id 0. Images with files stay. They come first, unless the URLs do not change.
 func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (images []Image, problem string) {
+	var before, after []string
+	for _, image := range stored {
+		if image.File != "" {
+			images = append(images, image)
+		} else {
+			before = append(before, image.URL)
+		}
+	}
 	for i, address := range urls {
 		if problem := checkImageURL(&address); problem != "" {
 			invalid.Add(fmt.Sprintf("images[%d]", i), "%s", problem)
 			continue
 		}
+		if slices.Contains(after, address) {
+			continue
+		}
+		after = append(after, address)
 		image := Image{URL: address}
-		isSame := func(other Image) bool { return other.URL == address }
-		if at := slices.IndexFunc(stored, isSame); at >= 0 {
+		if at := slices.IndexFunc(stored, func(other Image) bool { return other.URL == address }); at >= 0 {
 			image = stored[at]
 		}
-		if !slices.ContainsFunc(images, isSame) {
-			images = append(images, image)
-		}
+		images = append(images, image)
+	}
+	if slices.Equal(before, after) {
+		return stored, ""
 	}
 	if len(images) > MaxImages {
 		return nil, tooManyImages

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,7 @@ func TestSetImageURLs(t *testing.T) {
 	image := func(id int64, name string, position int32) Image {
 		return Image{ID: id, URL: "https://example.com/" + name, Position: position}
 	}
+	file := func(position int32) Image { return Image{ID: 3, File: "FILE.jpg", Position: position} }
 	stored := []Image{image(1, "a", 1), image(2, "b", 2)}
 	many := make([]string, MaxImages+1)
 	for i := range many {
@@ -68,8 +70,17 @@ func TestSetImageURLs(t *testing.T) {
 		{"not a URL", []string{"https://example.com/b", "b"}, []Image{image(2, "b", 1)}, "",
 			tenancy.InvalidError{"images[1]": {"must be an http or https URL without a user name"}}},
 		{"too many", many, nil, tooManyImages, tenancy.InvalidError{}},
+		{"beside a file, unchanged", []string{"https://example.com/a", "https://example.com/b"},
+			[]Image{image(1, "a", 1), file(2), image(2, "b", 3)}, "", tenancy.InvalidError{}},
+		{"beside a file, changed", []string{"https://example.com/b", "https://example.com/a"},
+			[]Image{file(1), image(2, "b", 2), image(1, "a", 3)}, "", tenancy.InvalidError{}},
+		{"too many with a file", many[1:], nil, tooManyImages, tenancy.InvalidError{}},
 	} {
 		invalid := tenancy.InvalidError{}
+		stored := slices.Clone(stored)
+		if strings.Contains(test.name, "a file") {
+			stored = number(slices.Insert(stored, 1, file(0)))
+		}
 		got, problem := setImageURLs(stored, test.urls, invalid)
 		if diff := cmp.Diff(test.want, got); diff != "" || problem != test.problem || !cmp.Equal(invalid, test.invalid) {
 			t.Errorf("%s: %q, %v\n%s", test.name, problem, invalid, diff)

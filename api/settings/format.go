@@ -10,6 +10,8 @@ import (
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
 
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy"
@@ -123,3 +125,17 @@ func (f formatter) At(at time.Time) time.Time { return at.In(cmp.Or(f.zone, time
 
 // Time formats a time with its time zone.
 func (f formatter) Time(at time.Time) string { return f.At(at).Format("2 Jan 2006, 15:04 MST") }
+
+// thumb returns the path of a small version of the first image, or "" without one. The browser must not load images of
+// other servers, which could see who opens the page.
+func thumb(images []catalog.Image) string {
+	const width = 160
+	if len(images) == 0 || images[0].File == "" {
+		return ""
+	}
+	first := images[0]
+	if !media.Has(int(first.Width), int(first.Height), width) {
+		return "/media/" + media.Name(first.File, 0)
+	}
+	return "/media/" + media.Name(first.File, width)
+}

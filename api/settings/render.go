@@ -49,6 +49,7 @@ var functions = template.FuncMap{
 	"label":  detailLabel,
 	"text":   detailText,
 	"preset": presetLabel,
+	"thumb":  thumb,
 
 	"errorCount": errorCount,
 

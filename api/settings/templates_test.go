@@ -92,7 +92,7 @@ func samples() map[string][]any {
 	text, amount := new(hostile), new(money.Cents(5))
 	product := catalog.Product{
 		ID: 7, SKU: hostile, Name: hostile, Status: "active", Cost: amount, ReorderPoint: new(int32(3)), UPC: text,
-		CategoryName: text, SellerName: text, Tags: []string{hostile}, Images: []catalog.Image{{URL: "https://example.com/" + hostile}},
+		CategoryName: text, SellerName: text, Tags: []string{hostile}, Images: []catalog.Image{{File: hostile + ".jpg", Width: 500}},
 	}
 	order := sales.StoredOrder{
 		Number: hostile, Channel: hostile, CustomerNumber: text, CustomerName: text, CustomerEmail: text, CancelledAt: &now,

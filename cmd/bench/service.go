@@ -19,6 +19,7 @@ import (
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -140,6 +141,7 @@ func (s *service) options(peppers keys.Peppers, logger *slog.Logger) api.Options
 		Usage:   s.usage,
 		Limiter: s.limiter,
 		Ready:   s.db.Ping,
+		Media:   media.Open(""), // unused
 		Logger:  logger,
 		Version: "bench",
 

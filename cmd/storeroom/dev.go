@@ -57,6 +57,13 @@ func (c console) dev(ctx context.Context) (err error) {
 	defer listener.Close()
 	variables["STOREROOM_ADDR"] = listener.Addr().String()
 	variables["STOREROOM_BASE_URL"] = cmp.Or(variables["STOREROOM_BASE_URL"], server.LocalURL(listener.Addr()))
+	if variables["STOREROOM_MEDIA_URL"] == "" {
+		dir, err := filepath.Abs(filepath.Join(c.dir, ".local", "media"))
+		if err != nil {
+			return err
+		}
+		variables["STOREROOM_MEDIA_URL"] = (&url.URL{Scheme: "file", Path: dir}).String()
+	}
 	servers, err := c.startServers(ctx, variables, file)
 	if err != nil {
 		return err

@@ -17,29 +17,30 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "api/settings", "catalog", "cmd/storeroom/csvimport", "deploy/local", "keys", "keys/usage", "migrations",
+		"api", "api/settings", "catalog", "catalog/media", "cmd/storeroom/csvimport", "deploy/local", "keys", "keys/usage", "migrations",
 		"ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission", "tenancy/money",
 		"tenancy/people",
 	},
-	"cmd/storeroom/config": {"api/settings", "keys", "ratelimit"},
+	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
-		"api", "api/settings", "catalog", "cmd/storeroom/config", "keys", "keys/usage", "migrations", "ratelimit", "reports",
+		"api", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys", "keys/usage", "migrations", "ratelimit", "reports",
 		"reports/sales", "tenancy", "tenancy/admission", "tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/docs", "api/settings", "catalog", "catalog/csvexport", "keys", "keys/usage", "ratelimit", "reports",
+		"api/docs", "api/settings", "catalog", "catalog/csvexport", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
 		"reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
 	"api/docs": {},
 	"api/settings": {
-		"api/settings/chart", "catalog", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
+		"api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/money", "tenancy/paging", "tenancy/people",
 	},
 	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
+	"catalog/media":        {"tenancy"},
 	"catalog/csvexport":    {"catalog", "tenancy/csvcell", "tenancy/money"},
 	"keys":                 {"tenancy"},
 	"keys/usage":           {"keys", "tenancy"},
@@ -66,6 +67,7 @@ var allowedImports = map[string][]string{
 var domain = []string{
 	"catalog",
 	"catalog/csvexport",
+	"catalog/media",
 	"keys",
 	"keys/usage",
 	"migrations",

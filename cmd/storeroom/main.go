@@ -2,7 +2,8 @@
 //
 // serve connects to PostgreSQL as the runtime role, which row-level security restricts to one tenant at a time.
 // migrate and the commands of the operator (tenant, key, user, import, customer, verify, rebuild) connect as the
-// migrator. dev starts private servers, creates a demo shop and serves it. Each command has one file.
+// migrator. dev starts private servers, creates a demo shop and serves it. Each command has one file. serve and dev start
+// the program again as a child process for each uploaded picture.
 package main
 
 import (
@@ -13,12 +14,17 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/storeroom/storeroom/catalog/media"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
+	if media.IsChild() {
+		os.Exit(media.RunChild())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal terminates the process immediately
 	os.Exit(run(ctx, console{

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/cmd/storeroom/ops/attack"
 	"github.com/storeroom/storeroom/deploy/local"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
@@ -17,6 +19,9 @@ import (
 // child process.
 func TestMain(m *testing.M) {
 	attack.Main()
+	if media.IsChild() {
+		os.Exit(media.RunChild())
+	}
 	if os.Getenv("STOREROOM_TEST_RUN") != "" {
 		main()
 	}
@@ -38,6 +43,7 @@ func newProgram(t *testing.T) program {
 	return program{d, []string{
 		"DATABASE_URL=" + d.URL,
 		"DATABASE_ADMIN_URL=" + d.AdminURL,
+		"STOREROOM_MEDIA_URL=file://" + filepath.Join(t.TempDir(), "media"),
 		"REDIS_URL=" + os.Getenv("REDIS_URL"),
 		"STOREROOM_KEY_PEPPERS=" + testPeppers,
 		"STOREROOM_ADDR=127.0.0.1:0",

@@ -252,6 +252,8 @@ var metricAttributes = map[string]string{
 	"storeroom.ratelimit.errors":     "",
 	"storeroom.idempotency.requests": "storeroom.idempotency.outcome",
 	"storeroom.usage.dropped":        "",
+	"storeroom.image.duration":       "storeroom.image.result",
+	"storeroom.media.failures":       "storeroom.media.operation",
 	"storeroom.work.active":          "storeroom.work.kind",
 	"storeroom.work.waiting":         "storeroom.work.kind",
 	"storeroom.work.refused":         "storeroom.work.kind",
@@ -281,7 +283,7 @@ func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 	// These count events that do not happen in this test.
 	never := []string{
 		"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations",
-		"storeroom.ratelimit.errors", "storeroom.usage.dropped",
+		"storeroom.ratelimit.errors", "storeroom.usage.dropped", "storeroom.image.duration", "storeroom.media.failures",
 	}
 	for name := range metricAttributes {
 		if !seen[name] && !slices.Contains(never, name) {

@@ -23,6 +23,8 @@
 //	large        96 MiB  24 MiB for the work on bodies that are in a file or have many values, and for workbooks;
 //	                            at most 12 MiB for the bytes of a body and 32 MiB for its values
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
+//	images       1       1      while a picture is decoded; a request waits for it for up to 30 s
+//	pictures     512     32     until the client has read a picture
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
@@ -41,7 +43,8 @@ import (
 // Class is a kind of request.
 type Class string
 
-// The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members.
+// The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members, Upload a
+// request that may have a picture, and Picture a picture for a browser.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
@@ -51,6 +54,8 @@ const (
 	Page            Class = "page"
 	Settings        Class = "settings"
 	Unauthenticated Class = "unauthenticated"
+	Upload          Class = "upload"
+	Picture         Class = "picture"
 )
 
 const mib = 1 << 20
@@ -60,7 +65,7 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, settings, cpu, copies, large, memory, compressors, disk *budget
+	requests, exports, connections, long, public, settings, cpu, copies, large, memory, compressors, disk, images, pictures *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -81,6 +86,8 @@ func New(pool int) *Controller {
 		memory:      newBudget("memory", 64*mib, 16*mib),
 		compressors: newBudget("compressors", 16, 2),
 		disk:        newBudget("disk", 2048*mib, 512*mib),
+		images:      newBudget("decoding of images", 1, 1),
+		pictures:    newBudget("pictures", 512, 32),
 	}
 }
 
@@ -131,6 +138,8 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 		budgets = []*budget{c.connections}
 	case Settings:
 		budgets = []*budget{c.settings}
+	case Picture:
+		budgets = []*budget{c.pictures}
 	}
 	release, err := t.acquire(ctx, 1, budgets...)
 	if err != nil {
@@ -173,7 +182,7 @@ func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 }
 
 // Streams reports whether the request uses its budgets until its client has read the response.
-func (t *Ticket) Streams() bool { return t.class == Export }
+func (t *Ticket) Streams() bool { return t.class == Export || t.class == Picture }
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
 // if other requests of the user hold too much of the share of memory. A single request may use the
@@ -210,6 +219,14 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 		return func() {}, nil
 	}
 	return t.acquire(ctx, 1, c.connections)
+}
+
+// imageWaits is how many times longer a request waits for Image than for others: decoding takes seconds.
+const imageWaits = 6
+
+// Image waits until the request may decode an image.
+func (t *Ticket) Image(ctx context.Context) (release func(), err error) {
+	return t.acquireWithin(ctx, imageWaits*t.controller.WaitTimeout, 1, t.controller.images)
 }
 
 // CPU waits until the request may use a CPU for a moment. release may be called several times.
@@ -298,12 +315,18 @@ func (t *Ticket) TryDisk(bytes int64) (release func(), err error) {
 
 // acquire takes n from each budget in their order.
 func (t *Ticket) acquire(ctx context.Context, n int64, budgets ...*budget) (release func(), err error) {
+	return t.acquireWithin(ctx, t.controller.WaitTimeout, n, budgets...)
+}
+
+func (t *Ticket) acquireWithin(
+	ctx context.Context, timeout time.Duration, n int64, budgets ...*budget,
+) (release func(), err error) {
 	if len(budgets) == 1 {
 		if release, ok := budgets[0].try(t.user, n); ok {
 			return release, nil
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.controller.WaitTimeout, errWaitTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errWaitTimeout)
 	defer cancel()
 	waiting.Add(ctx, 1, t.class.attribute())
 	defer waiting.Add(ctx, -1, t.class.attribute())

@@ -23,7 +23,7 @@ var (
 )
 
 func init() {
-	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated} {
+	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture} {
 		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
 	}
 }

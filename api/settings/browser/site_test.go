@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -44,13 +45,15 @@ type site struct {
 	people *people.Store
 	keys   *keys.Store
 	widths bool // check checks only the width of pages
+
+	mediaDir string // has the pictures
 }
 
 func newSite(t *testing.T) *site {
 	t.Helper()
 	atOnce <- struct{}{}
 	t.Cleanup(func() { <-atOnce })
-	s := &site{Database: tenancytest.New(t), mark: fmt.Sprintf("larchloam-%08x", rand.Uint32())}
+	s := &site{Database: tenancytest.New(t), mark: fmt.Sprintf("larchloam-%08x", rand.Uint32()), mediaDir: t.TempDir()}
 	if *screenshots != "" {
 		s.mark = "larchloam"
 	}
@@ -95,7 +98,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
 	server := api.New(api.Options{
 		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
-		Usage: recorder, Limiter: limiter,
+		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Settings: &settings.Options{

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/api/settings"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 )
@@ -34,7 +36,10 @@ type Config struct {
 	Addr              string `env:"STOREROOM_ADDR" envDefault:"127.0.0.1:8080"`
 	OpsAddr           string `env:"STOREROOM_OPS_ADDR"` // of the operations port; empty: no such port
 	// BaseURL is the address that browsers use. See PublicURL for the default.
-	BaseURL        *url.URL       `env:"STOREROOM_BASE_URL" hide:"password"`
+	BaseURL *url.URL `env:"STOREROOM_BASE_URL" hide:"password"`
+	// MediaURL is the storage of pictures. Each tenant may use MediaQuota.
+	MediaURL       MediaURL       `env:"STOREROOM_MEDIA_URL" envDefault:"file:///var/lib/storeroom/media" hide:"password"`
+	MediaQuota     Bytes          `env:"STOREROOM_MEDIA_QUOTA" envDefault:"10GiB"`
 	KeyPeppers     keys.Peppers   `env:"STOREROOM_KEY_PEPPERS" hide:"all"`
 	TrustedProxies []netip.Prefix `env:"STOREROOM_TRUSTED_PROXIES"`
 	LogFormat      LogFormat      `env:"STOREROOM_LOG_FORMAT"` // the default is json for serve and text for dev
@@ -50,6 +55,10 @@ type (
 	LogFormat string
 	// Drain is the time between reporting "not ready" and refusing connections.
 	Drain time.Duration
+	// MediaURL is the URL of a folder or a bucket.
+	MediaURL string
+	// Bytes is a size.
+	Bytes int64
 	// Grace is the time that running requests get to finish after that.
 	Grace time.Duration
 )
@@ -60,6 +69,8 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[keys.Peppers]():   func(s string) (any, error) { return keys.ParsePeppers(s) },
 	reflect.TypeFor[[]netip.Prefix](): func(s string) (any, error) { return parsePrefixes(s) },
 	reflect.TypeFor[LogFormat]():      func(s string) (any, error) { return parseLogFormat(s) },
+	reflect.TypeFor[MediaURL]():       func(s string) (any, error) { return MediaURL(s), media.CheckURL(s) },
+	reflect.TypeFor[Bytes]():          func(s string) (any, error) { return parseBytes(s) },
 	reflect.TypeFor[Drain]():          func(s string) (any, error) { return parseDuration[Drain](s, "0s", "1m") },
 	reflect.TypeFor[Grace]():          func(s string) (any, error) { return parseDuration[Grace](s, "1s", "5m") },
 }
@@ -87,6 +98,17 @@ func parsePrefixes(s string) ([]netip.Prefix, error) {
 		all = append(all, prefix)
 	}
 	return all, nil
+}
+
+// parseBytes reads 500MiB or 10GiB.
+func parseBytes(s string) (Bytes, error) {
+	number, unit := strings.TrimRight(s, "MGTiB"), strings.TrimLeft(s, "0123456789")
+	shift, known := map[string]int{"MiB": 20, "GiB": 30, "TiB": 40}[unit]
+	n, err := strconv.ParseInt(number, 10, 20)
+	if err != nil || !known || n < 1 {
+		return 0, fmt.Errorf("must be a size such as 500MiB, 10GiB or 1TiB, not %q", s)
+	}
+	return Bytes(n << shift), nil
 }
 
 func parseLogFormat(s string) (LogFormat, error) {

@@ -7,10 +7,28 @@ import (
 	"sync"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/storeroom/storeroom/catalog/media"
 )
 
-// defaultMemory is the memory that the handbook recommends for an instance.
-const defaultMemory = 512 << 20
+const (
+	// serviceMemory is the memory of an instance without the child process that decodes a picture.
+	serviceMemory = 512 << 20
+	// minImageMemory is for a child if there is no more than serviceMemory: enough for a photo of a phone.
+	minImageMemory = 192 << 20
+)
+
+// ImageMemory returns the bytes that a child process may use: what the memory limit of the cgroup leaves above
+// serviceMemory, or without one what any picture needs.
+func ImageMemory() int64 { return imageMemory(memlimit.FromCgroup) }
+
+func imageMemory(cgroup memlimit.Provider) int64 {
+	memory, err := cgroup()
+	if err != nil {
+		return media.MaxMemory
+	}
+	return min(max(int64(memory)-serviceMemory, minImageMemory), media.MaxMemory)
+}
 
 // gcPercent halves the work of the garbage collector. The memory limit bounds the additional memory.
 const gcPercent = 200
@@ -34,8 +52,9 @@ func SetRuntime(environment map[string]string) Setting {
 
 var doubleThreads = sync.OnceFunc(func() { runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0)) })
 
-// memoryLimit returns the soft memory limit of the Go runtime: 80 % of the memory limit of the cgroup, or of
-// defaultMemory without one. The rest is for the program itself and for garbage that is collected late.
+// memoryLimit returns the soft memory limit of the Go runtime: 80 % of the memory limit of the cgroup without what a
+// child may use, but of at least serviceMemory, and without a limit of serviceMemory. The rest is for the program
+// itself and for garbage that is collected late.
 func memoryLimit(environment map[string]string, cgroup memlimit.Provider) (int64, Setting) {
 	if value := environment["GOMEMLIMIT"]; value != "" {
 		return debug.SetMemoryLimit(-1), Setting{"GOMEMLIMIT", value, "environment"} // the runtime has read it
@@ -43,8 +62,9 @@ func memoryLimit(environment map[string]string, cgroup memlimit.Provider) (int64
 	memory, err := cgroup()
 	source := "cgroup"
 	if err != nil { // no limit, or a system without cgroups
-		memory, source = defaultMemory, "default"
+		memory, source = serviceMemory, "default"
 	}
+	memory = min(memory, max(serviceMemory, memory-min(memory, media.MaxMemory)))
 	limit := int64(memory / 10 * 8)
 	return limit, Setting{"GOMEMLIMIT", fmt.Sprintf("%dMiB", limit>>20), source}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/api"
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
@@ -44,6 +45,7 @@ type instance struct {
 	keys    *keys.Resolver
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
+	media   *media.Store
 	http    *http.Server
 	drain   time.Duration
 	grace   time.Duration
@@ -86,6 +88,10 @@ func openInstance(
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
 	i.usage = usage.Open(ctx, i.db, logger)
+	i.media = media.Open(string(cfg.MediaURL))
+	if err := i.media.Probe(ctx); err != nil {
+		logger.WarnContext(ctx, "STOREROOM_MEDIA_URL: pictures cannot be uploaded", "error", err)
+	}
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
 	handler := api.New(api.Options{
@@ -97,6 +103,8 @@ func openInstance(
 		Usage:   i.usage,
 		Limiter: i.limiter,
 		Ready:   i.ready,
+
+		Media: i.media, MediaQuota: int64(cfg.MediaQuota), ImageMemory: config.ImageMemory(), BaseURL: cfg.BaseURL,
 
 		Admission: admission.New(i.db.MaxConns()),
 		Settings: &settings.Options{
@@ -115,6 +123,7 @@ func openInstance(
 	for _, task := range tenancy.Tasks {
 		go task.RunPeriodically(requests, i.db, logger)
 	}
+	go i.media.DeleteUnusedPeriodically(requests, i.db, logger)
 	return i, nil
 }
 
@@ -242,6 +251,9 @@ func (i *instance) closeAll() error {
 	}
 	if i.limiter != nil {
 		errs = append(errs, i.limiter.Close())
+	}
+	if i.media != nil {
+		errs = append(errs, i.media.Close())
 	}
 	if i.db != nil {
 		i.db.Close()

@@ -28,6 +28,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // flushTimeout bounds how long the shutdown waits for a collector.
@@ -84,7 +86,7 @@ func (t *telemetry) openTraces(ctx context.Context, process *resource.Resource) 
 	}
 	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(process))
 	t.shutdown = append(t.shutdown, provider.Shutdown)
-	otel.SetTracerProvider(provider)
+	otel.SetTracerProvider(ownTracers{provider})
 	return nil
 }
 
@@ -129,10 +131,24 @@ func (t *telemetry) openMetrics(ctx context.Context, process *resource.Resource,
 		// OpenMetrics includes exemplars, which link a value to a trace.
 		t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	}
+	// Package media has its own metrics, without the names of the provider's functions.
+	storage := metric.Instrument{Name: "gocloud.dev/*"}
+	options = append(options, metric.WithView(metric.NewView(storage, metric.Stream{Aggregation: metric.AggregationDrop{}})))
 	provider := metric.NewMeterProvider(options...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)
 	otel.SetMeterProvider(provider)
 	return runtime.Start(runtime.WithMeterProvider(provider))
+}
+
+// ownTracers makes no spans of the library of the media storage: its background work would be traces without a request.
+type ownTracers struct{ oteltrace.TracerProvider }
+
+// Tracer implements trace.TracerProvider.
+func (p ownTracers) Tracer(name string, options ...oteltrace.TracerOption) oteltrace.Tracer {
+	if strings.HasPrefix(name, "gocloud.dev") {
+		return noop.NewTracerProvider().Tracer(name)
+	}
+	return p.TracerProvider.Tracer(name, options...)
 }
 
 // exported reports whether an endpoint is set for a signal.

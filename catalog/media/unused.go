@@ -1,0 +1,90 @@
+package media
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Reserve records a file before it is written, so that it is deleted if no product uses it within an hour.
+func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
+	_, err := db.Exec(ctx, tenant, `
+		insert into unused_media (tenant_id, due, file) values ($1, now() + interval '1 hour', $2)`, tenant, file)
+	return err
+}
+
+// Discard deletes a reserved file that no product uses.
+func (s *Store) Discard(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
+	if err := s.remove(ctx, file); err != nil {
+		return err
+	}
+	return forget(ctx, db, tenant, []string{file})
+}
+
+const (
+	deleteInterval = time.Minute
+	deleteBatch    = 100
+	deleteTimeout  = time.Minute // of a batch
+)
+
+// DeleteUnusedPeriodically deletes the files that no product uses any more, now and after each minute, until ctx ends.
+// Any number of instances may do this.
+func (s *Store) DeleteUnusedPeriodically(ctx context.Context, db *tenancy.DB, logger *slog.Logger) {
+	tick := time.Tick(deleteInterval)
+	for {
+		if _, err := s.DeleteUnused(ctx, db); err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "unused pictures were not deleted", "error", err, "next_try_in", deleteInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+	}
+}
+
+// DeleteUnused deletes the files that are due, and returns their number.
+func (s *Store) DeleteUnused(ctx context.Context, db *tenancy.DB) (deleted int, err error) {
+	for {
+		n, err := s.deleteBatch(ctx, db)
+		deleted += n
+		if err != nil || n < deleteBatch {
+			return deleted, err
+		}
+	}
+}
+
+func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	type unused struct {
+		Tenant tenancy.ID
+		File   string
+	}
+	claimed, err := tenancy.Call[unused](ctx, db, `select tenant, file from claim_unused_media($1)`, deleteBatch)
+	if err != nil {
+		return 0, err
+	}
+	files := map[tenancy.ID][]string{}
+	for _, u := range claimed {
+		if err = s.remove(ctx, u.File); err != nil {
+			break
+		}
+		files[u.Tenant] = append(files[u.Tenant], u.File)
+		deleted++
+	}
+	for tenant, removed := range files {
+		if forgotten := forget(ctx, db, tenant, removed); forgotten != nil {
+			return deleted, forgotten
+		}
+	}
+	return deleted, err
+}
+
+func forget(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, files []string) error {
+	_, err := tenancy.Call[struct{ Done bool }](
+		ctx, db, `select true as done from forget_unused_media($1, $2)`, tenant, files)
+	return err
+}
