@@ -57,7 +57,7 @@ func (c *customerCounts) queueDays(b batch, columns []string, add func(pgx.Rows,
 	b.queuePacked(tenancy.StartOfDay(c.From, b.zone), tenancy.StartOfDay(c.dayAfter(), b.zone), columns, add)
 }
 
-// addCustomer reports whether the customer is the first time in the range.
+// addCustomer reports whether this is the first order of the customer in the range.
 func (c *customerCounts) addCustomer(id int64) bool {
 	isFirst := c.newCustomers.add(id)
 	if isFirst {

@@ -29,9 +29,10 @@ type startup struct {
 
 func (s startup) String() string {
 	met := map[bool]string{true: "met", false: "MISSED"}
+	first := s.FirstResponse
 	return fmt.Sprintf("  start to the first response: %.0f ms (%.0f-%.0f), %s ≤ %d ms; idle: %d MiB of memory, %s ≤ %d MiB",
-		s.FirstResponse.Median, s.FirstResponse.Min, s.FirstResponse.Max,
-		met[s.FirstResponse.Median <= ms(maxStart)], maxStart.Milliseconds(), s.Idle>>20, met[s.Idle <= maxIdle], maxIdle>>20)
+		first.Median, first.Min, first.Max, met[first.Median <= ms(maxStart)], maxStart.Milliseconds(),
+		s.Idle>>20, met[s.Idle <= maxIdle], maxIdle>>20)
 }
 
 // measureStart starts the program several times. It returns nil if -run does not match "start".
