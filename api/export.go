@@ -1,61 +1,149 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/catalog/csvexport"
+	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/reports/sales"
 )
 
 const exportDeadline = 120 * time.Second
 
-// exportProducts handles GET /api/products/export, which streams the whole list.
-func (s *Server) exportProducts(w http.ResponseWriter, r *http.Request) error {
-	q := readQuery(r)
-	format := q.oneOf("format", "csv", "ndjson")
-	filter, err := q.filter(r)
-	if err != nil {
-		return err
-	}
-	if err := q.err(); err != nil {
-		return err
-	}
-	file := &download{
-		w:           w,
-		timeout:     s.limits.readerTimeout,
-		contentType: "text/csv; charset=utf-8; header=present",
-		name:        "products.csv",
-	}
-	write := func(to io.Writer) error { return s.writeCSV(r, filter, to) }
-	if format == "ndjson" {
-		file.contentType, file.name = "application/x-ndjson", "products.ndjson"
-		write = func(to io.Writer) error { return s.writeNDJSON(r, filter, to) }
-	}
-	if r.Method == http.MethodHead {
-		file.start()
-		return nil
-	}
-	return file.stream(stateOf(r), write)
+// listFile is a list as a file. It reads the list while it is written, without holding a connection in between.
+type listFile struct {
+	sheet func(context.Context) export.Sheet
+	lines func(context.Context, io.Writer) error // JSON, one row per line
 }
 
-func (s *Server) writeCSV(r *http.Request, f catalog.Filter, to io.Writer) error {
-	file := csvexport.New(to)
-	if err := s.Catalog.Walk(r.Context(), tenant(r), f, file.Write); err != nil {
-		return err
+// newListFile returns the file of the rows that walk calls its function with.
+func newListFile[T, J any](
+	walk func(context.Context, func(T) error) error, sheet func(export.Rows[T]) export.Sheet, shape func(T) J,
+) listFile {
+	return listFile{
+		sheet: func(ctx context.Context) export.Sheet {
+			return sheet(func(write func(T) error) error { return walk(ctx, write) })
+		},
+		lines: func(ctx context.Context, to io.Writer) error {
+			return walk(ctx, func(row T) error {
+				line, err := encode(shape(row))
+				if err == nil {
+					_, err = to.Write(line)
+				}
+				return err
+			})
+		},
 	}
-	return file.Begin() // the header of an empty list
 }
 
-// writeNDJSON writes each product on a line, in the format of the product list.
-func (s *Server) writeNDJSON(r *http.Request, f catalog.Filter, to io.Writer) error {
-	return s.Catalog.Walk(r.Context(), tenant(r), f, func(p catalog.Product) error {
-		line, err := encode(s.productShape(p))
+// exportList handles GET /api/…/export. read takes the parameters of the list.
+func (s *Server) exportList(name string, read func(*http.Request, *query) (listFile, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		q := readQuery(r)
+		format := cmp.Or(q.oneOf("format", csvFormat, xlsxFormat, ndjsonFormat), csvFormat)
+		list, err := read(r, q)
 		if err != nil {
 			return err
 		}
-		_, err = to.Write(line)
-		return err
-	})
+		if err := q.err(); err != nil {
+			return err
+		}
+		if format != ndjsonFormat {
+			return s.sendSheet(w, r, name, format, list.sheet)
+		}
+		file := s.newDownload(w, name, format)
+		if r.Method == http.MethodHead {
+			file.start()
+			return nil
+		}
+		return file.stream(stateOf(r), func(to io.Writer) error { return list.lines(r.Context(), to) })
+	}
+}
+
+func (s *Server) newDownload(w http.ResponseWriter, name, format string) *download {
+	return &download{w: w, timeout: s.limits.readerTimeout, contentType: contentTypes[format], name: name + "." + format}
+}
+
+// sendSheet sends a list as CSV or XLSX.
+func (s *Server) sendSheet(
+	w http.ResponseWriter, r *http.Request, name, format string, sheet func(context.Context) export.Sheet,
+) error {
+	file := s.newDownload(w, name, format)
+	switch {
+	case r.Method == http.MethodHead:
+		file.start()
+		return nil
+	case format == xlsxFormat:
+		return sendWorkbook(r, file, func(ctx context.Context) ([]export.Sheet, error) {
+			return []export.Sheet{sheet(ctx)}, nil
+		})
+	}
+	return file.stream(stateOf(r), func(to io.Writer) error { return export.CSV(to, sheet(r.Context())) })
+}
+
+func (s *Server) productsList(r *http.Request, q *query) (listFile, error) {
+	f, err := q.filter(r)
+	return newListFile(func(ctx context.Context, write func(catalog.Product) error) error {
+		return s.Catalog.Walk(ctx, tenant(r), f, write)
+	}, export.Catalog, s.productShape), err
+}
+
+// stockJSON is the stock of a product in a warehouse.
+type stockJSON struct {
+	ProductID int64  `json:"product_id"`
+	SKU       string `json:"sku"`
+	Warehouse named  `json:"warehouse"`
+	Quantity  int32  `json:"quantity"`
+}
+
+func (s *Server) stockList(r *http.Request, q *query) (listFile, error) {
+	f, err := q.filter(r)
+	return newListFile(func(ctx context.Context, write func(catalog.ProductStock) error) error {
+		return s.Catalog.WalkStock(ctx, tenant(r), f, write)
+	}, export.Stock, func(p catalog.ProductStock) stockJSON {
+		return stockJSON{p.ProductID, p.SKU, named{p.WarehouseID, p.WarehouseName}, p.Quantity}
+	}), err
+}
+
+func (s *Server) ordersList(r *http.Request, q *query) (listFile, error) {
+	f, err := q.orders(r)
+	return newListFile(func(ctx context.Context, write func(sales.StoredOrder) error) error {
+		return s.Sales.Walk(ctx, tenant(r), f, write)
+	}, func(rows export.Rows[sales.StoredOrder]) export.Sheet {
+		return export.Orders(rows, canReadCustomers(r))
+	}, func(o sales.StoredOrder) listedOrderJSON { return listedOrderJSON{orderShape(r, o), o.ItemCount} }), err
+}
+
+// orderItemJSON is an item outside its order.
+type orderItemJSON struct {
+	OrderNumber string `json:"order_number"`
+	itemJSON
+}
+
+func (s *Server) orderItemsList(r *http.Request, q *query) (listFile, error) {
+	f, err := q.orders(r)
+	return newListFile(func(ctx context.Context, write func(sales.OrderLine) error) error {
+		return s.Sales.WalkLines(ctx, tenant(r), f, write)
+	}, export.OrderItems, func(l sales.OrderLine) orderItemJSON {
+		return orderItemJSON{l.OrderNumber, itemShape(l.Line)}
+	}), err
+}
+
+// orderRefundJSON is a refund outside its order.
+type orderRefundJSON struct {
+	OrderNumber string `json:"order_number"`
+	refundJSON
+}
+
+func (s *Server) refundsList(r *http.Request, q *query) (listFile, error) {
+	f, err := q.orders(r)
+	return newListFile(func(ctx context.Context, write func(sales.OrderRefund) error) error {
+		return s.Sales.WalkRefunds(ctx, tenant(r), f, write)
+	}, export.Refunds, func(g sales.OrderRefund) orderRefundJSON {
+		return orderRefundJSON{g.OrderNumber, refundShape(g.StoredRefund)}
+	}), err
 }

@@ -92,7 +92,7 @@ func TestInvalidExportParameters(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for query, parts := range map[string][]string{
-		"format=xlsx": {`"format":["must be one of csv, ndjson"]`}, "format=": {"format"}, "format=CSV": {"format"},
+		"format=pdf": {`"format":["must be one of csv, xlsx, ndjson"]`}, "format=": {"format"}, "format=CSV": {"format"},
 		"format=csv&format=csv": {"must be given once"},
 		"page=1":                {`"page":["is not a known parameter"]`}, "per_page=5": {"per_page"}, "cursor=": {"cursor"},
 		"sort=id": {"sort"}, "updated_since=x": {"updated_since"},

@@ -478,7 +478,7 @@ func TestErasedCustomerIsNotReplayed(t *testing.T) {
 	if got := a.try(t, send); !strings.Contains(string(got.body), "Zoë Erased") {
 		t.Fatalf("the response is %s, want the name", got.body)
 	}
-	if err := sales.New(a.DB).EraseCustomer(t.Context(), a.tenant.ID, `7 "b"`); err != nil {
+	if err := sales.New(a.DB).EraseCustomer(t.Context(), a.tenant.ID, `7 "b"`, tenancy.Operator); err != nil {
 		t.Fatal(err)
 	}
 	send.wantStatus = 200 // the response is deleted, the order remains

@@ -286,6 +286,7 @@ func (s *planShop) catalogReads(t testing.TB) []operation {
 		s.get("/api/products?cursor=&tag=t7"),
 		s.get("/api/products/export"),
 		s.get("/api/products/export?format=ndjson&tag=t7"),
+		s.get("/api/stock/export?category_id=%d", category),
 		s.get("/api/products/%d", item),
 		s.get("/api/products/sku/S-7"),
 		s.get("/api/products/%d/inventory", item),
@@ -321,6 +322,9 @@ func (s *planShop) salesReads() []operation {
 		s.get("/api/orders?search=N-7"),
 		s.get("/api/orders?search=N-77&updated_since=2026-01-01T00:00:00Z"),
 		s.get("/api/orders?search=c7&sort=number"),
+		s.get("/api/orders/export?channel=web"),
+		s.get("/api/order-items/export?from=2026-02-01&to=2026-02-20"),
+		s.get("/api/refunds/export"),
 		s.get("/api/orders/N-77"),
 		s.get("/api/orders/N-120"),
 		s.listOrders("of a customer", sales.Filter{Customer: "C7"}),
@@ -514,7 +518,7 @@ func (s *planShop) commands() []operation {
 			return 0, errors.Join(err, errBack)
 		}),
 		command("erase a customer", func(ctx context.Context) (int, error) {
-			err := orders.EraseCustomer(ctx, s.tenant.ID, fmt.Sprint("C", s.names%9))
+			err := orders.EraseCustomer(ctx, s.tenant.ID, fmt.Sprint("C", s.names%9), tenancy.Operator)
 			if errors.Is(err, tenancy.ErrNotFound) {
 				err = nil
 			}

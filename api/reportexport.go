@@ -14,11 +14,12 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 )
 
-const csvFormat, xlsxFormat = "csv", "xlsx"
+const csvFormat, xlsxFormat, ndjsonFormat = "csv", "xlsx", "ndjson"
 
 var contentTypes = map[string]string{
-	csvFormat:  "text/csv; charset=utf-8; header=present",
-	xlsxFormat: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	csvFormat:    "text/csv; charset=utf-8; header=present",
+	xlsxFormat:   "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	ndjsonFormat: "application/x-ndjson",
 }
 
 // reportFile is a report as a file.
@@ -94,11 +95,8 @@ func (s *Server) exportReport(w http.ResponseWriter, r *http.Request) error {
 	if err := params.err(); err != nil {
 		return err
 	}
-	file := &download{
-		w: w, timeout: s.limits.readerTimeout, contentType: contentTypes[format],
-		name: fmt.Sprintf("%s_%s_%s.%s", name,
-			report.From.Format(time.DateOnly), report.To.Format(time.DateOnly), format),
-	}
+	file := s.newDownload(w, fmt.Sprintf("%s_%s_%s", name,
+		report.From.Format(time.DateOnly), report.To.Format(time.DateOnly)), format)
 	if r.Method == http.MethodHead {
 		file.start()
 		return nil
@@ -116,9 +114,13 @@ func sendReport(r *http.Request, file *download, report reportFile, format strin
 			return export.CSV(to, sheets[0])
 		})
 	}
-	workbook, err := export.Workbook(r.Context(), func(ctx context.Context) ([]export.Sheet, error) {
-		return report.sheets(ctx, xlsxFormat)
-	})
+	return sendWorkbook(r, file, func(ctx context.Context) ([]export.Sheet, error) { return report.sheets(ctx, format) })
+}
+
+func sendWorkbook(
+	r *http.Request, file *download, sheets func(context.Context) ([]export.Sheet, error),
+) error {
+	workbook, err := export.Workbook(r.Context(), sheets)
 	if err != nil {
 		return err
 	}

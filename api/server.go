@@ -53,7 +53,7 @@ type Options struct {
 	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Address, Network, Failed and Decided.
+	// the fields Address, Network, Failed, Decided and Send.
 	Settings *settings.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -212,7 +212,8 @@ func (s *Server) routes() []route {
 		{"DELETE", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.deleteProduct), none},
 		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, at(pathText("sku"), s.showProductBySKU), none},
 		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulk},
-		{"GET", "/api/products/export", keys.ProductsRead, s.exportProducts, export},
+		{"GET", "/api/products/export", keys.ProductsRead, s.exportList("products", s.productsList), export},
+		{"GET", "/api/stock/export", keys.ProductsRead, s.exportList("stock", s.stockList), export},
 		{"POST", "/api/products/{id}/images", keys.ProductsWrite, at(pathID, s.addImage), upload},
 		{"PATCH", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.moveImage), none},
 		{"DELETE", "/api/products/{id}/images/{image_id}", keys.ProductsWrite, at(pathImage, s.removeImage), none},
@@ -229,6 +230,9 @@ func (s *Server) routes() []route {
 		{"GET", "/api/orders", keys.OrdersRead, s.listOrders, none},
 		{"POST", "/api/orders", keys.OrdersWrite, s.createOrder, none},
 		{"POST", "/api/orders/bulk", keys.OrdersWrite, s.createOrders, bulk},
+		{"GET", "/api/orders/export", keys.OrdersRead, s.exportList("orders", s.ordersList), export},
+		{"GET", "/api/order-items/export", keys.OrdersRead, s.exportList("order_items", s.orderItemsList), export},
+		{"GET", "/api/refunds/export", keys.OrdersRead, s.exportList("refunds", s.refundsList), export},
 		{"GET", "/api/orders/{number}", keys.OrdersRead, at(pathText("number"), s.showOrder), none},
 		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, at(pathText("number"), s.cancelOrder), none},
 		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, at(pathText("number"), s.refundOrder), none},
@@ -320,6 +324,7 @@ func (s *Server) mountSettings(o settings.Options) {
 		return toAPIError(err).code == ServiceUnavailable
 	}
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
+	o.Send = s.sendSheet
 	s.pages = settings.New(o)
 	s.mux.HandleFunc("/settings", s.serveSettings)
 	s.mux.HandleFunc("/settings/*", s.serveSettings)

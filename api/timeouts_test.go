@@ -77,7 +77,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 			short(route{"GET", "/api/slow/report", keys.ReportsRead, s.reconcile, options{}})(s)
 		}},
 		{"by the time of an export", endless, "/api/slow/export", "deadline exceeded", func(s *Server) {
-			short(route{"GET", "/api/slow/export", keys.ProductsRead, s.exportProducts, options{}})(s)
+			short(route{"GET", "/api/slow/export", keys.ProductsRead, s.exportList("products", s.productsList), options{}})(s)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -79,13 +79,28 @@ const (
 )
 
 // Walk calls f with every product of a list in its order. It reads page by page and holds no
-// connection while f runs. The first page is short, because its size is not known.
+// connection while f runs.
 func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(Product) error) error {
+	return s.walkPages(ctx, tenant, list, func(products []Product) error {
+		for _, p := range products {
+			if err := f(p); err != nil {
+				return fmt.Errorf("product %d: %w", p.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// walkPages calls f with every page of a list. The first page is short, because its size is not known.
+func (s *Store) walkPages(ctx context.Context, tenant tenancy.ID, list Filter, f func([]Product) error) error {
 	list.Keyset, list.After, list.withoutTotal = true, nil, true
 	list.Page = paging.Page{Number: 1, PerPage: 10}
 	for {
 		page, err := s.List(ctx, tenant, list)
 		if err != nil {
+			return err
+		}
+		if err := f(page.Items); err != nil || page.Next == nil {
 			return err
 		}
 		bytes := 0
@@ -94,12 +109,6 @@ func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func
 			if p.Description != nil {
 				bytes += len(*p.Description)
 			}
-			if err := f(p); err != nil {
-				return fmt.Errorf("product %d: %w", p.ID, err)
-			}
-		}
-		if page.Next == nil {
-			return nil
 		}
 		list.After = page.Next
 		list.Page.PerPage = min(maxWalkPage, 10*len(page.Items), max(10, len(page.Items)*walkBytes/(bytes+1)))

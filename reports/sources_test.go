@@ -287,7 +287,7 @@ func TestReportsByCustomerAreExactAfterEachWrite(t *testing.T) {
 		{"packing the cancellations", pack},
 		{"a refund of a cancelled order", func() { s.mustRefund(t, refund("1", "2026-02-15T10:00:00Z", 1)) }},
 		{"erasing a customer", func() {
-			if err := s.sales.EraseCustomer(t.Context(), s.ID, "C1"); err != nil {
+			if err := s.sales.EraseCustomer(t.Context(), s.ID, "C1", tenancy.Operator); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -1,7 +1,9 @@
 package settings
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/api/settings/chart"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -35,6 +38,7 @@ type pager struct {
 	Number, Pages  int
 	Total          int64
 	Previous, Next string // URLs, or empty
+	Query          string // the parameters of the list, for its exports
 }
 
 // pageNumber returns the requested page of a list, or the first.
@@ -48,6 +52,9 @@ func pageNumber(r *http.Request) int {
 // newPager keeps the other parameters of the request in its links.
 func newPager(r *http.Request, number, perPage int, total int64) pager {
 	p := pager{Number: number, Total: total, Pages: max(1, int((total+int64(perPage)-1)/int64(perPage)))}
+	all := maps.Clone(r.Form)
+	delete(all, "page")
+	p.Query = all.Encode()
 	link := func(n int) string {
 		values := url.Values{}
 		for name, all := range r.Form {
@@ -101,25 +108,27 @@ var productSorts = map[string]paging.Order{
 	"": {}, "name": {By: "name"}, "sku": {By: "sku"}, "price": {By: "price"}, "-price": {By: "price", Descending: true},
 }
 
-// showProducts lists the products of the tenant.
-func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
+// readProducts returns the form of the list and its filter.
+func readProducts(r *http.Request) (productsPage, catalog.Filter) {
 	page := productsPage{Search: filterText(r, "search"), Status: r.FormValue("status"), Sort: r.FormValue("sort")}
-	filter := catalog.Filter{
-		Search: page.Search, Order: productSorts[page.Sort],
-		Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
-	}
+	filter := catalog.Filter{Search: page.Search, Order: productSorts[page.Sort]}
 	if filter.Order.By == "" {
 		filter.Order.Descending = true
 	}
-	for _, status := range catalog.Statuses {
-		if status == page.Status {
-			filter.Status = status
-		}
+	if slices.Contains(catalog.Statuses, page.Status) {
+		filter.Status = page.Status
 	}
 	if id, err := strconv.ParseInt(r.FormValue("category"), 10, 64); err == nil {
 		filter.CategoryID, page.CategoryID = &id, id
 	}
 	page.IsFiltered = page.Search != "" || filter.Status != "" || filter.CategoryID != nil
+	return page, filter
+}
+
+// showProducts lists the products of the tenant.
+func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) error {
+	page, filter := readProducts(r)
+	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
 	categories, err := p.Catalog.References(r.Context(), u.Tenant.ID, catalog.Categories, "",
 		paging.Order{By: "name"}, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
@@ -132,6 +141,18 @@ func (p *Pages) showProducts(w http.ResponseWriter, r *http.Request, u user) err
 	page.Categories, page.Products = categories.Items, products.Items
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, products.Total)
 	return p.show(w, http.StatusOK, "products", u, page)
+}
+
+// exportProducts returns the handler that sends the list of products as a file.
+func (p *Pages) exportProducts(format string) handler {
+	return func(w http.ResponseWriter, r *http.Request, u user) error {
+		_, filter := readProducts(r)
+		return p.Send(w, r, "products", format, func(ctx context.Context) export.Sheet {
+			return export.Catalog(func(write func(catalog.Product) error) error {
+				return p.Catalog.Walk(ctx, u.Tenant.ID, filter, write)
+			})
+		})
+	}
 }
 
 type productPage struct {
@@ -200,22 +221,28 @@ type ordersPage struct {
 	IsFiltered                bool
 }
 
-// showOrders lists the orders of the tenant. A search that finds one order leads to it.
-func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
+// readOrders returns the form of the list and its filter.
+func readOrders(r *http.Request, zone *time.Location) (ordersPage, sales.Filter) {
 	page := ordersPage{
 		Search: filterText(r, "search"), Customer: filterText(r, "customer"),
 		Channel: filterText(r, "channel"), Status: r.FormValue("status"), From: r.FormValue("from"), To: r.FormValue("to"),
 	}
 	filter := sales.Filter{
 		Search: page.Search, SearchCustomers: true, Customer: page.Customer, Channel: page.Channel,
-		From: filterDay(r, "from", u.Format.zone, 0), Before: filterDay(r, "to", u.Format.zone, 1),
-		Order: paging.Order{Descending: true}, Page: paging.Page{Number: pageNumber(r), PerPage: listPerPage},
+		From: filterDay(r, "from", zone, 0), Before: filterDay(r, "to", zone, 1), Order: paging.Order{Descending: true},
 	}
 	if page.Status == "placed" || page.Status == "cancelled" {
 		filter.Status = page.Status
 	}
 	page.IsFiltered = page.Search != "" || page.Customer != "" || page.Channel != "" || filter.Status != "" ||
 		!filter.From.IsZero() || !filter.Before.IsZero()
+	return page, filter
+}
+
+// showOrders lists the orders of the tenant. A search that finds one order leads to it.
+func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error {
+	page, filter := readOrders(r, u.Format.zone)
+	filter.Page = paging.Page{Number: pageNumber(r), PerPage: listPerPage}
 	channels, err := p.Sales.Channels(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: maxChoices})
 	if err != nil {
 		return err
@@ -231,6 +258,38 @@ func (p *Pages) showOrders(w http.ResponseWriter, r *http.Request, u user) error
 	page.Channels, page.Orders = channels.Items, orders.Items
 	page.Pager = newPager(r, filter.Page.Number, listPerPage, orders.Total)
 	return p.show(w, http.StatusOK, "orders", u, page)
+}
+
+// exportOrders returns the handler that sends the list of orders as a file.
+func (p *Pages) exportOrders(format string) handler {
+	return func(w http.ResponseWriter, r *http.Request, u user) error {
+		_, filter := readOrders(r, u.Format.zone)
+		return p.Send(w, r, "orders", format, func(ctx context.Context) export.Sheet {
+			return export.Orders(func(write func(sales.StoredOrder) error) error {
+				return p.Sales.Walk(ctx, u.Tenant.ID, filter, write)
+			}, true)
+		})
+	}
+}
+
+// exportOrderItems sends the items of the listed orders.
+func (p *Pages) exportOrderItems(w http.ResponseWriter, r *http.Request, u user) error {
+	_, filter := readOrders(r, u.Format.zone)
+	return p.Send(w, r, "order_items", "csv", func(ctx context.Context) export.Sheet {
+		return export.OrderItems(func(write func(sales.OrderLine) error) error {
+			return p.Sales.WalkLines(ctx, u.Tenant.ID, filter, write)
+		})
+	})
+}
+
+// exportRefunds sends the refunds of the listed orders.
+func (p *Pages) exportRefunds(w http.ResponseWriter, r *http.Request, u user) error {
+	_, filter := readOrders(r, u.Format.zone)
+	return p.Send(w, r, "refunds", "csv", func(ctx context.Context) export.Sheet {
+		return export.Refunds(func(write func(sales.OrderRefund) error) error {
+			return p.Sales.WalkRefunds(ctx, u.Tenant.ID, filter, write)
+		})
+	})
 }
 
 // Named returns a channel with its label, or with its identifier as the label if the page does not have it.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -82,6 +84,9 @@ func newSite(t testing.TB, base string) *site {
 		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		Network: func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		Decided: func(*http.Request, ratelimit.Decision) {},
+		Send: func(w http.ResponseWriter, r *http.Request, _, _ string, list func(context.Context) export.Sheet) error {
+			return export.CSV(w, list(r.Context()))
+		},
 		Failed: func(_ *http.Request, err error) bool {
 			s.log = append(s.log, err)
 			return false
@@ -260,7 +265,7 @@ func (s *site) checkResponse(t testing.TB, what string, got reply) {
 	if cache := got.Header.Get("Cache-Control"); !static && cache != "no-store" {
 		t.Errorf("%s: %d with Cache-Control: %q, want no-store", what, got.StatusCode, cache)
 	}
-	file := strings.Contains(what, ".xlsx") && got.StatusCode == http.StatusOK
+	file := (strings.Contains(what, ".xlsx") || strings.Contains(what, ".csv")) && got.StatusCode == http.StatusOK
 	page := got.StatusCode != http.StatusSeeOther && !static && !file
 	if kind := got.Header.Get("Content-Type"); page && kind != "text/html; charset=utf-8" {
 		t.Errorf("%s: %d with Content-Type: %q, want a page", what, got.StatusCode, kind)

@@ -221,6 +221,16 @@ func TestProductsAndOrders(t *testing.T) {
 	mustHave(t, s.mustGet(t, cookie, "/orders?search=none", "en"), "No orders match this filter")
 	mustHave(t, s.mustGet(t, cookie, "/orders/"+url.PathEscape("A/1 ü"), "en"),
 		"Order A/1 ü", "Channel Web shop web Customer C-7, Ada", "<b>Lamp</b> "+sku+" 2 150.00 0.00 300.00", "Shipping 4.90")
+	for path, want := range map[string]string{
+		"/orders.csv?customer=C-7":       "number,placed_at,channel,customer,discount_total,tax_total,shipping_total,",
+		"/order_items.csv?to=2026-03-02": "A/1 ü," + sku + ",2,150.00,",
+		"/refunds.csv":                   "order_number,refunded_at,amount,reference",
+		"/products.csv?search=lamp":      sku + ",<b>Lamp</b>,",
+	} {
+		if got := s.do(t, call{path: s.path(path), cookie: cookie}).body; !strings.Contains(got, want) || strings.Contains(got, "B1,") {
+			t.Errorf("%s = %q, want %q", path, got, want)
+		}
+	}
 	for _, search := range []string{"A%2F1+%C3%BC", "ada"} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/settings/t/"+s.a.Slug+"/orders?search="+search, nil)
 		r.AddCookie(&http.Cookie{Name: "storeroom-insecure", Value: cookie})

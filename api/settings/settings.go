@@ -30,6 +30,7 @@ import (
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -58,6 +59,9 @@ type Options struct {
 	Failed func(*http.Request, error) (temporary bool)
 	// Decided counts a decision of the rate limiter.
 	Decided func(*http.Request, ratelimit.Decision)
+	// Send sends a list as a file: csv or xlsx. It reads the list without holding a connection
+	// while the browser reads the file.
+	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
 }
 
 // Pages handles all requests under /settings. It is safe for concurrent use.
@@ -162,7 +166,13 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/overview.xlsx", viewer, admission.Export, p.downloadOverview},
 		{"GET", t + "/products", viewer, admission.Read, p.showProducts},
 		{"GET", t + "/products/{id}", viewer, admission.Read, p.showProduct},
+		{"GET", t + "/products.csv", viewer, admission.Export, p.exportProducts("csv")},
+		{"GET", t + "/products.xlsx", viewer, admission.Export, p.exportProducts("xlsx")},
 		{"GET", t + "/orders", viewer, admission.Read, p.showOrders},
+		{"GET", t + "/orders.csv", viewer, admission.Export, p.exportOrders("csv")},
+		{"GET", t + "/orders.xlsx", viewer, admission.Export, p.exportOrders("xlsx")},
+		{"GET", t + "/order_items.csv", viewer, admission.Export, p.exportOrderItems},
+		{"GET", t + "/refunds.csv", viewer, admission.Export, p.exportRefunds},
 		{"GET", t + "/orders/{number}", viewer, admission.Read, p.showOrder},
 		{"GET", t + "/keys", viewer, admission.Settings, p.listKeys},
 		{"GET", t + "/keys/new", admin, admission.Settings, p.showNewKey},
@@ -201,7 +211,8 @@ func (u user) path(page string) string { return "/settings/t/" + u.Tenant.Slug +
 func (u user) Can(role people.Role) bool { return ranks[u.Role] >= ranks[role] }
 
 const (
-	deadline = 8 * time.Second // of a handler
+	deadline       = 8 * time.Second // of a handler
+	exportDeadline = 120 * time.Second
 	// MaxForm is the maximum size of a form in bytes.
 	MaxForm = 64 << 10
 )
@@ -209,7 +220,11 @@ const (
 // serve checks the origin, the session and the role before it calls the handler. It redirects
 // to the sign-in page if there is no session.
 func (p *Pages) serve(route route) http.HandlerFunc {
-	return p.withErrorPage(func(w http.ResponseWriter, r *http.Request, u user) error {
+	limit := deadline
+	if route.class == admission.Export {
+		limit = exportDeadline
+	}
+	return p.withDeadline(limit, func(w http.ResponseWriter, r *http.Request, u user) error {
 		if !p.hasOrigin(r) {
 			return errCrossOrigin
 		}
@@ -298,10 +313,12 @@ func (p *Pages) methods(r *http.Request) []string {
 	return methods
 }
 
-// withErrorPage sets the deadline, reads the form and shows errors as a page.
-func (p *Pages) withErrorPage(h handler) http.HandlerFunc {
+// withErrorPage reads the form and shows errors as a page.
+func (p *Pages) withErrorPage(h handler) http.HandlerFunc { return p.withDeadline(deadline, h) }
+
+func (p *Pages) withDeadline(limit time.Duration, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), deadline)
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
 		r = r.WithContext(ctx)
 		err := readForm(w, r)

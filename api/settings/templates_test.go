@@ -132,7 +132,7 @@ func samples() map[string][]any {
 			productsPage{}, productsPage{IsFiltered: true},
 			productsPage{
 				Search: hostile, Status: hostile, Sort: hostile, Categories: []catalog.Reference{{Name: hostile}},
-				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3"},
+				Products: []catalog.Product{product, {}}, Pager: pager{2, 3, 150, "?page=1", "?page=3", hostile},
 			},
 		},
 		"product": {productPage{}, productPage{

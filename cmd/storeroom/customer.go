@@ -27,7 +27,7 @@ func (c console) customerCommand() *cli.Command {
 
 func eraseCustomer(ctx context.Context, o operation) error {
 	id := o.cmd.String("id")
-	err := sales.New(o.db).EraseCustomer(ctx, o.tenant.ID, id)
+	err := sales.New(o.db).EraseCustomer(ctx, o.tenant.ID, id, tenancy.Operator)
 	if errors.Is(err, tenancy.ErrNotFound) {
 		return fmt.Errorf("--id: tenant %s has no customer %q", o.tenant.Slug, id)
 	}

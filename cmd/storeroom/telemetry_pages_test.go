@@ -90,7 +90,9 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, to, nil, 303)
 	for _, page := range []string{
 		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/start?key=" + mark,
-		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today", "/products?search=" + mark +
+		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today",
+		"/products.csv?search=" + mark, "/products.xlsx", "/orders.csv?search=" + mark, "/orders.xlsx", "/order_items.csv",
+		"/refunds.csv", "/products?search=" + mark +
 			"&status=" + mark,
 		"/products/1?page=2", "/orders?customer=" + mark + "&from=" + mark, "/orders/" + mark + "-order-x",
 	} {

@@ -138,6 +138,7 @@ var budgets = []struct {
 	{"DELETE /api/products/{id}", testRequest{path: "/api/products/{other product}", want: 204}, 2, 8},
 	{"GET /api/products/export", testRequest{path: "/api/products/export?search=" + mark, want: 200}, 4, 10},
 	{"GET /api/products/export", testRequest{path: "/api/products/export?format=ndjson", want: 200}, 2, 6},
+	{"GET /api/stock/export", testRequest{path: "/api/stock/export?search=" + mark, want: 200}, 6, 14},
 	{
 		"POST /api/products/{id}/images",
 		testRequest{
@@ -212,6 +213,9 @@ var budgets = []struct {
 		"GET /api/orders",
 		testRequest{path: "/api/orders?per_page=100&customer_id=" + mark + "&channel=" + mark, want: 200}, 1, 4,
 	},
+	{"GET /api/orders/export", testRequest{path: "/api/orders/export?format=xlsx", want: 200}, 3, 10},
+	{"GET /api/order-items/export", testRequest{path: "/api/order-items/export?search=" + mark, want: 200}, 5, 14},
+	{"GET /api/refunds/export", testRequest{path: "/api/refunds/export?channel=" + mark, want: 200}, 5, 14},
 	{"GET /api/orders/{number}", testRequest{path: "/api/orders/" + mark + "-order-x", want: 200}, 1, 4},
 	{
 		"POST /api/orders/{number}/refunds",

@@ -1,4 +1,4 @@
-// Package export writes reports as CSV and XLSX files.
+// Package export writes reports and lists as CSV and XLSX files.
 //
 // Both formats have the same columns, which are defined once. A CSV file is written
 // while the rows arrive from the database. An XLSX file cannot be read before it is
@@ -143,16 +143,10 @@ func sumsOfPair(p reports.ChannelPair) (now, before reports.Sums) { return p.Now
 // Customers returns the sales by customer. Names and e-mail addresses are empty unless
 // withNames is set.
 func Customers(rows Rows[reports.CustomerSums], withNames bool) Sheet {
-	name := func(s *string) cell {
-		if !withNames {
-			return cell{}
-		}
-		return optional(s, textOf)
-	}
 	columns := []column[reports.CustomerSums]{
 		{"customer_id", 20, func(c reports.CustomerSums) cell { return textOf(c.CustomerID) }},
-		{"name", 30, func(c reports.CustomerSums) cell { return name(c.Name) }},
-		{"email", 34, func(c reports.CustomerSums) cell { return name(c.Email) }},
+		{"name", 30, func(c reports.CustomerSums) cell { return nameOf(c.Name, withNames) }},
+		{"email", 34, func(c reports.CustomerSums) cell { return nameOf(c.Email, withNames) }},
 	}
 	columns = append(columns,
 		metricColumns(reports.CustomerColumns, "", func(c reports.CustomerSums) reports.Sums { return c.Sums })...)

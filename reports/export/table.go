@@ -35,11 +35,21 @@ func idOf(n int64) cell           { return cell{kind: id, number: n} }
 func amountOf(c money.Cents) cell { return cell{kind: amount, number: int64(c)} }
 func momentOf(t time.Time) cell   { return cell{kind: moment, number: t.UnixMicro()} }
 
+func countOf[N int32 | int64](n N) cell { return cell{kind: count, number: int64(n)} }
+
 func percentOf(f reports.Figure) cell { return cell{kind: percent, number: int64(f)} }
 
 // figureOf returns an empty cell for nil.
 func figureOf(f *reports.Figure, u reports.Unit) cell {
 	return optional(f, func(f reports.Figure) cell { return cell{kind: kindOf[u], number: int64(f)} })
+}
+
+// nameOf returns an empty cell unless withNames is set.
+func nameOf(s *string, withNames bool) cell {
+	if !withNames {
+		return cell{}
+	}
+	return optional(s, textOf)
 }
 
 var kindOf = map[reports.Unit]kind{reports.Money: amount, reports.Percent: percent, reports.Number: count}

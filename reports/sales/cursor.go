@@ -1,8 +1,6 @@
 package sales
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -69,30 +67,5 @@ func (f Filter) identity(tenant tenancy.ID) []any {
 	return []any{
 		"orders", tenant, f.Channel, f.Customer, f.Status, f.From.UnixMicro(), f.Before.UnixMicro(),
 		f.UpdatedSince.UnixMicro(), f.Search, f.SearchCustomers, f.Order.By, f.Order.Descending,
-	}
-}
-
-// maxWalkPage is how many orders Walk reads in one round trip.
-const maxWalkPage = 500
-
-// Walk calls f with every order of a list in its order. It reads page by page and holds no
-// connection while f runs. The first page is short, so that the first row arrives early.
-func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(StoredOrder) error) error {
-	list.Keyset, list.After, list.withoutTotal = true, nil, true
-	list.Page = paging.Page{Number: 1, PerPage: 10}
-	for {
-		page, err := s.List(ctx, tenant, list)
-		if err != nil {
-			return err
-		}
-		for _, o := range page.Items {
-			if err := f(o); err != nil {
-				return fmt.Errorf("order %d: %w", o.ID, err)
-			}
-		}
-		if page.Next == nil {
-			return nil
-		}
-		list.After, list.Page.PerPage = page.Next, min(maxWalkPage, 10*list.Page.PerPage)
 	}
 }

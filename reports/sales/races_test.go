@@ -81,7 +81,7 @@ func TestAnErasureWaitsForResponsesWithTheName(t *testing.T) {
 				t.Fatal(err)
 			}
 			erased := make(chan error, 1)
-			go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
+			go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7", tenancy.Operator) }()
 			s.awaitLock(t, func() bool { return len(erased) > 0 })
 			body := []byte(`{"customer":{"id":"7","name":"` + *stored.CustomerName + `"}}`)
 			if err := claim.Commit(t.Context(), idempotency.Response{Status: 200, Body: body}); err != nil {
@@ -121,7 +121,7 @@ func TestAnErasureThatWaitsForAResponseDoesNotLockTheCustomer(t *testing.T) {
 	}
 	defer claim.Rollback(t.Context())
 	erased := make(chan error, 1)
-	go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7") }()
+	go func() { erased <- s.store.EraseCustomer(t.Context(), s.tenant, "7", tenancy.Operator) }()
 	s.awaitLock(t, func() bool { return len(erased) > 0 })
 	var erasedName bool
 	err = super.QueryRow(t.Context(), `select name is null from customers`).Scan(&erasedName)

@@ -71,7 +71,7 @@ func TestTheSQLOfSales(t *testing.T) {
 			return err
 		}},
 		{"erase_customer", func(store *sales.Store) error {
-			return store.EraseCustomer(t.Context(), s.tenant, "new")
+			return store.EraseCustomer(t.Context(), s.tenant, "new", tenancy.Operator)
 		}},
 	} {
 		golden.Golden(t, call.name, func(db *tenancy.DB) error { return call.send(sales.New(db)) })

@@ -196,7 +196,7 @@ func TestAnErasedCustomerStaysErased(t *testing.T) {
 	o := order("A")
 	o.Customer = &sales.Customer{ID: "7", Name: new("Ann"), Email: new("ann@example.com")}
 	s.mustIngest(t, o)
-	if err := s.store.EraseCustomer(t.Context(), s.tenant, "7"); err != nil {
+	if err := s.store.EraseCustomer(t.Context(), s.tenant, "7", tenancy.Operator); err != nil {
 		t.Fatal(err)
 	}
 	second := o
@@ -216,7 +216,7 @@ func TestAnErasedCustomerStaysErased(t *testing.T) {
 			t.Errorf("order %s has %+v, want its sums and no name", number, stored)
 		}
 	}
-	if err := s.store.EraseCustomer(t.Context(), s.tenant, "9"); !errors.Is(err, tenancy.ErrNotFound) {
+	if err := s.store.EraseCustomer(t.Context(), s.tenant, "9", tenancy.Operator); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("EraseCustomer of an unknown customer = %v, want ErrNotFound", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -18,12 +19,15 @@ import (
 // maxBatchItems limits the items of a batch, because an order can have 5,000.
 const maxBatchItems = 20_000
 
+// An export of orders has more columns than an import reads: the names of customers and what is calculated.
 var (
 	orderColumns = columns{[]string{
-		"number", "placed_at", "channel", "customer", "discount_total", "tax_total", "shipping_total",
+		"number", "placed_at", "channel", "customer", "discount_total", "tax_total", "shipping_total", "cancelled_at",
+		"customer_name", "customer_email", "units", "revenue", "cost_total", "refunded_total",
 	}, 3, "number"}
 	itemColumns = columns{[]string{
 		"order_number", "sku", "quantity", "unit_price", "unit_cost", "discount",
+		"name", "category_name", "seller_name", "tax", "shipping", "revenue", "refunded",
 	}, 4, "order_number"}
 )
 
@@ -131,8 +135,9 @@ type orderLoader struct {
 type order struct {
 	row
 	sales.Row
-	lines     []int // of the items in order_items.csv
-	itemCount int   // including items above the maximum, which are not in Items
+	cancelledAt *time.Time
+	lines       []int // of the items in order_items.csv
+	itemCount   int   // including items above the maximum, which are not in Items
 }
 
 func (l *orderLoader) load(ctx context.Context) error {
@@ -197,6 +202,7 @@ func newOrder(w row) *order {
 			ShippingTotal: cell(w, "shipping_total", parseMoney),
 		},
 	}}
+	o.cancelledAt = cell(w, "cancelled_at", parseTime)
 	if id := cell(w, "customer", parseText); id != nil {
 		o.Customer = &sales.Customer{ID: *id}
 	}
@@ -290,6 +296,11 @@ func (l *orderLoader) ingest(ctx context.Context, batch []*order) error {
 		outcome := string(result.Outcome)
 		if l.orderCount.add(outcome, 1) {
 			l.itemCount.add(outcome, batch[i].itemCount)
+			if at := batch[i].cancelledAt; at != nil {
+				if _, err := l.sales.Cancel(ctx, l.tenant, result.Number, at); err != nil {
+					return err
+				}
+			}
 		} else {
 			l.refuseOrder(batch[i], result.Err)
 		}

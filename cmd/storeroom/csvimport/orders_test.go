@@ -13,6 +13,7 @@ import (
 
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -233,7 +234,7 @@ func TestAnErasedCustomerStaysErased(t *testing.T) {
 	dir := directory("customers.csv", "id,name,email\n7,Ada,ada@example.com\n", "orders.csv",
 		orderHeader+"1,2026-03-01T09:30:00Z,web,7,,\n", "order_items.csv", itemHeader+"1,A,1,1,,\n")
 	s.mustImport(t, dir)
-	if err := s.sales.EraseCustomer(t.Context(), s.tenant, "7"); err != nil {
+	if err := s.sales.EraseCustomer(t.Context(), s.tenant, "7", tenancy.Operator); err != nil {
 		t.Fatal(err)
 	}
 	report, _ := s.mustImport(t, dir)

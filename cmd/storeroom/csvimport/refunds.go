@@ -11,7 +11,7 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-var refundColumns = columns{[]string{"order_number", "refunded_at", "amount"}, 3, "order_number"}
+var refundColumns = columns{[]string{"order_number", "refunded_at", "amount", "reference"}, 3, "order_number"}
 
 func (r *run) loadRefunds(ctx context.Context) error {
 	occurrences := map[shortHash]int{} // of equal refunds
@@ -35,19 +35,22 @@ func (r *run) loadRefunds(ctx context.Context) error {
 	})
 }
 
-// newRefund reads a row. The reference is made of the content and of the number of equal
+// newRefund reads a row. Without a reference, one is made of the content and of the number of equal
 // rows before it: two equal refunds of an order are both stored, and a second import of the
 // file stores nothing. Stored references must not change.
 func newRefund(w row, occurrences map[shortHash]int) sales.RefundRow {
 	refund := sales.Refund{OrderNumber: w.id("order_number"), RefundedAt: cell(w, "refunded_at", parseTime)}
 	amount := cell(w, "amount", parseMoney)
-	w.require(refundColumns.names...)
+	w.require(refundColumns.names[:refundColumns.required]...)
 	if len(w.invalid) == 0 {
 		refund.Amount = *amount
 		content := refund.RefundedAt.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
 		equal := hash(refund.OrderNumber + " " + content)
 		occurrences[equal]++
 		refund.Reference = new(fmt.Sprintf("import:%s:%d", content, occurrences[equal]))
+		if reference := cell(w, "reference", parseText); reference != nil {
+			refund.Reference = reference
+		}
 	}
 	return sales.RefundRow{Refund: refund, Invalid: w.invalid}
 }

@@ -1,4 +1,4 @@
-package csvexport_test
+package export_test
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/catalog/csvexport"
 	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
+	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -28,16 +28,16 @@ import (
 func TestTheFileFollowsRFC4180(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	w := csvexport.New(&b)
 	p := catalog.Product{
 		SKU: "=A1", Name: `12" pan, "deep"`, Description: new("<p>\r\n\ta</p>\n"), Price: 1999,
 		Status: "active", Condition: "new",
 		Quantity: 3, WarehouseName: "-main", UPC: new("00012345"), Tags: []string{"+a", "b;c", `d\`},
 	}
-	for range 2 {
-		if err := w.Write(p); err != nil {
-			t.Fatal(err)
-		}
+	err := export.CSV(&b, export.Catalog(func(write func(catalog.Product) error) error {
+		return errors.Join(write(p), write(p))
+	}))
+	if err != nil {
+		t.Fatal(err)
 	}
 	row := "'=A1,\"12\"\" pan, \"\"deep\"\"\",\"<p>\r\n\ta</p>\n\"," +
 		"19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\\r\n"
@@ -62,8 +62,10 @@ var bySKU = catalog.Filter{Order: paging.Order{By: "sku"}}
 func (s shop) mustExport(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := csvexport.New(&b)
-	if err := s.store.Walk(context.Background(), s.tenant, bySKU, w.Write); err != nil {
+	err := export.CSV(&b, export.Catalog(func(write func(catalog.Product) error) error {
+		return s.store.Walk(context.Background(), s.tenant, bySKU, write)
+	}))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

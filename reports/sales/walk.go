@@ -1,0 +1,149 @@
+package sales
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+// maxWalkPage is how many rows a walk reads in one round trip.
+const maxWalkPage = 500
+
+// OrderLine is an item and the number of its order.
+type OrderLine struct {
+	OrderNumber string
+	Line
+}
+
+// OrderRefund is a refund and the number of its order.
+type OrderRefund struct {
+	OrderNumber string
+	StoredRefund
+}
+
+// Walk calls f with every order of a list in its order. It reads page by page and holds no
+// connection while f runs.
+func (s *Store) Walk(ctx context.Context, tenant tenancy.ID, list Filter, f func(StoredOrder) error) error {
+	return s.walkPages(ctx, tenant, list, func(orders []StoredOrder) error { return each(orders, f) })
+}
+
+// WalkLines is Walk for the items of the orders.
+func (s *Store) WalkLines(ctx context.Context, tenant tenancy.ID, list Filter, f func(OrderLine) error) error {
+	return s.walkPages(ctx, tenant, list, func(orders []StoredOrder) error {
+		return inParts(orders, func(part []StoredOrder) error {
+			lines, err := s.linesOf(ctx, tenant, part)
+			if err != nil {
+				return err
+			}
+			return each(lines, f)
+		})
+	})
+}
+
+// inParts calls f with parts of orders that have at most MaxItems items together.
+func inParts(orders []StoredOrder, f func([]StoredOrder) error) error {
+	for len(orders) > 0 {
+		n, items := 1, orders[0].ItemCount
+		for n < len(orders) && items+orders[n].ItemCount <= MaxItems {
+			items += orders[n].ItemCount
+			n++
+		}
+		if err := f(orders[:n]); err != nil {
+			return err
+		}
+		orders = orders[n:]
+	}
+	return nil
+}
+
+// WalkRefunds is Walk for the refunds of the orders.
+func (s *Store) WalkRefunds(ctx context.Context, tenant tenancy.ID, list Filter, f func(OrderRefund) error) error {
+	return s.walkPages(ctx, tenant, list, func(orders []StoredOrder) error {
+		refunds, err := s.refundsOf(ctx, tenant, orders)
+		if err != nil {
+			return err
+		}
+		return each(refunds, f)
+	})
+}
+
+func each[T any](rows []T, f func(T) error) error {
+	for _, row := range rows {
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walkPages calls f with every page of a list. The first page is short, so that the first row
+// arrives early.
+func (s *Store) walkPages(ctx context.Context, tenant tenancy.ID, list Filter, f func([]StoredOrder) error) error {
+	list.Keyset, list.After, list.withoutTotal = true, nil, true
+	list.Page = paging.Page{Number: 1, PerPage: 10}
+	for {
+		page, err := s.List(ctx, tenant, list)
+		if err != nil {
+			return err
+		}
+		if err := f(page.Items); err != nil || page.Next == nil {
+			return err
+		}
+		list.After, list.Page.PerPage = page.Next, min(maxWalkPage, 10*list.Page.PerPage)
+	}
+}
+
+// linesOf returns the items of orders, in their order.
+func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredOrder) ([]OrderLine, error) {
+	type soldLine Line // an embedded Line would hide its field Line
+	type row struct {
+		Place int
+		soldLine
+		RefundedSum money.Cents
+	}
+	var rows []row
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &rows, `
+			select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id,
+			       p.seller_name, i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
+			       (select coalesce(sum(amount), 0)::bigint
+			          from refund_items
+			         where tenant_id = $1 and order_id = page.id and line = i.line) as refunded_sum
+			  from unnest($2::bigint[]) with ordinality page (id, place)
+			 cross join lateral (select * from order_items where tenant_id = $1 and order_id = page.id offset 0) i
+			 cross join lateral (select * from sold_products where tenant_id = $1 and id = i.sold_id limit 1) p
+			 order by page.place, i.line`, tenant, column(orders, func(o StoredOrder) int64 { return o.ID }))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("items of %d orders: %w", len(orders), err)
+	}
+	return column(rows, func(r row) OrderLine {
+		r.Refunded = r.RefundedSum
+		return OrderLine{orders[r.Place-1].Number, Line(r.soldLine)}
+	}), nil
+}
+
+// refundsOf returns the refunds of orders, in their order.
+func (s *Store) refundsOf(ctx context.Context, tenant tenancy.ID, orders []StoredOrder) ([]OrderRefund, error) {
+	type row struct {
+		Place int
+		StoredRefund
+	}
+	var rows []row
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &rows, `
+			select page.place::int, r.id, r.amount, r.refunded_at, r.reference, r.created_at
+			  from unnest($2::bigint[]) with ordinality page (id, place)
+			 cross join lateral (select * from refunds where tenant_id = $1 and order_id = page.id offset 0) r
+			 order by page.place, r.refunded_at, r.id`, tenant, column(orders, func(o StoredOrder) int64 { return o.ID }))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("refunds of %d orders: %w", len(orders), err)
+	}
+	return column(rows, func(r row) OrderRefund { return OrderRefund{orders[r.Place-1].Number, r.StoredRefund} }), nil
+}
