@@ -115,7 +115,7 @@ func (s *Server) ordersList(r *http.Request, q *query) (listFile, error) {
 		return s.Sales.Walk(ctx, tenant(r), f, write)
 	}, func(rows export.Rows[sales.StoredOrder]) export.Sheet {
 		return export.Orders(rows, canReadCustomers(r))
-	}, func(o sales.StoredOrder) listedOrderJSON { return listedOrderJSON{orderShape(r, o), o.ItemCount} }), err
+	}, listedOrderShape(r)), err
 }
 
 // orderItemJSON is an item outside its order.

@@ -80,8 +80,8 @@ type refundJSON struct {
 	CreatedAt  timestamp   `json:"created_at"`
 }
 
-// orderShape hides the name and e-mail of the customer from keys that may not read customers.
-func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
+// orderShape hides the name and e-mail of the customer unless withNames is set.
+func orderShape(o sales.StoredOrder, withNames bool) orderJSON {
 	shown := orderJSON{
 		ID:               o.ID,
 		Number:           o.Number,
@@ -105,7 +105,7 @@ func orderShape(r *http.Request, o sales.StoredOrder) orderJSON {
 	}
 	if o.CustomerNumber != nil {
 		shown.Customer = &customerJSON{ID: *o.CustomerNumber}
-		if canReadCustomers(r) {
+		if withNames {
 			shown.Customer.Name, shown.Customer.Email = o.CustomerName, o.CustomerEmail
 		}
 	}
@@ -126,8 +126,19 @@ func refundShape(g sales.StoredRefund) refundJSON {
 }
 
 func writeOrder(w http.ResponseWriter, r *http.Request, status int, o sales.StoredOrder) error {
-	order := wholeOrderJSON{orderShape(r, o), mapSlice(o.Lines, itemShape), mapSlice(o.Refunds, refundShape)}
-	return writeData(w, status, order)
+	return writeData(w, status, wholeOrderShape(o, canReadCustomers(r)))
+}
+
+func wholeOrderShape(o sales.StoredOrder, withNames bool) wholeOrderJSON {
+	return wholeOrderJSON{orderShape(o, withNames), mapSlice(o.Lines, itemShape), mapSlice(o.Refunds, refundShape)}
+}
+
+// listedOrderShape returns a function, so that the permission is looked up once.
+func listedOrderShape(r *http.Request) func(sales.StoredOrder) listedOrderJSON {
+	withNames := canReadCustomers(r)
+	return func(o sales.StoredOrder) listedOrderJSON {
+		return listedOrderJSON{orderShape(o, withNames), o.ItemCount}
+	}
 }
 
 // listOrders handles GET /api/orders.
@@ -145,7 +156,7 @@ func (s *Server) listOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	shape := func(o sales.StoredOrder) listedOrderJSON { return listedOrderJSON{orderShape(r, o), o.ItemCount} }
+	shape := listedOrderShape(r)
 	if !f.Keyset {
 		return writePage(w, r, f.Page, orders.List, shape)
 	}

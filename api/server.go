@@ -53,7 +53,7 @@ type Options struct {
 	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Address, Network, Failed, Decided and Send.
+	// the fields Address, Network, Failed, Decided, Send and SendCustomer.
 	Settings *settings.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -237,6 +237,12 @@ func (s *Server) routes() []route {
 		{"POST", "/api/orders/{number}/cancel", keys.OrdersWrite, at(pathText("number"), s.cancelOrder), none},
 		{"POST", "/api/orders/{number}/refunds", keys.OrdersWrite, at(pathText("number"), s.refundOrder), none},
 
+		{"GET", "/api/customers", keys.CustomersRead, s.listCustomers, none},
+		{"GET", "/api/customers/export", keys.CustomersRead, s.exportList("customers", s.customersList), export},
+		{"GET", "/api/customers/{customer_id}", keys.CustomersRead, at(pathText("customer_id"), s.showCustomer), none},
+		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), none},
+		{"GET", "/api/customers/{customer_id}/data", keys.CustomersRead, at(pathText("customer_id"), s.showCustomerData), export},
+
 		{"GET", "/api/reports/sales-summary", keys.ReportsRead, s.salesSummary, report},
 		{"GET", "/api/reports/products", keys.ReportsRead, s.productReport, report},
 		{"GET", "/api/reports/channels", keys.ReportsRead, s.channelReport, report},
@@ -324,7 +330,7 @@ func (s *Server) mountSettings(o settings.Options) {
 		return toAPIError(err).code == ServiceUnavailable
 	}
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
-	o.Send = s.sendSheet
+	o.Send, o.SendCustomer = s.sendSheet, s.sendCustomer
 	s.pages = settings.New(o)
 	s.mux.HandleFunc("/settings", s.serveSettings)
 	s.mux.HandleFunc("/settings/*", s.serveSettings)

@@ -120,7 +120,7 @@ func TestRouteDeadlines(t *testing.T) {
 	for _, r := range s.routes() {
 		want := time.Duration(0)
 		switch {
-		case strings.Contains(r.pattern, "/export"):
+		case strings.Contains(r.pattern, "/export"), strings.HasSuffix(r.pattern, "/data"):
 			want = 120 * time.Second
 		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"), r.pattern == "/api/usage":
 			want = 25 * time.Second

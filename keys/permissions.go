@@ -20,12 +20,14 @@ const (
 	OrdersRead     Permission = "orders:read"
 	OrdersWrite    Permission = "orders:write"
 	CustomersRead  Permission = "customers:read"
+	CustomersWrite Permission = "customers:write"
 	UsageRead      Permission = "usage:read"
 )
 
 // every lists all permissions in the order of the settings pages.
 var every = Permissions{
-	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, UsageRead,
+	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, CustomersWrite,
+	UsageRead,
 }
 
 var presets = map[string]Permissions{
@@ -36,9 +38,12 @@ var presets = map[string]Permissions{
 }
 
 // earlierPresets are the permissions that presets had when older keys were created.
-var earlierPresets = map[string]Permissions{
-	"full":      {ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead},
-	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead},
+var earlierPresets = []map[string]Permissions{
+	{
+		"full":      {ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead},
+		"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead},
+	},
+	{"full": {ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, UsageRead}},
 }
 
 // Permissions are the permissions of a key.
@@ -47,7 +52,8 @@ type Permissions []Permission
 // Allow reports whether p includes or implies the permission.
 func (p Permissions) Allow(need Permission) bool {
 	for _, has := range p {
-		if has == need || has == ProductsWrite && need == ProductsRead || has == OrdersWrite && need == OrdersRead {
+		if has == need || has == ProductsWrite && need == ProductsRead || has == OrdersWrite && need == OrdersRead ||
+			has == CustomersWrite && need == CustomersRead {
 			return true
 		}
 	}
@@ -56,7 +62,7 @@ func (p Permissions) Allow(need Permission) bool {
 
 // Preset returns the name of the preset that p equals or was created from, or "".
 func (p Permissions) Preset() string {
-	for _, known := range []map[string]Permissions{presets, earlierPresets} {
+	for _, known := range append(earlierPresets, presets) {
 		for name, permissions := range known {
 			if slices.Equal(p, permissions) {
 				return name

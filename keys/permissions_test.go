@@ -17,6 +17,7 @@ func TestAPermissionAllowsWhatItIncludes(t *testing.T) {
 		OrdersRead:     {OrdersRead},
 		OrdersWrite:    {OrdersRead, OrdersWrite},
 		CustomersRead:  {CustomersRead},
+		CustomersWrite: {CustomersRead, CustomersWrite},
 		UsageRead:      {UsageRead},
 	}
 	for has, want := range granted {
@@ -45,7 +46,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 		{"keeps read permissions that write permissions include", "products:write,products:read",
 			"products:read,products:write"},
 		{"accepts full", "full",
-			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,usage:read"},
+			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,customers:write,usage:read"},
 		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read"},
 		{"accepts catalog", "catalog", "products:read,products:write,inventory:write"},
 		{"accepts reporting", "reporting", "reports:read,orders:read"},
@@ -78,7 +79,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			}
 		})
 	}
-	if every[0] != ProductsRead || len(every) != 8 {
+	if every[0] != ProductsRead || len(every) != 9 {
 		t.Errorf("parsing has changed the permissions: %v", every)
 	}
 }
@@ -87,8 +88,9 @@ func TestPresetNamesKeysOfEarlierVersionsToo(t *testing.T) {
 	t.Parallel()
 	for permissions, want := range map[string]string{
 		"full": "full", "read-only": "read-only", "catalog": "catalog", "reporting": "reporting",
-		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read": "full",
-		"products:read,reports:read,orders:read,customers:read":                                             "read-only",
+		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read":            "full",
+		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,usage:read": "full",
+		"products:read,reports:read,orders:read,customers:read":                                                        "read-only",
 		"products:read":          "",
 		"catalog,usage:read":     "",
 		"read-only,orders:write": "",

@@ -47,6 +47,7 @@ func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error 
 // actionPhrase returns an action of the audit log in words.
 func actionPhrase(action string) string {
 	phrase := map[string]string{
+		"customer.erase":             "Erased a customer",
 		"key.create":                 "Created an API key",
 		"key.roll":                   "Rolled an API key",
 		"key.revoke":                 "Revoked an API key",

@@ -71,7 +71,8 @@ var options = map[string][]option{
 		{"orders:read", "orders:read", "Read orders and channels."},
 		{"orders:write", "orders:write", "Create, cancel and refund orders, and manage channels."},
 		{"reports:read", "reports:read", "Read and export all reports."},
-		{"customers:read", "customers:read", "Include names and e-mail addresses of customers in orders and reports."},
+		{"customers:read", "customers:read", "Read customers, and their names and e-mail addresses in orders and reports."},
+		{"customers:write", "customers:write", "Erase customers."},
 		{"usage:read", "usage:read", "Read the usage of all API keys."},
 	},
 	"lifetime": {{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}},
@@ -88,6 +89,7 @@ var options = map[string][]option{
 	// The prefixes of actions that the audit log can be limited to.
 	"act": {
 		{"", "All actions", ""},
+		{"customer.", "Customers", ""},
 		{"key.", "API keys", ""},
 		{"member.", "Members", ""},
 		{"password.", "Passwords", ""},

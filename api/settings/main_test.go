@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -86,6 +87,13 @@ func newSite(t testing.TB, base string) *site {
 		Decided: func(*http.Request, ratelimit.Decision) {},
 		Send: func(w http.ResponseWriter, r *http.Request, _, _ string, list func(context.Context) export.Sheet) error {
 			return export.CSV(w, list(r.Context()))
+		},
+		SendCustomer: func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error {
+			customer, err := s.Sales.Customer(r.Context(), tenant, id)
+			if err == nil {
+				_, err = io.WriteString(w, customer.ID)
+			}
+			return err
 		},
 		Failed: func(_ *http.Request, err error) bool {
 			s.log = append(s.log, err)
@@ -265,7 +273,7 @@ func (s *site) checkResponse(t testing.TB, what string, got reply) {
 	if cache := got.Header.Get("Cache-Control"); !static && cache != "no-store" {
 		t.Errorf("%s: %d with Cache-Control: %q, want no-store", what, got.StatusCode, cache)
 	}
-	file := (strings.Contains(what, ".xlsx") || strings.Contains(what, ".csv")) && got.StatusCode == http.StatusOK
+	file := (strings.Contains(what, ".xlsx") || strings.Contains(what, ".csv") || strings.HasSuffix(what, "/data")) && got.StatusCode == http.StatusOK
 	page := got.StatusCode != http.StatusSeeOther && !static && !file
 	if kind := got.Header.Get("Content-Type"); page && kind != "text/html; charset=utf-8" {
 		t.Errorf("%s: %d with Content-Type: %q, want a page", what, got.StatusCode, kind)

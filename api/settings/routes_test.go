@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -18,50 +19,57 @@ import (
 // allowed lists the users who may open each route. It repeats the table of routes, so
 // that a change of access needs a change of this test.
 var allowed = map[string][]string{
-	"GET /settings/static/*":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings":                {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/":               {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/sign-in":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/sign-in":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/sign-out":       {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/sign-out":      {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/password":       {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/password":      {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET {t}":                      {"viewer", "admin", "owner"},
-	"GET {t}/overview":             {"viewer", "admin", "owner"},
-	"GET {t}/overview.xlsx":        {"viewer", "admin", "owner"},
-	"GET {t}/products":             {"viewer", "admin", "owner"},
-	"GET {t}/products/{id}":        {"viewer", "admin", "owner"},
-	"GET {t}/products.csv":         {"viewer", "admin", "owner"},
-	"GET {t}/products.xlsx":        {"viewer", "admin", "owner"},
-	"GET {t}/orders.csv":           {"viewer", "admin", "owner"},
-	"GET {t}/orders.xlsx":          {"viewer", "admin", "owner"},
-	"GET {t}/order_items.csv":      {"viewer", "admin", "owner"},
-	"GET {t}/refunds.csv":          {"viewer", "admin", "owner"},
-	"GET {t}/orders":               {"viewer", "admin", "owner"},
-	"GET {t}/orders/{number}":      {"viewer", "admin", "owner"},
-	"GET {t}/keys":                 {"viewer", "admin", "owner"},
-	"GET {t}/usage":                {"viewer", "admin", "owner"},
-	"GET {t}/members":              {"viewer", "admin", "owner"},
-	"GET {t}/account":              {"viewer", "admin", "owner"},
-	"GET {t}/start":                {"viewer", "admin", "owner"},
-	"GET {t}/keys/new":             {"admin", "owner"},
-	"POST {t}/keys":                {"admin", "owner"},
-	"GET {t}/keys/{id}/roll":       {"admin", "owner"},
-	"POST {t}/keys/{id}/roll":      {"admin", "owner"},
-	"GET {t}/keys/{id}/revoke":     {"admin", "owner"},
-	"POST {t}/keys/{id}/revoke":    {"admin", "owner"},
-	"GET {t}/audit":                {"admin", "owner"},
-	"POST {t}/members":             {"owner"},
-	"GET {t}/members/{id}":         {"owner"},
-	"POST {t}/members/{id}/role":   {"owner"},
-	"GET {t}/members/{id}/remove":  {"owner"},
-	"POST {t}/members/{id}/remove": {"owner"},
-	"POST {t}/members/{id}/reset":  {"owner"},
-	"GET {t}/links/{id}/revoke":    {"owner"},
-	"POST {t}/links/{id}/revoke":   {"owner"},
-	"GET /settings/link/{token}":   nil, // only with a valid link
-	"POST /settings/link/{token}":  nil,
+	"GET /settings/static/*":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings":                 {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/":                {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-in":         {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-in":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-out":        {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-out":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/password":        {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/password":       {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET {t}":                       {"viewer", "admin", "owner"},
+	"GET {t}/overview":              {"viewer", "admin", "owner"},
+	"GET {t}/overview.xlsx":         {"viewer", "admin", "owner"},
+	"GET {t}/products":              {"viewer", "admin", "owner"},
+	"GET {t}/products/{id}":         {"viewer", "admin", "owner"},
+	"GET {t}/products.csv":          {"viewer", "admin", "owner"},
+	"GET {t}/products.xlsx":         {"viewer", "admin", "owner"},
+	"GET {t}/customers":             {"admin", "owner"},
+	"GET {t}/customers.csv":         {"admin", "owner"},
+	"GET {t}/customers.xlsx":        {"admin", "owner"},
+	"GET {t}/customers/{id}":        {"admin", "owner"},
+	"GET {t}/customers/{id}/data":   {"admin", "owner"},
+	"GET {t}/customers/{id}/erase":  {"admin", "owner"},
+	"POST {t}/customers/{id}/erase": {"admin", "owner"},
+	"GET {t}/orders.csv":            {"viewer", "admin", "owner"},
+	"GET {t}/orders.xlsx":           {"viewer", "admin", "owner"},
+	"GET {t}/order_items.csv":       {"viewer", "admin", "owner"},
+	"GET {t}/refunds.csv":           {"viewer", "admin", "owner"},
+	"GET {t}/orders":                {"viewer", "admin", "owner"},
+	"GET {t}/orders/{number}":       {"viewer", "admin", "owner"},
+	"GET {t}/keys":                  {"viewer", "admin", "owner"},
+	"GET {t}/usage":                 {"viewer", "admin", "owner"},
+	"GET {t}/members":               {"viewer", "admin", "owner"},
+	"GET {t}/account":               {"viewer", "admin", "owner"},
+	"GET {t}/start":                 {"viewer", "admin", "owner"},
+	"GET {t}/keys/new":              {"admin", "owner"},
+	"POST {t}/keys":                 {"admin", "owner"},
+	"GET {t}/keys/{id}/roll":        {"admin", "owner"},
+	"POST {t}/keys/{id}/roll":       {"admin", "owner"},
+	"GET {t}/keys/{id}/revoke":      {"admin", "owner"},
+	"POST {t}/keys/{id}/revoke":     {"admin", "owner"},
+	"GET {t}/audit":                 {"admin", "owner"},
+	"POST {t}/members":              {"owner"},
+	"GET {t}/members/{id}":          {"owner"},
+	"POST {t}/members/{id}/role":    {"owner"},
+	"GET {t}/members/{id}/remove":   {"owner"},
+	"POST {t}/members/{id}/remove":  {"owner"},
+	"POST {t}/members/{id}/reset":   {"owner"},
+	"GET {t}/links/{id}/revoke":     {"owner"},
+	"POST {t}/links/{id}/revoke":    {"owner"},
+	"GET /settings/link/{token}":    nil, // only with a valid link
+	"POST /settings/link/{token}":   nil,
 }
 
 // A user without access gets the response that reveals the least.
@@ -120,6 +128,12 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	}
 	if strings.Contains(pattern, "/products/{id}") {
 		id = s.mustLamp(t)
+	}
+	if strings.Contains(pattern, "/customers/{id}") {
+		id = rand.Int64()
+		if _, err := s.Sales.EnsureCustomers(t.Context(), s.a.ID, []sales.Customer{{ID: fmt.Sprint(id)}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	number := fmt.Sprint("N-", rand.Uint64())
 	if strings.Contains(pattern, "{number}") {

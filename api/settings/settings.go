@@ -62,6 +62,8 @@ type Options struct {
 	// Send sends a list as a file: csv or xlsx. It reads the list without holding a connection
 	// while the browser reads the file.
 	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
+	// SendCustomer sends all data about a customer as a JSON file.
+	SendCustomer func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error
 }
 
 // Pages handles all requests under /settings. It is safe for concurrent use.
@@ -174,6 +176,13 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/order_items.csv", viewer, admission.Export, p.exportOrderItems},
 		{"GET", t + "/refunds.csv", viewer, admission.Export, p.exportRefunds},
 		{"GET", t + "/orders/{number}", viewer, admission.Read, p.showOrder},
+		{"GET", t + "/customers", admin, admission.Read, p.showCustomers},
+		{"GET", t + "/customers.csv", admin, admission.Export, p.exportCustomers("csv")},
+		{"GET", t + "/customers.xlsx", admin, admission.Export, p.exportCustomers("xlsx")},
+		{"GET", t + "/customers/{id}", admin, admission.Read, p.withCustomer(p.showCustomer)},
+		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.sendCustomer},
+		{"GET", t + "/customers/{id}/erase", admin, admission.Read, p.withCustomer(p.showErase)},
+		{"POST", t + "/customers/{id}/erase", admin, admission.Write, p.eraseCustomer},
 		{"GET", t + "/keys", viewer, admission.Settings, p.listKeys},
 		{"GET", t + "/keys/new", admin, admission.Settings, p.showNewKey},
 		{"POST", t + "/keys", admin, admission.Settings, p.createKey},

@@ -99,6 +99,10 @@ func samples() map[string][]any {
 		Lines:   []sales.Line{{SKU: hostile, Name: hostile, ProductID: &id}, {}},
 		Refunds: []sales.StoredRefund{{Reference: text}, {}},
 	}
+	buyer := sales.CustomerSales{
+		StoredCustomer: sales.StoredCustomer{ID: hostile, Name: text, Email: text, ErasedAt: &now}, FirstOrderAt: &now,
+		LastOrderAt: &now,
+	}
 	sums := reports.Sums{Orders: 1, Units: 2, Revenue: -5, UnitsWithoutCost: 1}
 	overview := overviewPage{
 		rangeForm: rangeForm{Period: "custom", From: hostile, Errors: fieldErrors{"from": hostile, "to": hostile}}, Format: format,
@@ -143,9 +147,15 @@ func samples() map[string][]any {
 			ordersPage{}, ordersPage{IsFiltered: true, Search: hostile},
 			ordersPage{Channels: []sales.Channel{{Label: hostile}}, Orders: []sales.StoredOrder{order, {}}},
 		},
-		"order":        {orderPage{}, orderPage{order, sales.Channel{Identifier: "web", Label: hostile}}},
-		"error":        {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
-		"key-inactive": {rolled, expired, revoked, keys.Key{Name: "k"}},
+		"order": {orderPage{}, orderPage{order, sales.Channel{Identifier: "web", Label: hostile}}},
+		"customers": {
+			customersPage{}, customersPage{Search: hostile},
+			customersPage{Customers: []sales.StoredCustomer{buyer.StoredCustomer, {}}, Pager: pager{Pages: 3, Query: hostile}},
+		},
+		"customer":       {customerPage{}, customerPage{Customer: buyer, Orders: []sales.StoredOrder{order, {}}}},
+		"customer-erase": {sales.CustomerSales{}, buyer},
+		"error":          {errorPage{}, errorPage{http.StatusInternalServerError, hostile, hostile}},
+		"key-inactive":   {rolled, expired, revoked, keys.Key{Name: "k"}},
 		"key-created": {
 			createdKey{},
 			createdKey{Key: key, Secret: "sk_live_x"},

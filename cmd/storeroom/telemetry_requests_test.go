@@ -230,6 +230,12 @@ var budgets = []struct {
 		testRequest{path: "/api/orders/" + mark + "-order-y/cancel", body: `{}`, want: 200}, 3, 17,
 	},
 
+	{"GET /api/customers", testRequest{path: "/api/customers?search=" + mark, want: 200}, 1, 4},
+	{"GET /api/customers/export", testRequest{path: "/api/customers/export", want: 200}, 1, 4},
+	{"GET /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark, want: 200}, 1, 2},
+	{"GET /api/customers/{customer_id}/data", testRequest{path: "/api/customers/" + mark + "/data", want: 200}, 20, 40},
+	{"DELETE /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark + "-none", want: 404}, 2, 7},
+
 	{
 		"GET /api/reports/sales-summary",
 		testRequest{path: "/api/reports/sales-summary?compare=true&channel=" + mark + "&" + march, want: 200}, 1, 6,

@@ -225,7 +225,7 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 	t.Helper()
 	b := s.newTab(t)
 	b.signIn(owner)
-	for _, name := range []string{"overview", "products", "orders"} {
+	for _, name := range []string{"overview", "products", "orders", "customers"} {
 		b.mustOpen(s.page(name))
 		b.check(name + "-empty")
 	}
@@ -264,12 +264,29 @@ func (s *site) checkSalesPages(t *testing.T, owner string) {
 	b.press(b.text("main tbody a"))
 	b.wantText("Items", "Shipping")
 	b.check("order")
+	b.checkCustomers()
 	b = s.newTab(t)
 	b.signIn(owner)
 	b.checkFirstScreen()
 	b.saveFirstScreens()
 	b.checkPrint()
 	b.checkFiguresWithoutScript()
+}
+
+// checkCustomers opens the list, a customer and the confirmation, and erases the customer.
+func (b *tab) checkCustomers() {
+	b.t.Helper()
+	b.mustOpen(b.page("customers"))
+	b.check("customers")
+	b.press(b.text("main tbody a"))
+	b.wantText("Revenue", "Download all data")
+	b.check("customer")
+	b.press("Erase")
+	b.wantText("You cannot undo this.")
+	b.check("customer-erase")
+	b.press("Erase customer")
+	b.wantText("Erased on")
+	b.check("customer-erased")
 }
 
 // checkFirstScreen checks that a phone shows the first figures and their changes without scrolling.
