@@ -145,6 +145,7 @@ func newServiceOn(t *testing.T, postgres *server, variables ...string) *service 
 		"DATABASE_ADMIN_URL=" + migratorURL,
 		"REDIS_URL=" + h.redis.RedisURL,
 		"STOREROOM_KEY_PEPPERS=" + peppers,
+		"STOREROOM_MEDIA_URL=file://" + filepath.Join(h.dir, "media"),
 		"STOREROOM_DRAIN=0s",
 	}, variables...)
 	h.run(t, "", nil, "migrate")

@@ -1,8 +1,15 @@
 package attack
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"mime/multipart"
 	"net/url"
 	"os/exec"
 	"runtime"
@@ -55,6 +62,7 @@ var All = []Attack{
 	{"Bulk bodies with 200,000 errors", fresh("enterprise", 4), faultyBodies},
 	{"Bulk requests with 50,000 items of 2 tenants, repeated", fresh("enterprise", 2), largestBulks},
 	{"Bulk requests with 1,000 products of 3 MB of each of 5 tenants, repeated", fresh("enterprise", 5), productBulks},
+	{"20 pictures of 50 megapixels at a time of 5 tenants", fresh("enterprise", 5), pictures},
 	{"100 adjustments of one product at a time", authors(1), lockedRow},
 	{"Requests that disconnect after 5 ms", sellers(1), disconnects},
 	{"Searches that match everything or nothing", sellers(1), searches},
@@ -237,6 +245,53 @@ func largestBulks(c *clients) {
 
 func productBulks(c *clients) {
 	c.repeat(10, func(n, round int) { c.post(n, "/api/products/bulk", productsBody(1000*round, 1000, 2500)) })
+}
+
+func pictures(c *clients) {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "black.png")
+	if err == nil {
+		_, err = part.Write(blackPNG(8660, 5770))
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		panic(err) // impossible in memory
+	}
+	c.times(len(c.Tenants), func(n int) { c.post(n, "/api/products", `{"sku":"photo","name":"Photo","price":1}`) })
+	c.repeat(20, func(n, _ int) {
+		response, err := c.http.Do(c.request(n, "GET", "/api/products/sku/photo", ""))
+		if err != nil {
+			return
+		}
+		defer response.Body.Close()
+		var product struct{ Data struct{ ID int64 } }
+		if json.NewDecoder(response.Body).Decode(&product) != nil {
+			return
+		}
+		r := c.request(n, "POST", fmt.Sprintf("/api/products/%d/images", product.Data.ID), body.String())
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		c.do(c.http, r)
+	})
+}
+
+// blackPNG returns a file of 200 KB whose pixels need 200 MB.
+func blackPNG(w, h uint32) []byte {
+	file := []byte("\x89PNG\r\n\x1a\n")
+	chunk := func(name string, content []byte) {
+		c := append(append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), name...), content...)
+		file = append(file, binary.BigEndian.AppendUint32(c, crc32.ChecksumIEEE(c[4:]))...)
+	}
+	size := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w), h)
+	chunk("IHDR", append(size, 8, 6, 0, 0, 0)) // 8 bits of red, green, blue and alpha
+	var pixels bytes.Buffer
+	z := zlib.NewWriter(&pixels)
+	for range h {
+		_, _ = z.Write(make([]byte, 1+4*w)) // cannot fail in memory
+	}
+	_ = z.Close()
+	chunk("IDAT", pixels.Bytes())
+	chunk("IEND", nil)
+	return file
 }
 
 func lockedRow(c *clients) {
