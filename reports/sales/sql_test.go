@@ -54,6 +54,22 @@ func TestTheSQLOfSales(t *testing.T) {
 			_, err := store.Channels(t.Context(), s.tenant, paging.Page{Number: 1, PerPage: 20})
 			return err
 		}},
+		{"customers", func(store *sales.Store) error {
+			_, err := store.ListCustomers(t.Context(), s.tenant, sales.CustomerFilter{Page: paging.Page{Number: 2, PerPage: 20}})
+			return err
+		}},
+		{"customers_search", func(store *sales.Store) error {
+			page := paging.Page{Number: 1, PerPage: 20}
+			_, err := store.ListCustomers(t.Context(), s.tenant, sales.CustomerFilter{Search: "customer 17", Page: page})
+			return err
+		}},
+		{"customer", func(store *sales.Store) error {
+			_, err := store.Customer(t.Context(), s.tenant, "7")
+			return err
+		}},
+		{"customer_orders", func(store *sales.Store) error {
+			return store.WalkCustomerOrders(t.Context(), s.tenant, "7", func(sales.StoredOrder) error { return nil })
+		}},
 		{"order", func(store *sales.Store) error {
 			_, err := store.Order(t.Context(), s.tenant, "N-00700")
 			return err
