@@ -88,7 +88,16 @@ insert into key_errors (tenant_id, key_id, at, method, route, status, code, requ
 select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1'
   from api_keys k
  where k.tenant_id = :tenant;
-insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');`
+insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');
+insert into change_plans (tenant_id, parts, kind, state, title, actor, expires_at)
+values (:tenant, 1, 'import', 'applying', 'orders.csv', 'ann@example.com', now() + interval '1 hour');
+insert into change_plan_parts (tenant_id, plan_id, part, created, updated, unchanged, refused, ignored, kind, rows)
+select p.tenant_id, p.id, 0, 1, 0, 0, 0, 0, 'product', '[]' from change_plans p where p.tenant_id = :tenant;
+insert into change_plan_files (tenant_id, plan_id, file, chunk, name, bytes)
+select p.tenant_id, p.id, 0, 0, 'orders.csv', '1' from change_plans p where p.tenant_id = :tenant;
+select set_config('app.tenant_id', ':tenant', true);
+select record_facts(p.id, 'refunds', array[r.id]), record_facts(p.id, 'cancellations', array[r.order_id])
+  from change_plans p join refunds r using (tenant_id) where p.tenant_id = :tenant;`
 
 // operatorRows is the part of the fixture that only an operator may write.
 const operatorRows = `
@@ -466,8 +475,42 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 				select from key_usage u join key_errors e using (tenant_id) where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_usage", "keep the tenant", fmt.Sprintf(`select delete_expired_usage(%d, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
+		attempt{"delete_expired_change_plans", "delete what has not expired", fmt.Sprintf(`
+			set local app.tenant_id = '%[1]d'; update change_plans set state = 'planned' where tenant_id = %[1]d;
+			select delete_expired_change_plans(%[1]d - 1, 10);
+			select from change_plan_parts where tenant_id = %[1]d`, s.a), something},
+		attempt{"delete_expired_change_plans", "keep the tenant", fmt.Sprintf(`select delete_expired_change_plans(%d, 10);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
+		attempt{"claim_change_plan", "keep the tenant", fmt.Sprintf(`
+			select claim_change_plan(gen_random_uuid(), 10, %d, null, null);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
+		attempt{"claim_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
+			select claim_change_plan(gen_random_uuid(), 10, 0, %[1]d, null);
+			select from claim_change_plan(gen_random_uuid(), 10, 0, %[1]d, null)`, s.a), nothing},
+		attempt{"record_facts", "record a fact of another transaction", fmt.Sprintf(`
+			set local app.tenant_id = '%[1]d';
+			select record_facts(p.id, 'orders', array[o.id]) from change_plans p join orders o using (tenant_id)`, s.a), refused},
+		attempt{"record_facts", "record a fact of a plan that is not applied", fmt.Sprintf(`
+			set local app.tenant_id = '%[1]d'; update change_plans set state = 'undoing';
+			insert into customers (tenant_id, number) values (%[1]d, 'new');
+			select record_facts(p.id, 'customers', array[c.id])
+			  from change_plans p join customers c using (tenant_id) where c.number = 'new'`, s.a), refused},
+		attempt{"remove_facts", "remove an order that is not recorded",
+			s.remove(`'undoing'`, `array[o.id], array[r.id], array[o.id], '{}'`), refused},
+		attempt{"remove_facts", "remove a customer that is not recorded",
+			s.remove(`'undoing'`, `'{}', '{}', '{}', array[o.customer_id]`), refused},
+		attempt{"remove_facts", "remove a fact of a plan that is not undone",
+			s.remove(`'applying'`, `'{}', array[r.id], '{}', '{}'`), refused},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
 	)...)
+}
+
+// remove calls remove_facts for A's plan in a state.
+func (s *suite) remove(state, ids string) string {
+	return fmt.Sprintf(`
+		set local app.tenant_id = '%d'; update change_plans set state = %s;
+		select remove_facts(p.id, %s)
+		  from change_plans p join orders o using (tenant_id) join refunds r using (tenant_id)`, s.a, state, ids)
 }
 
 // operators are the functions that the runtime role may not execute: those of the

@@ -26,6 +26,7 @@ func (s *suite) newCaller(t testing.TB) *caller {
 		"bytea":                    {"sha256('mine')"},
 		"bytea[]":                  {"array[sha256('mine')]"},
 		"bigint":                   {fmt.Sprint(s.a), "1", "2", fmt.Sprint(s.tables["api_keys"].a["id"])},
+		"bigint[]":                 {"'{1}'"},
 		"date":                     {"'2026-03-01'"},
 		"timestamp with time zone": {"'2026-03-01 00:00Z'"},
 		"integer":                  {"1"},
@@ -33,6 +34,7 @@ func (s *suite) newCaller(t testing.TB) *caller {
 		"boolean":                  {"true", "false"},
 		"interval":                 {"'1 hour'", "null"},
 		"jsonb":                    {"'{}'"},
+		"uuid":                     {"gen_random_uuid()"},
 	}}
 }
 

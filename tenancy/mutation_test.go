@@ -46,7 +46,8 @@ func TestAttacksFindEveryBrokenPolicy(t *testing.T) {
 			for _, name := range tables {
 				mustExec(t, s.super, fmt.Sprintf(m.mutation, name))
 			}
-			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "delete_expired_usage", "revoke_key") // they use such tables
+			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "delete_expired_usage", "revoke_key",
+				"delete_expired_change_plans", "record_facts", "remove_facts") // they use such tables
 		})
 	}
 }
@@ -107,6 +108,20 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 		{
 			"delete_expired_usage leaves the tenant set", "delete_expired_usage", "'app.tenant_id', before", "'app.nothing', before",
 		},
+		{"expired plans are any plans", "delete_expired_change_plans", "p.expires_at < now()", "true"},
+		{
+			"delete_expired_change_plans leaves the tenant set", "delete_expired_change_plans", "'app.tenant_id', before",
+			"'app.nothing', before",
+		},
+		{"claim_change_plan leaves the tenant set", "claim_change_plan", "'app.tenant_id', before", "'app.nothing', before"},
+		{"facts of any transaction are recorded", "record_facts", "o.created_at = now()", "true"},
+		{"facts of any plan are recorded", "record_facts", "p.state = 'applying'", "true"},
+		{"orders that are not recorded are removed", "remove_facts", "orders_deleted <> cardinality(order_ids)", "false"},
+		{
+			"customers that are not recorded are removed", "remove_facts", "customers_deleted <> cardinality(customer_ids)", "false",
+		},
+		{"facts of any plan are removed", "remove_facts", "p.state = 'undoing'", "true"},
+		{"two workers claim a plan", "claim_change_plan", "p.lease_until > clock_timestamp()", "false"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

@@ -20,12 +20,16 @@ type Task struct {
 }
 
 // Tasks are the tasks that every instance runs.
-var Tasks = []Task{DeleteExpiredResponses, DeleteExpiredUsage, PackProductSums, PackCustomers}
+var Tasks = []Task{
+	DeleteExpiredResponses, DeleteExpiredUsage, DeleteExpiredChangePlans, PackProductSums, PackCustomers,
+}
 
 // The tasks.
 var (
 	DeleteExpiredResponses = Task{"delete_expired_responses", 15 * time.Minute, 500}
 	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
+	// A part of a plan has up to a megabyte.
+	DeleteExpiredChangePlans = Task{"delete_expired_change_plans", 15 * time.Minute, 50}
 	// After a sale these write a whole block, month or day again, so their interval collects several sales. A month or
 	// a day of a large shop can take seconds.
 	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 1}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/shopspring/decimal"
 )
@@ -68,3 +69,17 @@ func (c Cents) Append(b []byte) []byte {
 
 // MarshalText writes the amount as a JSON string.
 func (c Cents) MarshalText() ([]byte, error) { return c.Append(nil), nil }
+
+// UnmarshalText reads what MarshalText writes: also sums above Max and differences below zero, which Parse refuses.
+func (c *Cents) UnmarshalText(text []byte) error {
+	whole, fraction, found := strings.Cut(string(text), ".")
+	if !found || len(fraction) != 2 {
+		return ErrSyntax
+	}
+	cents, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil {
+		return ErrSyntax
+	}
+	*c = Cents(cents)
+	return nil
+}

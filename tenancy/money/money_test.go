@@ -2,6 +2,7 @@ package money_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -85,4 +86,23 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse(%q) = %v, want %v", s, c, want)
 		}
 	})
+}
+
+func TestUnmarshalTextReadsWhatMarshalTextWrites(t *testing.T) {
+	t.Parallel()
+	for _, want := range []money.Cents{0, 5, -5, -123456, money.Max * 1000, math.MaxInt64, math.MinInt64} {
+		text, err := want.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got money.Cents
+		if err := got.UnmarshalText(text); err != nil || got != want {
+			t.Errorf("%s is read as %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "5", "1.5", "1.234", "x.00", "1.x0", "1.-5", "1e3.00"} {
+		if err := new(money.Cents).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is read without an error", text)
+		}
+	}
 }

@@ -1,0 +1,642 @@
+// Package changeplan stores plans of changes, applies them and undoes them.
+//
+// A plan has parts of at most a few hundred rows. The caller computes them without writing anything else, and a user
+// can read them before they are applied. Apply and undo carry out one part in one transaction, which also moves
+// next_part: if a process is killed, either nothing happened or next_part includes it, and another process continues
+// with the next part. Two workers of a plan cannot apply a part twice, because the transaction locks the row of the plan.
+//
+//	planning      → needs_mapping, planned, cancelled, failed
+//	needs_mapping → planning, cancelled
+//	planned       → applying, cancelled
+//	applying      → applied, cancelled, failed, or planned if rows have changed since the plan
+//	applied, and cancelled or failed with applied parts → undoing → undone
+//	failed        → applying
+//
+// A worker claims a plan for ten seconds and extends that with each part. A tenant has one plan with a worker at a time.
+//
+// River, a job queue on PostgreSQL, is not used: its tables have no tenant, so that the runtime role would need
+// privileges on the jobs of all tenants, and it finds a killed job only after its longest run time. State, progress,
+// order per tenant and the transaction of a part would be ours in any case.
+package changeplan
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+// State is the state of a plan.
+type State string
+
+// The states. NeedsMapping means that a user must say what the input means.
+const (
+	Planning     State = "planning"
+	NeedsMapping State = "needs_mapping"
+	Planned      State = "planned"
+	Applying     State = "applying"
+	Applied      State = "applied"
+	Undoing      State = "undoing"
+	Undone       State = "undone"
+	Cancelled    State = "cancelled"
+	Failed       State = "failed"
+)
+
+var (
+	// ErrState reports that a plan is not in a state that allows the change.
+	ErrState = errors.New("the state of the plan does not allow this")
+	// ErrLost reports that another worker has the plan.
+	ErrLost = errors.New("another process continues this plan")
+)
+
+const (
+	leaseSeconds = 10
+	// pollInterval is how often an instance asks for plans whose worker was killed. A poll asks every tenant, so after a
+	// slow one the instance waits pollPauses times as long.
+	pollInterval = 5 * time.Second
+	pollPauses   = 50
+	turn         = 15 * time.Second // of a tenant; a plan is computed in one turn
+	claimPause   = 500 * time.Millisecond
+	partTimeout  = time.Minute
+	maxTries     = 3 // of a part
+	tryPause     = time.Second
+	// lockTries limits how often a change of the state waits for the transaction of a part.
+	lockTries = 10
+)
+
+// Plan is a plan without its parts.
+type Plan struct {
+	ID          int64
+	Kind        string
+	State       State
+	Parts       int32
+	NextPart    int32 // the parts before it are applied
+	SkipChanged bool
+	Title       string // of the audit log: the names of the files, for example
+	Failure     *string
+	Actor       string
+	Details     []byte // JSON
+	CreatedAt   time.Time
+	PlannedAt   *time.Time
+	AppliedAt   *time.Time
+	ExpiresAt   time.Time
+}
+
+// Counts are the numbers of rows by what happens to them.
+type Counts struct{ Created, Updated, Unchanged, Refused, Ignored int32 }
+
+// Part is a part of a plan.
+type Part struct {
+	Part int32
+	Kind string
+	Counts
+	Skipped int32  // rows that were not applied, or not undone, because something else has changed them
+	Rows    []byte // JSON
+	Result  []byte // JSON; nil before the part is applied
+}
+
+// Result is the result of applying or undoing a part.
+type Result struct {
+	Counts
+	Skipped int32
+	Data    []byte // JSON
+}
+
+// Kind computes what the rows of parts mean.
+type Kind interface {
+	// PlanFiles computes the parts of a plan from its files and calls add with each. It writes nothing else. It returns the
+	// new details of the plan, and false if a user must say what the files mean. A Failure is shown to the user.
+	PlanFiles(ctx context.Context, tenant tenancy.ID, plan Plan, files fs.FS, add func(Part) error) (
+		details []byte, complete bool, err error)
+	// Changed returns the rows that something else has changed since the plan. It writes nothing.
+	Changed(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) ([]tenancy.Kept, error)
+	// Apply applies a part in the transaction of ctx, without the rows that something else has changed.
+	Apply(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) (Result, error)
+	// Undo undoes an applied part in the transaction of ctx, without the rows that something else has changed.
+	Undo(ctx context.Context, tenant tenancy.ID, plan Plan, part Part) (Result, error)
+}
+
+// Store reads and writes the plans of all tenants. It is safe for concurrent use. Its claims are those of one worker.
+type Store struct {
+	db     *tenancy.DB
+	kinds  map[string]Kind
+	worker [16]byte
+	wake   chan struct{} // there is work for RunPeriodically
+}
+
+// New returns a store of plans of these kinds.
+func New(db *tenancy.DB, kinds map[string]Kind) *Store {
+	s := &Store{db: db, kinds: kinds, wake: make(chan struct{}, 1)}
+	_, _ = rand.Read(s.worker[:]) // does not fail
+	return s
+}
+
+// Create stores an empty plan in the state planning.
+func (s *Store) Create(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, kind, title string, details []byte,
+) (int64, error) {
+	plan, err := tenancy.One[struct{ ID int64 }](ctx, s.db, tenant, `
+		insert into change_plans (tenant_id, kind, state, title, actor, details, expires_at)
+		values ($1, $2, 'planning', $3, $4, $5, now() + interval '24 hours')
+		returning id`, tenant, kind, title, by.Name, details)
+	return plan.ID, wrap(err, "create a plan")
+}
+
+// Get returns a plan, or tenancy.ErrNotFound.
+func (s *Store) Get(ctx context.Context, tenant tenancy.ID, id int64) (Plan, error) {
+	plan, err := tenancy.One[Plan](ctx, s.db, tenant, selectPlan, tenant, id)
+	return plan, wrap(err, "read the plan %d", id)
+}
+
+const planColumns = `id, kind, state, parts, next_part, skip_changed, title, failure, actor, details, created_at,
+	planned_at, applied_at, expires_at`
+
+const selectPlan = `
+	select ` + planColumns + `
+	  from change_plans
+	 where tenant_id = $1 and id = $2`
+
+// List returns a page of the plans of a kind, the newest first.
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, kind string, p paging.Page) (paging.List[Plan], error) {
+	var plans []Plan
+	var counts []struct{ Count int64 }
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &counts, `select count(*) from change_plans where tenant_id = $1 and kind = $2`, tenant, kind)
+		tenancy.QueueRows(b, &plans, `
+			select `+planColumns+`
+			  from change_plans
+			 where tenant_id = $1 and kind = $2
+			 order by id desc
+			 limit $3 offset $4`, tenant, kind, p.PerPage, (p.Number-1)*p.PerPage)
+	})
+	if err != nil {
+		return paging.List[Plan]{}, wrap(err, "list plans")
+	}
+	return paging.List[Plan]{Items: plans, Total: counts[0].Count}, nil
+}
+
+// PartCounts are the counts of a part.
+type PartCounts struct {
+	Part int32
+	Kind string
+	Counts
+	Skipped int32
+}
+
+// PartCounts returns the counts of all parts of a plan in their order.
+func (s *Store) PartCounts(ctx context.Context, tenant tenancy.ID, id int64) ([]PartCounts, error) {
+	counts, err := tenancy.All[PartCounts](ctx, s.db, tenant, `
+		select part, kind, created, updated, unchanged, refused, ignored, skipped
+		  from change_plan_parts
+		 where tenant_id = $1 and plan_id = $2
+		 order by part`, tenant, id)
+	return counts, wrap(err, "count the rows of the plan %d", id)
+}
+
+// Part returns a part of a plan, or tenancy.ErrNotFound.
+func (s *Store) Part(ctx context.Context, tenant tenancy.ID, id int64, n int32) (Part, error) {
+	part, err := tenancy.One[Part](ctx, s.db, tenant, selectPart+`$3`, tenant, id, n)
+	if err == nil {
+		err = part.decompress()
+	}
+	return part, wrap(err, "read part %d of the plan %d", n, id)
+}
+
+// Parts returns the parts of a plan in their order. Only one of them is in memory.
+func (s *Store) Parts(ctx context.Context, tenant tenancy.ID, id int64) iter.Seq2[Part, error] {
+	return func(yield func(Part, error) bool) {
+		for n := int32(0); ; n++ {
+			part, err := s.Part(ctx, tenant, id, n)
+			if errors.Is(err, tenancy.ErrNotFound) || !yield(part, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+const selectPart = `
+	select part, kind, created, updated, unchanged, refused, ignored, skipped, rows, result
+	  from change_plan_parts
+	 where tenant_id = $1 and plan_id = $2 and part = `
+
+// Claim makes this process the worker of a plan. It waits while the tenant has a plan with a worker, and calls waits
+// once, unless it is nil. A worker that was killed loses its plan after ten seconds.
+func (s *Store) Claim(ctx context.Context, tenant tenancy.ID, id int64, waits func()) error {
+	for {
+		claimed, err := s.claim(ctx, 0, &tenant, &id)
+		if err != nil || len(claimed) > 0 {
+			return wrap(err, "claim the plan %d", id)
+		}
+		if _, err := s.Get(ctx, tenant, id); err != nil {
+			return err
+		}
+		if waits != nil {
+			waits()
+			waits = nil
+		}
+		if err := pause(ctx, claimPause); err != nil {
+			return err
+		}
+	}
+}
+
+type claim struct {
+	Tenant tenancy.ID
+	Plan   int64
+}
+
+func (s *Store) claim(ctx context.Context, after tenancy.ID, tenant *tenancy.ID, plan *int64) ([]claim, error) {
+	return tenancy.Call[claim](ctx, s.db, `select tenant, plan from claim_change_plan($1, $2, $3, $4, $5)`,
+		s.worker, leaseSeconds, after, tenant, plan)
+}
+
+// AddPart adds a part to a plan that is being computed and that this process has claimed.
+func (s *Store) AddPart(ctx context.Context, tenant tenancy.ID, id int64, part Part) error {
+	err := s.change(ctx, tenant, id, `
+		with plan as (
+			update change_plans
+			   set parts = parts + 1, lease_until = clock_timestamp() + make_interval(secs => $4)
+			 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3
+			returning parts - 1 as part
+		)
+		insert into change_plan_parts (tenant_id, plan_id, part, kind, created, updated, unchanged, refused, ignored, rows)
+		select $1, $2, part, $5, $6, $7, $8, $9, $10, $11
+		  from plan`, s.worker, leaseSeconds, part.Kind, part.Created, part.Updated, part.Unchanged, part.Refused,
+		part.Ignored, compress(part.Rows))
+	return wrap(err, "add a part to the plan %d", id)
+}
+
+// EndPlanning says that a plan has all of its parts, and replaces its details. The worker keeps its claim.
+func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
+	err := s.change(ctx, tenant, id, `
+		update change_plans
+		   set state = 'planned', planned_at = now(), details = $5,
+		       lease_until = clock_timestamp() + make_interval(secs => $4)
+		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, leaseSeconds, details)
+	return wrap(err, "end planning %d", id)
+}
+
+// Apply asks the workers to apply a plan, or to continue after a failure. If rows have changed since the plan, it
+// returns to planned and nothing is written, unless skipChanged leaves out these rows. The plan can be undone for
+// seven days. The audit log has an entry KIND.apply.
+func (s *Store) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
+	err := s.request(ctx, tenant, by, "apply", id, `
+		update change_plans
+		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + interval '7 days'
+		 where tenant_id = $1 and id = $2 and state in ('planned', 'failed') and planned_at is not null`, skipChanged)
+	return wrap(err, "apply the plan %d", id)
+}
+
+// Undo asks the workers to undo the parts of a plan that were applied. The audit log has an entry KIND.undo.
+func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	err := s.request(ctx, tenant, by, "undo", id, `
+		update change_plans
+		   set state = 'undoing', failure = null
+		 where tenant_id = $1
+		   and id = $2
+		   and (state = 'applied' or state in ('failed', 'cancelled') and next_part > 0)
+		   and expires_at > now()`)
+	return wrap(err, "undo the plan %d", id)
+}
+
+// Cancel stops a plan after the part that is being applied. The audit log has an entry KIND.cancel.
+func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	err := s.request(ctx, tenant, by, "cancel", id, deleteFiles+`
+		update change_plans
+		   set state = 'cancelled', lease_until = null
+		 where tenant_id = $1 and id = $2 and state in ('planning', 'needs_mapping', 'planned', 'applying')`)
+	return wrap(err, "cancel the plan %d", id)
+}
+
+// Release ends the claim of this process.
+func (s *Store) Release(ctx context.Context, tenant tenancy.ID, id int64) error {
+	_, err := s.db.Exec(ctx, tenant, `
+		update change_plans set worker = null, lease_until = null where tenant_id = $1 and id = $2 and worker = $3`,
+		tenant, id, s.worker)
+	return wrap(err, "release the plan %d", id)
+}
+
+// Interrupt ends the work on a plan, which Apply or Undo continues.
+func (s *Store) Interrupt(ctx context.Context, tenant tenancy.ID, id int64) error {
+	err := s.change(ctx, tenant, id, `
+		update change_plans
+		   set state = 'failed', failure = 'Interrupted.'
+		 where tenant_id = $1 and id = $2 and state in ('applying', 'undoing')`)
+	return wrap(err, "interrupt the plan %d", id)
+}
+
+// change runs a statement that changes a plan in some states. If there is no such plan it returns ErrState or
+// tenancy.ErrNotFound. It waits for the transaction of a part.
+func (s *Store) change(ctx context.Context, tenant tenancy.ID, id int64, sql string, args ...any) error {
+	return s.changeTx(ctx, tenant, id, func(pgx.Tx) error { return nil }, sql, args...)
+}
+
+// request is change with an entry in the audit log.
+func (s *Store) request(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, action string, id int64, sql string, args ...any,
+) error {
+	plan, err := s.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	entry := tenancy.Entry{Action: plan.Kind + "." + action, Target: plan.Title, Details: map[string]any{"plan": id}}
+	err = s.changeTx(ctx, tenant, id, func(tx pgx.Tx) error {
+		return tenancy.Audit(ctx, tx, tenant, by, entry)
+	}, sql, args...)
+	s.wakeUp()
+	return err
+}
+
+func (s *Store) changeTx(
+	ctx context.Context, tenant tenancy.ID, id int64, then func(pgx.Tx) error, sql string, args ...any,
+) error {
+	for try := 1; ; try++ {
+		err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, sql, append([]any{tenant, id}, args...)...)
+			if err == nil && tag.RowsAffected() == 0 {
+				err = ErrState
+			}
+			if err != nil {
+				return err
+			}
+			return then(tx)
+		})
+		if tenancy.SQLState(err) == "55P03" && try < lockTries {
+			continue
+		}
+		if errors.Is(err, ErrState) {
+			if _, err := s.Get(ctx, tenant, id); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+}
+
+// Work carries out a plan that this process has claimed, and releases it. It returns ErrLost, the error of a part after
+// some tries, or the error of ctx. Then the plan has failed, or another worker may continue it. progress is called after
+// each part, unless it is nil.
+func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan)) error {
+	return s.work(ctx, tenant, id, func(p Plan) (proceed bool) {
+		if progress != nil {
+			progress(p)
+		}
+		return true
+	})
+}
+
+// work is Work that ends before the next part if progress returns false.
+func (s *Store) work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan) (proceed bool)) error {
+	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
+	for verified := false; ; {
+		plan, err := s.Get(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		switch plan.State {
+		case Applying, Undoing:
+		case Planning:
+			if err := s.tryPlan(ctx, tenant, plan); err != nil {
+				return s.fail(ctx, tenant, plan, err)
+			}
+			continue
+		default:
+			return nil
+		}
+		if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && !verified {
+			if err := s.verify(ctx, tenant, plan); err != nil {
+				return s.fail(ctx, tenant, plan, err)
+			}
+			verified = true
+			continue
+		}
+		for try := 1; ; try++ {
+			err := s.step(ctx, tenant, id)
+			if err == nil {
+				break
+			}
+			if errors.Is(err, ErrLost) {
+				return err
+			}
+			if try == maxTries || pause(ctx, tryPause) != nil {
+				return s.fail(ctx, tenant, plan, err)
+			}
+		}
+		if plan, err = s.Get(ctx, tenant, id); err == nil && !progress(plan) {
+			return nil
+		}
+	}
+}
+
+// fail stores that a plan cannot continue, unless ctx has ended, and returns err.
+func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
+	if ctx.Err() != nil || errors.Is(err, ErrLost) {
+		return err
+	}
+	failure := "Reading the files failed because of an internal error."
+	if plan.State != Planning {
+		failure = fmt.Sprintf("Part %d of %d failed because of an internal error.", plan.NextPart+1, plan.Parts)
+	}
+	failErr := s.change(ctx, tenant, plan.ID, `
+		update change_plans
+		   set state = 'failed', failure = $4
+		 where tenant_id = $1 and id = $2 and worker = $3 and state in ('planning', 'applying', 'undoing')`, s.worker, failure)
+	if failErr == nil {
+		countEnded(ctx, Failed)
+	}
+	return errors.Join(fmt.Errorf("plan %d, part %d: %w", plan.ID, plan.NextPart, err), failErr)
+}
+
+// verify compares all rows of a plan with what is stored now. If some have changed, the plan returns to planned.
+func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+	kind, err := s.kind(plan)
+	if err != nil {
+		return err
+	}
+	var changed int
+	for part, err := range s.Parts(ctx, tenant, plan.ID) {
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		rows, err := kind.Changed(ctx, tenant, plan, part)
+		if err != nil {
+			return err
+		}
+		recordPart(ctx, "verify", began)
+		changed += len(rows)
+		err = s.change(ctx, tenant, plan.ID, `
+			with changed as (
+				update change_plan_parts
+				   set skipped = $6, result = $7
+				 where tenant_id = $1 and plan_id = $2 and part = $5 and (skipped > 0 or $6 > 0)
+			)
+			update change_plans
+			   set lease_until = clock_timestamp() + make_interval(secs => $4)
+			 where tenant_id = $1 and id = $2 and worker = $3`,
+			s.worker, leaseSeconds, part.Part, len(rows), compress(mustJSON(rows)))
+		if err != nil {
+			return err
+		}
+	}
+	if changed == 0 {
+		return nil
+	}
+	failure := fmt.Sprintf("Rows that have changed since the plan: %d.", changed)
+	return s.change(ctx, tenant, plan.ID, `
+		update change_plans
+		   set state = 'planned', failure = $4
+		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker, failure)
+}
+
+// step applies the next part of a plan, or undoes the last one. Without such a part the plan is applied or undone.
+func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, partTimeout)
+	defer cancel()
+	var plans []Plan
+	var parts []Part
+	txCtx, tx, err := s.db.Begin(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &plans, selectPlan+` and worker = $3 for update`, tenant, id, s.worker)
+		tenancy.QueueRows(b, &parts, selectPart+`(
+		       select case state when 'applying' then next_part when 'undoing' then next_part - 1 end
+		         from change_plans
+		        where tenant_id = $1 and id = $2)`, tenant, id)
+	})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if len(plans) == 0 {
+		return ErrLost
+	}
+	plan := plans[0]
+	kind, err := s.kind(plan)
+	if err != nil {
+		return err
+	}
+	switch {
+	case plan.State != Applying && plan.State != Undoing:
+		return nil // cancelled
+	case len(parts) == 0:
+		return s.end(ctx, tx, tenant, plan)
+	}
+	part := parts[0]
+	if err := part.decompress(); err != nil {
+		return err
+	}
+	began, move, phase, carryOut := time.Now(), 1, "apply", kind.Apply
+	if plan.State == Undoing {
+		move, phase, carryOut = -1, "undo", kind.Undo
+	}
+	result, err := carryOut(txCtx, tenant, plan, part)
+	if err != nil {
+		return err
+	}
+	err = tx.Commit(ctx, func(b *pgx.Batch) {
+		b.Queue(`
+			update change_plan_parts
+			   set created = $4, updated = $5, unchanged = $6, refused = $7, skipped = $8, result = $9
+			 where tenant_id = $1 and plan_id = $2 and part = $3`, tenant, id, part.Part,
+			result.Created, result.Updated, result.Unchanged, result.Refused, result.Skipped, compress(result.Data))
+		b.Queue(`
+			update change_plans
+			   set next_part = next_part + $3, lease_until = clock_timestamp() + make_interval(secs => $4)
+			 where tenant_id = $1 and id = $2`, tenant, id, move, leaseSeconds)
+	})
+	if err == nil {
+		recordPart(ctx, phase, began)
+	}
+	return err
+}
+
+// end commits that a plan is applied or undone.
+func (s *Store) end(ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID, plan Plan) error {
+	ended := Applied
+	if plan.State == Undoing {
+		ended = Undone
+	}
+	err := tx.Commit(ctx, func(b *pgx.Batch) {
+		b.Queue(deleteFiles+`
+			update change_plans
+			   set state = $3, applied_at = coalesce(applied_at, now())
+			 where tenant_id = $1 and id = $2`, tenant, plan.ID, ended)
+	})
+	if err == nil {
+		countEnded(ctx, ended)
+	}
+	return err
+}
+
+func (s *Store) kind(plan Plan) (Kind, error) {
+	kind := s.kinds[plan.Kind]
+	if kind == nil {
+		return nil, fmt.Errorf("unknown kind of plan %q", plan.Kind)
+	}
+	return kind, nil
+}
+
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits as long
+// as the part took, for other work.
+func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
+	for after := tenancy.ID(0); ctx.Err() == nil; {
+		began := time.Now()
+		claimed, err := s.claim(ctx, after, nil, nil)
+		if len(claimed) > 0 {
+			after = claimed[0].Tenant
+			part, end := time.Now(), time.Now().Add(turn)
+			err = s.work(ctx, after, claimed[0].Plan, func(Plan) (proceed bool) {
+				_ = pause(ctx, time.Since(part)) // work sees that ctx has ended
+				part = time.Now()
+				return part.Before(end)
+			})
+		}
+		if err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "a change plan failed", "error", err)
+		}
+		switch {
+		case len(claimed) > 0:
+		case after > 0:
+			after = 0
+		default:
+			select {
+			case <-s.wake:
+			case <-time.After(max(pollInterval, pollPauses*time.Since(began))):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// wakeUp makes RunPeriodically of this store look for work now. Other instances find it within their poll interval.
+func (s *Store) wakeUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits, or returns the error of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

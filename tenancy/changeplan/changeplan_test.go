@@ -1,0 +1,593 @@
+package changeplan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// names is a kind of plan whose parts are names of categories.
+type names struct {
+	db      *tenancy.DB
+	running sync.Map // tenants
+	// Each may be nil. hurt is called after a part has written.
+	hurt    func(ctx context.Context, part changeplan.Part) error
+	changed []tenancy.Kept
+}
+
+// PlanFiles adds one part for each line of the files. A line "?" means that the user must say more.
+func (n *names) PlanFiles(
+	ctx context.Context, _ tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
+) ([]byte, bool, error) {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return nil, false, err
+	}
+	for _, entry := range entries {
+		content, err := fs.ReadFile(files, entry.Name())
+		if err != nil {
+			return nil, false, err
+		}
+		for i, line := range strings.Fields(string(content)) {
+			switch {
+			case line == "?" && string(plan.Details) != `"answered"`:
+				return []byte(`"asked"`), false, nil
+			case line == "!":
+				return nil, false, changeplan.Failure(entry.Name() + " cannot be read.")
+			}
+			if err := add(changeplan.Part{Kind: "name", Rows: fmt.Appendf(nil, "plan %d part %d", plan.ID, i)}); err != nil {
+				return nil, false, err
+			}
+			if n.hurt != nil {
+				if err := n.hurt(ctx, changeplan.Part{Part: int32(i)}); err != nil {
+					return nil, false, err
+				}
+			}
+		}
+	}
+	return []byte(`"planned"`), true, nil
+}
+
+func (n *names) Changed(
+	_ context.Context, _ tenancy.ID, _ changeplan.Plan, part changeplan.Part,
+) ([]tenancy.Kept, error) {
+	if part.Part > 0 {
+		return nil, nil
+	}
+	return n.changed, nil
+}
+
+func (n *names) Apply(
+	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
+) (changeplan.Result, error) {
+	return n.write(ctx, tenant, part, `insert into categories (tenant_id, name) values ($1, $2)`)
+}
+
+func (n *names) Undo(
+	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
+) (changeplan.Result, error) {
+	if string(part.Result) != `"done"` {
+		return changeplan.Result{}, fmt.Errorf("part %d has the result %q", part.Part, part.Result)
+	}
+	return n.write(ctx, tenant, part, `delete from categories where tenant_id = $1 and name = $2`)
+}
+
+func (n *names) write(
+	ctx context.Context, tenant tenancy.ID, part changeplan.Part, sql string,
+) (changeplan.Result, error) {
+	if _, isRunning := n.running.LoadOrStore(tenant, true); isRunning {
+		return changeplan.Result{}, errors.New("two parts of the tenant run at the same time")
+	}
+	defer n.running.Delete(tenant)
+	written, err := n.db.Exec(ctx, tenant, sql, tenant, string(part.Rows))
+	if err == nil && written != 1 {
+		err = fmt.Errorf("part %d wrote %d rows", part.Part, written)
+	}
+	if err == nil && n.hurt != nil {
+		err = n.hurt(ctx, part)
+	}
+	return changeplan.Result{Counts: changeplan.Counts{Created: 1}, Data: []byte(`"done"`)}, err
+}
+
+// setup is a tenant with the plans of one worker.
+type setup struct {
+	*tenancytest.Database
+	tenant tenancy.ID
+	kind   *names
+	*changeplan.Store
+}
+
+func newSetup(t *testing.T) setup {
+	t.Helper()
+	d := tenancytest.New(t)
+	kind := &names{db: d.DB}
+	return setup{d, d.MustTenant(t, "acme").ID, kind, newStore(d, kind)}
+}
+
+func newStore(d *tenancytest.Database, kind *names) *changeplan.Store {
+	return changeplan.New(d.DB, map[string]changeplan.Kind{"names": kind})
+}
+
+// mustPlan returns a plan with some parts, which the worker has claimed.
+func (s setup) mustPlan(t *testing.T, tenant tenancy.ID, parts int) int64 {
+	t.Helper()
+	ctx := t.Context()
+	id, err := s.Create(ctx, tenant, tenancy.Operator, "names", "some names", []byte(`{}`))
+	if err == nil {
+		err = s.Claim(ctx, tenant, id, nil)
+	}
+	for n := 0; err == nil && n < parts; n++ {
+		err = s.AddPart(ctx, tenant, id, changeplan.Part{
+			Kind: "name", Rows: fmt.Appendf(nil, "plan %d part %d", id, n), Counts: changeplan.Counts{Created: 1},
+		})
+	}
+	if err == nil {
+		err = s.EndPlanning(ctx, tenant, id, []byte(`{"files": 1}`))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func (s setup) mustApply(t *testing.T, id int64, skipChanged bool) {
+	t.Helper()
+	if err := s.Apply(t.Context(), s.tenant, tenancy.Operator, id, skipChanged); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustBe fails if a plan is not in this state, or if other parts are applied.
+func (s setup) mustBe(t *testing.T, tenant tenancy.ID, id int64, state changeplan.State, applied int) {
+	t.Helper()
+	plan, err := s.Get(t.Context(), tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := tenancy.All[struct{ Name string }](t.Context(), s.DB, tenant, `
+		select name
+		  from categories
+		 where tenant_id = $1 and starts_with(name, $2)`, tenant, fmt.Sprintf("plan %d part ", id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.State != state || int(plan.NextPart) != applied || len(stored) != applied {
+		t.Errorf("the plan is %s with %d parts applied and %d stored, want %s with %d",
+			plan.State, plan.NextPart, len(stored), state, applied)
+	}
+}
+
+func TestAPlanIsAppliedAndUndone(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustPlan(t, s.tenant, 3)
+	s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+	if err := s.Undo(t.Context(), s.tenant, tenancy.Operator, id); !errors.Is(err, changeplan.ErrState) {
+		t.Errorf("Undo of a plan that is not applied = %v, want ErrState", err)
+	}
+	for range 2 {
+		s.mustApply(t, id, false)
+		if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.mustBe(t, s.tenant, id, changeplan.Applied, 3)
+		if err := s.Undo(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.mustBe(t, s.tenant, id, changeplan.Undone, 0)
+		id = s.mustPlan(t, s.tenant, 3)
+	}
+	n := 0
+	for part, err := range s.Parts(t.Context(), s.tenant, id) {
+		if want := fmt.Sprintf("plan %d part %d", id, n); err != nil || string(part.Rows) != want {
+			t.Errorf("part %d has the rows %q, %v, want %q", n, part.Rows, err, want)
+		}
+		n++
+	}
+	if n != 3 {
+		t.Errorf("the plan has %d parts, want 3", n)
+	}
+	entries, _, err := tenancy.AuditLog(t.Context(), s.DB, s.tenant, "names.", 1, 10)
+	if err != nil || len(entries) != 4 || entries[0].Action != "names.undo" || entries[3].Target != "some names" {
+		t.Errorf("the audit log has %+v, %v, want names.apply and names.undo, twice", entries, err)
+	}
+	if _, err := s.Get(t.Context(), s.MustTenant(t, "other").ID, id); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("the plan of another tenant = %v, want ErrNotFound", err)
+	}
+}
+
+// PostgreSQL ends the connection as for a process that is killed: before the part wrote, after it wrote, and during
+// the undo.
+func TestALostConnectionNeitherLosesNorRepeatsAPart(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustPlan(t, s.tenant, 3)
+	killed := map[int32]bool{}
+	s.kind.hurt = func(ctx context.Context, part changeplan.Part) error {
+		if killed[part.Part] {
+			return nil
+		}
+		killed[part.Part] = true
+		_, err := s.DB.Exec(ctx, s.tenant, `select pg_terminate_backend(pg_backend_pid())`)
+		return err
+	}
+	s.mustApply(t, id, true)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 3)
+	clear(killed)
+	if err := s.Undo(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Undone, 0)
+	if len(killed) != 3 {
+		t.Errorf("%d connections were ended, want 3", len(killed))
+	}
+}
+
+// The kind fails if two parts of a tenant run at the same time, or if a part is applied twice.
+func TestWorkersApplyEachPartOnce(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	plans := map[int64]tenancy.ID{}
+	for i := range 3 {
+		tenant := s.MustTenant(t, fmt.Sprintf("tenant-%d", i)).ID
+		for range 2 {
+			id := s.mustPlan(t, tenant, 4)
+			plans[id] = tenant
+			if err := s.Apply(t.Context(), tenant, tenancy.Operator, id, true); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Release(t.Context(), tenant, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var left atomic.Int32
+	left.Store(int32(len(plans) * 4))
+	s.kind.hurt = func(context.Context, changeplan.Part) error { left.Add(-1); return nil }
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() { newStore(s.Database, s.kind).RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	}
+	for id, tenant := range plans {
+		for {
+			plan, err := s.Get(t.Context(), tenant, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan.State != changeplan.Applying {
+				break
+			}
+		}
+		s.mustBe(t, tenant, id, changeplan.Applied, 4)
+	}
+	cancel()
+	workers.Wait()
+	if n := left.Load(); n != 0 {
+		t.Errorf("%d parts more than expected were applied", -n)
+	}
+}
+
+func TestAWorkerContinuesThePlanOfAnother(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustPlan(t, s.tenant, 2)
+	s.mustApply(t, id, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	other := newStore(s.Database, s.kind)
+	if err := other.Claim(ctx, s.tenant, id, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Claim of a plan with a worker = %v, want that it waits", err)
+	}
+	if _, err := s.MustSuper(t).Exec(t.Context(), `update change_plans set lease_until = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Work(t.Context(), s.tenant, id, nil); !errors.Is(err, changeplan.ErrLost) {
+		t.Errorf("Work of the first worker = %v, want ErrLost", err)
+	}
+	if err := other.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 2)
+}
+
+func TestACancelledPlanCanBeUndone(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustPlan(t, s.tenant, 3)
+	s.mustApply(t, id, true)
+	err := s.Work(t.Context(), s.tenant, id, func(changeplan.Plan) {
+		if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Cancelled, 1)
+	if err := s.Apply(t.Context(), s.tenant, tenancy.Operator, id, true); !errors.Is(err, changeplan.ErrState) {
+		t.Errorf("Apply of a cancelled plan = %v, want ErrState", err)
+	}
+	if err := s.Undo(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Undone, 0)
+}
+
+func TestACancelledPlanGetsNoParts(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id, err := s.Create(t.Context(), s.tenant, tenancy.Operator, "names", "some names", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddPart(t.Context(), s.tenant, id, changeplan.Part{Kind: "name", Rows: []byte(`a`)}); !errors.Is(err, changeplan.ErrState) {
+		t.Errorf("AddPart without a claim = %v, want ErrState", err)
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddPart(t.Context(), s.tenant, id, changeplan.Part{Kind: "name", Rows: []byte(`a`)}); !errors.Is(err, changeplan.ErrState) {
+		t.Errorf("AddPart to a cancelled plan = %v, want ErrState", err)
+	}
+}
+
+func TestAPlanOfChangedRowsIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	s.kind.changed = []tenancy.Kept{{Key: "A", Reason: "has changed since the plan"}}
+	id := s.mustPlan(t, s.tenant, 2)
+	s.mustApply(t, id, false)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+	for part, err := range s.Parts(t.Context(), s.tenant, id) {
+		want := ""
+		if part.Part == 0 {
+			want = `[{"key":"A","reason":"has changed since the plan"}]`
+		}
+		if err != nil || string(part.Result) != want {
+			t.Errorf("result of part %d = %q, %v, want %q", part.Part, part.Result, err, want)
+		}
+	}
+	s.mustApply(t, id, true)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 2)
+}
+
+func TestAFailedPlanContinues(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	broken := errors.New("broken")
+	s.kind.hurt = func(_ context.Context, part changeplan.Part) error {
+		if part.Part == 1 {
+			return broken
+		}
+		return nil
+	}
+	id := s.mustPlan(t, s.tenant, 3)
+	s.mustApply(t, id, true)
+	if err := s.Work(t.Context(), s.tenant, id, nil); !errors.Is(err, broken) {
+		t.Errorf("Work = %v, want the error of the part", err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Failed, 1)
+	s.kind.hurt = nil
+	s.mustApply(t, id, true)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 3)
+}
+
+func TestExpiredPlansAreDeleted(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	expired, running, kept := s.mustPlan(t, s.tenant, 120), int64(0), int64(0)
+	if err := s.Release(t.Context(), s.tenant, expired); err != nil {
+		t.Fatal(err)
+	}
+	running = s.mustPlan(t, s.tenant, 1)
+	s.mustApply(t, running, true)
+	if _, err := s.MustSuper(t).Exec(t.Context(), `update change_plans set expires_at = now() - interval '1 s'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Release(t.Context(), s.tenant, running); err != nil {
+		t.Fatal(err)
+	}
+	kept = s.mustPlan(t, s.tenant, 1)
+	if err := tenancy.DeleteExpiredChangePlans.Run(t.Context(), s.DB); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), s.tenant, expired); !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("the expired plan = %v, want ErrNotFound", err)
+	}
+	s.mustBe(t, s.tenant, running, changeplan.Applying, 0)
+	s.mustBe(t, s.tenant, kept, changeplan.Planned, 0)
+}
+
+// mustUpload returns a plan with a file.
+func (s setup) mustUpload(t *testing.T, content string) int64 {
+	t.Helper()
+	id, err := s.upload(t, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func (s setup) upload(t *testing.T, content string) (int64, error) {
+	return s.CreateFromFiles(t.Context(), s.tenant, tenancy.Operator, "names",
+		func(add func(string, io.Reader) error) (string, []byte, error) {
+			return "names.txt", []byte(`"new"`), add("names.txt", strings.NewReader(content))
+		})
+}
+
+func (s setup) mustWork(t *testing.T, id int64) {
+	t.Helper()
+	err := s.Claim(t.Context(), s.tenant, id, nil)
+	if err == nil {
+		err = s.Work(t.Context(), s.tenant, id, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s setup) files(t *testing.T) int64 {
+	t.Helper()
+	count, err := tenancy.One[struct{ Count int64 }](t.Context(), s.DB, s.tenant,
+		`select count(*) from change_plan_files where tenant_id = $1`, s.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count.Count
+}
+
+func TestAPlanIsComputedFromItsFiles(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	large := strings.Repeat(" ", 5<<20/2) + "a b c"
+	id := s.mustUpload(t, large)
+	if n := s.files(t); n != 3 {
+		t.Errorf("a file of 2.5 MiB has %d chunks, want 3", n)
+	}
+	s.mustWork(t, id)
+	s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+	s.mustApply(t, id, true)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 3)
+	if n := s.files(t); n != 0 {
+		t.Errorf("the applied plan has %d chunks of files, want none", n)
+	}
+}
+
+func TestAnAnswerComputesThePlanAgain(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a ? b")
+	s.mustWork(t, id)
+	s.mustBe(t, s.tenant, id, changeplan.NeedsMapping, 0)
+	for range 2 {
+		if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"answered"`)); err != nil {
+			t.Fatal(err)
+		}
+		s.mustWork(t, id)
+		s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+		if plan, err := s.Get(t.Context(), s.tenant, id); err != nil || plan.Parts != 3 {
+			t.Errorf("the plan has %d parts, %v, want 3", plan.Parts, err)
+		}
+	}
+	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PlanAgain(t.Context(), s.tenant, id, []byte(`"answered"`)); !errors.Is(err, changeplan.ErrState) {
+		t.Errorf("PlanAgain of a cancelled plan = %v, want ErrState", err)
+	}
+	if n := s.files(t); n != 0 {
+		t.Errorf("the cancelled plan has %d chunks of files, want none", n)
+	}
+}
+
+func TestFilesThatCannotBeReadFailThePlan(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a !")
+	s.mustWork(t, id)
+	plan, err := s.Get(t.Context(), s.tenant, id)
+	if err != nil || plan.State != changeplan.Failed || *plan.Failure != "names.txt cannot be read." {
+		t.Errorf("the plan is %s, %v, want that it has failed with the reason", plan.State, err)
+	}
+}
+
+func TestPlanningStartsOverAfterAKill(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a b c")
+	killed, cancel := context.WithCancel(t.Context())
+	s.kind.hurt = func(_ context.Context, part changeplan.Part) error {
+		if part.Part == 1 {
+			cancel()
+		}
+		return nil
+	}
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Work(killed, s.tenant, id, nil); err == nil {
+		t.Error("the work of a worker that ends returns no error")
+	}
+	s.kind.hurt = nil
+	other := newStore(s.Database, s.kind)
+	if err := other.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if plan, err := s.Get(t.Context(), s.tenant, id); err != nil || plan.State != changeplan.Planned || plan.Parts != 3 {
+		t.Errorf("the plan is %s with %d parts, %v, want planned with 3", plan.State, plan.Parts, err)
+	}
+}
+
+func TestATenantHasFewUnfinishedUploads(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	var last int64
+	for range 3 {
+		last = s.mustUpload(t, "a")
+	}
+	if _, err := s.upload(t, "a"); !errors.Is(err, changeplan.ErrTooMany) {
+		t.Errorf("a fourth upload = %v, want ErrTooMany", err)
+	}
+	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, last); err != nil {
+		t.Fatal(err)
+	}
+	s.mustUpload(t, "a")
+}

@@ -1,0 +1,310 @@
+package changeplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	chunkSize = 1 << 20
+	// maxUnfinished limits the plans of a tenant that have files: they take space until they are applied or cancelled.
+	// Uploads at the same time do not see each other.
+	maxUnfinished = 3
+)
+
+// ErrTooMany reports that the tenant has as many unfinished plans with files as it may have.
+var ErrTooMany = fmt.Errorf("at most %d can be unfinished at a time: apply or cancel one of them", maxUnfinished)
+
+// Failure is why a plan cannot be computed, for its user.
+type Failure string
+
+// Error implements error.
+func (f Failure) Error() string { return string(f) }
+
+// CreateFromFiles stores a plan in the state planning, with the files from which a worker computes it. write stores
+// them with add, and returns the title and the details of the plan. It is called again after a deadlock.
+func (s *Store) CreateFromFiles(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, kind string,
+	write func(add func(name string, content io.Reader) error) (title string, details []byte, err error),
+) (id int64, err error) {
+	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+		var unfinished int
+		err := tx.QueryRow(ctx, `
+			select count(*)
+			  from change_plans p
+			 where p.tenant_id = $1
+			   and p.state in ('planning', 'needs_mapping', 'planned')
+			   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, tenant,
+		).Scan(&unfinished)
+		if err == nil && unfinished >= maxUnfinished {
+			err = ErrTooMany
+		}
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, `
+			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
+			values ($1, $2, 'planning', '', $3, now() + interval '24 hours')
+			returning id`, tenant, kind, by.Name).Scan(&id)
+		if err != nil {
+			return err
+		}
+		files := 0
+		title, details, err := write(func(name string, content io.Reader) error {
+			files++
+			return storeFile(ctx, tx, tenant, id, files-1, name, content)
+		})
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update change_plans set title = $3, details = $4 where tenant_id = $1 and id = $2`,
+			tenant, id, title, details)
+		return err
+	})
+	s.wakeUp()
+	return id, wrap(err, "create a plan")
+}
+
+func storeFile(
+	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, plan int64, file int, name string, content io.Reader,
+) error {
+	chunk := make([]byte, chunkSize)
+	for i := 0; ; i++ {
+		n, err := io.ReadFull(content, chunk)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		if n > 0 || i == 0 {
+			_, insertErr := tx.Exec(ctx, `
+				insert into change_plan_files (tenant_id, plan_id, file, chunk, name, bytes)
+				values ($1, $2, $3, $4, $5, $6)`, tenant, plan, file, i, name, compress(chunk[:n]))
+			if insertErr != nil {
+				return insertErr
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// PlanAgain returns a plan to the state planning, with other details. A worker computes it again from its files.
+func (s *Store) PlanAgain(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
+	err := s.change(ctx, tenant, id, `
+		update change_plans p
+		   set state = 'planning', details = $3, failure = null, planned_at = null
+		 where tenant_id = $1
+		   and id = $2
+		   and state in ('needs_mapping', 'planned')
+		   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, details)
+	s.wakeUp()
+	return wrap(err, "plan %d again", id)
+}
+
+// deleteFiles begins a statement that changes a plan which needs its files no more.
+const deleteFiles = `
+		with files as (
+			delete from change_plan_files where tenant_id = $1 and plan_id = $2
+		)`
+
+// tryPlan is plan with some tries.
+func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+	for try := 1; ; try++ {
+		err := s.plan(ctx, tenant, plan)
+		switch {
+		case err == nil, errors.Is(err, ErrLost):
+			return err
+		case errors.Is(err, ErrState): // cancelled, or another worker has it
+			now, err := s.Get(ctx, tenant, plan.ID)
+			if err == nil && now.State == Planning {
+				err = ErrLost
+			}
+			return err
+		case try == maxTries, pause(ctx, tryPause) != nil:
+			return err
+		}
+	}
+}
+
+// plan computes a plan from its files. It starts over if an earlier try was interrupted.
+func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+	kind, err := s.kind(plan)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go s.keep(ctx, tenant, plan.ID, cancel)
+	err = s.change(ctx, tenant, plan.ID, `
+		with old as (
+			delete from change_plan_parts where tenant_id = $1 and plan_id = $2
+		)
+		update change_plans set parts = 0 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`,
+		s.worker)
+	if err != nil {
+		return err
+	}
+	files, err := s.openFiles(ctx, tenant, plan.ID)
+	if err != nil {
+		return err
+	}
+	defer files.close()
+	began, last := time.Now(), time.Now()
+	details, complete, err := kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
+		err := s.AddPart(ctx, tenant, plan.ID, part)
+		_ = pause(ctx, time.Since(last)) // for other work; the next statement sees that ctx has ended
+		last = time.Now()
+		return err
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	failure, hasFailed := errors.AsType[Failure](err)
+	switch {
+	case hasFailed:
+		err = s.change(ctx, tenant, plan.ID, deleteFiles+`
+			update change_plans
+			   set state = 'failed', failure = $4
+			 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, failure.Error())
+		countEnded(ctx, Failed)
+		return err
+	case err != nil:
+		return err
+	}
+	recordPart(ctx, "plan", began)
+	if complete {
+		return s.EndPlanning(ctx, tenant, plan.ID, details)
+	}
+	return s.change(ctx, tenant, plan.ID, `
+		update change_plans
+		   set state = 'needs_mapping', details = $4
+		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, details)
+}
+
+// keep extends the claim of a plan until ctx ends. If the plan is cancelled or another worker has it, it calls lost.
+func (s *Store) keep(ctx context.Context, tenant tenancy.ID, id int64, lost context.CancelCauseFunc) {
+	for pause(ctx, leaseSeconds*time.Second/4) == nil {
+		err := s.change(ctx, tenant, id, `
+			update change_plans
+			   set lease_until = clock_timestamp() + make_interval(secs => $4)
+			 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, leaseSeconds)
+		if errors.Is(err, ErrState) || errors.Is(err, tenancy.ErrNotFound) {
+			lost(ErrLost)
+			return
+		}
+	}
+}
+
+// planFiles are files without names in the file system, so that the system deletes them with the process.
+type planFiles map[string]*os.File
+
+func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (files planFiles, err error) {
+	files = planFiles{}
+	defer func() {
+		if err != nil {
+			files.close()
+		}
+	}()
+	type chunk struct {
+		File, Chunk int32
+		Name        string
+		Bytes       []byte
+	}
+	for at := (chunk{Chunk: -1}); ; {
+		next, err := tenancy.One[chunk](ctx, s.db, tenant, `
+			select file, chunk, name, bytes
+			  from change_plan_files
+			 where tenant_id = $1 and plan_id = $2 and (file, chunk) > ($3, $4)
+			 order by file, chunk
+			 limit 1`, tenant, id, at.File, at.Chunk)
+		if errors.Is(err, tenancy.ErrNotFound) {
+			return files, nil
+		}
+		if err != nil {
+			return files, err
+		}
+		if files[next.Name] == nil {
+			if files[next.Name], err = temporaryFile(); err != nil {
+				return files, err
+			}
+		}
+		content, err := decoder.DecodeAll(next.Bytes, nil)
+		if err == nil {
+			_, err = files[next.Name].Write(content)
+		}
+		if err != nil {
+			return files, fmt.Errorf("copy %q to a temporary file: %w", next.Name, err)
+		}
+		at = next
+	}
+}
+
+func temporaryFile() (*os.File, error) {
+	file, err := os.CreateTemp("", "storeroom-")
+	if err == nil {
+		err = os.Remove(file.Name())
+	}
+	return file, wrap(err, "create a temporary file")
+}
+
+func (f planFiles) close() {
+	for _, file := range f {
+		_ = file.Close()
+	}
+}
+
+// Open implements fs.FS. The file is an io.ReaderAt.
+func (f planFiles) Open(name string) (fs.File, error) {
+	file := f[name]
+	if file == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	stat, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return openFile{io.NewSectionReader(file, 0, stat.Size()), fileInfo{stat, name}}, nil
+}
+
+// ReadDir implements fs.ReadDirFS, for the directory ".".
+func (f planFiles) ReadDir(string) (entries []fs.DirEntry, err error) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		stat, err := f[name].Stat()
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, fs.FileInfoToDirEntry(fileInfo{stat, name}))
+	}
+	return entries, nil
+}
+
+// openFile has a position of its own.
+type openFile struct {
+	*io.SectionReader
+	info fs.FileInfo
+}
+
+// Stat implements fs.File.
+func (f openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close implements fs.File.
+func (f openFile) Close() error { return nil }
+
+type fileInfo struct {
+	fs.FileInfo
+	name string
+}
+
+// Name implements fs.FileInfo.
+func (i fileInfo) Name() string { return i.name }

@@ -1,0 +1,30 @@
+package changeplan
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+var (
+	meter = otel.Meter("github.com/storeroom/storeroom/tenancy/changeplan")
+
+	// Errors are ignored: the SDK returns them only for invalid names.
+	partTime, _ = meter.Float64Histogram("storeroom.change_plan.part.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of a part of a change plan."),
+		metric.WithExplicitBucketBoundaries(.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
+	ended, _ = meter.Int64Counter("storeroom.change_plans.ended", metric.WithUnit("{plan}"),
+		metric.WithDescription("Change plans that were applied, undone, or failed."))
+)
+
+func recordPart(ctx context.Context, phase string, began time.Time) {
+	partTime.Record(ctx, time.Since(began).Seconds(),
+		metric.WithAttributes(attribute.String("storeroom.change_plan.phase", phase)))
+}
+
+func countEnded(ctx context.Context, state State) {
+	ended.Add(ctx, 1, metric.WithAttributes(attribute.String("storeroom.change_plan.state", string(state))))
+}
