@@ -188,6 +188,14 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 func (s *Store) EnsureReferences(
 	ctx context.Context, tenant tenancy.ID, kind Kind, names []string,
 ) (ids map[string]int64, added int, err error) {
+	ids, inserted, err := s.ensureReferences(ctx, tenant, kind, names)
+	return ids, len(inserted), err
+}
+
+// ensureReferences is EnsureReferences; it returns the ids of the names that it added.
+func (s *Store) ensureReferences(
+	ctx context.Context, tenant tenancy.ID, kind Kind, names []string,
+) (ids map[string]int64, added map[int64]bool, err error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	var inserted []rowID
 	var all []Reference
@@ -197,19 +205,24 @@ func (s *Store) EnsureReferences(
 			select $1, unnest($2::text[])
 			on conflict (tenant_id, name) do nothing
 			returning id`, tenant, names)
-		tenancy.QueueRows(b, &all, `
-			select `+kind.columns()+`
-			  from `+string(kind)+`
-			 where tenant_id = $1 and name = any ($2)`, tenant, names)
+		tenancy.QueueRows(b, &all, selectNamed(kind), tenant, names)
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("add %s: %w", kind, err)
+		return nil, nil, fmt.Errorf("add %s: %w", kind, err)
 	}
 	ids = make(map[string]int64, len(all))
 	for _, r := range all {
 		ids[r.Name] = r.ID
 	}
-	return ids, len(inserted), nil
+	return ids, idSet(inserted), nil
+}
+
+// selectNamed reads the references with the names $2.
+func selectNamed(kind Kind) string {
+	return `
+		select ` + kind.columns() + `
+		  from ` + string(kind) + `
+		 where tenant_id = $1 and name = any ($2)`
 }
 
 func nameTaken(err error) error {

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"slices"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -94,6 +96,45 @@ func planStock(before Product, after *Product, stock []Stock, quantity Field[int
 		QuantityBefore: before.Quantity,
 		QuantityAfter:  after.Quantity,
 	}), nil
+}
+
+// distribute returns the changes that replace the stock of p in some warehouses, and writes the new total into p. The
+// total is never above that before or after, because decreases come first.
+func distribute(p *Product, stock, targets []Stock) ([]stockChange, error) {
+	var changes []stockChange
+	for _, decreases := range []bool{true, false} {
+		for _, t := range targets {
+			have := inWarehouse(stock, t.WarehouseID)
+			if t.Quantity == have || t.Quantity < have != decreases {
+				continue
+			}
+			total := int64(p.Quantity) + int64(t.Quantity) - int64(have)
+			if total > MaxQuantity {
+				return nil, tenancy.InvalidError{"stock": {"must not take the product's stock above 2147483647"}}
+			}
+			changes = append(changes, stockChange{
+				ProductID:      p.ID,
+				WarehouseID:    t.WarehouseID,
+				InWarehouse:    t.Quantity,
+				Type:           "set",
+				Quantity:       t.Quantity,
+				QuantityBefore: p.Quantity,
+				QuantityAfter:  int32(total),
+			})
+			p.Quantity = int32(total)
+		}
+	}
+	return changes, nil
+}
+
+// stockAfter returns the stock after the changes of a product.
+func stockAfter(stock []Stock, changes []stockChange) []Stock {
+	after := slices.Clone(stock)
+	for _, c := range changes {
+		after = slices.DeleteFunc(after, func(s Stock) bool { return s.WarehouseID == c.WarehouseID })
+		after = append(after, Stock{c.WarehouseID, c.InWarehouse})
+	}
+	return after
 }
 
 // removeAll returns the changes that remove the whole stock of a product.

@@ -71,10 +71,25 @@ type RowKey struct {
 func (s *Store) UpsertParts(
 	ctx context.Context, by Actor, keys []RowKey, read func(ctx context.Context, indexes []int) ([]Row, error),
 ) ([]Result, error) {
-	passes := splitBySKU(keys)
+	u := &upsert{by: by, keys: keys}
+	u.read = func(ctx context.Context, _ pgx.Tx, indexes []int) ([]upsertRow, error) {
+		part, err := read(ctx, indexes)
+		rows := make([]upsertRow, len(part))
+		for i, row := range part {
+			rows[i].Row = row
+		}
+		return rows, err
+	}
+	return u.results, s.upsert(ctx, u)
+}
+
+// upsert runs u, again if another transaction changed what it had read.
+func (s *Store) upsert(ctx context.Context, u *upsert) error {
+	passes := splitBySKU(u.keys)
 	for attempt := 1; ; attempt++ {
-		u := upsert{by: by, keys: keys, read: read, results: make([]Result, len(keys))}
-		err := s.db.Tx(ctx, by.Tenant, func(tx pgx.Tx) error {
+		u.results, u.undo = make([]Result, len(u.keys)), make([]*Undo, len(u.keys))
+		u.written = map[string]bool{}
+		err := s.db.Tx(ctx, u.by.Tenant, func(tx pgx.Tx) error {
 			for _, pass := range passes {
 				if err := u.pass(ctx, tx, pass); err != nil {
 					return err
@@ -88,7 +103,7 @@ func (s *Store) UpsertParts(
 			}
 			err = fmt.Errorf("%w: %w", tenancy.ErrBusy, err)
 		}
-		return u.results, wrap(err, "upsert %d products", len(keys))
+		return wrap(err, "upsert %d products", len(u.keys))
 	}
 }
 
@@ -116,12 +131,26 @@ func splitBySKU(keys []RowKey) [][]int {
 	return passes
 }
 
-// upsert is one attempt of UpsertParts.
+// upsert writes rows. Each attempt replaces its results.
 type upsert struct {
 	by      Actor
 	keys    []RowKey
-	read    func(ctx context.Context, indexes []int) ([]Row, error)
+	read    func(ctx context.Context, tx pgx.Tx, indexes []int) ([]upsertRow, error)
+	planned bool // compare with versions, and set undo
 	results []Result
+	undo    []*Undo
+	written map[string]bool // SKUs, if planned
+}
+
+// upsertRow is a Row with what only a plan can request.
+type upsertRow struct {
+	Row
+	stock    []Stock  // replaces the stock of these warehouses
+	restores bool     // the row undoes another; stock, if not nil, is the whole stock
+	deletes  bool     // the row deletes the product
+	inPlan   bool     // another row of the plan creates the product
+	id       int64    // of the product, or 0 for any
+	version  *Version // of the plan, nil if there was no product
 }
 
 // maxPart is the size from which the next rows are another part. The memory for a part is several times its size.
@@ -145,11 +174,11 @@ func (u *upsert) pass(ctx context.Context, tx pgx.Tx, indexes []int) error {
 			sku, _ := checkSKU(key.SKU)
 			size += key.Size + stored[sku]
 		}
-		rows, err := u.read(ctx, indexes[:n])
+		rows, err := u.read(ctx, tx, indexes[:n])
 		if err != nil {
 			return err
 		}
-		stored, err := readStored(ctx, tx, u.by.Tenant, rows, isLocked)
+		stored, err := readStored(ctx, tx, u.by.Tenant, rows, isLocked, selectStored)
 		if err != nil {
 			return err
 		}
@@ -191,38 +220,85 @@ func (u *upsert) lock(ctx context.Context, tx pgx.Tx, indexes []int) (locked []l
 }
 
 // write writes the rows that differ from what is stored.
-func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []Row, indexes []int) error {
+func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []upsertRow, indexes []int) error {
 	var created []Product
 	var updates []productUpdate
-	bySKU := map[string]int{} // indexes of the created products
+	bySKU := map[string]int{} // indexes of rows that are written
 	for i, row := range rows {
+		if sku, _ := checkSKU(row.SKU.Value); u.planned && !u.written[sku] && !stored.isPlanned(row) {
+			u.results[indexes[i]] = Result{SKU: row.SKU.Value, ID: row.id, Outcome: Failed, Err: ErrPrecondition}
+			continue
+		}
 		update, result := stored.apply(row)
 		u.results[indexes[i]] = result
 		switch result.Outcome {
 		case Created:
 			created = append(created, update.after)
-			bySKU[result.SKU] = indexes[i]
 		case Updated:
 			updates = append(updates, update)
+		default:
+			continue
 		}
+		bySKU[result.SKU] = i
 	}
-	var inserted []struct {
-		ID  int64
-		SKU string
-	}
+	var inserted []insertedRow
 	b := &pgx.Batch{}
 	if len(created) > 0 {
-		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku\n  from p",
+		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku, warehouse_id, quantity\n  from p",
 			u.by.Tenant, u.by.KeyID, records(created...))
 	}
 	queueUpdates(b, u.by, updates)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	for _, i := range inserted {
-		u.results[bySKU[i.SKU]].ID = i.ID
+	for _, p := range inserted {
+		u.results[indexes[bySKU[p.SKU]]].ID = p.ID
 	}
-	return nil
+	if !u.planned {
+		return nil
+	}
+	var stocked []productUpdate
+	for _, p := range inserted {
+		i := slices.IndexFunc(created, func(c Product) bool { return c.SKU == p.SKU })
+		update, err := p.update(created[i], rows[bySKU[p.SKU]].stock)
+		if err != nil {
+			return err
+		}
+		updates = append(updates, update)
+		if len(update.stock) > 0 {
+			stocked = append(stocked, update)
+		}
+	}
+	for _, update := range updates {
+		u.written[update.after.SKU] = true
+		u.undo[indexes[bySKU[update.after.SKU]]] = update.undo()
+	}
+	if len(stocked) == 0 {
+		return nil
+	}
+	b = &pgx.Batch{}
+	queueUpdates(b, u.by, stocked)
+	return tx.SendBatch(ctx, b).Close()
+}
+
+// insertedRow is a product that an upsert has inserted.
+type insertedRow struct {
+	ID          int64
+	SKU         string
+	WarehouseID int64
+	Quantity    int32
+}
+
+// update returns the change of the stock of a product that was inserted.
+func (p insertedRow) update(created Product, stock []Stock) (productUpdate, error) {
+	u := productUpdate{after: created, created: true, stockOnly: true}
+	u.after.ID, u.after.WarehouseID = p.ID, p.WarehouseID
+	if p.Quantity > 0 {
+		u.stockBefore = []Stock{{p.WarehouseID, p.Quantity}}
+	}
+	var err error
+	u.stock, err = distribute(&u.after, u.stockBefore, stock)
+	return u, err
 }
 
 // storedRows are the rows that a part needs. The products are locked.
@@ -235,8 +311,26 @@ type storedRows struct {
 	imageIDs   []rowID // for new images
 }
 
+// isPlanned reports whether the product of a row is what it was when the row was planned.
+func (s *storedRows) isPlanned(row upsertRow) bool {
+	sku, _ := checkSKU(row.SKU.Value)
+	p, exists := s.products[sku]
+	switch v := row.version; {
+	case v == nil:
+		return row.inPlan == exists
+	case !exists || row.id != 0 && row.id != p.ID:
+		return false
+	case v.Content != "" && (v.Content != p.content() || v.Quantity != p.Quantity):
+		return false
+	default:
+		return !slices.ContainsFunc(v.Stock, func(planned Stock) bool {
+			return inWarehouse(s.stock[p.ID], planned.WarehouseID) != planned.Quantity
+		})
+	}
+}
+
 // apply returns the update for a row, or the product to create as its after.
-func (s *storedRows) apply(row Row) (productUpdate, Result) {
+func (s *storedRows) apply(row upsertRow) (productUpdate, Result) {
 	invalid := row.Invalid.Clone()
 	sku, _ := checkSKU(row.SKU.Value)
 	before, exists := s.products[sku]
@@ -245,7 +339,7 @@ func (s *storedRows) apply(row Row) (productUpdate, Result) {
 		after = newProduct()
 		row.requireAll(invalid)
 	}
-	row.apply(&after, invalid)
+	row.Changes.apply(&after, invalid)
 	lookups{
 		CategoryExists:  s.categories[row.CategoryID.Value],
 		SellerExists:    s.sellers[row.SellerID.Value],
@@ -259,14 +353,42 @@ func (s *storedRows) apply(row Row) (productUpdate, Result) {
 		after.Quantity = int32(row.Quantity.Value)
 		return productUpdate{after: after}, Result{SKU: sku, Outcome: Created}
 	}
-	changes, err := planStock(before, &after, s.stock[before.ID], row.Quantity)
-	if err != nil {
+	update := productUpdate{before: before, after: after, stockBefore: s.stock[before.ID], deletes: row.deletes}
+	if err := update.planStock(row); err != nil {
 		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Failed, Err: err}
 	}
-	if reflect.DeepEqual(before, after) {
+	if reflect.DeepEqual(before, update.after) && len(update.stock) == 0 && !row.deletes {
 		return productUpdate{}, Result{SKU: sku, ID: before.ID, Outcome: Unchanged}
 	}
-	return productUpdate{after, changes}, Result{SKU: sku, ID: before.ID, Outcome: Updated}
+	return update, Result{SKU: sku, ID: before.ID, Outcome: Updated}
+}
+
+// planStock sets the changes of the stock that a row requests.
+func (u *productUpdate) planStock(row upsertRow) (err error) {
+	if row.deletes {
+		u.stock = removeAll(u.before.ID, u.stockBefore)
+		return nil
+	}
+	stock, targets := u.stockBefore, row.stock
+	if row.restores && targets != nil {
+		for _, s := range stock {
+			if !slices.ContainsFunc(targets, func(t Stock) bool { return t.WarehouseID == s.WarehouseID }) {
+				targets = append(targets, Stock{WarehouseID: s.WarehouseID})
+			}
+		}
+	}
+	if !row.restores {
+		if u.stock, err = planStock(u.before, &u.after, stock, row.Quantity); err != nil {
+			return err
+		}
+		stock = stockAfter(stock, u.stock)
+	}
+	changes, err := distribute(&u.after, stock, targets)
+	u.stock = append(u.stock, changes...)
+	without := u.before
+	without.Quantity = u.after.Quantity
+	u.stockOnly = len(targets) > 0 && reflect.DeepEqual(without, u.after)
+	return err
 }
 
 // nameImages sets the ids of new images.
@@ -284,10 +406,10 @@ type stockRow struct {
 	Stock
 }
 
-// readStored reads the products of rows with their stock, and which of the references of rows exist. locked has the
-// products that the transaction has locked.
+// readStored reads columns of the products of rows with their stock, and which of the references of rows exist. locked
+// has the products that the transaction has locked; nil accepts all.
 func readStored(
-	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []Row, locked map[int64]bool,
+	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertRow, locked map[int64]bool, columns string,
 ) (*storedRows, error) {
 	b := &pgx.Batch{}
 	var skus, stockSKUs []string
@@ -296,7 +418,7 @@ func readStored(
 	for _, row := range rows {
 		if sku, problem := checkSKU(row.SKU.Value); problem == "" {
 			skus = append(skus, sku)
-			if row.Quantity.Set || row.WarehouseID.Set {
+			if row.Quantity.Set || row.WarehouseID.Set || row.changesStock() {
 				stockSKUs = append(stockSKUs, sku)
 			}
 		}
@@ -308,7 +430,7 @@ func readStored(
 	var categories, sellers, warehouses, imageIDs []rowID
 	var products []Product
 	var stock []stockRow
-	tenancy.QueueRows(b, &products, selectStored+`
+	tenancy.QueueRows(b, &products, columns+`
   from unnest($2::text[]) s (sku)`+lookUp("sku", "s.sku"), tenant, skus)
 	tenancy.QueueRows(b, &stock, `
 select s.product_id, s.warehouse_id, s.quantity
@@ -339,6 +461,9 @@ select s.product_id, s.warehouse_id, s.quantity
 	}, nil
 }
 
+// changesStock reports whether the row needs the stock of the product, besides its quantity and its warehouse.
+func (r upsertRow) changesStock() bool { return r.stock != nil || r.deletes }
+
 // queueExisting reads which of ids exist.
 func queueExisting(b *pgx.Batch, existing *[]rowID, kind Kind, tenant tenancy.ID, ids []int64) {
 	slices.Sort(ids)
@@ -359,7 +484,7 @@ func queueExisting(b *pgx.Batch, existing *[]rowID, kind Kind, tenant tenancy.ID
 func lockedProducts(products []Product, locked map[int64]bool) map[string]Product {
 	bySKU := map[string]Product{}
 	for _, p := range products {
-		if locked[p.ID] {
+		if locked == nil || locked[p.ID] {
 			bySKU[p.SKU] = p
 		}
 	}

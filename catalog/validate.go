@@ -25,24 +25,24 @@ func (f Field[T]) given() bool { return f.Set && !f.Null }
 // Changes are the writable fields of a product. Create and Replace apply them to a
 // product with the default of every field, Patch and Upsert to the stored product.
 type Changes struct {
-	SKU          Field[string]
-	Name         Field[string]
-	Description  Field[string]
-	Price        Field[money.Cents]
-	MSRP         Field[money.Cents]
-	Cost         Field[money.Cents]
-	Status       Field[string]
-	Condition    Field[string]
-	Quantity     Field[int64]
-	ReorderPoint Field[int64]
-	CategoryID   Field[int64]
-	SellerID     Field[int64]
-	WarehouseID  Field[int64]
-	BinLocation  Field[string]
-	UPC          Field[string]
-	Tags         Field[[]string]
+	SKU          Field[string]      `json:",omitzero"`
+	Name         Field[string]      `json:",omitzero"`
+	Description  Field[string]      `json:",omitzero"`
+	Price        Field[money.Cents] `json:",omitzero"`
+	MSRP         Field[money.Cents] `json:",omitzero"`
+	Cost         Field[money.Cents] `json:",omitzero"`
+	Status       Field[string]      `json:",omitzero"`
+	Condition    Field[string]      `json:",omitzero"`
+	Quantity     Field[int64]       `json:",omitzero"`
+	ReorderPoint Field[int64]       `json:",omitzero"`
+	CategoryID   Field[int64]       `json:",omitzero"`
+	SellerID     Field[int64]       `json:",omitzero"`
+	WarehouseID  Field[int64]       `json:",omitzero"`
+	BinLocation  Field[string]      `json:",omitzero"`
+	UPC          Field[string]      `json:",omitzero"`
+	Tags         Field[[]string]    `json:",omitzero"`
 	// ImageURLs replaces the images of an external URL. Only Upsert accepts it.
-	ImageURLs Field[[]string]
+	ImageURLs Field[[]string] `json:",omitzero"`
 }
 
 // apply writes the fields that are set into p and adds the validation errors to

@@ -182,23 +182,45 @@ func (l *lockedProduct) withDefaults() Product {
 
 // productUpdate is a change of a locked product and its stock.
 type productUpdate struct {
-	after Product
-	stock []stockChange
+	before, after Product
+	stock         []stockChange
+	stockBefore   []Stock
+	created       bool // by the same transaction; before is not set
+	stockOnly     bool // only the stock and the quantity change, so changed_at does not
+	deletes       bool
 }
 
 // queueUpdates writes the updates, each of another product.
 func queueUpdates(b *pgx.Batch, by Actor, updates []productUpdate) {
-	if len(updates) == 0 {
-		return
-	}
 	var products []Product
-	var stock []stockChange
+	var stock, removed []stockChange
 	for _, u := range updates {
-		products = append(products, u.after)
+		switch {
+		case u.deletes:
+			removed = append(removed, u.stock...)
+			continue
+		case u.stockOnly:
+			b.Queue(`
+				update products
+				   set quantity = $3, updated_at = clock_timestamp()
+				 where tenant_id = $1 and id = $2`, by.Tenant, u.after.ID, u.after.Quantity)
+		default:
+			products = append(products, u.after)
+		}
 		stock = append(stock, u.stock...)
 	}
-	b.Queue(updateProducts, by.Tenant, records(products...))
+	if len(products) > 0 {
+		b.Queue(updateProducts, by.Tenant, records(products...))
+	}
 	queueStockAndLedger(b, by, stock)
+	if len(removed) > 0 {
+		queueLedger(b, by, removed)
+	}
+	for _, u := range updates {
+		if u.deletes {
+			b.Queue(`delete from products where tenant_id = $1 and id = $2`, by.Tenant, u.after.ID)
+		}
+	}
 }
 
 // queueStockAndLedger writes the changes of the stock of locked products.

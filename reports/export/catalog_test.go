@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -55,6 +55,11 @@ type shop struct {
 	db     *tenancy.DB
 	store  *catalog.Store
 	tenant tenancy.ID
+	of     tenancy.Tenant
+}
+
+func newShop(d *tenancytest.Database, store *catalog.Store, tenant tenancy.Tenant) shop {
+	return shop{d.DB, store, tenant.ID, tenant}
 }
 
 var bySKU = catalog.Filter{Order: paging.Order{By: "sku"}}
@@ -89,12 +94,12 @@ func (s shop) mustProducts(t testing.TB) []catalog.Product {
 var assigned = cmpopts.IgnoreFields(catalog.Product{},
 	"ID", "CategoryID", "SellerID", "WarehouseID", "CreatedAt", "UpdatedAt")
 
-func (s shop) mustImport(t testing.TB, file []byte) csvimport.Report {
+func (s shop) mustImport(t testing.TB, file []byte) imports.Report {
 	t.Helper()
 	files := fstest.MapFS{"products.csv": {Data: file}}
-	report, err := csvimport.Import(context.Background(), s.db, s.tenant, files, csvimport.Options{
-		Refused: func(r csvimport.Refusal) { t.Errorf("refused: %+v", r) },
-	})
+	report, err := imports.NewRunner(s.db, s.of, imports.Options{
+		Refused: func(r imports.Refusal) { t.Errorf("refused: %+v", r) },
+	}).Import(context.Background(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +116,8 @@ func TestAnExportIsImportedWithoutDifferences(t *testing.T) {
 	html := rapid.StringOfN(rapid.SampledFrom([]rune("<p>a \"',;=＝\r\n\t界")), 1, 20, -1)
 	rapid.Check(t, func(r *rapid.T) {
 		n++
-		from := shop{d.DB, store, d.MustTenant(t, "from-"+itoa(n)).ID}
-		to := shop{d.DB, store, d.MustTenant(t, "to-"+itoa(n)).ID}
+		from := newShop(d, store, d.MustTenant(t, "from-"+itoa(n)))
+		to := newShop(d, store, d.MustTenant(t, "to-"+itoa(n)))
 		names := []string{words.Draw(r, "category")}
 		category, _, err := store.EnsureReferences(context.Background(), from.tenant, catalog.Categories, names)
 		if err != nil {
@@ -162,11 +167,9 @@ func TestExportsOfRealShopsAreImportedWithoutDifferences(t *testing.T) {
 			dir := tenancytest.SharedData(t, set)
 			d := tenancytest.New(t)
 			store := catalog.New(d.DB)
-			from := shop{d.DB, store, d.MustTenant(t, "from").ID}
-			to := shop{d.DB, store, d.MustTenant(t, "to").ID}
-			if _, err := csvimport.Import(
-				t.Context(), from.db, from.tenant, catalogOf(t, dir), csvimport.Options{},
-			); err != nil {
+			from := newShop(d, store, d.MustTenant(t, "from"))
+			to := newShop(d, store, d.MustTenant(t, "to"))
+			if _, err := imports.NewRunner(d.DB, from.of, imports.Options{}).Import(t.Context(), catalogOf(t, dir)); err != nil {
 				t.Fatal(err)
 			}
 			file := from.mustExport(t)

@@ -7,69 +7,133 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
+
+// Cancellation is the cancellation of an order.
+type Cancellation struct {
+	OrderNumber string
+	CancelledAt *time.Time // nil is now
+}
+
+// CancelRow is one row of a batch of cancellations. Invalid is as in Row, InPlan as in PlanRefund.
+type CancelRow struct {
+	Cancellation
+	InPlan  bool                 `json:"-"`
+	Invalid tenancy.InvalidError `json:"-"`
+}
+
+// CancelResult is the outcome of a CancelRow. Unchanged means that the order is cancelled already. If Outcome is
+// Failed, Err is an InvalidError (cancelled_at), or tenancy.ErrNotFound if the order does not exist. ID is that of the
+// order.
+type CancelResult struct {
+	ID      int64
+	Outcome Outcome
+	Err     error
+}
 
 // Cancel removes an order and its refunds from the rollups of their days. A nil at is
 // now. Cancelling a cancelled order changes nothing. Cancel returns ErrNotFound or an
 // InvalidError (cancelled_at).
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (StoredOrder, error) {
-	now, invalid := time.Now(), tenancy.InvalidError{}
-	if at == nil {
-		at = &now
+	results, err := s.cancel(ctx, tenant, []CancelRow{{Cancellation: Cancellation{number, at}}})
+	if err == nil {
+		err = results[0].Err
 	}
-	cancelledAt := checkTime(*at, "cancelled_at", now, invalid)
-	var found orderFacts
-	err := s.db.Update(ctx, tenant, func(q *pgx.Batch) {
-		found.read(q, tenant, []string{number})
-		tenancy.QueueRows(q, &found.shares, `
-			select s.refund_id, s.order_id, s.line, s.amount
-			  from orders o
-			  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
-			 where o.tenant_id = $1 and o.number = $2`, tenant, number)
-	}, func(q *pgx.Batch) error {
-		if len(found.orders) == 0 {
-			return tenancy.ErrNotFound
-		}
-		if err := invalid.Err(); err != nil {
-			return err
-		}
-		queueCustomerLocks(q, tenant, []int64{found.orders[0].ID})
-		if found.orders[0].CancelledAt != nil {
-			return nil
-		}
-		return found.cancel(q, tenant, cancelledAt)
-	})
 	if err != nil {
 		return StoredOrder{}, fmt.Errorf("cancel order: %w", err)
 	}
 	return s.Order(ctx, tenant, number)
 }
 
-// cancel queues the cancellation of the only order in f.
-func (f *orderFacts) cancel(q *pgx.Batch, tenant tenancy.ID, at time.Time) error {
-	zone, err := loadZone(f.zones)
+// cancel cancels orders in one transaction. An invalid row does not affect the others.
+func (s *Store) cancel(ctx context.Context, tenant tenancy.ID, rows []CancelRow) ([]CancelResult, error) {
+	b := newCancelBatch(tenant, rows, time.Now())
+	err := s.db.Update(ctx, tenant, b.read, b.write)
+	return b.results, err
+}
+
+// cancelBatch holds the rows of a call of cancel, and the facts of their orders, which read replaces.
+type cancelBatch struct {
+	tenant  tenancy.ID
+	now     time.Time
+	rows    []CancelRow
+	facts   orderFacts
+	results []CancelResult
+}
+
+func newCancelBatch(tenant tenancy.ID, rows []CancelRow, now time.Time) *cancelBatch {
+	return &cancelBatch{tenant: tenant, now: now, rows: rows}
+}
+
+func (b *cancelBatch) read(q *pgx.Batch) {
+	numbers := distinct(column(b.rows, func(r CancelRow) string { return r.OrderNumber }))
+	b.facts.read(q, b.tenant, numbers)
+	b.facts.readShares(q, b.tenant, numbers)
+}
+
+// cancelled is an order to cancel.
+type cancelled struct {
+	*orderFact
+	at time.Time
+}
+
+// decide sets the results, and returns the orders to cancel and the ids of all orders.
+func (b *cancelBatch) decide() (orders []cancelled, all []int64) {
+	b.results = make([]CancelResult, len(b.rows))
+	byNumber := b.facts.byNumber()
+	for i, row := range b.rows {
+		result, invalid := &b.results[i], row.Invalid.Clone()
+		at := checkTime(valueOr(row.CancelledAt, b.now), "cancelled_at", b.now, invalid)
+		o := byNumber[row.OrderNumber]
+		if o == nil && row.InPlan {
+			o = &orderFact{}
+			byNumber[row.OrderNumber] = o
+		}
+		switch {
+		case o == nil:
+			*result = CancelResult{0, Failed, tenancy.ErrNotFound}
+			continue
+		case len(invalid) > 0:
+			*result = CancelResult{o.ID, Failed, invalid}
+			continue
+		case o.CancelledAt != nil:
+			*result = CancelResult{o.ID, Unchanged, nil}
+		default:
+			*result = CancelResult{o.ID, Created, nil}
+			o.CancelledAt = &at
+			orders = append(orders, cancelled{o, at})
+		}
+		all = append(all, o.ID)
+	}
+	return orders, all
+}
+
+func (b *cancelBatch) write(q *pgx.Batch) error {
+	orders, all := b.decide()
+	queueCustomerLocks(q, b.tenant, all)
+	if len(orders) == 0 {
+		return nil
+	}
+	zone, err := loadZone(b.facts.zones)
 	if err != nil {
 		return err
 	}
-	o, rollups, lines := f.orders[0], newDeltas(), map[int32]line{}
-	for _, l := range f.lines {
-		lines[l.Line] = l
-	}
-	placed := tenancy.DayOf(o.PlacedAt, zone)
-	rollups.subtract(event{placed, o.Channel, sums.Sums{Orders: 1}, column(f.lines, line.sold)})
-	refunded := map[int64][]lineSums{}
-	for _, s := range f.shares {
-		refunded[s.RefundID] = append(refunded[s.RefundID], lines[s.Line].refunded(s.Amount))
-	}
-	for _, r := range f.refunds {
-		day := tenancy.DayOf(r.RefundedAt, zone)
-		rollups.subtract(event{day, o.Channel, sums.Sums{RefundCount: 1}, refunded[r.ID]})
+	rollups, events := newDeltas(), b.facts.events(zone)
+	for _, o := range orders {
+		rollups.subtract(events[o.ID].placed)
+		for _, refund := range events[o.ID].refunds {
+			rollups.subtract(refund)
+		}
 	}
 	q.Queue(`
 		insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
-		values ($1, $2, $3, $4)`, tenant, o.ID, o.PlacedAt, at)
-	rollups.queue(q, tenant)
+		select $1, *
+		  from unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[])`,
+		b.tenant,
+		column(orders, func(o cancelled) int64 { return o.ID }),
+		column(orders, func(o cancelled) time.Time { return o.PlacedAt }),
+		column(orders, func(o cancelled) time.Time { return o.at }))
+	rollups.queue(q, b.tenant)
 	return nil
 }

@@ -206,20 +206,38 @@ func (b *orderBatch) compute(q *pgx.Batch) error {
 	if err != nil {
 		return err
 	}
-	existing := map[string]existingOrder{}
-	for _, o := range b.existing {
-		existing[o.Number] = o
-	}
-	products, err := b.soldProducts(existing)
-	if err != nil {
+	existing := b.existingByNumber()
+	products := b.productsBySKU()
+	if err := b.checkVersions(existing, products); err != nil {
 		return err
-	}
-	for _, o := range b.rows {
-		o.result = Result{Number: o.Number, Outcome: Failed, Err: o.invalid.Err()}
 	}
 	rollups := newDeltas()
 	var created []*orderRow
-	var resent []int64
+	resent := b.decide(existing, products, func(o *orderRow, sold []lineSums) {
+		created = append(created, o)
+		rollups.add(event{tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, sold})
+	})
+	queueCustomerLocks(q, b.tenant, resent)
+	b.changes = b.newOrders(created, products, rollups)
+	return nil
+}
+
+func (b *orderBatch) existingByNumber() map[string]existingOrder {
+	existing := make(map[string]existingOrder, len(b.existing))
+	for _, o := range b.existing {
+		existing[o.Number] = o
+	}
+	return existing
+}
+
+// decide sets the results of all rows and the sums of new orders, and calls create for these. It returns the ids of
+// existing orders that were sent again.
+func (b *orderBatch) decide(
+	existing map[string]existingOrder, products map[string]*soldProduct, create func(*orderRow, []lineSums),
+) (resent []int64) {
+	for _, o := range b.rows {
+		o.result = Result{Number: o.Number, Outcome: Failed, Err: o.invalid.Err()}
+	}
 	for i, o := range b.valid {
 		if before, exists := existing[o.Number]; exists {
 			resent = append(resent, before.ID)
@@ -234,14 +252,11 @@ func (b *orderBatch) compute(q *pgx.Batch) error {
 		}
 		existing[o.Number] = existingOrder{id, o.Number, o.digest}
 		o.result = Result{Number: o.Number, ID: id, Outcome: Created}
-		created = append(created, o)
 		sold := column(lines, line.sold)
 		o.totals = total(sold)
-		rollups.add(event{tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, sold})
+		create(o, sold)
 	}
-	queueCustomerLocks(q, b.tenant, resent)
-	b.changes = b.newOrders(created, products, rollups)
-	return nil
+	return resent
 }
 
 // resent returns the result of an order whose number exists already.

@@ -44,11 +44,12 @@ func (r RefundRow) check(now time.Time) (Refund, tenancy.InvalidError) {
 // refundBatch holds the rows of a call of Refund, and the rows of the database that
 // they refer to, which read replaces.
 type refundBatch struct {
-	tenant tenancy.ID
-	now    time.Time
-	rows   []*refundRow
-	ids    []idRow
-	facts  orderFacts
+	tenant  tenancy.ID
+	now     time.Time
+	rows    []*refundRow
+	ids     []idRow
+	facts   orderFacts
+	assumed map[string]*orderFact // orders of a plan, by number
 }
 
 type refundRow struct {
@@ -72,13 +73,13 @@ func newRefundBatch(tenant tenancy.ID, rows []RefundRow, now time.Time) *refundB
 	return b
 }
 
-// orderFacts are the facts of orders that are to be refunded or cancelled.
+// orderFacts are the facts of orders that are to be refunded, cancelled or removed.
 type orderFacts struct {
 	zones   []zoneRow
 	orders  []*orderFact
 	lines   []line
 	refunds []existingRefund
-	shares  []refundShare // for a cancellation
+	shares  []refundShare // read by readShares
 }
 
 type (
@@ -150,24 +151,84 @@ func (f *orderFacts) read(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
 		 order by r.id`, tenant, numbers)
 }
 
+// readShares reads the shares of the refunds, after read.
+func (f *orderFacts) readShares(q *pgx.Batch, tenant tenancy.ID, numbers []string) {
+	tenancy.QueueRows(q, &f.shares, `
+		select s.refund_id, s.order_id, s.line, s.amount
+		  from `+ordersByNumber+`
+		 cross join lateral (select * from refund_items where tenant_id = $1 and order_id = o.id offset 0) s`,
+		tenant, numbers)
+}
+
+func (f *orderFacts) byNumber() map[string]*orderFact {
+	orders := make(map[string]*orderFact, len(f.orders))
+	for _, o := range f.orders {
+		orders[o.Number] = o
+	}
+	return orders
+}
+
+func (f *orderFacts) linesByOrder() map[int64][]line {
+	lines := map[int64][]line{}
+	for _, l := range f.lines {
+		lines[l.OrderID] = append(lines[l.OrderID], l)
+	}
+	return lines
+}
+
+// orderEvents are an order and its refunds, as they count in the rollups.
+type orderEvents struct {
+	placed  event
+	refunds map[int64]event // by id
+}
+
+// events returns the events of each order by id. It needs readShares.
+func (f *orderFacts) events(zone *time.Location) map[int64]orderEvents {
+	events, channels := map[int64]orderEvents{}, map[int64]string{}
+	lines := f.linesByOrder()
+	for _, o := range f.orders {
+		channels[o.ID] = o.Channel
+		day := tenancy.DayOf(o.PlacedAt, zone)
+		placed := event{day, o.Channel, sums.Sums{Orders: 1}, column(lines[o.ID], line.sold)}
+		events[o.ID] = orderEvents{placed, map[int64]event{}}
+	}
+	refunded := map[int64][]lineSums{}
+	for _, s := range f.shares {
+		refunded[s.RefundID] = append(refunded[s.RefundID], lines[s.OrderID][s.Line-1].refunded(s.Amount))
+	}
+	for _, r := range f.refunds {
+		day := tenancy.DayOf(r.RefundedAt, zone)
+		events[r.OrderID].refunds[r.ID] = event{day, channels[r.OrderID], sums.Sums{RefundCount: 1}, refunded[r.ID]}
+	}
+	return events
+}
+
 // write computes and queues the rows of the batch.
 func (b *refundBatch) write(q *pgx.Batch) error {
+	w, err := b.decide()
+	if err == nil {
+		w.queue(q, b.tenant)
+	}
+	return err
+}
+
+// decide sets the results of all rows, and returns what to write.
+func (b *refundBatch) decide() (*refundWriter, error) {
 	zone, err := loadZone(b.facts.zones)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w := refundWriter{
-		zone: zone, rollups: newDeltas(), lines: map[int64][]line{}, existing: map[refundKey]existingRefund{},
+	w := &refundWriter{
+		zone: zone, rollups: newDeltas(), existing: map[refundKey]existingRefund{},
 	}
-	for _, l := range b.facts.lines {
-		w.lines[l.OrderID] = append(w.lines[l.OrderID], l)
-	}
+	w.lines = b.facts.linesByOrder()
 	for _, r := range b.facts.refunds {
 		w.existing[refundKey{r.OrderID, valueOr(r.Reference, "")}] = r
 	}
-	orders := map[string]*orderFact{}
-	for _, o := range b.facts.orders {
-		orders[o.Number] = o
+	orders := b.facts.byNumber()
+	for number, o := range b.assumed {
+		orders[number] = o
+		w.lines[o.ID] = []line{{Line: 1, Quantity: 1}}
 	}
 	for i, r := range b.rows {
 		o := orders[r.OrderNumber]
@@ -180,8 +241,7 @@ func (b *refundBatch) write(q *pgx.Batch) error {
 			r.result = w.add(b.ids[i].ID, o, r)
 		}
 	}
-	w.queue(q, b.tenant)
-	return nil
+	return w, nil
 }
 
 // refundWriter collects the rows that a batch of refunds inserts.

@@ -53,13 +53,17 @@ const (
 		  from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v`
 )
 
-// soldProducts returns the products of the new orders by SKU. If some have no current
-// version, it sets b.missing and returns errMissingVersions.
-func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string]*soldProduct, error) {
+func (b *orderBatch) productsBySKU() map[string]*soldProduct {
 	products := make(map[string]*soldProduct, len(b.products))
 	for i := range b.products {
 		products[b.products[i].SKU] = &b.products[i]
 	}
+	return products
+}
+
+// checkVersions checks the products of the new orders. If some have no current version, it sets b.missing and returns
+// errMissingVersions.
+func (b *orderBatch) checkVersions(existing map[string]existingOrder, products map[string]*soldProduct) error {
 	var missing []string
 	for _, o := range b.valid {
 		if _, exists := existing[o.Number]; exists {
@@ -73,9 +77,9 @@ func (b *orderBatch) soldProducts(existing map[string]existingOrder) (map[string
 	}
 	if len(missing) > 0 {
 		b.missing = distinct(missing)
-		return nil, errMissingVersions
+		return errMissingVersions
 	}
-	return products, nil
+	return nil
 }
 
 func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, skus []string) error {

@@ -43,6 +43,7 @@ func TestTheSQLOfSales(t *testing.T) {
 			return err
 		})
 	}
+	plan, imported := s.mustRecord(t, "N-00700")
 	// Each write continues where the previous one ended.
 	placed := order("new", sales.Item{SKU: "SKU-7", Quantity: 1, UnitPrice: 5})
 	placed.Channel, placed.Customer = "new", &sales.Customer{ID: "new"}
@@ -86,12 +87,43 @@ func TestTheSQLOfSales(t *testing.T) {
 			_, err := store.Cancel(t.Context(), s.tenant, "new", nil)
 			return err
 		}},
+		{"remove", func(store *sales.Store) error {
+			_, err := store.Remove(t.Context(), s.tenant, plan, imported)
+			return err
+		}},
 		{"erase_customer", func(store *sales.Store) error {
 			return store.EraseCustomer(t.Context(), s.tenant, "new", tenancy.Operator)
 		}},
 	} {
 		golden.Golden(t, call.name, func(db *tenancy.DB) error { return call.send(sales.New(db)) })
 	}
+}
+
+// mustRecord makes an order and its refunds and cancellation facts of a plan that is being undone.
+func (s *shop) mustRecord(t testing.TB, number string) (sales.PlanID, sales.Facts) {
+	t.Helper()
+	plan := s.mustPlan(t, "undoing")
+	var facts sales.Facts
+	err := s.MustSuper(t).QueryRow(t.Context(), `
+		with ids as (
+			select 'orders' as kind, id from orders where tenant_id = $1 and number = $3
+			union all
+			select 'refunds', r.id
+			  from orders o join refunds r on r.tenant_id = $1 and r.order_id = o.id where o.tenant_id = $1 and o.number = $3
+			union all
+			select 'cancellations', o.id
+			  from orders o join cancellations c on c.tenant_id = $1 and c.order_id = o.id
+			 where o.tenant_id = $1 and o.number = $3
+		), recorded as (
+			insert into imported_facts (tenant_id, plan_id, kind, id) select $1, $2, kind, id from ids
+		)
+		select array_agg(id) filter (where kind = 'orders'), array_agg(id) filter (where kind = 'refunds'),
+		       array_agg(id) filter (where kind = 'cancellations')
+		  from ids`, s.tenant, plan, number).Scan(&facts.Orders, &facts.Refunds, &facts.Cancellations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan, facts
 }
 
 // mustSeed inserts 3,000 orders with their items, refunds and rollups, and 12,000

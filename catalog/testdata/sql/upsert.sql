@@ -180,7 +180,7 @@ select tenant_id, id, warehouse_id, 'set', quantity, 0, quantity, $2::bigint
   from p
  where quantity > 0
 )
-select id, sku
+select id, sku, warehouse_id, quantity
   from p
 
 -- Plan on PostgreSQL 15:

@@ -118,11 +118,11 @@ select period, channel, key,
 --   Aggregate
 --     Append
 --       Nested Loop Inner
---         Index Scan using cancellations_placed on cancellations
+--         Index Scan using cancellations_created on cancellations
 --         Limit
 --           Index Scan using orders_pkey on orders
 --       Nested Loop Inner
 --         Index Scan using refunds_refunded on refunds
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_created on cancellations (SubPlan)
 --         Limit
 --           Index Only Scan using orders_pkey on orders

@@ -277,13 +277,13 @@ select period, channel, key,
 --               Index Only Scan using sold_products_category on sold_products
 --               Index Scan using order_items_sold on order_items
 --             Hash
---               Index Scan using cancellations_placed on cancellations
+--               Index Scan using cancellations_created on cancellations
 --         Aggregate
 --           Hash Join Inner
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -295,13 +295,13 @@ select period, channel, key,
 --               Index Only Scan using sold_products_category on sold_products
 --               Index Scan using order_items_sold on order_items
 --             Hash
---               Index Scan using cancellations_placed on cancellations
+--               Index Scan using cancellations_created on cancellations
 --         Aggregate
 --           Hash Join Inner
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items

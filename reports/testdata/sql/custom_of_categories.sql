@@ -106,4 +106,4 @@ from (
 --           Index Only Scan using sold_products_category on sold_products
 --           Index Scan using order_items_sold on order_items
 --         Hash
---           Index Scan using cancellations_placed on cancellations
+--           Index Scan using cancellations_created on cancellations

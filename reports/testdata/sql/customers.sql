@@ -40,10 +40,10 @@ select p.customer_ids, p.revenue, p.refunded_ids, p.refunds, p.guests
 --         Function Scan
 --       Nested Loop Inner
 --         Index Scan using orders_placed on orders (CTE sold)
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_created on cancellations (SubPlan)
 --         Nested Loop Inner (CTE refunded)
 --           Index Scan using refunds_refunded on refunds
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Only Scan using cancellations_created on cancellations (SubPlan)
 --           Limit
 --             Index Scan using orders_pkey on orders
 --         Nested Loop Inner
@@ -109,7 +109,7 @@ where exists (
 --   Aggregate
 --     Function Scan on unnest
 --       Index Scan using orders_customer on orders (SubPlan)
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Only Scan using cancellations_created on cancellations (SubPlan)
 
 select g.key, g.number as customer_id, g.name, g.email, first.placed_at as first_order_at, s.last_order_at,
       orders, items, units, units_without_cost, revenue, discounts, tax, cost, refund_count, refunds, shipping, revenue_without_cost
@@ -189,7 +189,7 @@ order by g.rank desc, g.number
 --               Index Scan using customers_pkey on customers
 --       Aggregate
 --         Index Scan using orders_customer on orders
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_created on cancellations (SubPlan)
 --     Limit
 --       Index Scan using orders_customer on orders
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Only Scan using cancellations_created on cancellations (SubPlan)

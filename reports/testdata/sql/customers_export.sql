@@ -107,10 +107,10 @@ select g.number, g.name, g.email, first.placed_at, g.last_order_at,
 --         Hash Join Anti
 --           Index Scan using orders_placed on orders
 --           Hash
---             Index Scan using cancellations_placed on cancellations
+--             Index Scan using cancellations_created on cancellations
 --         Nested Loop Inner
 --           Index Scan using refunds_refunded on refunds
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Only Scan using cancellations_created on cancellations (SubPlan)
 --           Limit
 --             Index Scan using orders_pkey on orders
 --     Nested Loop Inner
@@ -120,4 +120,4 @@ select g.number, g.name, g.email, first.placed_at, g.last_order_at,
 --           Index Scan using customers_pkey on customers
 --       Limit
 --         Index Scan using orders_customer on orders
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_created on cancellations (SubPlan)

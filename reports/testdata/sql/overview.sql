@@ -79,10 +79,10 @@ select p.customer_ids, p.guests
 --         Function Scan
 --       Nested Loop Inner
 --         Index Scan using orders_placed on orders (CTE sold)
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_created on cancellations (SubPlan)
 --         Nested Loop Inner (CTE refunded)
 --           Index Scan using refunds_refunded on refunds
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Only Scan using cancellations_created on cancellations (SubPlan)
 --           Limit
 --             Index Scan using orders_pkey on orders
 --         Nested Loop Inner
@@ -461,11 +461,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -475,11 +475,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -498,11 +498,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -512,11 +512,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -745,22 +745,22 @@ select count, product_id, sku, name,
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -1179,22 +1179,22 @@ order by p.before - p.now desc, p.product_id, p.unknown_sku
 --                         Hash Join Anti
 --                           Index Scan using order_items_placed on order_items
 --                           Hash
---                             Index Scan using cancellations_placed on cancellations
+--                             Index Scan using cancellations_created on cancellations
 --                         Nested Loop Inner
 --                           Nested Loop Inner
 --                             Index Scan using refunds_refunded on refunds
---                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                             Index Scan using refund_items_pkey on refund_items
 --                           Limit
 --                             Index Scan using order_items_pkey on order_items
 --                         Hash Join Anti
 --                           Index Scan using order_items_placed on order_items
 --                           Hash
---                             Index Scan using cancellations_placed on cancellations
+--                             Index Scan using cancellations_created on cancellations
 --                         Nested Loop Inner
 --                           Nested Loop Inner
 --                             Index Scan using refunds_refunded on refunds
---                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                             Index Scan using refund_items_pkey on refund_items
 --                           Limit
 --                             Index Scan using order_items_pkey on order_items
@@ -1214,22 +1214,22 @@ order by p.before - p.now desc, p.product_id, p.unknown_sku
 --                         Hash Join Anti
 --                           Index Scan using order_items_placed on order_items
 --                           Hash
---                             Index Scan using cancellations_placed on cancellations
+--                             Index Scan using cancellations_created on cancellations
 --                         Nested Loop Inner
 --                           Nested Loop Inner
 --                             Index Scan using refunds_refunded on refunds
---                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                             Index Scan using refund_items_pkey on refund_items
 --                           Limit
 --                             Index Scan using order_items_pkey on order_items
 --                         Hash Join Anti
 --                           Index Scan using order_items_placed on order_items
 --                           Hash
---                             Index Scan using cancellations_placed on cancellations
+--                             Index Scan using cancellations_created on cancellations
 --                         Nested Loop Inner
 --                           Nested Loop Inner
 --                             Index Scan using refunds_refunded on refunds
---                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                             Index Scan using refund_items_pkey on refund_items
 --                           Limit
 --                             Index Scan using order_items_pkey on order_items
@@ -1277,4 +1277,4 @@ where exists (
 --   Aggregate
 --     Function Scan on unnest
 --       Index Scan using orders_customer on orders (SubPlan)
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Only Scan using cancellations_created on cancellations (SubPlan)

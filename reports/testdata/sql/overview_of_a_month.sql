@@ -79,10 +79,10 @@ select p.customer_ids, p.guests
 --         Function Scan
 --       Nested Loop Inner
 --         Index Scan using orders_placed on orders (CTE sold)
---           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Index Only Scan using cancellations_created on cancellations (SubPlan)
 --         Nested Loop Inner (CTE refunded)
 --           Index Scan using refunds_refunded on refunds
---             Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--             Index Only Scan using cancellations_created on cancellations (SubPlan)
 --           Limit
 --             Index Scan using orders_pkey on orders
 --         Nested Loop Inner
@@ -325,11 +325,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -348,11 +348,11 @@ select 1 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -533,11 +533,11 @@ select count, product_id, sku, name,
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -860,11 +860,11 @@ order by p.before - p.now desc, p.product_id, p.unknown_sku
 --                         Hash Join Anti
 --                           Index Scan using order_items_placed on order_items
 --                           Hash
---                             Index Scan using cancellations_placed on cancellations
+--                             Index Scan using cancellations_created on cancellations
 --                         Nested Loop Inner
 --                           Nested Loop Inner
 --                             Index Scan using refunds_refunded on refunds
---                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                             Index Scan using refund_items_pkey on refund_items
 --                           Limit
 --                             Index Scan using order_items_pkey on order_items
@@ -884,11 +884,11 @@ order by p.before - p.now desc, p.product_id, p.unknown_sku
 --                         Hash Join Anti
 --                           Index Scan using order_items_placed on order_items
 --                           Hash
---                             Index Scan using cancellations_placed on cancellations
+--                             Index Scan using cancellations_created on cancellations
 --                         Nested Loop Inner
 --                           Nested Loop Inner
 --                             Index Scan using refunds_refunded on refunds
---                               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                             Index Scan using refund_items_pkey on refund_items
 --                           Limit
 --                             Index Scan using order_items_pkey on order_items
@@ -936,4 +936,4 @@ where exists (
 --   Aggregate
 --     Function Scan on unnest
 --       Index Scan using orders_customer on orders (SubPlan)
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Index Only Scan using cancellations_created on cancellations (SubPlan)

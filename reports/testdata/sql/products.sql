@@ -221,11 +221,11 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -235,11 +235,11 @@ select 0 as range, (key / 16384)::int as block, string_agg(int8send(key), ''), s
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
@@ -468,22 +468,22 @@ select count, product_id, sku, name,
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items
 --             Hash Join Anti
 --               Index Scan using order_items_placed on order_items
 --               Hash
---                 Index Scan using cancellations_placed on cancellations
+--                 Index Scan using cancellations_created on cancellations
 --             Nested Loop Inner
 --               Nested Loop Inner
 --                 Index Scan using refunds_refunded on refunds
---                   Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                   Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                 Index Scan using refund_items_pkey on refund_items
 --               Limit
 --                 Index Scan using order_items_pkey on order_items

@@ -196,22 +196,22 @@ select p.product_id, coalesce(p.unknown_sku, latest.sku) as sku, coalesce(p.unkn
 --                 Hash Join Anti
 --                   Index Scan using order_items_placed on order_items
 --                   Hash
---                     Index Scan using cancellations_placed on cancellations
+--                     Index Scan using cancellations_created on cancellations
 --                 Nested Loop Inner
 --                   Nested Loop Inner
 --                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                       Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                     Index Scan using refund_items_pkey on refund_items
 --                   Limit
 --                     Index Scan using order_items_pkey on order_items
 --                 Hash Join Anti
 --                   Index Scan using order_items_placed on order_items
 --                   Hash
---                     Index Scan using cancellations_placed on cancellations
+--                     Index Scan using cancellations_created on cancellations
 --                 Nested Loop Inner
 --                   Nested Loop Inner
 --                     Index Scan using refunds_refunded on refunds
---                       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--                       Index Only Scan using cancellations_created on cancellations (SubPlan)
 --                     Index Scan using refund_items_pkey on refund_items
 --                   Limit
 --                     Index Scan using order_items_pkey on order_items

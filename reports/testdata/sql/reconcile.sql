@@ -95,12 +95,12 @@ select period, channel, key,
 --         Hash Join Anti
 --           Index Scan using order_items_placed on order_items
 --           Hash
---             Index Scan using cancellations_placed on cancellations
+--             Index Scan using cancellations_created on cancellations
 --       Aggregate
 --         Nested Loop Inner
 --           Nested Loop Inner
 --             Index Scan using refunds_refunded on refunds
---               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --             Index Scan using refund_items_pkey on refund_items
 --           Limit
 --             Index Only Scan using order_items_pkey on order_items
@@ -375,12 +375,12 @@ select period, channel, key,
 --         Hash Join Anti
 --           Index Scan using order_items_placed on order_items
 --           Hash
---             Index Scan using cancellations_placed on cancellations
+--             Index Scan using cancellations_created on cancellations
 --       Aggregate
 --         Nested Loop Inner
 --           Nested Loop Inner
 --             Index Scan using refunds_refunded on refunds
---               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --             Index Scan using refund_items_pkey on refund_items
 --           Limit
 --             Index Scan using order_items_pkey on order_items
@@ -388,12 +388,12 @@ select period, channel, key,
 --         Hash Join Anti
 --           Index Scan using order_items_placed on order_items
 --           Hash
---             Index Scan using cancellations_placed on cancellations
+--             Index Scan using cancellations_created on cancellations
 --       Aggregate
 --         Nested Loop Inner
 --           Nested Loop Inner
 --             Index Scan using refunds_refunded on refunds
---               Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--               Index Only Scan using cancellations_created on cancellations (SubPlan)
 --             Index Scan using refund_items_pkey on refund_items
 --           Limit
 --             Index Scan using order_items_pkey on order_items

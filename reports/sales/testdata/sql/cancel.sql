@@ -81,14 +81,19 @@ unnest($2::text[]) n (number)
 --         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
 select s.refund_id, s.order_id, s.line, s.amount
-  from orders o
-  join refund_items s on s.tenant_id = o.tenant_id and s.order_id = o.id
- where o.tenant_id = $1 and o.number = $2
+      from
+unnest($2::text[]) n (number)
+ cross join lateral (select * from orders where tenant_id = $1 and number = n.number limit 1) o
+     cross join lateral (select * from refund_items where tenant_id = $1 and order_id = o.id offset 0) s
 
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
---     Index Scan using orders_tenant_id_number_key on orders
---     Index Scan using refund_items_order on refund_items
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using orders_tenant_id_number_key on orders
+--     Memoize
+--       Index Scan using refund_items_order on refund_items
 
 select
   from unnest(array(
@@ -132,10 +137,12 @@ select r.tenant_id, (r.refunded_at at time zone 'UTC')::date
 --           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
 insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
-values ($1, $2, $3, $4)
+select $1, *
+  from unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[])
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on cancellations
+--     Function Scan
 
 insert into unpacked_sums (tenant_id, month, block)
 select distinct tenant_id, date_trunc('month', day::timestamp)::date,
