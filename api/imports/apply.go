@@ -1,0 +1,323 @@
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+)
+
+// partResult is the result of a part: what differs from the plan, and what undoing needs.
+type partResult struct {
+	Rows      []rowResult    `json:",omitempty"`
+	Kept      []tenancy.Kept `json:",omitempty"` // rows that were not applied or undone
+	Exceeding []string       `json:",omitempty"` // numbers of orders that are refunded above what was paid
+
+	References []catalog.ReferenceUndo `json:",omitempty"`
+	Products   []catalog.Undo          `json:",omitempty"`
+	Channels   []sales.ChannelChange   `json:",omitempty"`
+	Customers  []sales.CustomerChange  `json:",omitempty"`
+	Facts      sales.Facts             `json:",omitzero"`
+}
+
+// rowResult is the outcome of a row that is not the planned one.
+type rowResult struct {
+	Row     int // the index in the part
+	Action  Action
+	Invalid tenancy.InvalidError `json:",omitempty"`
+}
+
+func decodeRows(part changeplan.Part) (rows []PlannedRow, err error) {
+	if err := json.Unmarshal(part.Rows, &rows); err != nil {
+		return nil, fmt.Errorf("read the rows of a part: %w", err)
+	}
+	return rows, nil
+}
+
+// decode also returns the rows that write something.
+func decode(part changeplan.Part) (all []PlannedRow, writes []*PlannedRow, err error) {
+	if all, err = decodeRows(part); err != nil {
+		return nil, nil, err
+	}
+	for i := range all {
+		if all[i].writes() {
+			writes = append(writes, &all[i])
+		}
+	}
+	return all, writes, nil
+}
+
+// Changed plans the rows of a part again, and returns those that would now be other changes.
+func (m *Importer) Changed(
+	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
+) ([]tenancy.Kept, error) {
+	_, planned, err := decode(part)
+	if err != nil || len(planned) == 0 {
+		return nil, err
+	}
+	again := make([]PlannedRow, len(planned))
+	for i, row := range planned {
+		again[i] = PlannedRow{Record: row.Record, InPlan: row.InPlan}
+		again[i].Cumulative = "" // the amount is what remained of it
+	}
+	if err := m.plan(ctx, tenant, again); err != nil {
+		return nil, err
+	}
+	var changed []tenancy.Kept
+	for i, row := range again {
+		before := planned[i]
+		if row.Action != before.Action || !sameVersion(row.Version, before.Version) ||
+			!reflect.DeepEqual(row.Label, before.Label) || !reflect.DeepEqual(row.Change, before.Change) {
+			changed = append(changed, tenancy.Kept{Key: row.Key, Reason: row.whyChanged()})
+		}
+	}
+	return changed, nil
+}
+
+func sameVersion(a, b *catalog.Version) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Content == b.Content && a.Quantity == b.Quantity && slices.Equal(a.Stock, b.Stock)
+}
+
+func (r *PlannedRow) whyChanged() string {
+	for _, field := range slices.Sorted(maps.Keys(r.Invalid)) {
+		return fmt.Sprintf("%s %s", field, r.Invalid[field][0])
+	}
+	return "has changed since the plan"
+}
+
+// Apply applies the rows of a part. Rows that something else has changed are refused.
+func (m *Importer) Apply(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, part changeplan.Part,
+) (changeplan.Result, error) {
+	all, rows, err := decode(part)
+	if err != nil {
+		return changeplan.Result{}, err
+	}
+	planned := make([]Action, len(all))
+	for i, row := range all {
+		planned[i] = row.Action
+	}
+	var result partResult
+	if len(rows) > 0 {
+		if err := m.apply(ctx, tenant, sales.PlanID(plan.ID), rows, &result); err != nil {
+			return changeplan.Result{}, fmt.Errorf("apply %d rows of kind %s: %w", len(rows), part.Kind, err)
+		}
+	}
+	var counts changeplan.Counts
+	for i := range all {
+		row := &all[i]
+		count(&counts, row.Action)
+		if row.Action == planned[i] {
+			continue
+		}
+		result.Rows = append(result.Rows, rowResult{i, row.Action, row.Invalid})
+		if row.Action == Refused {
+			result.Kept = append(result.Kept, tenancy.Kept{Key: row.Key, Reason: row.whyChanged()})
+		}
+	}
+	return result.encode(counts)
+}
+
+func (r partResult) encode(counts changeplan.Counts) (changeplan.Result, error) {
+	data, err := json.Marshal(r)
+	return changeplan.Result{Counts: counts, Skipped: int32(len(r.Kept)), Data: data}, err
+}
+
+// apply writes rows of one kind, sets their actions to what happened, and adds what undoing needs.
+func (m *Importer) apply(
+	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
+) error {
+	switch rows[0].Kind {
+	case Category, Seller, Warehouse:
+		return m.applyReferences(ctx, tenant, rows, result)
+	case Product, Stock:
+		return m.applyProducts(ctx, tenant, rows, result)
+	case Channel:
+		return m.applyChannels(ctx, tenant, rows, result)
+	case Customer:
+		return m.applyCustomers(ctx, tenant, plan, rows, result)
+	case Order:
+		return m.applyOrders(ctx, tenant, plan, rows, result)
+	case Refund:
+		return m.applyRefunds(ctx, tenant, plan, rows, result)
+	case Cancellation:
+		return m.applyCancellations(ctx, tenant, plan, rows, result)
+	}
+	return fmt.Errorf("unknown kind of record %q", rows[0].Kind)
+}
+
+func (m *Importer) applyReferences(
+	ctx context.Context, tenant tenancy.ID, rows []*PlannedRow, result *partResult,
+) (err error) {
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	result.References, err = m.catalog.ApplyReferences(ctx, tenant, referenceKinds[rows[0].Kind], names)
+	added := map[string]bool{}
+	for _, r := range result.References {
+		added[r.Name] = true
+	}
+	for _, row := range rows {
+		if !added[row.Name] {
+			row.Action = Unchanged // another user has added it
+		}
+	}
+	return err
+}
+
+func (m *Importer) applyProducts(
+	ctx context.Context, tenant tenancy.ID, rows []*PlannedRow, result *partResult,
+) error {
+	products := make([]catalog.ApplyRow, len(rows))
+	for i, row := range rows {
+		products[i] = catalog.ApplyRow{PlanRow: *row.Product, Version: row.Version}
+		products[i].InPlan = row.InPlan
+	}
+	results, err := m.catalog.ApplyProducts(ctx, catalog.Actor{Tenant: tenant}, products)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		rows[i].set(string(r.Outcome), r.Err)
+		if r.Undo != nil {
+			result.Products = append(result.Products, *r.Undo)
+		}
+	}
+	return nil
+}
+
+func (m *Importer) applyChannels(
+	ctx context.Context, tenant tenancy.ID, rows []*PlannedRow, result *partResult,
+) error {
+	changes := make([]sales.ChannelChange, len(rows))
+	for i, row := range rows {
+		changes[i] = *row.Label
+	}
+	written, err := m.sales.ApplyChannels(ctx, tenant, changes)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if written[i] {
+			result.Channels = append(result.Channels, changes[i])
+		} else {
+			row.set("", catalog.ErrPrecondition)
+		}
+	}
+	return nil
+}
+
+func (m *Importer) applyCustomers(
+	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
+) error {
+	changes := make([]sales.CustomerChange, len(rows))
+	for i, row := range rows {
+		changes[i] = *row.Change
+	}
+	written, err := m.sales.ApplyCustomers(ctx, tenant, plan, changes)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if written[i] {
+			result.Customers = append(result.Customers, changes[i])
+		} else {
+			row.set("", catalog.ErrPrecondition)
+		}
+	}
+	return nil
+}
+
+func (m *Importer) applyOrders(
+	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
+) error {
+	results, err := m.sales.ApplyOrders(ctx, tenant, plan, orderRows(rows))
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		rows[i].set(string(r.Outcome), r.Err)
+		if r.Outcome == sales.Created {
+			result.Facts.Orders = append(result.Facts.Orders, r.ID)
+		}
+	}
+	return nil
+}
+
+func (m *Importer) applyRefunds(
+	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
+) error {
+	refunds := make([]sales.RefundRow, len(rows))
+	for i, row := range rows {
+		refunds[i] = sales.RefundRow{Refund: *row.Refund, Invalid: row.Invalid}
+	}
+	results, err := m.sales.ApplyRefunds(ctx, tenant, plan, refunds)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		rows[i].set(string(r.Outcome), r.Err)
+		if r.Outcome == sales.Created {
+			result.Facts.Refunds = append(result.Facts.Refunds, r.ID)
+		}
+		if r.ExceedsPaid {
+			result.Exceeding = append(result.Exceeding, rows[i].Refund.OrderNumber)
+		}
+	}
+	return nil
+}
+
+func (m *Importer) applyCancellations(
+	ctx context.Context, tenant tenancy.ID, plan sales.PlanID, rows []*PlannedRow, result *partResult,
+) error {
+	results, err := m.sales.ApplyCancellations(ctx, tenant, plan, cancelRows(rows))
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		rows[i].set(string(r.Outcome), r.Err)
+		if r.Outcome == sales.Created {
+			result.Facts.Cancellations = append(result.Facts.Cancellations, r.ID)
+		}
+	}
+	return nil
+}
+
+// Undo undoes the rows of a part, except those that something else has changed since.
+func (m *Importer) Undo(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, part changeplan.Part,
+) (changeplan.Result, error) {
+	var applied, undone partResult
+	if err := json.Unmarshal(part.Result, &applied); err != nil {
+		return changeplan.Result{}, fmt.Errorf("read the result of a part: %w", err)
+	}
+	var err error
+	of := sales.PlanID(plan.ID)
+	switch kind := Kind(part.Kind); kind {
+	case Category, Seller, Warehouse:
+		undone.Kept, err = m.catalog.UndoReferences(ctx, tenant, referenceKinds[kind], applied.References)
+	case Product, Stock:
+		undone.Kept, err = m.catalog.UndoProducts(ctx, catalog.Actor{Tenant: tenant}, applied.Products)
+	case Channel:
+		undone.Kept, err = m.sales.UndoChannels(ctx, tenant, applied.Channels)
+	case Customer:
+		undone.Kept, err = m.sales.UndoCustomers(ctx, tenant, of, applied.Customers)
+	default:
+		undone.Kept, err = m.sales.Remove(ctx, tenant, of, applied.Facts)
+	}
+	if err != nil {
+		return changeplan.Result{}, fmt.Errorf("undo rows of kind %s: %w", part.Kind, err)
+	}
+	return undone.encode(part.Counts)
+}

@@ -1,0 +1,210 @@
+package imports
+
+import (
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// cells is one row of a source. Errors are added to invalid, with the path before the field.
+type cells struct {
+	*source
+	line    int
+	cells   []string
+	invalid tenancy.InvalidError
+	path    string
+}
+
+func (s *source) cellsOf(row table.Row) cells {
+	return cells{source: s, line: row.Line, cells: row.Cells, invalid: tenancy.InvalidError{}}
+}
+
+func (c cells) row() Row { return Row{File: c.Name, Line: c.line, Cells: c.cells} }
+
+// in returns the cells with errors for a part of a record, such as an item.
+func (c cells) in(invalid tenancy.InvalidError, path string) cells {
+	c.invalid, c.path = invalid, path
+	return c
+}
+
+// raw returns a cell as it is in the file, "" if the file does not have the column.
+func (c cells) raw(column string) string {
+	i, exists := c.at[column]
+	if !exists {
+		return ""
+	}
+	return c.cells[i]
+}
+
+// text returns a trimmed cell without the apostrophe that protects it in spreadsheets.
+func (c cells) text(column string) string { return plainText(c.raw(column)) }
+
+func plainText(cell string) string {
+	cell = strings.TrimSpace(cell)
+	if len(cell) > 1 && cell[0] == '\'' && strings.IndexByte("0123456789=+-@#", cell[1]) >= 0 {
+		return cell[1:]
+	}
+	return cell
+}
+
+// first returns the first of the columns that is not empty.
+func (c cells) first(columns ...string) string {
+	for _, column := range columns {
+		if cell := c.text(column); cell != "" {
+			return cell
+		}
+	}
+	return ""
+}
+
+func (c cells) refuse(field, problem string, args ...any) {
+	c.invalid.Add(c.path+field, problem, args...)
+}
+
+// form returns how the values of a column are written.
+func (c cells) form(column string) table.Form {
+	if i, exists := c.at[column]; exists {
+		return c.forms[i]
+	}
+	return table.Form{}
+}
+
+// cents returns an amount, which may be negative, or 0 if the cell is empty.
+func (c cells) cents(column, field string) int64 {
+	cell := c.text(column)
+	if cell == "" {
+		return 0
+	}
+	cents, err := c.form(column).Cents(cell)
+	if err != nil {
+		c.refuse(field, "%v", err)
+	}
+	return cents
+}
+
+// money returns an amount, or nil if the cell is empty. A negative amount is refused.
+func (c cells) money(column, field string) *money.Cents {
+	if strings.TrimSpace(c.raw(column)) == "" {
+		return nil
+	}
+	cents := c.cents(column, field)
+	if cents < 0 {
+		c.refuse(field, "%v", money.ErrRange)
+		cents = 0
+	}
+	return new(money.Cents(cents))
+}
+
+// time returns a time, or the zero value if the cell is empty.
+func (c cells) time(column, field string) time.Time {
+	cell := c.text(column)
+	if cell == "" {
+		return time.Time{}
+	}
+	at, err := c.form(column).Time(cell, c.zone)
+	if err != nil {
+		c.refuse(field, "%v", err)
+	}
+	return at
+}
+
+// optional returns nil for an empty text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// clean returns a text that can be stored as JSON.
+func clean(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
+}
+
+// shorten cuts a text to a number of characters.
+func shorten(text string, length int) string {
+	n := 0
+	for i := range text {
+		if n == length {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}
+
+// textField returns a field of a product, which is not set if the cell is empty.
+func textField(text string) catalog.Field[string] {
+	if text == "" {
+		return catalog.Field[string]{}
+	}
+	return catalog.Value(text)
+}
+
+func (c cells) moneyField(column, field string) catalog.Field[money.Cents] {
+	if amount := c.money(column, field); amount != nil {
+		return catalog.Value(*amount)
+	}
+	return catalog.Field[money.Cents]{}
+}
+
+// integer returns a number without a fraction. ok is false if the cell is empty or no such number, which is an error.
+func (c cells) integer(column, field string) (n int64, ok bool) {
+	cell := c.text(column)
+	if cell == "" {
+		return 0, false
+	}
+	cents, err := c.form(column).Cents(cell)
+	if err != nil || cents%100 != 0 {
+		c.refuse(field, "%q must be a whole number", cell)
+		return 0, false
+	}
+	return cents / 100, true
+}
+
+// stockField returns a quantity in stock. A negative one, which some systems allow, is not set.
+func (c cells) stockField(column, field string, notes *[]Note) catalog.Field[int64] {
+	n, ok := c.integer(column, field)
+	if n < 0 {
+		*notes = append(*notes, Note{Text: "the quantity in stock is negative and was not imported"})
+	}
+	if !ok || n < 0 {
+		return catalog.Field[int64]{}
+	}
+	return catalog.Value(n)
+}
+
+// splitTags splits a list at commas.
+func splitTags(text string) catalog.Field[[]string] {
+	var tags []string
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	if tags == nil {
+		return catalog.Field[[]string]{}
+	}
+	return catalog.Value(tags)
+}
+
+// statuses are words for the status of a product, in normal form.
+var statuses = map[string]string{
+	"active": "active", "yes": "active", "true": "active", "1": "active", "published": "active", "aktiv": "active",
+	"ja": "active", "actif": "active", "oui": "active", "activo": "active", "si": "active", "actief": "active",
+	"draft": "draft", "no": "draft", "false": "draft", "0": "draft", "-1": "draft", "2": "draft", "archived": "draft",
+	"inactive": "draft", "unlisted": "draft", "entwurf": "draft", "nein": "draft", "inaktiv": "draft", "non": "draft",
+	"inactif": "draft", "inactivo": "draft", "nee": "draft", "n": "draft", "y": "active",
+}
+
+// statusField returns the status that a word stands for. The catalog refuses an unknown word.
+func statusField(word string) catalog.Field[string] {
+	if status, known := statuses[strings.ToLower(word)]; known {
+		return catalog.Value(status)
+	}
+	return textField(word)
+}

@@ -1,0 +1,309 @@
+package imports
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
+)
+
+const (
+	// maxGroupRows and maxGroupBytes limit what is kept of an order, which is refused if it has more.
+	maxGroupRows  = sales.MaxItems + 2
+	maxGroupBytes = 8 << 20
+	partitionSize = 4 << 20
+	maxPartitions = 256
+)
+
+// group is the rows of an order, or one row of something else.
+type group struct {
+	number  string
+	rows    []cells
+	omitted int // rows that are not kept
+	bytes   int
+	suspect string // a refused row beside those of the order, which may belong to it
+}
+
+func (g *group) add(c cells) {
+	for _, cell := range c.cells {
+		g.bytes += len(cell)
+	}
+	if len(g.rows) == maxGroupRows || g.bytes > maxGroupBytes {
+		g.omitted++
+		return
+	}
+	g.rows = append(g.rows, c)
+}
+
+// orderKey returns the number of an order.
+func (s *source) orderKey(cells []string) string {
+	cell := cells[s.at[s.order]]
+	if s.isExact {
+		return strings.TrimSpace(csvcell.Unguard(cell))
+	}
+	return strings.TrimPrefix(plainText(cell), s.prefix)
+}
+
+// eachOrder calls f with the rows of each order in sources, and with rows that belong to none as groups without a
+// number. It returns early if f returns false.
+func (r *reading) eachOrder(ctx context.Context, sources []*source, f func(group) bool) error {
+	if len(sources) == 1 && sources[0].together {
+		return r.eachAdjacent(ctx, sources[0], f)
+	}
+	var bytes int64
+	for _, s := range sources {
+		bytes += s.bytes
+	}
+	p, err := newPartitions(r.temp, int(min(maxPartitions, bytes/partitionSize+1)), sources[0].Rows)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	for i, s := range sources {
+		more, err := p.distribute(ctx, i, s, f)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return p.eachGroup(ctx, sources, f)
+}
+
+// eachAdjacent is eachOrder for a source whose orders are together.
+func (r *reading) eachAdjacent(ctx context.Context, s *source, f func(group) bool) error {
+	rows, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer rows.rows.Close()
+	current, suspect := group{}, ""
+	for {
+		row, err := rows.next(ctx)
+		if errors.Is(err, io.EOF) {
+			if current.number != "" {
+				f(current)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		lone, isLone := loneRow(s, row)
+		if isLone {
+			if suspicious(s, row) {
+				suspect = suspicion(s, row.Line)
+				current.suspect = suspect
+			}
+			if !f(lone) {
+				return nil
+			}
+			continue
+		}
+		c := s.cellsOf(row)
+		number := s.orderKey(row.Cells)
+		if number != current.number {
+			if current.number != "" && !f(current) {
+				return nil
+			}
+			current = group{number: number}
+		}
+		if suspect != "" {
+			current.suspect, suspect = suspect, ""
+		}
+		current.add(c)
+	}
+}
+
+// loneRow returns a row that cannot be assigned to an order as a group of its own.
+func loneRow(s *source, row table.Row) (group, bool) {
+	c := s.cellsOf(row)
+	if row.Problem != "" {
+		c.invalid = tenancy.InvalidError{"": {row.Problem}}
+		return group{rows: []cells{c}}, true
+	}
+	return group{rows: []cells{c}}, s.orderKey(row.Cells) == ""
+}
+
+// suspicious reports whether a row without an order may be an item of its neighbours. Below the orders of a spreadsheet
+// there may be sums.
+func suspicious(s *source, row table.Row) bool { return s.items && (row.Problem != "" || s.isExact) }
+
+func suspicion(s *source, line int) string {
+	return fmt.Sprintf("line %d of %s", line, s.Name)
+}
+
+// partitions distributes rows over temporary files, so that each can be read into memory and has all rows of an order.
+// Orders of the first source keep their sequence: orders of a day stay together, and a part of the plan changes few sums.
+type partitions struct {
+	rows, read int              // of the first source
+	byOrder    map[uint64]uint8 // the partitions of its orders; other orders have one by their hash
+	seed       maphash.Seed
+	files      []*os.File
+	writers    []*bufio.Writer
+}
+
+func newPartitions(temp string, n, rows int) (*partitions, error) {
+	p := &partitions{seed: maphash.MakeSeed(), rows: max(1, rows), byOrder: map[uint64]uint8{}}
+	for range n {
+		file, err := table.TempFile(temp)
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		p.files, p.writers = append(p.files, file), append(p.writers, bufio.NewWriterSize(file, 16<<10))
+	}
+	return p, nil
+}
+
+func (p *partitions) close() {
+	for _, file := range p.files {
+		file.Close()
+	}
+}
+
+// distribute writes the rows of a source. A row that may belong to its neighbours leaves a mark at both: an entry
+// without cells.
+func (p *partitions) distribute(ctx context.Context, i int, s *source, f func(group) bool) (more bool, err error) {
+	rows, err := s.open()
+	if err != nil {
+		return false, err
+	}
+	defer rows.rows.Close()
+	last, suspect := "", 0
+	for {
+		row, err := rows.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if lone, isLone := loneRow(s, row); isLone {
+			if !f(lone) {
+				return false, nil
+			}
+			if suspicious(s, row) {
+				suspect = row.Line
+			}
+			if last != "" && suspect == row.Line {
+				err = p.write(last, i, suspect, nil)
+			}
+		} else {
+			last = s.orderKey(row.Cells)
+			if suspect > 0 {
+				err = p.write(last, i, suspect, nil)
+			}
+			suspect = 0
+			err = errors.Join(err, p.write(last, i, row.Line, row.Cells))
+		}
+		if err != nil {
+			return false, fmt.Errorf("temporary file: %w", err)
+		}
+	}
+}
+
+// of returns the partition of an order.
+func (p *partitions) of(number string, first bool) int {
+	hash, n := maphash.String(p.seed, number), len(p.files)
+	i, known := p.byOrder[hash]
+	if first {
+		p.read++
+	}
+	switch {
+	case known:
+		return int(i)
+	case !first || len(p.byOrder) >= maxOrderIDs:
+		return int(hash % uint64(n))
+	}
+	i = uint8(min(n-1, p.read*n/p.rows))
+	p.byOrder[hash] = i
+	return int(i)
+}
+
+func (p *partitions) write(number string, source, line int, cells []string) error {
+	w := p.writers[p.of(number, source == 0)]
+	entry := binary.AppendUvarint(nil, uint64(source))
+	entry = binary.AppendUvarint(entry, uint64(line))
+	entry = binary.AppendUvarint(entry, uint64(len(cells)))
+	for _, text := range append([]string{number}, cells...) {
+		entry = binary.AppendUvarint(entry, uint64(len(text)))
+		entry = append(entry, text...)
+	}
+	_, err := w.Write(entry)
+	return err
+}
+
+// eachGroup reads one partition after the other.
+func (p *partitions) eachGroup(ctx context.Context, sources []*source, f func(group) bool) error {
+	for i, file := range p.files {
+		err := p.writers[i].Flush()
+		if err == nil {
+			_, err = file.Seek(0, io.SeekStart)
+		}
+		var groups []*group
+		if err == nil {
+			groups, err = readGroups(bufio.NewReaderSize(file, 64<<10), sources)
+		}
+		if err != nil {
+			return fmt.Errorf("temporary file: %w", err)
+		}
+		for _, g := range groups {
+			if err := context.Cause(ctx); err != nil {
+				return fmt.Errorf("stopped at order %q: %w", g.number, err)
+			}
+			if !f(*g) {
+				return nil
+			}
+		}
+		file.Close()
+	}
+	return nil
+}
+
+// readGroups returns the groups of a partition in the sequence of their first rows.
+func readGroups(r *bufio.Reader, sources []*source) ([]*group, error) {
+	byNumber := map[string]*group{}
+	var groups []*group
+	for {
+		source, err := binary.ReadUvarint(r)
+		if errors.Is(err, io.EOF) {
+			return groups, nil
+		}
+		line, lineErr := binary.ReadUvarint(r)
+		count, countErr := binary.ReadUvarint(r)
+		if err := errors.Join(err, lineErr, countErr); err != nil {
+			return nil, err
+		}
+		texts := make([]string, count+1)
+		for i := range texts {
+			length, err := binary.ReadUvarint(r)
+			if err != nil {
+				return nil, err
+			}
+			bytes := make([]byte, length)
+			if _, err := io.ReadFull(r, bytes); err != nil {
+				return nil, err
+			}
+			texts[i] = string(bytes)
+		}
+		g := byNumber[texts[0]]
+		if g == nil {
+			g = &group{number: texts[0]}
+			byNumber[texts[0]], groups = g, append(groups, g)
+		}
+		if s := sources[source]; count == 0 {
+			g.suspect = suspicion(s, int(line))
+		} else {
+			g.add(s.cellsOf(table.Row{Line: int(line), Cells: texts[1:]}))
+		}
+	}
+}

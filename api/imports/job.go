@@ -1,0 +1,378 @@
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"mime/multipart"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+// MaxFiles is the number of files of an import.
+const MaxFiles = 20
+
+const (
+	maxFileName = 200
+	maxSettings = 256 << 10 // bytes of JSON
+)
+
+// Jobs are the imports that instances carry out in the background. It is safe for concurrent use.
+type Jobs struct{ plans *changeplan.Store }
+
+// NewJobs returns the imports in plans.
+func NewJobs(plans *changeplan.Store) *Jobs { return &Jobs{plans} }
+
+// Create stores the files of a form, from which an instance then computes the plan. The form has parts named file, and
+// may have one named settings with JSON. Create returns an InvalidError by part, changeplan.ErrTooMany, or the error of
+// reading the form.
+func (j *Jobs) Create(
+	ctx context.Context, tenant tenancy.Tenant, by tenancy.Actor, form *multipart.Reader,
+) (id int64, err error) {
+	zone, err := tenant.Location()
+	if err != nil {
+		return 0, err
+	}
+	d := details{Currency: tenant.Currency, Timezone: tenant.Timezone}
+	var names []string
+	return j.plans.CreateFromFiles(ctx, tenant.ID, by, PlanKind,
+		func(add func(string, io.Reader) error) (title string, stored []byte, err error) {
+			for {
+				part, err := form.NextPart()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					return "", nil, fmt.Errorf("%w: %w", ErrForm, err)
+				}
+				switch name := part.FormName(); {
+				case name == "file" && part.FileName() == "" || name == "form-token":
+					// A page sends a file without a name if none is selected.
+				case name == "file":
+					err = addFile(&names, part, add)
+				case name == "settings":
+					d.Settings, err = readSettings(part, Tenant{tenant.Currency, zone})
+				default:
+					err = tenancy.InvalidError{strings.ToValidUTF8(name, ""): {"is not a known part"}}
+				}
+				if err != nil {
+					return "", nil, err
+				}
+			}
+			if len(names) == 0 {
+				return "", nil, tenancy.InvalidError{"file": {"is required"}}
+			}
+			stored, err = json.Marshal(d)
+			return strings.Join(names, ", "), stored, err
+		})
+}
+
+// ErrForm reports that a form could not be read.
+var ErrForm = errors.New("the form is not valid multipart/form-data")
+
+func addFile(names *[]string, part *multipart.Part, add func(string, io.Reader) error) error {
+	name, problem := fileName(part.FileName())
+	switch {
+	case problem != "":
+	case slices.Contains(*names, name):
+		problem = fmt.Sprintf("has two files named %q", name)
+	case len(*names) == MaxFiles:
+		problem = fmt.Sprintf("must be at most %d files", MaxFiles)
+	}
+	if problem != "" {
+		return tenancy.InvalidError{"file": {problem}}
+	}
+	*names = append(*names, name)
+	return add(name, formError{part})
+}
+
+// formError marks the errors of reading a form.
+type formError struct{ io.Reader }
+
+// Read implements io.Reader.
+func (f formError) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%w: %w", ErrForm, err)
+	}
+	return n, err
+}
+
+// readSettings reads settings as JSON.
+func readSettings(r io.Reader, tenant Tenant) (s Settings, err error) {
+	in := json.NewDecoder(io.LimitReader(r, maxSettings))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&s); err != nil {
+		return s, tenancy.InvalidError{"settings": {"must be a JSON object with settings: " + err.Error()}}
+	}
+	_, err = s.check(tenant)
+	return s, err
+}
+
+// fileName returns the last element of a path of any system, or why it is no name.
+func fileName(sent string) (name, problem string) {
+	name = sent[strings.LastIndexAny(sent, `/\`)+1:]
+	switch {
+	case name == "" || name == "." || name == "..":
+		return "", "must have a file name"
+	case utf8.RuneCountInString(name) > maxFileName:
+		return "", fmt.Sprintf("must have a name of at most %d characters", maxFileName)
+	}
+	return tenancy.SingleLine(name, maxFileName)
+}
+
+// PlanFiles computes a plan from uploaded files.
+func (m *Importer) PlanFiles(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
+) (stored []byte, complete bool, err error) {
+	d, err := readDetails(plan)
+	if err != nil {
+		return nil, false, err
+	}
+	zone, err := tenancy.LoadZone(d.Timezone)
+	if err != nil {
+		return nil, false, err
+	}
+	set, err := Open(ctx, files, "", Tenant{d.Currency, zone}, d.Settings)
+	if err != nil {
+		return nil, false, readFailure(ctx, err)
+	}
+	if problem := allProblems(set.Files); problem != "" {
+		return nil, false, changeplan.Failure(problem)
+	}
+	d.Files, d.Questions, d.Totals, d.Notes = set.Files, set.Questions, nil, nil
+	if len(set.Questions) == 0 {
+		sums := newTotals(zone)
+		err := m.planRecords(ctx, tenant, failing(ctx, set.Records(ctx)), sums,
+			func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
+		if err != nil {
+			return nil, false, err
+		}
+		d.Totals, d.Notes = sums.sorted()
+		complete = true
+	}
+	stored, err = json.Marshal(d)
+	return stored, complete, err
+}
+
+// allProblems returns why no file can be read, or "".
+func allProblems(files []File) string {
+	var problems []string
+	for _, f := range files {
+		if f.Problem == "" {
+			return ""
+		}
+		problems = append(problems, f.Name+" "+f.Problem)
+	}
+	return "No file can be read: " + strings.Join(problems, "; ") + "."
+}
+
+// failing returns records with errors that are shown to the user.
+func failing(ctx context.Context, records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for record, err := range records {
+			if err != nil {
+				err = readFailure(ctx, err)
+			}
+			if !yield(record, err) {
+				return
+			}
+		}
+	}
+}
+
+// readFailure returns why files cannot be read, as a sentence.
+func readFailure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	text := err.Error()
+	first, size := utf8.DecodeRuneInString(text)
+	return changeplan.Failure(strings.ToUpper(string(first)) + text[size:] + ".")
+}
+
+func readDetails(plan changeplan.Plan) (d details, err error) {
+	if err := json.Unmarshal(plan.Details, &d); err != nil {
+		return d, fmt.Errorf("read the details of the import %d: %w", plan.ID, err)
+	}
+	return d, nil
+}
+
+// Configure plans an import again, with other settings. It returns an InvalidError or changeplan.ErrState.
+func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, settings Settings) error {
+	plan, err := j.get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	d, err := readDetails(plan)
+	if err != nil {
+		return err
+	}
+	zone, err := tenancy.LoadZone(d.Timezone)
+	if err != nil {
+		return err
+	}
+	if _, err := settings.check(Tenant{d.Currency, zone}); err != nil {
+		return err
+	}
+	d.Settings = settings
+	stored, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return j.plans.PlanAgain(ctx, tenant, id, stored)
+}
+
+// Apply asks the instances to apply a plan. If rows have changed since the plan, nothing is written unless skipChanged
+// leaves them out. It returns changeplan.ErrState, as Undo and Cancel do.
+func (j *Jobs) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
+	if _, err := j.get(ctx, tenant, id); err != nil {
+		return err
+	}
+	return j.plans.Apply(ctx, tenant, by, id, skipChanged)
+}
+
+// Undo asks the instances to undo an import.
+func (j *Jobs) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	if _, err := j.get(ctx, tenant, id); err != nil {
+		return err
+	}
+	return j.plans.Undo(ctx, tenant, by, id)
+}
+
+// Cancel stops an import after the part that is being applied.
+func (j *Jobs) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	if _, err := j.get(ctx, tenant, id); err != nil {
+		return err
+	}
+	return j.plans.Cancel(ctx, tenant, by, id)
+}
+
+// get returns a plan of an import, or tenancy.ErrNotFound.
+func (j *Jobs) get(ctx context.Context, tenant tenancy.ID, id int64) (changeplan.Plan, error) {
+	plan, err := j.plans.Get(ctx, tenant, id)
+	if err == nil && plan.Kind != PlanKind {
+		err = tenancy.ErrNotFound
+	}
+	return plan, err
+}
+
+// Import is the state of an import, as the API returns it.
+type Import struct {
+	ID         int64            `json:"id"`
+	State      changeplan.State `json:"state"`
+	CreatedAt  time.Time        `json:"created_at"`
+	CreatedBy  string           `json:"created_by"`
+	PlannedAt  *time.Time       `json:"planned_at"`
+	AppliedAt  *time.Time       `json:"applied_at"`
+	ExpiresAt  time.Time        `json:"expires_at"` // of the plan, and of the possibility to undo it
+	Title      string           `json:"-"`
+	Files      []File           `json:"files"`
+	Settings   Settings         `json:"settings"`
+	Questions  []Question       `json:"questions"`
+	Counts     map[Kind]Counts  `json:"counts"`
+	Totals     []Total          `json:"totals"`
+	Notes      []NoteCount      `json:"notes"`
+	Progress   Progress         `json:"progress"`
+	Failure    *string          `json:"failure"`
+	HasSkipped bool             `json:"-"`
+}
+
+// Counts are the numbers of rows of a kind by what happens to them. Skipped rows were changed by something else, and
+// were not applied or not undone.
+type Counts struct {
+	Created   int64 `json:"created"`
+	Updated   int64 `json:"updated"`
+	Unchanged int64 `json:"unchanged"`
+	Refused   int64 `json:"refused"`
+	Ignored   int64 `json:"ignored"`
+	Skipped   int64 `json:"skipped"`
+}
+
+// Progress is how far the work in the current state is. Of is nil while the files are read.
+type Progress struct {
+	Rows int64  `json:"rows"`
+	Of   *int64 `json:"of"`
+}
+
+// Get returns an import, or tenancy.ErrNotFound.
+func (j *Jobs) Get(ctx context.Context, tenant tenancy.ID, id int64) (Import, error) {
+	plan, err := j.get(ctx, tenant, id)
+	if err != nil {
+		return Import{}, err
+	}
+	parts, err := j.plans.PartCounts(ctx, tenant, id)
+	if err != nil {
+		return Import{}, err
+	}
+	return newImport(plan, parts)
+}
+
+// List returns a page of the imports that can still be seen, the newest first.
+func (j *Jobs) List(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Import], error) {
+	plans, err := j.plans.List(ctx, tenant, PlanKind, p)
+	list := paging.List[Import]{Total: plans.Total, Items: []Import{}}
+	for _, plan := range plans.Items {
+		if err != nil {
+			break
+		}
+		var i Import
+		if i, err = newImport(plan, nil); err == nil {
+			list.Items = append(list.Items, i)
+		}
+	}
+	return list, err
+}
+
+func newImport(plan changeplan.Plan, parts []changeplan.PartCounts) (Import, error) {
+	d, err := readDetails(plan)
+	i := Import{
+		ID: plan.ID, State: plan.State, CreatedAt: plan.CreatedAt, CreatedBy: plan.Actor, PlannedAt: plan.PlannedAt,
+		AppliedAt: plan.AppliedAt, ExpiresAt: plan.ExpiresAt, Title: plan.Title, Settings: d.Settings, Failure: plan.Failure,
+		Files: orEmpty(d.Files), Questions: orEmpty(d.Questions), Totals: orEmpty(d.Totals), Notes: orEmpty(d.Notes),
+		Counts: map[Kind]Counts{},
+	}
+	var all, before int64
+	for _, part := range parts {
+		of := i.Counts[Kind(part.Kind)]
+		of.Created += int64(part.Created)
+		of.Updated += int64(part.Updated)
+		of.Unchanged += int64(part.Unchanged)
+		of.Refused += int64(part.Refused)
+		of.Ignored += int64(part.Ignored)
+		of.Skipped += int64(part.Skipped)
+		i.Counts[Kind(part.Kind)] = of
+		i.HasSkipped = i.HasSkipped || part.Skipped > 0
+		rows := int64(part.Created + part.Updated + part.Unchanged + part.Refused + part.Ignored)
+		all += rows
+		if part.Part < plan.NextPart {
+			before += rows
+		}
+	}
+	switch plan.State {
+	case changeplan.Planning:
+		i.Progress.Rows = all
+	case changeplan.Undoing, changeplan.Undone:
+		i.Progress = Progress{all - before, &all}
+	default:
+		i.Progress = Progress{before, &all}
+	}
+	return i, err
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

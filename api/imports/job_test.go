@@ -1,0 +1,221 @@
+package imports_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/paging"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// jobs are the imports of a tenant, and the worker that carries them out.
+type jobs struct {
+	*tenancytest.Database
+	*imports.Jobs
+	tenant tenancy.Tenant
+	worker *changeplan.Store
+}
+
+func newJobs(t *testing.T) jobs {
+	t.Helper()
+	d := tenancytest.New(t)
+	store := changeplan.New(d.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(d.DB)})
+	return jobs{d, imports.NewJobs(store), d.MustTenant(t, "acme"), store}
+}
+
+// form is a form with files by name and content, and with settings.
+func form(t *testing.T, settings imports.Settings, files ...string) *multipart.Reader {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for i := 0; i < len(files); i += 2 {
+		part, err := w.CreateFormFile("file", files[i])
+		if err == nil {
+			_, err = io.WriteString(part, files[i+1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(settings)
+	if err == nil {
+		err = w.WriteField("settings", string(text))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return multipart.NewReader(&body, w.Boundary())
+}
+
+// mustImport uploads files and returns the computed plan.
+func (j jobs) mustImport(t *testing.T, settings imports.Settings, files ...string) imports.Import {
+	t.Helper()
+	id, err := j.Create(t.Context(), j.tenant, tenancy.Operator, form(t, settings, files...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.mustWork(t, id)
+}
+
+func (j jobs) mustWork(t *testing.T, id int64) imports.Import {
+	t.Helper()
+	err := j.worker.Claim(t.Context(), j.tenant.ID, id, nil)
+	if err == nil {
+		err = j.worker.Work(t.Context(), j.tenant.ID, id, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.mustGet(t, id)
+}
+
+func (j jobs) mustGet(t *testing.T, id int64) imports.Import {
+	t.Helper()
+	i, err := j.Get(t.Context(), j.tenant.ID, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+const (
+	someOrders = "number,placed_at,channel\nA-1,2026-03-01T10:00:00Z,web\nA-2,2026-04-01T10:00:00Z,pos\n"
+	someItems  = "order_number,sku,quantity,unit_price\nA-1,MUG,2,10.00\nA-2,MUG,1,9.50\nA-2,CUP,x,1.00\n"
+)
+
+func TestAnUploadIsPlannedAppliedAndUndone(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{}, "orders.csv", someOrders, "order_items.csv", someItems)
+	if i.State != changeplan.Planned {
+		t.Fatalf("the import is %s, failure %v, questions %+v, want planned", i.State, i.Failure, i.Questions)
+	}
+	if c := i.Counts[imports.Order]; c.Created != 1 || c.Refused != 1 {
+		t.Errorf("the plan has orders %+v, want one created and one refused", c)
+	}
+	if len(i.Totals) != 1 || i.Totals[0].Month != "2026-03" || *i.Totals[0].Channel != "web" ||
+		i.Totals[0].Revenue.String() != "20.00" || i.Totals[0].Orders != 1 {
+		t.Errorf("the plan has totals %+v, want 20.00 in March", i.Totals)
+	}
+	if i.Progress.Rows != 0 || i.Progress.Of == nil || *i.Progress.Of == 0 {
+		t.Errorf("the progress is %+v, want no rows of some", i.Progress)
+	}
+	refused, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{
+		Action: imports.Refused, Page: paging.Page{Number: 1, PerPage: 10},
+	})
+	if err != nil || refused.Total != 1 || refused.Items[0].Key != "A-2" ||
+		len(refused.Items[0].Problems["items[1].quantity"]) != 1 {
+		t.Errorf("the refused rows are %+v, %v, want A-2 with its quantity", refused, err)
+	}
+
+	if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	if i = j.mustWork(t, i.ID); i.State != changeplan.Applied || i.Progress.Rows != *i.Progress.Of {
+		t.Errorf("the import is %s with progress %+v, want applied and complete", i.State, i.Progress)
+	}
+	if n := j.count(t, "orders"); n != 1 {
+		t.Errorf("the tenant has %d orders, want 1", n)
+	}
+	if err := j.Undo(t.Context(), j.tenant.ID, tenancy.Operator, i.ID); err != nil {
+		t.Fatal(err)
+	}
+	if i = j.mustWork(t, i.ID); i.State != changeplan.Undone {
+		t.Errorf("the import is %s, want undone", i.State)
+	}
+	if n := j.count(t, "orders"); n != 0 {
+		t.Errorf("the tenant has %d orders, want none", n)
+	}
+}
+
+func (j jobs) count(t *testing.T, table string) int64 {
+	t.Helper()
+	n, err := tenancy.One[struct{ Count int64 }](t.Context(), j.DB, j.tenant.ID,
+		`select count(*) from `+table+` where tenant_id = $1`, j.tenant.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Count
+}
+
+func TestRefusedRowsCanBeCorrectedAndUploadedAgain(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{}, "products.csv",
+		"sku,name,price,tags\nMUG,Mug,ten,=1\nCUP,Cup,5.00,\nPOT,,7.00,\n")
+	var file bytes.Buffer
+	if err := j.WriteRefused(t.Context(), j.tenant.ID, i, &file); err != nil {
+		t.Fatal(err)
+	}
+	const want = "sku,name,price,tags,reason\nMUG,Mug,ten,'=1,"
+	if text := file.String(); !strings.HasPrefix(text, want) || !strings.Contains(text, "name is required") ||
+		strings.Contains(text, "CUP") || i.RefusedFile() != "refused-rows-"+id(i)+".csv" {
+		t.Errorf("%s is\n%s, want the rows of MUG and POT with the reasons", i.RefusedFile(), text)
+	}
+	corrected := strings.NewReplacer(",ten,", ",10.00,", "POT,,", "POT,Pot,").Replace(file.String())
+	i = j.mustImport(t, imports.Settings{}, "products.csv", corrected)
+	if c := i.Counts[imports.Product]; c.Created != 2 || c.Refused != 0 {
+		t.Errorf("the corrected file is %s with products %+v, %+v, %v, want two created", i.State, c, i.Files, i.Questions)
+	}
+}
+
+func id(i imports.Import) string {
+	return strings.Trim(strings.SplitAfter(i.RefusedFile(), "rows-")[1], ".csvzip")
+}
+
+func TestAQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{}, "sales.csv",
+		"Order number,Date,SKU,Quantity,Unit price\n1,03/04/2026,MUG,1,10.00\n")
+	if i.State != changeplan.NeedsMapping || len(i.Questions) == 0 || i.Questions[0].ID != "date_order" {
+		t.Fatalf("the import is %s with %+v, %v, want a question about the date", i.State, i.Questions, i.Failure)
+	}
+	if err := j.Configure(t.Context(), j.tenant.ID, i.ID, imports.Settings{DateOrder: "ymd"}); err == nil {
+		t.Error("an unknown answer returns no error")
+	}
+	answer := i.Settings
+	answer.DateOrder = "dmy"
+	if err := j.Configure(t.Context(), j.tenant.ID, i.ID, answer); err != nil {
+		t.Fatal(err)
+	}
+	if i = j.mustWork(t, i.ID); i.State != changeplan.Planned || i.Totals[0].Month != "2026-04" {
+		t.Errorf("the import is %s with totals %+v, %+v, want an order in April", i.State, i.Totals, i.Questions)
+	}
+}
+
+func TestFilesThatAreNotImports(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	for name, files := range map[string][]string{
+		"no file": nil, "no name": {"/", "a"}, "two of a name": {"a.csv", "a", "x/a.csv", "a"},
+	} {
+		_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, form(t, imports.Settings{}, files...))
+		if invalid, ok := errors.AsType[tenancy.InvalidError](err); !ok || len(invalid["file"]) != 1 {
+			t.Errorf("%s: Create = %v, want an error of file", name, err)
+		}
+	}
+	const begin = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\nsku,na"
+	_, err := j.Create(t.Context(), j.tenant, tenancy.Operator, multipart.NewReader(strings.NewReader(begin), "x"))
+	if !errors.Is(err, imports.ErrForm) {
+		t.Errorf("a broken upload = %v, want ErrForm", err)
+	}
+	if list, err := j.List(t.Context(), j.tenant.ID, paging.Page{Number: 1, PerPage: 10}); err != nil || list.Total != 0 {
+		t.Errorf("the tenant has %d imports, %v, want none", list.Total, err)
+	}
+	i := j.mustImport(t, imports.Settings{}, "picture.png", "\x89PNG\r\n\x1a\n\x00\x00")
+	if i.State != changeplan.Failed || *i.Failure != "No file can be read: picture.png is not a CSV or XLSX file." {
+		t.Errorf("a picture is %s: %v", i.State, i.Failure)
+	}
+}

@@ -1,0 +1,144 @@
+package imports
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mustSummarise fails unless the files have these records.
+func mustSummarise(t *testing.T, settings Settings, want []string, names ...string) {
+	t.Helper()
+	set, records := mustRead(t, fixture(t, names...), settings)
+	if diff := cmp.Diff(want, summary(records)); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	mustHaveEachRowOnce(t, set, records)
+}
+
+func TestSquareItemsHaveStockByLocation(t *testing.T) {
+	t.Parallel()
+	mustSummarise(t, Settings{MissingSKU: "derive"}, []string{
+		`ESP "Espresso" 3.00 active`,
+		`TEA-G "Tea tin – Green" 12.50 upc 4006381333931 draft 5 in Main Street ` +
+			`(the quantity in stock is negative and was not imported)`,
+		`Voucher "Voucher" 0.00 draft (has a variable price, which was not imported)`,
+	}, "square_items.csv")
+	_, records := mustRead(t, fixture(t, "square_items.csv"), Settings{MissingSKU: "derive"})
+	var categories []string
+	for _, r := range records {
+		categories = append(categories, r.Product.CategoryName.Value)
+	}
+	if diff := cmp.Diff([]string{"Coffee", "Tea", ""}, categories); diff != "" {
+		t.Errorf("categories (-want +got):\n%s", diff)
+	}
+}
+
+func TestSquareRefundsAreAttachedOnceThatIsDecided(t *testing.T) {
+	t.Parallel()
+	set := mustOpen(t, fixture(t, "square_sales.csv"), Settings{})
+	if len(set.Questions) != 1 || set.Questions[0].ID != "refunds" || set.Questions[0].Examples[0] != "2026-07-19 Tea tin" {
+		t.Errorf("questions = %+v", set.Questions)
+	}
+	sales := []string{
+		"T3 2026-07-19T13:00 pos, 1 Cheese à 7.00 + 0.60 tax + 0.00 shipping " +
+			"(a fraction of a unit was sold: its price is that of the line)",
+		"T1 2026-07-18T16:59 pos, 2 Tea tin (Green) à 12.50 less 2.50, 1 Espresso à 3.00 discount 2.50 + 2.17 tax + 0.00 shipping",
+		"T2 2026-07-18T12:00 online-store, 3 Espresso à 3.00 + 0.77 tax + 0.00 shipping",
+	}
+	mustSummarise(t, Settings{Refunds: "attach"}, append(sales[:3:3], "refund of T1: 13.56 at 2026-07-19T14:00"),
+		"square_sales.csv")
+	mustSummarise(t, Settings{Refunds: "leave_out"}, append([]string{"ignored: is a refund without its order"}, sales...),
+		"square_sales.csv")
+}
+
+func TestSquareTransactionsCompleteTheSales(t *testing.T) {
+	t.Parallel()
+	_, records := mustRead(t, fixture(t, "square_sales.csv", "square_transactions.csv"), Settings{Refunds: "leave_out"})
+	got := strings.Join(summary(records), "\n")
+	for _, want := range []string{
+		"T1 2026-07-18T16:59 pos by C9, 2 Tea tin (Green) à 12.50 less 2.50, 1 Espresso à 3.00, 1 service-charge à 1.00 " +
+			"discount 2.50 + 2.17 tax + 0.00 shipping (the tip is not part of the sale)\n",
+		"T9 2026-07-20T12:00 pos, 1 square-sale à 5.00 + 0.43 tax + 0.00 shipping " +
+			"(Square's transactions name no items)\nrefund of T9: 1.00 at 2026-07-20T12:00",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("records =\n%s\nwithout\n%s", got, want)
+		}
+	}
+}
+
+func TestEtsyItemsAndOrdersAreReadAloneAndTogether(t *testing.T) {
+	t.Parallel()
+	refund := []string{
+		"300002 2026-01-05T00:00 etsy by benx, 4 etsy-502 à 3.50 + 0.00 tax + 2.50 shipping " +
+			"(the date of the refund is the date of the order)",
+		"refund of 300002: 6.50 at 2026-01-05T00:00",
+	}
+	mustSummarise(t, Settings{}, append([]string{
+		"300001 2025-12-30T00:00 etsy by annx, 2 MUG à 20.00, 1 etsy-502 à 3.50 discount 4.00 + 0.00 tax + 5.00 shipping " +
+			"(Order Total has more than items, tax and shipping: tax that Etsy pays)",
+	}, refund...), "etsy_items.csv", "etsy_orders.csv")
+	mustSummarise(t, Settings{}, []string{
+		"300001 2025-12-30T00:00 etsy by annx, 2 MUG à 20.00, 1 etsy-502 à 3.50 discount 4.00 + 1.20 tax + 5.00 shipping",
+		"300002 2026-01-05T00:00 etsy by benx, 4 etsy-502 à 3.50 + 0.00 tax + 2.50 shipping",
+	}, "etsy_items.csv")
+	mustSummarise(t, Settings{}, []string{
+		"300001 2025-12-30T00:00 etsy by annx, 1 Etsy order à 43.50 discount 4.00 + 0.00 tax + 5.00 shipping " +
+			"(Etsy's orders name no items) (Order Total has more than items, tax and shipping: tax that Etsy pays)",
+		"300002 2026-01-05T00:00 etsy by benx, 1 CARD à 14.00 + 0.00 tax + 2.50 shipping " +
+			"(Etsy's orders name no items) (the date of the refund is the date of the order)",
+		refund[1],
+	}, "etsy_orders.csv")
+}
+
+func TestWooCommerceProductsAreVariations(t *testing.T) {
+	t.Parallel()
+	mustSummarise(t, Settings{MissingSKU: "derive"}, []string{
+		"ignored: has variations, which are the products",
+		`SHIRT-S "Shirt - S" 12.50 stock 12 upc 4006381333931 active`, `Sticker "Sticker" 1.00 draft`,
+	}, "woocommerce_products.csv")
+}
+
+func TestWooCommerceOrdersOfEachPlugin(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		file string
+		want []string
+	}{
+		{"woocommerce_advanced.csv", []string{
+			"101 2025-03-01T14:05 woocommerce by ANN, 3 MUG à 10.00 less 3.00, 1 Poster à 10.00 discount 3.00 " +
+				"+ 7.98 tax + 5.00 shipping",
+			"102 2025-03-02T09:00 woocommerce by BEN, 1 MUG à 10.00 + 1.90 tax + 0.00 shipping " +
+				"(the date of the refund is the last known date of the order)",
+			"refund of 102: 11.90 at 2025-03-02T09:00", "ignored: the state of the order is failed"}},
+		{"woocommerce_suite.csv", []string{
+			"201 2025-03-01T14:05 woocommerce by 7, 3 MUG à 10.00 less 3.00, 1 Poster à 10.00, 1 fee à 2.00 discount 3.00 " +
+				"+ 8.36 tax + 5.00 shipping",
+			"202 2025-03-02T09:00 woocommerce, 1 MUG à 10.00 + 1.90 tax + 0.00 shipping",
+			"cancellation of 202 at 2025-03-02T09:00", "ignored: the state of the order is pending"}},
+		{"woocommerce_export.csv", []string{
+			"W-301 2025-03-01T14:05 woocommerce by 7, 2 MUG à 10.00, 1 MUG à 10.01, 1 Poster à 10.00 less 0.01 discount 1.01 " +
+				"+ 7.41 tax + 0.00 shipping (the date of the refund is the last known date of the order)",
+			"refund of W-301: 20.00 at 2025-03-01T14:05"}},
+		{"woocommerce_export_items.csv", []string{
+			"W-301 2025-03-01T14:05 woocommerce by 7, 3 MUG à 10.00, 1 Poster à 10.00 + 7.60 tax + 0.00 shipping"}},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			t.Parallel()
+			set, records := mustRead(t, fixture(t, test.file), Settings{})
+			got := summary(records)
+			for i := range got {
+				if id := records[i].Order; id != nil && id.Customer != nil && strings.HasPrefix(id.Customer.ID, "e-") {
+					name, _, _ := strings.Cut(*id.Customer.Email, "@")
+					got[i] = strings.Replace(got[i], id.Customer.ID, strings.ToUpper(name), 1)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			mustHaveEachRowOnce(t, set, records)
+		})
+	}
+}

@@ -1,0 +1,614 @@
+package imports
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// A part is one transaction.
+const (
+	maxPartRows  = 500
+	maxPartItems = 20_000
+	maxPartBytes = 1 << 20
+)
+
+// Action is what happens to a row of a plan.
+type Action string
+
+// The actions.
+const (
+	Created   Action = "created"
+	Updated   Action = "updated"
+	Unchanged Action = "unchanged"
+	Refused   Action = "refused"
+	Ignored   Action = "ignored"
+)
+
+// PlannedRow is a record in a plan. Only created and updated rows have their content. Old and New are the fields that
+// change.
+type PlannedRow struct {
+	Record
+	Action   Action
+	Old, New map[string]any        `json:",omitempty"`
+	Version  *catalog.Version      `json:",omitempty"` // of the stored product
+	Change   *sales.CustomerChange `json:",omitempty"`
+	Label    *sales.ChannelChange  `json:",omitempty"`
+	Exceeds  bool                  `json:",omitempty"` // the order is refunded above what was paid
+	InPlan   bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
+	Sums     *sales.PlannedOrder   `json:"-"`          // of an order
+}
+
+// Importer plans, applies and undoes imports. It is the Kind "import" of package changeplan.
+type Importer struct {
+	catalog *catalog.Store
+	sales   *sales.Store
+}
+
+// NewImporter returns an importer into db.
+func NewImporter(db *tenancy.DB) *Importer { return &Importer{catalog.New(db), sales.New(db)} }
+
+// planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
+// be nil. Rows that depend on an earlier row
+// of the same plan are recognised by their keys, which need about 20 bytes each.
+func (m *Importer) planRecords(
+	ctx context.Context, tenant tenancy.ID, records iter.Seq2[Record, error], sums *totals,
+	add func(changeplan.Part, []PlannedRow) error,
+) error {
+	p := &planner{
+		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
+		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
+		products: map[uint64]struct{}{}, customers: map[uint64]struct{}{}, orders: map[uint64]struct{}{},
+	}
+	for record, err := range records {
+		if err != nil {
+			return err
+		}
+		if err := p.record(ctx, record); err != nil {
+			return err
+		}
+	}
+	return p.flush(ctx)
+}
+
+// planner has the rows of the next parts, and the keys of rows that earlier parts create.
+type planner struct {
+	*Importer
+	tenant      tenancy.ID
+	add         func(changeplan.Part, []PlannedRow) error
+	totals      *totals // may be nil
+	pending     map[Kind][]Record
+	items, size int // of the pending records
+	references  map[catalog.Kind]map[string]bool
+	channels    map[string]bool
+	seed        maphash.Seed
+	products    map[uint64]struct{}
+	customers   map[uint64]struct{}
+	orders      map[uint64]struct{}
+}
+
+// sequence is the order in which parts are applied.
+var sequence = []Kind{
+	Category, Seller, Warehouse, Product, Stock, Channel, Customer, Order, Refund, Cancellation,
+}
+
+func isSale(k Kind) bool { return k == Order || k == Refund || k == Cancellation }
+
+func (p *planner) record(ctx context.Context, r Record) error {
+	for kind, records := range p.pending {
+		if len(records) > 0 && kind != r.Kind && !(isSale(kind) && isSale(r.Kind)) {
+			if err := p.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	p.pending[r.Kind] = append(p.pending[r.Kind], r)
+	p.size += size(r)
+	if r.Order != nil {
+		p.items += len(r.Order.Items)
+	}
+	if len(p.pending[r.Kind]) >= maxPartRows || p.items >= maxPartItems || p.size >= maxPartBytes {
+		return p.flush(ctx)
+	}
+	return nil
+}
+
+// size estimates the JSON of a record, in bytes.
+func size(r Record) int {
+	n := 200
+	if r.Product != nil {
+		n += 300 + len(r.Product.Description.Value)
+	}
+	if r.Order != nil {
+		n += 200 + 100*len(r.Order.Items)
+	}
+	for _, row := range r.Rows {
+		for _, cell := range row.Cells {
+			n += len(cell)
+		}
+	}
+	return n
+}
+
+func (p *planner) flush(ctx context.Context) error {
+	for _, kind := range sequence {
+		records := p.pending[kind]
+		delete(p.pending, kind)
+		if len(records) == 0 {
+			continue
+		}
+		rows := make([]PlannedRow, len(records))
+		for i, r := range records {
+			rows[i].Record = r
+			rows[i].InPlan = p.isPlanned(r)
+		}
+		if err := p.plan(ctx, p.tenant, rows); err != nil {
+			return fmt.Errorf("plan %d rows of kind %s: %w", len(rows), kind, err)
+		}
+		if err := p.addImplied(ctx, kind, rows); err != nil {
+			return err
+		}
+		if err := p.addPart(kind, rows); err != nil {
+			return err
+		}
+	}
+	p.items, p.size = 0, 0
+	return nil
+}
+
+func (p *planner) addPart(kind Kind, rows []PlannedRow) error {
+	part := changeplan.Part{Kind: string(kind)}
+	if p.totals != nil {
+		p.totals.add(rows)
+	}
+	for i := range rows {
+		row := &rows[i]
+		if row.writes() {
+			p.remember(row.Record)
+		}
+		count(&part.Counts, row.Action)
+		row.shorten()
+	}
+	var err error
+	if part.Rows, err = json.Marshal(rows); err != nil {
+		return err
+	}
+	return p.add(part, rows)
+}
+
+func count(c *changeplan.Counts, a Action) {
+	switch a {
+	case Created:
+		c.Created++
+	case Updated:
+		c.Updated++
+	case Unchanged:
+		c.Unchanged++
+	case Ignored:
+		c.Ignored++
+	default:
+		c.Refused++
+	}
+}
+
+func (r *PlannedRow) writes() bool { return r.Action == Created || r.Action == Updated }
+
+// shorten removes what the plan does not need: cells of rows that are not refused, the content of rows that write
+// nothing.
+func (r *PlannedRow) shorten() {
+	if r.Action != Refused {
+		rows := make([]Row, len(r.Rows))
+		for i, row := range r.Rows {
+			rows[i] = Row{File: row.File, Line: row.Line}
+		}
+		r.Rows = rows
+	}
+	if !r.writes() {
+		r.Product, r.Channel, r.Customer, r.Order, r.Cancellation = nil, nil, nil, nil, nil
+		if !r.Exceeds {
+			r.Refund = nil
+		}
+	}
+}
+
+func (p *planner) hash(key string) uint64 { return maphash.String(p.seed, strings.TrimSpace(key)) }
+
+// isPlanned reports whether an earlier part writes the product or the order of a record.
+func (p *planner) isPlanned(r Record) (is bool) {
+	switch {
+	case r.Product != nil:
+		_, is = p.products[p.hash(r.Product.SKU.Value)]
+	case r.Refund != nil:
+		_, is = p.orders[p.hash(r.Refund.OrderNumber)]
+	case r.Cancellation != nil:
+		_, is = p.orders[p.hash(r.Cancellation.OrderNumber)]
+	}
+	return is
+}
+
+func (p *planner) remember(r Record) {
+	switch r.Kind {
+	case Category, Seller, Warehouse:
+		p.rememberReference(referenceKinds[r.Kind], r.Name)
+	case Product, Stock:
+		p.products[p.hash(r.Product.SKU.Value)] = struct{}{}
+	case Channel:
+		p.channels[r.Channel.Identifier] = true
+	case Customer:
+		p.customers[p.hash(r.Customer.ID)] = struct{}{}
+	case Order:
+		p.orders[p.hash(r.Order.Number)] = struct{}{}
+	}
+}
+
+func (p *planner) rememberReference(kind catalog.Kind, name string) {
+	if p.references[kind] == nil {
+		p.references[kind] = map[string]bool{}
+	}
+	p.references[kind][name] = true
+}
+
+var referenceKinds = map[Kind]catalog.Kind{
+	Category: catalog.Categories, Seller: catalog.Sellers, Warehouse: catalog.Warehouses,
+}
+
+// addImplied adds parts with the references of products, and with the channels and customers of orders, that do not
+// exist yet.
+func (p *planner) addImplied(ctx context.Context, kind Kind, rows []PlannedRow) error {
+	names := map[Kind]map[string]bool{Category: {}, Seller: {}, Warehouse: {}}
+	channels, customers := map[string]bool{}, map[string]*sales.Customer{}
+	for _, row := range rows {
+		switch {
+		case !row.writes():
+		case row.Product != nil:
+			names[Category][row.Product.CategoryName.Value] = true
+			names[Seller][row.Product.SellerName.Value] = true
+			names[Warehouse][row.Product.WarehouseName.Value] = true
+			for _, s := range row.Product.Stock {
+				names[Warehouse][s.Warehouse] = true
+			}
+		case row.Order != nil:
+			channels[row.Order.Channel] = true
+			if c := row.Order.Customer; c != nil {
+				customers[c.ID] = c
+			}
+		}
+	}
+	var implied []PlannedRow
+	for _, kind := range []Kind{Category, Seller, Warehouse} {
+		for _, name := range slices.Sorted(maps.Keys(names[kind])) {
+			if name != "" && !p.references[referenceKinds[kind]][name] {
+				implied = append(implied, PlannedRow{Record: Record{Kind: kind, Key: name, Name: name}})
+			}
+		}
+	}
+	for _, identifier := range slices.Sorted(maps.Keys(channels)) {
+		if !p.channels[identifier] {
+			implied = append(implied, PlannedRow{
+				Record: Record{Kind: Channel, Key: identifier, Channel: &sales.Channel{Identifier: identifier}},
+			})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(customers)) {
+		if _, planned := p.customers[p.hash(id)]; !planned {
+			implied = append(implied, PlannedRow{Record: Record{Kind: Customer, Key: id, Customer: customers[id]}})
+		}
+	}
+	for _, kind := range sequence {
+		var rows []PlannedRow
+		for _, row := range implied {
+			if row.Kind == kind {
+				rows = append(rows, row)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if err := p.plan(ctx, p.tenant, rows); err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(row PlannedRow) bool { return !row.writes() })
+		if len(rows) == 0 {
+			continue
+		}
+		if err := p.addPart(kind, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan sets the actions of rows of one kind.
+func (m *Importer) plan(ctx context.Context, tenant tenancy.ID, rows []PlannedRow) error {
+	var planned []*PlannedRow
+	for i := range rows {
+		row := &rows[i]
+		switch {
+		case row.Ignored != "":
+			row.Action = Ignored
+		case len(row.Invalid[""]) > 0 || !row.hasContent():
+			row.Action = Refused
+		default:
+			planned = append(planned, row)
+		}
+	}
+	if len(planned) == 0 {
+		return nil
+	}
+	switch planned[0].Kind {
+	case Category, Seller, Warehouse:
+		return m.planReferences(ctx, tenant, referenceKinds[planned[0].Kind], planned)
+	case Product, Stock:
+		return m.planProducts(ctx, tenant, planned)
+	case Channel:
+		return m.planChannels(ctx, tenant, planned)
+	case Customer:
+		return m.planCustomers(ctx, tenant, planned)
+	case Order:
+		return m.planOrders(ctx, tenant, planned)
+	case Refund:
+		return m.planRefunds(ctx, tenant, planned)
+	case Cancellation:
+		return m.planCancellations(ctx, tenant, planned)
+	}
+	return fmt.Errorf("unknown kind of record %q", planned[0].Kind)
+}
+
+// hasContent reports whether a record could be read. Otherwise it has errors.
+func (r Record) hasContent() bool {
+	switch r.Kind {
+	case Product, Stock:
+		return r.Product != nil
+	case Channel:
+		return r.Channel != nil
+	case Customer:
+		return r.Customer != nil
+	case Order:
+		return r.Order != nil
+	case Refund:
+		return r.Refund != nil
+	case Cancellation:
+		return r.Cancellation != nil
+	}
+	return true
+}
+
+// set sets the action of a row from an outcome of catalog or sales and its error.
+func (r *PlannedRow) set(outcome string, err error) {
+	switch r.Action = Action(outcome); r.Action {
+	case Created, Updated, Unchanged:
+		if len(r.Invalid) == 0 {
+			return
+		}
+	}
+	r.Action = Refused
+	r.addError(err)
+}
+
+// addError adds an error of catalog or sales to the errors by column: "category" for "category_id".
+func (r *PlannedRow) addError(err error) {
+	if r.Invalid == nil {
+		r.Invalid = tenancy.InvalidError{}
+	}
+	invalid, ok := errors.AsType[tenancy.InvalidError](err)
+	switch {
+	case ok:
+		for field, messages := range invalid {
+			column := strings.TrimSuffix(strings.TrimSuffix(field, "_id"), ".id")
+			if len(r.Invalid[column]) == 0 {
+				r.Invalid[column] = messages
+			}
+		}
+	case errors.Is(err, catalog.ErrInsufficientStock):
+		r.Invalid.Add("quantity", "would take the stock of the product's own warehouse below zero")
+	case errors.Is(err, catalog.ErrPrecondition):
+		r.Invalid.Add("", "has changed since the plan")
+	case errors.Is(err, tenancy.ErrNotFound):
+		if len(r.Invalid["order_number"]) == 0 {
+			r.Invalid.Add("order_number", "is not the number of a stored order")
+		}
+	case err != nil:
+		r.Invalid.Add("", "%v", err)
+	}
+}
+
+func (m *Importer) planReferences(
+	ctx context.Context, tenant tenancy.ID, kind catalog.Kind, rows []*PlannedRow,
+) error {
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.Name
+	}
+	results, err := m.catalog.PlanReferences(ctx, tenant, kind, names)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		rows[i].Name = result.Name
+		rows[i].set(string(result.Outcome), result.Err)
+	}
+	return nil
+}
+
+func (m *Importer) planProducts(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	products := make([]catalog.PlanRow, len(rows))
+	for i, row := range rows {
+		products[i] = *row.Product
+		products[i].Invalid, products[i].InPlan = row.Invalid, row.InPlan
+	}
+	results, err := m.catalog.PlanProducts(ctx, tenant, products)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		row := rows[i]
+		row.set(string(result.Outcome), result.Err)
+		row.Old, row.New = result.Old, result.New
+		if !row.InPlan {
+			row.Version = result.Version
+		}
+	}
+	return nil
+}
+
+func (m *Importer) planChannels(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	channels := make([]sales.Channel, len(rows))
+	for i, row := range rows {
+		channels[i] = *row.Channel
+	}
+	results, err := m.sales.PlanChannels(ctx, tenant, channels)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		row := rows[i]
+		row.set(string(result.Outcome), result.Err)
+		if row.writes() {
+			row.Label = &sales.ChannelChange{Identifier: result.Identifier, Old: result.Old, New: result.Label}
+			row.Old, row.New = changed("label", result.Old, &result.Label)
+		}
+	}
+	return nil
+}
+
+// changed returns a field before and after, without a value that is nil.
+func changed(field string, before, after *string) (old, new map[string]any) {
+	if before != nil {
+		old = map[string]any{field: *before}
+	}
+	if after != nil {
+		new = map[string]any{field: *after}
+	}
+	return old, new
+}
+
+func (m *Importer) planCustomers(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	customers := make([]sales.Customer, len(rows))
+	for i, row := range rows {
+		customers[i] = *row.Customer
+	}
+	results, err := m.sales.PlanCustomers(ctx, tenant, customers)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		row := rows[i]
+		row.set(string(result.Outcome), result.Err)
+		if row.writes() {
+			row.Change = &sales.CustomerChange{
+				ID: result.ID, Created: row.Action == Created,
+				OldName: result.OldName, OldEmail: result.OldEmail, Name: result.Name, Email: result.Email,
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	results, err := m.sales.PlanOrders(ctx, tenant, orderRows(rows))
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		row := rows[i]
+		row.set(string(result.Outcome), result.Err)
+		row.Sums = &result
+		if row.Action == Created {
+			row.New = map[string]any{
+				"placed_at": row.Order.PlacedAt.UTC(), "channel": row.Order.Channel, "items": len(row.Order.Items),
+				"revenue": result.Revenue.String(),
+			}
+		}
+	}
+	return nil
+}
+
+func orderRows(rows []*PlannedRow) []sales.Row {
+	orders := make([]sales.Row, len(rows))
+	for i, row := range rows {
+		orders[i] = sales.Row{Order: *row.Order, Invalid: row.Invalid}
+	}
+	return orders
+}
+
+// planRefunds subtracts what an order has of a cumulative refund first.
+func (m *Importer) planRefunds(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	var refunds []sales.PlanRefund
+	var planned []*PlannedRow
+	for _, row := range rows {
+		if row.Cumulative != "" && len(row.Invalid) == 0 {
+			if err := m.subtractStored(ctx, tenant, row); err != nil {
+				return err
+			}
+			if row.Refund.Amount == 0 {
+				row.Action = Unchanged
+				continue
+			}
+		}
+		planned = append(planned, row)
+		refunds = append(refunds, sales.PlanRefund{
+			RefundRow: sales.RefundRow{Refund: *row.Refund, Invalid: row.Invalid}, InPlan: row.InPlan,
+		})
+	}
+	results, err := m.sales.PlanRefunds(ctx, tenant, refunds)
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		planned[i].Exceeds = result.ExceedsPaid
+		planned[i].set(string(result.Outcome), result.Err)
+	}
+	return nil
+}
+
+// subtractStored makes a refund of a cumulative amount one of the difference.
+func (m *Importer) subtractStored(ctx context.Context, tenant tenancy.ID, row *PlannedRow) error {
+	refund := *row.Refund
+	if refund.Reference == nil {
+		refund.Reference = new(row.Cumulative + refund.Amount.String())
+	}
+	order, err := m.sales.Order(ctx, tenant, refund.OrderNumber)
+	if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
+		return err
+	}
+	var stored money.Cents
+	for _, r := range order.Refunds {
+		if r.Reference != nil && strings.HasPrefix(*r.Reference, row.Cumulative) {
+			stored += r.Amount
+		}
+	}
+	refund.Amount = max(0, refund.Amount-stored)
+	row.Refund = &refund
+	return nil
+}
+
+func (m *Importer) planCancellations(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
+	results, err := m.sales.PlanCancellations(ctx, tenant, cancelRows(rows))
+	if err != nil {
+		return err
+	}
+	for i, result := range results {
+		rows[i].set(string(result.Outcome), result.Err)
+	}
+	return nil
+}
+
+func cancelRows(rows []*PlannedRow) []sales.CancelRow {
+	cancellations := make([]sales.CancelRow, len(rows))
+	for i, row := range rows {
+		cancellations[i] = sales.CancelRow{Cancellation: *row.Cancellation, InPlan: row.InPlan, Invalid: row.Invalid}
+	}
+	return cancellations
+}

@@ -1,0 +1,132 @@
+package imports
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+)
+
+// recognise reads the header of a file.
+func (s *source) recognise(mapping map[string]string) error {
+	best, bestFile := 0, *s
+	for _, sheet := range append([]string{""}, s.table.Sheets()...) {
+		if sheet == "" && s.table.Sheets() != nil {
+			continue
+		}
+		candidate := *s
+		copied := *s.table
+		copied.Sheet, candidate.Sheet, candidate.table = sheet, sheet, &copied
+		score, err := candidate.recogniseSheet(mapping)
+		if err != nil {
+			return err
+		}
+		if score > best || sheet == "" {
+			best, bestFile = score, candidate
+		}
+	}
+	*s = bestFile
+	if best == 0 && s.Problem == "" {
+		s.Problem = "has no header and no rows"
+	}
+	return nil
+}
+
+// recogniseSheet finds the header in the first rows. It returns how many columns it knows, at least 1 if there is a
+// header at all.
+func (s *source) recogniseSheet(mapping map[string]string) (score int, err error) {
+	rows, err := s.table.Open()
+	if err != nil {
+		return 0, s.readError(0, err)
+	}
+	defer rows.Close()
+	best := &source{File: s.File, table: s.table, zone: s.zone}
+	for i := range headerRows {
+		row, err := rows.Next()
+		if errors.Is(err, io.EOF) && i == 0 && s.ownName() != "" {
+			return 0, fmt.Errorf("%s is empty: expected column names in the first row", s.Name)
+		}
+		if err != nil && !errors.Is(err, io.EOF) && score == 0 {
+			return 0, s.readError(0, err)
+		}
+		if err != nil {
+			break // the scan reports it
+		}
+		candidate := &source{File: s.File, table: s.table, zone: s.zone}
+		candidate.skip = i + 1
+		for _, name := range row.Cells {
+			candidate.Header = append(candidate.Header, strings.TrimSpace(clean(name)))
+		}
+		for len(candidate.Header) > 0 && candidate.Header[len(candidate.Header)-1] == "" {
+			candidate.Header = candidate.Header[:len(candidate.Header)-1]
+		}
+		n, err := candidate.recogniseHeader(row, i == 0, mapping)
+		if err != nil {
+			return 0, err
+		}
+		if n > score {
+			score, best = n, candidate
+		}
+		if best.format != nil {
+			break
+		}
+	}
+	sheet := s.Sheet
+	*s = *best
+	s.Sheet = sheet
+	return score, nil
+}
+
+// recogniseHeader decides what a row is as a header.
+func (s *source) recogniseHeader(row table.Row, first bool, mapping map[string]string) (score int, err error) {
+	if mapping != nil {
+		return s.applyMapping(mapping)
+	}
+	if f := recogniseFormat(s.Header); f != nil {
+		s.use(f, table.Normal)
+		return len(s.at), nil
+	}
+	if first {
+		own, err := s.recogniseOwn(row)
+		if err != nil || own {
+			return len(s.at), err
+		}
+	}
+	return s.propose(), nil
+}
+
+// use sets the format and its columns. Columns with the same name after the first have no meaning.
+func (s *source) use(f *format, normal func(string) string) {
+	s.format, s.at, s.types = f, map[string]int{}, make([]columnType, len(s.Header))
+	for i, column := range s.Header {
+		name := normal(column)
+		kind, known := f.columns[name]
+		if !known && f.more != nil && f.more(name) {
+			kind, known = amountColumn, true
+		}
+		if _, exists := s.at[name]; known && !exists {
+			s.at[name], s.types[i] = i, kind
+		} else if column != "" {
+			s.Unused = append(s.Unused, column)
+		}
+	}
+}
+
+// recogniseFormat returns the format with the most columns among those that the header has all of.
+func recogniseFormat(header []string) *format {
+	names := map[string]bool{}
+	for _, column := range header {
+		names[table.Normal(column)] = true
+	}
+	var best *format
+	for _, f := range formats {
+		has := !slices.ContainsFunc(f.required, func(column string) bool { return !names[column] })
+		if has && (best == nil || len(f.required) > len(best.required)) {
+			best = f
+		}
+	}
+	return best
+}

@@ -1,0 +1,152 @@
+package imports
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// Limits of what is kept in memory for returns without an order.
+const (
+	maxReturns     = 50_000
+	maxReturnBytes = 16 << 20 // of their rows
+	maxSold        = 10       // orders that have an item
+)
+
+// evidence is what the first reading of a file found, beside the forms of columns.
+type evidence struct {
+	missingSKU string            // an example of an item without SKU
+	returns    map[[16]byte]bool // the keys of returned items
+	example    string            // of a return
+	perLine    map[string]bool   // amounts of orders that differ between the rows of an order
+	previous   map[string]string // the last value of these, and of the number
+}
+
+// returned records the key of a returned item: what is the same in the row that sold it.
+func (e *evidence) returned(key [16]byte, example string) {
+	if e.returns == nil {
+		e.returns, e.example = map[[16]byte]bool{}, example
+	}
+	if len(e.returns) < maxReturns {
+		e.returns[key] = true
+	}
+}
+
+func keyOf(parts ...string) [16]byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	return [16]byte(sum[:])
+}
+
+// soldItems are the orders with items that are returned in rows without their order.
+type soldItems struct {
+	orders  map[[16]byte][]soldItem
+	returns []returnedItem
+	bytes   int // of the returns
+	equal   equalRefunds
+}
+
+type soldItem struct {
+	number string
+	at     time.Time
+	price  int64
+}
+
+// returnedItem is a refund whose order is not known yet.
+type returnedItem struct {
+	key    [16]byte
+	price  int64
+	at     time.Time
+	record Record // with all but the number
+}
+
+func (r *reading) newSoldItems() soldItems {
+	sold := soldItems{orders: map[[16]byte][]soldItem{}, equal: equalRefunds{}}
+	for _, s := range r.sources {
+		for key := range s.seen.returns {
+			sold.orders[key] = nil
+		}
+	}
+	return sold
+}
+
+// sell records an item that may be returned.
+func (s *soldItems) sell(key [16]byte, item soldItem) {
+	if orders, returned := s.orders[key]; returned && len(orders) < maxSold {
+		s.orders[key] = append(orders, item)
+	}
+}
+
+// keepReturn keeps a return until all orders are read, or returns it refused.
+func (r *reading) keepReturn(item returnedItem) []Record {
+	for _, cell := range item.record.Rows[0].Cells {
+		r.sold.bytes += len(cell)
+	}
+	if len(r.sold.returns) == maxReturns || r.sold.bytes > maxReturnBytes {
+		item.record.Invalid.Add("order_number", "is required: there are too many refunds without their orders")
+		return []Record{item.record}
+	}
+	r.sold.returns = append(r.sold.returns, item)
+	return nil
+}
+
+// newReturn returns a refund, in cents, that names no order.
+func newReturn(c cells, number string, at time.Time, amount int64, invalid tenancy.InvalidError) Record {
+	if amount < 0 || amount > int64(money.Max) {
+		invalid.Add("amount", "%v", money.ErrRange)
+	}
+	return Record{
+		Kind: Refund, Key: number, Rows: []Row{c.row()}, Invalid: invalid, Theirs: map[string]int64{"Refunds": amount},
+		Refund: &sales.Refund{Amount: money.Cents(amount), RefundedAt: &at},
+	}
+}
+
+// attachRefunds returns the refunds, each of the latest earlier order with the item, preferably at the same price.
+func (r *reading) attachRefunds() []Record {
+	var records []Record
+	slices.SortStableFunc(r.sold.returns, func(a, b returnedItem) int { return a.at.Compare(b.at) })
+	for _, returned := range r.sold.returns {
+		record := returned.record
+		if len(record.Invalid) > 0 {
+			records = append(records, record)
+			continue
+		}
+		var earlier []soldItem
+		for _, item := range r.sold.orders[returned.key] {
+			if !item.at.After(returned.at) {
+				earlier = append(earlier, item)
+			}
+		}
+		if len(earlier) == 0 {
+			record.Invalid.Add("order_number", "is not known: no earlier order has this item")
+			records = append(records, record)
+			continue
+		}
+		best := slices.MaxFunc(earlier, func(a, b soldItem) int {
+			return cmp.Or(cmp.Compare(boolOrder(a.price == returned.price), boolOrder(b.price == returned.price)),
+				a.at.Compare(b.at))
+		})
+		record.Refund.OrderNumber = best.number
+		record.Refund.Reference = new(r.sold.equal.reference("import:"+record.Key+":", best.number, returned.at,
+			record.Refund.Amount))
+		records = append(records, record)
+	}
+	return records
+}
+
+// equalRefunds counts refunds by their content.
+type equalRefunds map[[16]byte]int
+
+// reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order are
+// both stored, and a second import stores nothing. Stored references must not change.
+func (e equalRefunds) reference(prefix, order string, at time.Time, amount money.Cents) string {
+	content := prefix + at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
+	key := keyOf(order, content)
+	e[key]++
+	return fmt.Sprintf("%s:%d", content, e[key])
+}

@@ -1,0 +1,237 @@
+package imports
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+// PlanRow is a row of a plan as the API returns it. File and Line are those of the first row of an order.
+type PlanRow struct {
+	File     string               `json:"file"`
+	Line     int                  `json:"line"`
+	Kind     Kind                 `json:"kind"`
+	Key      string               `json:"key"`
+	Action   Action               `json:"action"`
+	Old      map[string]any       `json:"old"` // the fields that change
+	New      map[string]any       `json:"new"`
+	Notes    []string             `json:"notes"`
+	Problems tenancy.InvalidError `json:"problems"` // by column
+}
+
+// RowFilter selects rows of a plan. An empty field does not filter.
+type RowFilter struct {
+	Kind   Kind
+	Action Action
+	Page   paging.Page
+}
+
+// Rows returns a page of the rows of a plan. Of an import that was applied they have what happened to them.
+func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilter) (paging.List[PlanRow], error) {
+	list := paging.List[PlanRow]{Items: []PlanRow{}}
+	if _, err := j.get(ctx, tenant, id); err != nil {
+		return list, err
+	}
+	parts, err := j.plans.PartCounts(ctx, tenant, id)
+	if err != nil {
+		return list, err
+	}
+	skip, want := int64(f.Page.Number-1)*int64(f.Page.PerPage), f.Page.PerPage
+	for _, of := range parts {
+		n := int64(f.count(of))
+		list.Total += n
+		if n <= skip {
+			skip -= n
+			continue
+		}
+		if len(list.Items) == want {
+			continue
+		}
+		part, err := j.plans.Part(ctx, tenant, id, of.Part)
+		if err != nil {
+			return list, err
+		}
+		rows, err := outcomes(part)
+		if err != nil {
+			return list, err
+		}
+		for _, row := range rows {
+			switch {
+			case f.Action != "" && row.Action != f.Action || len(list.Items) == want:
+			case skip > 0:
+				skip--
+			default:
+				list.Items = append(list.Items, newPlanRow(row))
+			}
+		}
+	}
+	return list, nil
+}
+
+// count returns how many rows of a part the filter selects.
+func (f RowFilter) count(p changeplan.PartCounts) int32 {
+	switch {
+	case f.Kind != "" && f.Kind != Kind(p.Kind):
+		return 0
+	case f.Action == Created:
+		return p.Created
+	case f.Action == Updated:
+		return p.Updated
+	case f.Action == Unchanged:
+		return p.Unchanged
+	case f.Action == Refused:
+		return p.Refused
+	case f.Action == Ignored:
+		return p.Ignored
+	}
+	return p.Created + p.Updated + p.Unchanged + p.Refused + p.Ignored
+}
+
+func newPlanRow(row PlannedRow) PlanRow {
+	r := PlanRow{
+		Kind: row.Kind, Key: row.Key, Action: row.Action, Old: row.Old, New: row.New,
+		Notes: []string{}, Problems: row.Invalid,
+	}
+	if len(row.Rows) > 0 {
+		r.File, r.Line = row.Rows[0].File, row.Rows[0].Line
+	}
+	if row.Ignored != "" {
+		r.Notes = append(r.Notes, row.Ignored)
+	}
+	for _, note := range row.Notes {
+		r.Notes = append(r.Notes, note.Text)
+	}
+	return r
+}
+
+// outcomes returns the rows of a part, with what happened to them if the part was applied.
+func outcomes(part changeplan.Part) ([]PlannedRow, error) {
+	rows, err := decodeRows(part)
+	if err != nil || part.Result == nil {
+		return rows, err
+	}
+	var result partResult
+	if err := json.Unmarshal(part.Result, &result); err != nil {
+		return nil, fmt.Errorf("read the result of a part: %w", err)
+	}
+	for _, differs := range result.Rows {
+		rows[differs.Row].Action, rows[differs.Row].Invalid = differs.Action, differs.Invalid
+	}
+	return rows, nil
+}
+
+// RefusedFile returns the name of the file that WriteRefused writes.
+func (i Import) RefusedFile() string {
+	if len(i.readable()) > 1 {
+		return fmt.Sprintf("refused-rows-%d.zip", i.ID)
+	}
+	return fmt.Sprintf("refused-rows-%d.csv", i.ID)
+}
+
+// readable returns the files that were read.
+func (i Import) readable() []File {
+	return slices.DeleteFunc(slices.Clone(i.Files), func(f File) bool { return f.Problem != "" })
+}
+
+// WriteRefused writes the refused rows of an import as they were in its file, with a column for the reason, which an
+// import ignores. The rows of several files are several files of a ZIP.
+func (j *Jobs) WriteRefused(ctx context.Context, tenant tenancy.ID, i Import, w io.Writer) error {
+	files := i.readable()
+	switch len(files) {
+	case 0:
+		return nil
+	case 1:
+		return j.writeRefused(ctx, tenant, i.ID, files[0], w)
+	}
+	archive := zip.NewWriter(w)
+	for _, file := range files {
+		entry, err := archive.Create(strings.TrimSuffix(strings.TrimSuffix(file.Name, ".gz"), ".csv") + ".csv")
+		if err == nil {
+			err = j.writeRefused(ctx, tenant, i.ID, file, entry)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+func (j *Jobs) writeRefused(ctx context.Context, tenant tenancy.ID, id int64, file File, w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(append(slices.Clone(file.Header), ReasonColumn)); err != nil {
+		return err
+	}
+	parts, err := j.plans.PartCounts(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	for _, of := range parts {
+		if of.Refused == 0 {
+			continue
+		}
+		part, err := j.plans.Part(ctx, tenant, id, of.Part)
+		if err != nil {
+			return err
+		}
+		rows, err := outcomes(part)
+		if err != nil {
+			return err
+		}
+		last := 0
+		for _, row := range rows {
+			if row.Action != Refused {
+				continue
+			}
+			reasons := row.reasons()
+			for n, of := range row.Rows {
+				// A refund or a cancellation can have the row of its order.
+				if of.File != file.Name || of.Line == last {
+					continue
+				}
+				last = of.Line
+				cells := make([]string, len(file.Header), len(file.Header)+1)
+				for c := range min(len(cells), len(of.Cells)) {
+					cells[c] = csvcell.Guard(csvcell.Unguard(of.Cells[c]))
+				}
+				if err := out.Write(append(cells, strings.Join(reasons[n], "; "))); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// ReasonColumn is the column with the reasons in a file of refused rows.
+const ReasonColumn = "reason"
+
+// reasons returns the errors of each of the rows of a record: those of an item belong to the row of the item.
+func (r *PlannedRow) reasons() [][]string {
+	reasons := make([][]string, len(r.Rows))
+	if len(reasons) == 0 {
+		return nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.Invalid)) {
+		at := 0
+		field := path
+		if i, of, isItem := splitPath(path); isItem && i < len(r.ItemRows) && r.ItemRows[i] < len(reasons) {
+			at, field = r.ItemRows[i], of
+		}
+		for _, message := range r.Invalid[path] {
+			reasons[at] = append(reasons[at], strings.TrimSpace(field+" "+message))
+		}
+	}
+	return reasons
+}

@@ -1,0 +1,241 @@
+package imports
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// reading is a set while it is read.
+type reading struct {
+	Set
+	tenant   Tenant
+	settings Settings
+	temp     string
+	sources  []*source
+
+	nameByID map[Kind]map[string]string // of our references
+	sold     soldItems
+	file     string // of the last record
+	done     int64  // rows
+}
+
+// check returns the time zone of times without one, or an InvalidError.
+func (s Settings) check(tenant Tenant) (*time.Location, error) {
+	invalid := tenancy.InvalidError{}
+	for _, c := range []struct {
+		name, value string
+		choices     []string
+	}{
+		{"date_order", s.DateOrder, []string{"dmy", "mdy"}}, {"decimal", s.Decimal, []string{",", "."}},
+		{"missing_sku", s.MissingSKU, []string{"derive", "refuse"}}, {"refunds", s.Refunds, []string{"attach", "leave_out"}},
+		{"tax_included", s.TaxIncluded, []string{"yes", "no"}},
+	} {
+		if c.value != "" && !slices.Contains(c.choices, c.value) {
+			invalid.Add(c.name, "must be one of %s", strings.Join(c.choices, ", "))
+		}
+	}
+	if s.Channel != "" && channelOf(s.Channel) != s.Channel {
+		invalid.Add("channel", "must be 1 to 50 lower-case letters, digits, dashes and underscores")
+	}
+	zone := tenant.Timezone
+	if s.Timezone != "" {
+		var err error
+		if zone, err = time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
+			invalid.Add("timezone", "is not a time zone such as Europe/Berlin")
+		}
+	}
+	return zone, invalid.Err()
+}
+
+// Open recognises the files of dir and reads each once. Temporary files are created in temp; "" is the default of the
+// system. Open returns an InvalidError for settings, and another error if a file cannot be read.
+func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings Settings) (*Set, error) {
+	zone, err := settings.check(tenant)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := table.Files(dir, temp)
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{tenant: tenant, settings: settings, temp: temp}
+	for _, t := range tables {
+		s := &source{File: File{Name: t.Name, Size: t.Size, Problem: t.Problem}, table: t, zone: zone}
+		if t.Problem == "" {
+			if err := s.recognise(settings.Mapping[t.Name]); err != nil {
+				return nil, err
+			}
+		}
+		r.sources = append(r.sources, s)
+	}
+	if err := r.checkOwn(); err != nil {
+		return nil, err
+	}
+	for _, s := range r.sources {
+		if err := r.examine(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	r.Files = nil
+	for _, s := range r.sources {
+		r.Files = append(r.Files, s.File)
+	}
+	r.records, r.progress = r.read, r.rowsRead
+	return &r.Set, nil
+}
+
+// examine reads a file once, and adds its questions.
+func (r *reading) examine(ctx context.Context, s *source) error {
+	if s.Problem != "" {
+		return nil
+	}
+	if _, mapped := r.settings.Mapping[s.Name]; !mapped && (s.format == nil || s.isSheet()) &&
+		slices.ContainsFunc(r.sources, (*source).isOwn) {
+		s.format, s.Problem = nil, "is not one of the files of an import"
+		return nil
+	}
+	if s.format == nil {
+		s.format = &format{}
+		err := s.scan(ctx)
+		s.format = nil
+		r.Questions = append(r.Questions, Question{ID: "mapping", File: s.Name})
+		return err
+	}
+	s.Format = s.name
+	if err := s.scan(ctx); err != nil {
+		return err
+	}
+	r.Questions = append(r.Questions, s.decide(r.settings)...)
+	return nil
+}
+
+// read yields the records of all files: those without orders first.
+func (r *reading) read(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		r.nameByID, r.sold = map[Kind]map[string]string{}, r.newSoldItems()
+		r.done = 0
+		stopped := false
+		each := func(g group) bool {
+			for _, record := range r.recordsOf(g) {
+				if r.file = g.rows[0].Name; record.Kind == g.rows[0].kind {
+					r.done += int64(len(record.Rows) + record.Omitted)
+				}
+				if !stopped && !yield(record, nil) {
+					stopped = true
+				}
+			}
+			return !stopped
+		}
+		for _, sources := range r.inSequence() {
+			var err error
+			if sources[0].order == "" {
+				err = eachRow(ctx, sources[0], each)
+			} else {
+				err = r.eachOrder(ctx, sources, each)
+			}
+			if err != nil && !stopped {
+				yield(Record{}, err)
+				return
+			}
+			if stopped {
+				return
+			}
+		}
+		for _, record := range r.attachRefunds() {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rowsRead is Progress. The row of a refund or a cancellation counts with its order.
+func (r *reading) rowsRead() (file string, read, size int64) {
+	for _, s := range r.sources {
+		size += int64(s.Rows)
+	}
+	return r.file, min(r.done, size), size
+}
+
+// eachRow calls f with each row of a source without orders.
+func eachRow(ctx context.Context, s *source, f func(group) bool) error {
+	rows, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer rows.rows.Close()
+	for {
+		row, err := rows.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c := s.cellsOf(row)
+		if row.Problem != "" {
+			c.invalid.Add("", "%s", row.Problem)
+		}
+		if !f(group{rows: []cells{c}}) {
+			return nil
+		}
+	}
+}
+
+// recordsOf returns the records of a group. A row that could not be read is refused.
+func (r *reading) recordsOf(g group) []Record {
+	c := g.rows[0]
+	if len(c.invalid[""]) > 0 {
+		return []Record{{Kind: c.kind, Rows: []Row{c.row()}, Invalid: c.invalid}}
+	}
+	return c.read(r, g)
+}
+
+// inSequence returns the sources in the sequence in which they are read. Sources of which each has a part of an order
+// are read together.
+func (r *reading) inSequence() [][]*source {
+	var sequence [][]*source
+	for _, kind := range []Kind{
+		Category, Seller, Warehouse, Product, Stock, Channel, Customer, Order, Refund, Cancellation,
+	} {
+		families := map[string]int{}
+		for _, s := range r.sources {
+			if s.format == nil || s.kind != kind || s.Problem != "" {
+				continue
+			}
+			if i, exists := families[s.family]; exists && s.family != "" {
+				sequence[i] = append(sequence[i], s)
+				continue
+			}
+			families[s.family] = len(sequence)
+			sequence = append(sequence, []*source{s})
+		}
+	}
+	for _, sources := range sequence {
+		slices.SortStableFunc(sources, func(a, b *source) int { return boolOrder(a.items) - boolOrder(b.items) })
+	}
+	return sequence
+}
+
+func boolOrder(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
+}
+
+// base returns the name of a file without directory and extensions, in lower case.
+func base(name string) string {
+	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
+	return strings.TrimSuffix(name, path.Ext(name))
+}

@@ -1,0 +1,214 @@
+package imports
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// summary returns records in one line each.
+func summary(records []Record) []string {
+	var all []string
+	for _, r := range records {
+		line := ""
+		switch {
+		case r.Ignored != "":
+			line = "ignored: " + r.Ignored
+		case len(r.Invalid) > 0:
+			line = "refused: " + r.Invalid.Error()
+		case r.Order != nil:
+			o := r.Order
+			line = fmt.Sprintf("%s %s %s", o.Number, o.PlacedAt.UTC().Format("2006-01-02T15:04"), o.Channel)
+			if o.Customer != nil {
+				line += " by " + o.Customer.ID
+			}
+			for i, item := range o.Items {
+				line += fmt.Sprintf(", %d %s à %s", item.Quantity, item.SKU, item.UnitPrice)
+				if item.Discount != nil {
+					line += " less " + item.Discount.String()
+				}
+				if row := r.Rows[r.ItemRows[i]]; row.Line == 0 {
+					line += " without a row"
+				}
+			}
+			for name, amount := range map[string]*money.Cents{"discount": o.DiscountTotal} {
+				if *amount != 0 {
+					line += " " + name + " " + amount.String()
+				}
+			}
+			line += fmt.Sprintf(" + %s tax + %s shipping", o.TaxTotal, o.ShippingTotal)
+		case r.Refund != nil:
+			line = fmt.Sprintf("refund of %s: %s at %s", r.Refund.OrderNumber, r.Refund.Amount,
+				r.Refund.RefundedAt.UTC().Format("2006-01-02T15:04"))
+		case r.Cancellation != nil:
+			line = fmt.Sprintf("cancellation of %s at %s", r.Cancellation.OrderNumber,
+				r.Cancellation.CancelledAt.UTC().Format("2006-01-02T15:04"))
+		case r.Product != nil:
+			p := r.Product
+			line = fmt.Sprintf("%s %q %s", p.SKU.Value, p.Name.Value, p.Price.Value)
+			if p.Quantity.Set {
+				line += fmt.Sprint(" stock ", p.Quantity.Value)
+			}
+			if p.UPC.Set {
+				line += " upc " + p.UPC.Value
+			}
+			if p.Status.Set {
+				line += " " + p.Status.Value
+			}
+			for _, s := range p.Stock {
+				line += fmt.Sprintf(" %d in %s", s.Quantity, s.Warehouse)
+			}
+		}
+		for _, note := range r.Notes {
+			line += " (" + note.Text + ")"
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func TestSpreadsheetsAreRecognised(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, content string
+		settings      Settings
+		want          []string
+	}{
+		{"German products below a title", "Preisliste März 2026;;;;\n;;;;\nArtikelnummer;Bezeichnung;Preis;Bestand;EAN\n" +
+			"A-1;Stuhl;1.249,50;3;4006381333931\n;Tisch;9,00;-2;5,01E+12\n;;;;\n", Settings{}, []string{
+			`A-1 "Stuhl" 1249.50 stock 3 upc 4006381333931`,
+			`refused: upc has lost digits in a spreadsheet: format the column as text before the export ` +
+				`(the quantity in stock is negative and was not imported)`}},
+		{"orders with repeated columns", "Order no.,Date,Customer ID,SKU,Qty,Unit price,Tax,Shipping\n" +
+			"7,31.12.2025,c1,A,2,10.00,4.00,5.00\n7,31.12.2025,c1,B,1,1.50,4.00,5.00\n8,1.1.2026,,A,1,10.00,1.90,\n",
+			Settings{TaxIncluded: "no"}, []string{
+				"7 2025-12-31T00:00 import by c1, 2 A à 10.00, 1 B à 1.50 + 4.00 tax + 5.00 shipping",
+				"8 2026-01-01T00:00 import, 1 A à 10.00 + 1.90 tax + 0.00 shipping"}},
+		{"tax of each row", "order,date,sku,quantity,price,tax\n7,2026-01-01,A,1,10,1.90\n7,2026-01-01,B,1,20,3.80\n" +
+			"8,2026-01-01,B,2,20,7.60\n", Settings{TaxIncluded: "no"}, []string{
+			"7 2026-01-01T00:00 import, 1 A à 10.00, 1 B à 20.00 + 5.70 tax + 0.00 shipping",
+			"8 2026-01-01T00:00 import, 2 B à 20.00 + 7.60 tax + 0.00 shipping"}},
+		{"prices with tax", "commande;date;référence;quantité;prix ttc;tva\n7;01.02.2026;A;3;12,00;6,00\n", Settings{},
+			[]string{"7 2026-02-01T00:00 import, 3 A à 10.00 + 6.00 tax + 0.00 shipping"}},
+		{"order columns in the first row only, and a sum", "Order;Date;Time;SKU;Quantity;Total;Refunded\n" +
+			"7;2026-02-01;14:30;A;3;10,00;2,50\n;;;B;1;5,00;\n;;;;;15,00;\n", Settings{}, []string{
+			"ignored: has no order number and no item",
+			"7 2026-02-01T14:30 import, 2 A à 3.33, 1 A à 3.34, 1 B à 5.00 + 0.00 tax + 0.00 shipping",
+			"refund of 7: 2.50 at 2026-02-01T14:30"}},
+		{"returns", "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country\n" +
+			"1,A,Axe,5,12/13/2010 8:26,2.00,9,UK\n1,B,Bow,1,12/13/2010 8:26,3.00,9,UK\n1,B,Bow,-1,12/14/2010 9:00,3.00,9,UK\n" +
+			"2,A,Axe,1,12/15/2010 8:26,2.50,9,UK\nC3,A,Axe,-2,12/16/2010 9:00,2.00,9,UK\nC4,A,Axe,-1,12/1/2010 9:00,2.00,9,UK\n" +
+			"C5,A,Axe,-1,12/20/2010 9:00,2.00,8,UK\n", Settings{}, []string{
+			"1 2010-12-13T08:26 import by 9, 5 A à 2.00, 1 B à 3.00 + 0.00 tax + 0.00 shipping",
+			"refund of 1: 3.00 at 2010-12-14T09:00",
+			"2 2010-12-15T08:26 import by 9, 1 A à 2.50 + 0.00 tax + 0.00 shipping",
+			"refused: order_number is not known: no earlier order has this item",
+			"refund of 1: 4.00 at 2010-12-16T09:00",
+			"refused: order_number is not known: no earlier order has this item"}},
+		{"totals that differ", "order,date,sku,quantity,price,total\n7,2026-01-01,A,2,10.00,20.00\n7,2026-01-01,B,2,5.00,9.50\n",
+			Settings{}, []string{"7 2026-01-01T00:00 import, 2 A à 10.00, 2 B à 5.00 + 0.00 tax + 0.00 shipping " +
+				"(the total of a row is not quantity times price less the discount)"}},
+		{"orders apart", "order,date,sku,quantity,price,discount\n7,2026-01-01,A,1,10.00,-1.00\n8,2026-01-02,A,1,10,\n" +
+			"7,2026-01-01,B,x,20,\n", Settings{Channel: "market"}, []string{
+			`refused: items[1].quantity "x" must be a whole number`,
+			"8 2026-01-02T00:00 market, 1 A à 10.00 + 0.00 tax + 0.00 shipping"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			set, records := mustRead(t, directory("sheet.csv", test.content), test.settings)
+			if diff := cmp.Diff(test.want, summary(records)); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			if strings.HasSuffix(test.name, "title") {
+				return // its empty rows have no record
+			}
+			mustHaveEachRowOnce(t, set, records)
+		})
+	}
+}
+
+func TestWhatHasTwoReadingsIsAsked(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, content string
+		want          []string
+		settings      Settings
+		answered      []string
+	}{
+		{"order of dates", "order,date,sku,quantity,price\n7,1/2/2026,A,1,10.00\n8,3/3/2026,A,1,10.00\n",
+			[]string{"date_order sheet.csv date [1/2/2026] [dmy mdy]"}, Settings{DateOrder: "mdy"}, []string{
+				"7 2026-01-02T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping",
+				"8 2026-03-03T00:00 import, 1 A à 10.00 + 0.00 tax + 0.00 shipping"}},
+		{"decimal point", "sku,name,price\nA,Axe,\"1,234\"\n",
+			[]string{"decimal sheet.csv price [1,234] [, .]"}, Settings{Decimal: "."}, []string{`A "Axe" 1234.00`}},
+		{"tax", "order,date,sku,quantity,price,tax\n7,2026-01-01,A,1,12.00,2.00\n",
+			[]string{"tax_included sheet.csv  [] [yes no]"}, Settings{TaxIncluded: "yes"},
+			[]string{"7 2026-01-01T00:00 import, 1 A à 10.00 + 2.00 tax + 0.00 shipping"}},
+		{"unknown columns", "Code X,Label Y,Cash\nA,Axe,3.00\nB,Bow,4.00\n", []string{"mapping sheet.csv  [] []"},
+			Settings{Mapping: map[string]map[string]string{"sheet.csv": {"Code X": "sku", "Label Y": "name", "Cash": "price"}}},
+			[]string{`A "Axe" 3.00`, `B "Bow" 4.00`}},
+		{"a name with two meanings", "Bestellnummer;Datum;Ref;Anzahl;Preis\n7;1.2.2026;A;1;2,00\n",
+			[]string{"mapping sheet.csv  [] []"}, Settings{Mapping: map[string]map[string]string{"sheet.csv": {
+				"Bestellnummer": "number", "Datum": "placed_at", "Ref": "sku", "Anzahl": "quantity", "Preis": "price"}}},
+			[]string{"7 2026-02-01T00:00 import, 1 A à 2.00 + 0.00 tax + 0.00 shipping"}},
+		{"a file to leave out", "a,b\n1,2\n", []string{"mapping sheet.csv  [] []"},
+			Settings{Mapping: map[string]map[string]string{"sheet.csv": {}}}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := directory("sheet.csv", test.content)
+			set := mustOpen(t, dir, Settings{})
+			var got []string
+			for _, q := range set.Questions {
+				got = append(got, fmt.Sprint(q.ID, " ", q.File, " ", q.Column, " ", q.Examples, " ", q.Choices))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("questions (-want +got):\n%s", diff)
+			}
+			_, records := mustRead(t, dir, test.settings)
+			if diff := cmp.Diff(test.answered, summary(records)); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestColumnsToMapHaveProposalsAndExamples(t *testing.T) {
+	t.Parallel()
+	const content = "List of things\n\nArtikelnummer,Label Y,Cash\nA,Axe,3.00\nA,Bow,4.00\n"
+	set := mustOpen(t, directory("sheet.csv", content), Settings{})
+	f := set.Files[0]
+	want := File{
+		Name: "sheet.csv", Size: f.Size, Header: []string{"Artikelnummer", "Label Y", "Cash"}, Rows: 2,
+		Mapping:  map[string]string{"Artikelnummer": "sku"},
+		Examples: map[string][]string{"Artikelnummer": {"A"}, "Label Y": {"Axe", "Bow"}, "Cash": {"3.00", "4.00"}},
+	}
+	if diff := cmp.Diff(want, f); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+	if Fingerprint([]string{"SKU ", "Name*"}) != Fingerprint([]string{"sku", "name"}) {
+		t.Error("the same header has two fingerprints")
+	}
+}
+
+func TestInvalidSettingsAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := Open(t.Context(), directory("sheet.csv", "sku,name,price\n"), t.TempDir(), euroShop, Settings{
+		DateOrder: "ymd", Decimal: "x", Timezone: "Local", Channel: "My shop", MissingSKU: "no", Refunds: "x", TaxIncluded: "x",
+	})
+	want := "channel must be 1 to 50 lower-case letters, digits, dashes and underscores; date_order must be one of dmy, mdy; " +
+		"decimal must be one of ,, .; missing_sku must be one of derive, refuse; refunds must be one of attach, leave_out; " +
+		"tax_included must be one of yes, no; timezone is not a time zone such as Europe/Berlin"
+	if err == nil || err.Error() != want {
+		t.Errorf("Open = %v, want %s", err, want)
+	}
+	_, err = Open(t.Context(), directory("sheet.csv", "a,b\n"), t.TempDir(), euroShop,
+		Settings{Mapping: map[string]map[string]string{"sheet.csv": {"a": "colour"}}})
+	if err == nil || err.Error() != "mapping has the unknown field colour" {
+		t.Errorf("Open = %v", err)
+	}
+}

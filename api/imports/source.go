@@ -1,0 +1,208 @@
+package imports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+)
+
+const (
+	maxRows     = 5_000_000
+	headerRows  = 30        // the header is one of them
+	maxOrderIDs = 2_000_000 // whose rows can be known to be together; each needs about 20 bytes
+	numExamples = 3
+)
+
+// source is one recognised file.
+type source struct {
+	File
+	*format
+	table    *table.File
+	skip     int            // rows up to the header
+	at       map[string]int // columns by their name in the format
+	types    []columnType   // by column
+	forms    []table.Form   // by column
+	zone     *time.Location
+	zones    map[string]*time.Location // by name, of rows that have one
+	bytes    int64                     // of all cells
+	together bool                      // the rows of each order are
+	seen     evidence
+}
+
+// open returns the rows after the header.
+func (s *source) open() (*sourceRows, error) {
+	rows, err := s.table.Open()
+	if err != nil {
+		return nil, s.readError(0, err)
+	}
+	r := &sourceRows{source: s, rows: rows}
+	for range s.skip {
+		row, err := rows.Next()
+		if err != nil {
+			return nil, errors.Join(r.readError(r.line, err), rows.Close())
+		}
+		r.line = row.Line
+	}
+	return r, nil
+}
+
+func (s *source) readError(line int, err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	return fmt.Errorf("%s after line %d: %w", s.Name, line, err)
+}
+
+// sourceRows are the rows of an open source.
+type sourceRows struct {
+	*source
+	rows *table.Rows
+	line int
+	n    int
+	last string // the number of the last order
+}
+
+// next returns the next row with as many cells as the header. Rows without a value are skipped, except in our own CSV
+// files.
+func (r *sourceRows) next(ctx context.Context) (table.Row, error) {
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return table.Row{}, fmt.Errorf("stopped after line %d of %s: %w", r.line, r.Name, err)
+		}
+		row, err := r.rows.Next()
+		if err != nil {
+			return row, r.readError(r.line, err)
+		}
+		r.line = row.Line
+		if r.n++; r.n > maxRows {
+			return row, fmt.Errorf("%s has more than %d rows", r.Name, maxRows)
+		}
+		strict := r.isExact && r.rows.Delimiter != 0
+		if row.IsEmpty() && !strict {
+			continue
+		}
+		if row.Problem == "" {
+			r.fit(&row, strict)
+		}
+		if row.Problem == "" && r.carry != "" {
+			r.carryNumber(row.Cells)
+		}
+		return row, nil
+	}
+}
+
+// fit changes a row to the length of the header, because spreadsheets leave out or add empty cells at the end.
+func (r *sourceRows) fit(row *table.Row, strict bool) {
+	want, got := len(r.Header), len(row.Cells)
+	for !strict && got > want && row.Cells[got-1] == "" {
+		got--
+	}
+	if got > want || got < want && strict {
+		row.Problem = fmt.Sprintf("the number of fields is %d, but the header has %d", got, want)
+		return
+	}
+	row.Cells = row.Cells[:got]
+	for len(row.Cells) < want {
+		row.Cells = append(row.Cells, "")
+	}
+}
+
+// carryNumber sets the number of the order before in a row that has none.
+func (r *sourceRows) carryNumber(cells []string) {
+	number := &cells[r.at[r.order]]
+	at, exists := r.at[r.carry]
+	if *number == "" && exists && cells[at] != "" {
+		*number = r.last
+	}
+	r.last = *number
+}
+
+// scan reads all rows, to count them and to decide how numbers and dates are written.
+func (s *source) scan(ctx context.Context) error {
+	rows, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer rows.rows.Close()
+	s.forms = make([]table.Form, len(s.Header))
+	seed, seen, last := maphash.MakeSeed(), map[uint64]struct{}{}, uint64(0)
+	s.together = true
+	for {
+		row, err := rows.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.Rows++
+		if row.Problem != "" {
+			continue
+		}
+		for _, i := range s.at {
+			numeric := row.Numeric != nil && i < len(row.Numeric) && row.Numeric[i]
+			switch s.types[i] {
+			case amountColumn:
+				s.forms[i].AddNumber(row.Cells[i], numeric)
+			case dateColumn:
+				s.forms[i].AddDate(row.Cells[i])
+			}
+		}
+		if s.observe != nil {
+			s.observe(s, s.cellsOf(row))
+		}
+		for i, cell := range row.Cells {
+			s.bytes += int64(len(cell)) + 2
+			s.addExample(s.Header[i], cell)
+		}
+		if s.order == "" || !s.together {
+			continue
+		}
+		if hash := maphash.String(seed, s.orderKey(row.Cells)); hash != last {
+			if _, exists := seen[hash]; exists || len(seen) == maxOrderIDs {
+				s.together, seen = false, nil
+				continue
+			}
+			last, seen[hash] = hash, struct{}{}
+		}
+	}
+}
+
+func (s *source) addExample(column, cell string) {
+	if examples := s.Examples[column]; s.Examples != nil && cell != "" && len(examples) < numExamples &&
+		!slices.Contains(examples, cell) {
+		s.Examples[column] = append(examples, clean(shorten(cell, 100)))
+	}
+}
+
+// decide sets the forms of columns, and returns what must be asked.
+func (s *source) decide(settings Settings) (questions []Question) {
+	for i, column := range s.Header {
+		form := &s.forms[i]
+		if example := form.Number(); example != "" && s.ownName() == "" {
+			if settings.Decimal == "" {
+				questions = append(questions, Question{"decimal", s.Name, column, []string{example}, []string{",", "."}})
+			} else {
+				form.Decimal = settings.Decimal[0]
+			}
+		}
+		if s.dates != "" {
+			form.Order = s.dates
+		} else if example := form.Date(); example != "" {
+			if settings.DateOrder == "" {
+				questions = append(questions, Question{"date_order", s.Name, column, []string{example}, []string{"dmy", "mdy"}})
+			}
+			form.Order = table.DateOrder(settings.DateOrder)
+		}
+	}
+	if s.ask != nil {
+		questions = append(questions, s.ask(s, settings)...)
+	}
+	return questions
+}

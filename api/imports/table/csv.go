@@ -1,0 +1,167 @@
+package table
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// delimiters are the possible delimiters. Of two that fit equally well, the first is chosen.
+const delimiters = ",;\t|"
+
+// csvReader reads one CSV text row by row.
+type csvReader struct {
+	limit *io.LimitedReader // of the next row
+	csv   *csv.Reader
+	above int // lines above the first row: Excel's line with the delimiter
+	sep   rune
+}
+
+func newCSV(text io.Reader) *csvReader {
+	t := &csvReader{limit: &io.LimitedReader{R: text, N: maxRowBytes}}
+	start := bufio.NewReaderSize(t.limit, 64<<10)
+	peeked, _ := start.Peek(64 << 10) // a read error is repeated by the first row
+	if strings.HasPrefix(string(peeked), "\uFEFF") {
+		_, _ = start.Discard(3) // does not fail after Peek
+		peeked = peeked[3:]
+	}
+	t.sep = detectDelimiter(string(peeked))
+	if line, _, found := strings.Cut(string(peeked), "\n"); found {
+		if sep, found := strings.CutPrefix(strings.TrimSuffix(line, "\r"), "sep="); found && len(sep) == 1 {
+			t.sep, t.above = rune(sep[0]), 1
+			_, _ = start.Discard(len(line) + 1)
+		}
+	}
+	t.csv = csv.NewReader(&carriageReturns{r: start, delimiter: byte(t.sep)})
+	t.csv.Comma, t.csv.FieldsPerRecord = t.sep, -1
+	return t
+}
+
+func (t *csvReader) next() (Row, error) {
+	t.limit.N = maxRowBytes
+	cells, err := t.csv.Read()
+	switch problem, malformed := errors.AsType[*csv.ParseError](err); {
+	case t.limit.N <= 0:
+		return Row{}, errRowTooLong
+	case malformed:
+		return Row{Line: problem.StartLine + t.above, Problem: describe(problem, t.above)}, nil
+	case err != nil:
+		return Row{}, err
+	case len(cells) > maxColumns:
+		return Row{}, errTooManyColumns
+	}
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(cell, "\xFF", "\r")
+	}
+	line, _ := t.csv.FieldPos(0)
+	return Row{Line: line + t.above, Cells: cells}, nil
+}
+
+// describe returns the problem with the quotes of a row. A quote that is not closed makes the following lines part of
+// the row.
+func describe(e *csv.ParseError, above int) string {
+	problem := `has a quote in a field that does not start with one`
+	if errors.Is(e.Err, csv.ErrQuote) {
+		problem = `has text after a closing quote, or a quote that is not closed`
+	}
+	if e.Line > e.StartLine {
+		problem += fmt.Sprintf("; the row extends to line %d", e.Line+above)
+	}
+	return problem
+}
+
+// detectDelimiter returns the delimiter that most of the first 50 rows contain equally often, and of several the one
+// that they contain most often.
+func detectDelimiter(text string) rune {
+	counts := map[rune][]int{} // by row
+	quoted := false
+	row := map[rune]int{}
+	rows := 0
+	for _, char := range text {
+		switch {
+		case char == '"':
+			quoted = !quoted
+		case quoted:
+		case char == '\n':
+			for _, d := range delimiters {
+				counts[d] = append(counts[d], row[d])
+			}
+			clear(row)
+			rows++
+		case strings.ContainsRune(delimiters, char):
+			row[char]++
+		}
+		if rows == 50 {
+			break
+		}
+	}
+	if rows == 0 {
+		for _, d := range delimiters {
+			counts[d] = []int{row[d]}
+		}
+	}
+	best, bestEqual, bestCount := ',', 0, 0
+	for _, d := range delimiters {
+		count, equal := mostFrequent(counts[d])
+		if count > 0 && (equal > bestEqual || equal == bestEqual && count > bestCount) {
+			best, bestEqual, bestCount = d, equal, count
+		}
+	}
+	return best
+}
+
+// mostFrequent returns the most frequent number above zero, the largest of several, and how often it occurs.
+func mostFrequent(numbers []int) (number, occurrences int) {
+	slices.Sort(numbers)
+	for i := 0; i < len(numbers); {
+		end := i
+		for end < len(numbers) && numbers[end] == numbers[i] {
+			end++
+		}
+		if numbers[i] > 0 && end-i >= occurrences {
+			number, occurrences = numbers[i], end-i
+		}
+		i = end
+	}
+	return number, occurrences
+}
+
+// carriageMark replaces a carriage return in quotes, because encoding/csv removes those before line feeds and
+// descriptions are stored byte for byte. Valid UTF-8 does not contain this byte. In an invalid text it becomes another
+// invalid byte, and the row is refused.
+const carriageMark = 0xFF
+
+// carriageReturns replaces carriage returns in quotes by carriageMark. As in encoding/csv, a quoted field starts with
+// its quote.
+type carriageReturns struct {
+	r         io.Reader
+	delimiter byte
+	quoted    bool // in a quoted field
+	bare      bool // in a field without quotes, or after the closing quote
+}
+
+func (c *carriageReturns) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i, b := range p[:n] {
+		switch {
+		case b == carriageMark:
+			p[i] = 0xFE
+			c.bare = !c.quoted
+		case c.quoted && b == '\r':
+			p[i] = carriageMark
+		case c.quoted:
+			c.quoted = b != '"' // a doubled quote closes the field and opens it again
+		case b == c.delimiter || b == '\n':
+			c.bare = false
+		case b == '"' && !c.bare:
+			c.quoted = true
+		default:
+			c.bare = true
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,312 @@
+package table
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// directory returns a directory of files from pairs of name and content.
+func directory(pairs ...string) fstest.MapFS {
+	dir := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		dir[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return dir
+}
+
+// read returns the cells of all rows of the only file.
+func read(t *testing.T, dir fs.FS) ([][]string, error) {
+	t.Helper()
+	files, err := Files(dir, t.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 || files[0].Problem != "" {
+		t.Fatalf("files = %+v", files)
+	}
+	return readFile(files[0])
+}
+
+func readFile(f *File) ([][]string, error) {
+	rows, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all [][]string
+	for {
+		row, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row.Cells)
+	}
+}
+
+func encoded(t *testing.T, encode func(string) (string, error), text string) string {
+	t.Helper()
+	out, err := encode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func zipped(t *testing.T, pairs ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(pairs); i += 2 {
+		entry, err := w.Create(pairs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := entry.Write([]byte(pairs[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAllFormsOfATextHaveTheSameRows(t *testing.T) {
+	t.Parallel()
+	const text = "name,price,note\nCafé,1.50,\"a, b\r\nc\"\nMüsli,2,5\n"
+	want := [][]string{{"name", "price", "note"}, {"Café", "1.50", "a, b\r\nc"}, {"Müsli", "2", "5"}}
+	semicolons := "name;price;note\nCafé;1.50;\"a, b\r\nc\"\nMüsli;2;5\n"
+	little := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String
+	big := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder().String
+	for _, test := range []struct{ name, file, content string }{
+		{"UTF-8", "a.csv", text},
+		{"byte order mark", "a.csv", "\uFEFF" + text},
+		{"semicolons", "a.csv", semicolons},
+		{"Excel's line with the delimiter", "a.csv", "sep=;\r\n" + semicolons},
+		{"tabs", "a.tsv", strings.NewReplacer(";", "\t").Replace(semicolons)},
+		{"Windows-1252", "a.csv", encoded(t, charmap.Windows1252.NewEncoder().String, text)},
+		{"UTF-16, little endian", "a.txt", encoded(t, little, text)},
+		{"UTF-16, big endian, without a mark", "a.csv", encoded(t, big, text)},
+		{"gzip", "a.csv.gz", gzipped(t, text)},
+		{"ZIP", "a.zip", zipped(t, "folder/", "", "folder/a.csv", text, "__MACOSX/a.csv", "x")},
+		{"gzip in ZIP", "a.zip", zipped(t, "a.csv.gz", gzipped(t, text))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := read(t, directory(test.file, test.content))
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("rows, with error %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestDamagedUTF8IsNotReadAsWindows1252(t *testing.T) {
+	t.Parallel()
+	for _, cell := range []string{"Café é\xE9", "x\xFE"} {
+		got, err := read(t, directory("a.csv", "a\n"+cell+"\n"))
+		if damaged := err == nil && !utf8.ValidString(got[1][0]); damaged != (cell[0] == 'C') {
+			t.Errorf("%q = %q, %v", cell, got, err)
+		}
+	}
+	if got, err := read(t, directory("a.csv", "a\nx\xFF\n")); err != nil || utf8.ValidString(got[1][0]) {
+		t.Errorf("0xFF alone = %q, %v", got, err)
+	}
+}
+
+func TestDelimiterIsTheOneThatRowsContainEquallyOften(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text string
+		want rune
+	}{
+		{"sku;preis\nA;12,50\nB;3,50\n", ';'},
+		{"Report of March\n\nsku\tname\tprice\nA\tx, y\t1\nB\tz\t2\n", '\t'},
+		{"a,b\n\"x;y;z\",1\n\"x;y;z\",2\n", ','},
+		{"sku\nA\n", ','},
+		{"", ','},
+		{"a|b|c", '|'},
+	} {
+		if got := detectDelimiter(test.text); got != test.want {
+			t.Errorf("%q has %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// workbook returns an XLSX file with a hidden sheet before the given one.
+func workbook(t *testing.T, name string, rows [][]any) string {
+	t.Helper()
+	book := excelize.NewFile()
+	defer book.Close()
+	dates, err := book.NewStyle(&excelize.Style{NumFmt: 22})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sheet, err := book.NewSheet(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.SetActiveSheet(sheet)
+	for i, row := range rows {
+		for j, cell := range row {
+			at, _ := excelize.CoordinatesToCellName(j+1, i+1)
+			if err := book.SetCellValue(name, at, cell); err != nil {
+				t.Fatal(err)
+			}
+			if _, isTime := cell.(time.Time); isTime {
+				if err := book.SetCellStyle(name, at, at, dates); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if err := errors.Join(book.SetCellValue("Sheet1", "A1", "x"), book.SetSheetVisible("Sheet1", false)); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := book.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestSheetIsReadWithItsTypes(t *testing.T) {
+	t.Parallel()
+	content := workbook(t, "Items", [][]any{
+		{"sku", "price", "at", "note"},
+		{"A", 19.989999999999998, time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC), "a\r\nb _x000D_"},
+		{nil, nil, nil, nil},
+		{"B", 5012345678900.0, time.Date(2025, 12, 31, 14, 5, 9, 0, time.UTC), true},
+		{12.0, 1e-7, nil, "  x & <y>  "},
+	})
+	for _, dir := range []fs.FS{
+		directory("a.xlsx", content), directory("b.zip", zipped(t, "b.xlsx", content)),
+		directory("c.xlsx.gz", gzipped(t, content)),
+	} {
+		got, err := read(t, dir)
+		want := [][]string{
+			{"sku", "price", "at", "note"}, {"A", "19.99", "2025-12-31", "a\r\nb \r"},
+			{"B", "5012345678900", "2025-12-31 14:05:09", "TRUE"}, {"12", "0.0000001", "", "  x & <y>  "},
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("rows, with error %v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+func TestFilesThatAreNoTablesHaveAProblem(t *testing.T) {
+	t.Parallel()
+	files, err := Files(directory("a.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "b.pdf", "%PDF-1.7", "c.xlsb",
+		zipped(t, "xl/workbook.bin", ""), "d.zip", zipped(t, "e.zip", zipped(t, "f.csv", "a"))), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Name+" "+f.Problem)
+	}
+	want := []string{
+		"a.xls is an old or encrypted Excel file: save it without a password as .xlsx or CSV",
+		"b.pdf is not a CSV or XLSX file", "c.xlsb is a workbook in another format: save it as .xlsx or CSV",
+		"e.zip is a ZIP in a ZIP",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestBombsAreRefused(t *testing.T) {
+	t.Parallel()
+	zeros := strings.Repeat(strings.Repeat("a,b\n", 1<<20), 5) // 20 MiB
+	rows := `<worksheet><sheetData><row r="1">` + strings.Repeat(`<c><v>1</v></c>`, 1<<20) + `</row></sheetData></worksheet>`
+	const books = `<workbook><sheets><sheet name="S" id="r1"/></sheets></workbook>`
+	const rels = `<Relationships><Relationship Id="r1" Target="s.xml"/></Relationships>`
+	sheet := func(xml string) string {
+		return zipped(t, "xl/workbook.xml", books, "xl/_rels/workbook.xml.rels", rels, "xl/s.xml", xml)
+	}
+	var many []string
+	for i := range maxEntries + 1 {
+		many = append(many, strings.Repeat("x", i)+".csv", "")
+	}
+	for _, test := range []struct{ name, file, content, want string }{
+		{"gzip", "a.csv.gz", gzipped(t, zeros), "unpacks to more than"},
+		{"ZIP", "a.zip", zipped(t, "a.csv", zeros), "unpacks to more than"},
+		{"many entries", "a.zip", zipped(t, many...), "more than 2000 files"},
+		{"a row of many cells", "a.csv", strings.Repeat(",", 2000) + "\n", "more than 1,000 columns"},
+		{"a row of a sheet", "a.xlsx", sheet(rows), "more than 1,000 columns"},
+		{"a text of a sheet", "a.xlsx", sheet(`<row><c t="inlineStr"><is><t>` + strings.Repeat("x", 9<<20)),
+			"longer than 2 MiB"},
+		{"elements of a sheet", "a.xlsx", sheet(`<row><c>` + strings.Repeat(`<x/>`, 2<<20)), "longer than 2 MiB"},
+		{"a sheet", "a.xlsx", sheet(`<row></row>` + strings.Repeat(`<row></row>`, 3<<19)), "unpacks to more than"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := read(t, directory(test.file, test.content))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func FuzzRows(f *testing.F) {
+	for _, seed := range []string{
+		"sku,name,price\nA,Axe,1\n", "\uFEFFsku\r\nA\r\n", "sep=;\na;b\n", "sku\n\"A\nB\n", "\xff\xfes\x00", "a;b\n\"x\r\";\n",
+	} {
+		f.Add("a.csv", []byte(seed))
+	}
+	f.Add("a.xlsx", []byte("PK\x03\x04"))
+	f.Fuzz(func(t *testing.T, name string, content []byte) {
+		files, err := Files(fstest.MapFS{"x" + strings.ToValidUTF8(strings.ReplaceAll(name, "/", ""), ""): {Data: content}},
+			t.TempDir())
+		if err != nil {
+			return
+		}
+		for _, file := range files {
+			if file.Problem != "" {
+				continue
+			}
+			rows, err := file.Open()
+			if err != nil {
+				continue
+			}
+			defer rows.Close()
+			for last := 0; ; {
+				row, err := rows.Next()
+				if err != nil {
+					break
+				}
+				if row.Line <= last || len(row.Cells) > maxColumns {
+					t.Fatalf("row at line %d of %d cells after line %d", row.Line, len(row.Cells), last)
+				}
+				last = row.Line
+			}
+		}
+	})
+}

@@ -1,0 +1,389 @@
+package table
+
+import (
+	"archive/zip"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxPartBytes limits what is read of a workbook's list of sheets and styles.
+const maxPartBytes = 16 << 20
+
+// maxRowXML limits the XML of a row. Its text has at most maxRowBytes.
+const maxRowXML = 8 << 20
+
+// book is the list of sheets of a workbook, and what its cells need.
+type book struct {
+	sheets   []sheet
+	date1904 bool
+	dates    []bool // by style: it shows a date or a time
+}
+
+type sheet struct {
+	name, part string
+	hidden     bool
+}
+
+func (b *book) visible() []string {
+	var names []string
+	for _, s := range b.sheets {
+		if !s.hidden {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+func openBook(archive *zip.Reader) (*book, error) {
+	b := &book{}
+	targets := map[string]string{}
+	err := eachElement(archive, "xl/_rels/workbook.xml.rels", func(e xml.StartElement) {
+		if e.Name.Local == "Relationship" {
+			targets[attribute(e, "Id")] = attribute(e, "Target")
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = eachElement(archive, "xl/workbook.xml", func(e xml.StartElement) {
+		switch e.Name.Local {
+		case "workbookPr":
+			b.date1904 = isTrue(attribute(e, "date1904"))
+		case "sheet":
+			part := targets[attribute(e, "id")]
+			if !strings.HasPrefix(part, "/") {
+				part = path.Join("xl", part)
+			}
+			state := attribute(e, "state")
+			b.sheets = append(b.sheets, sheet{attribute(e, "name"), strings.TrimPrefix(part, "/"),
+				state == "hidden" || state == "veryHidden"})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(b.visible()) == 0 {
+		return nil, errors.New("the workbook has no visible sheet")
+	}
+	return b, b.readStyles(archive)
+}
+
+// readStyles reads which styles show a date. The part is optional.
+func (b *book) readStyles(archive *zip.Reader) error {
+	formats, inCells := map[string]string{}, false
+	err := eachElement(archive, "xl/styles.xml", func(e xml.StartElement) {
+		switch e.Name.Local {
+		case "numFmt":
+			formats[attribute(e, "numFmtId")] = attribute(e, "formatCode")
+		case "cellXfs":
+			inCells = true
+		case "cellStyles", "dxfs":
+			inCells = false
+		case "xf":
+			if inCells {
+				id := attribute(e, "numFmtId")
+				b.dates = append(b.dates, isDateFormat(id, formats[id]))
+			}
+		}
+	})
+	if errors.Is(err, errNoPart) {
+		return nil
+	}
+	return err
+}
+
+var notShown = regexp.MustCompile(`"[^"]*"|\\.|\[[^\]]*\]|_.|\*.`)
+
+func isDateFormat(id, code string) bool {
+	n, _ := strconv.Atoi(id)
+	builtIn := n >= 14 && n <= 22 || n >= 27 && n <= 36 || n >= 45 && n <= 47 || n >= 50 && n <= 58
+	if code == "" {
+		return builtIn
+	}
+	return strings.ContainsAny(strings.ToLower(notShown.ReplaceAllString(code, "")), "ymdhs") && code != "General"
+}
+
+var errNoPart = errors.New("is missing")
+
+// eachElement calls f with each element of a small part.
+func eachElement(archive *zip.Reader, name string, f func(xml.StartElement)) error {
+	part, err := openPart(archive, name)
+	if err != nil {
+		return err
+	}
+	defer part.Close()
+	tokens := xml.NewDecoder(io.LimitReader(part, maxPartBytes))
+	for {
+		token, err := tokens.RawToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if e, ok := token.(xml.StartElement); ok {
+			f(e)
+		}
+	}
+}
+
+func openPart(archive *zip.Reader, name string) (io.ReadCloser, error) {
+	for _, e := range archive.File {
+		if strings.EqualFold(e.Name, name) {
+			return e.Open()
+		}
+	}
+	return nil, fmt.Errorf("%s %w", name, errNoPart)
+}
+
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+func isTrue(s string) bool { return s == "1" || s == "true" }
+
+// sheetReader reads the rows of a sheet.
+type sheetReader struct {
+	*book
+	limit   *io.LimitedReader // of the next row
+	tokens  *xml.Decoder
+	strings *sharedStrings
+	line    int
+}
+
+// openSheet returns the rows of a sheet. The sheet and its strings unpack to at most limit bytes.
+func openSheet(archive *zip.Reader, name, temp string, limit int64) (*Rows, error) {
+	b, err := openBook(archive)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(b.sheets, func(s sheet) bool { return s.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("the workbook has no sheet %q", name)
+	}
+	shared, err := readSharedStrings(archive, temp, limit)
+	if err != nil {
+		return nil, err
+	}
+	part, err := openPart(archive, b.sheets[i].part)
+	if err != nil {
+		return nil, errors.Join(err, shared.Close())
+	}
+	limited := &io.LimitedReader{R: &unpackLimit{part, limit}, N: maxRowXML}
+	s := &sheetReader{book: b, limit: limited, tokens: xml.NewDecoder(limited), strings: shared}
+	return &Rows{next: s.next, closers: []io.Closer{part, shared}}, nil
+}
+
+// next returns the next row that has a value.
+func (s *sheetReader) next() (Row, error) {
+	s.limit.N = maxRowXML
+	for {
+		token, err := s.tokens.RawToken()
+		if err != nil {
+			return Row{}, s.readError(err)
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok || e.Name.Local != "row" {
+			continue
+		}
+		s.line++
+		if line, err := strconv.Atoi(attribute(e, "r")); err == nil && line > s.line {
+			s.line = line
+		}
+		row, err := s.readRow()
+		if err != nil {
+			return Row{}, s.readError(err)
+		}
+		if !row.IsEmpty() {
+			return row, nil
+		}
+		s.limit.N = maxRowXML
+	}
+}
+
+func (s *sheetReader) readError(err error) error {
+	if s.limit.N <= 0 {
+		return errRowTooLong
+	}
+	return err
+}
+
+func (s *sheetReader) readRow() (Row, error) {
+	row := Row{Line: s.line}
+	size, column := 0, -1
+	for {
+		token, err := s.tokens.RawToken()
+		if err != nil {
+			return row, unexpected(err)
+		}
+		switch e := token.(type) {
+		case xml.EndElement:
+			if e.Name.Local == "row" {
+				return row, nil
+			}
+		case xml.StartElement:
+			if e.Name.Local != "c" {
+				continue
+			}
+			column++
+			if at := columnOf(attribute(e, "r")); at >= 0 {
+				column = at
+			}
+			text, numeric, err := s.readCell(e)
+			if err != nil {
+				return row, err
+			}
+			if text == "" {
+				continue
+			}
+			if column >= maxColumns {
+				return row, errTooManyColumns
+			}
+			if size += len(text); size > maxRowBytes {
+				return row, errRowTooLong
+			}
+			for len(row.Cells) <= column {
+				row.Cells, row.Numeric = append(row.Cells, ""), append(row.Numeric, false)
+			}
+			row.Cells[column], row.Numeric[column] = text, numeric
+		}
+	}
+}
+
+// columnOf returns 27 for AB3, or -1 if the cell has no address.
+func columnOf(address string) int {
+	n := 0
+	for _, char := range address {
+		if char < 'A' || char > 'Z' || n > 1<<16 {
+			break
+		}
+		n = n*26 + int(char-'A') + 1
+	}
+	return n - 1
+}
+
+func (s *sheetReader) readCell(e xml.StartElement) (text string, numeric bool, err error) {
+	kind := attribute(e, "t")
+	value, inline, err := readText(s.tokens, "c")
+	if err != nil {
+		return "", false, err
+	}
+	switch kind {
+	case "inlineStr":
+		return inline, false, nil
+	case "s":
+		i, err := strconv.Atoi(value)
+		if err != nil {
+			return "", false, fmt.Errorf("row %d has an invalid text", s.line)
+		}
+		text, err := s.strings.text(i)
+		return text, false, err
+	case "b":
+		return map[bool]string{true: "TRUE", false: "FALSE"}[value == "1"], false, nil
+	case "", "n":
+		if value == "" {
+			return "", false, nil
+		}
+		number, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return value, false, nil
+		}
+		if style, _ := strconv.Atoi(attribute(e, "s")); style >= 0 && style < len(s.dates) && s.dates[style] {
+			return s.date(number), true, nil
+		}
+		return plainNumber(number), true, nil
+	}
+	return unescape(value), kind == "d", nil
+}
+
+// plainNumber returns a number with the 15 digits that Excel shows: 19.989999999999998 is 19.99.
+func plainNumber(number float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(number, 'g', 15, 64), 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// date returns the date, the time, or both, of a number of days.
+func (s *sheetReader) date(days float64) string {
+	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
+	if s.date1904 {
+		epoch = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if days < 0 || days > 3_000_000 {
+		return plainNumber(days)
+	}
+	at := epoch.Add(time.Duration(days) * 24 * time.Hour).
+		Add(time.Duration((days-float64(int64(days)))*24*3600*1000+0.5) * time.Millisecond).Round(time.Second)
+	switch {
+	case days < 1:
+		return at.Format(time.TimeOnly)
+	case at.Equal(at.Truncate(24 * time.Hour)):
+		return at.Format(time.DateOnly)
+	}
+	return at.Format(time.DateTime)
+}
+
+// readText reads to the end of an element, and returns the text of v and the texts of t in it, without phonetic hints.
+func readText(tokens *xml.Decoder, end string) (v, t string, err error) {
+	var value, text strings.Builder
+	var in string
+	for hints := 0; ; {
+		token, err := tokens.RawToken()
+		if err != nil {
+			return "", "", unexpected(err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			if in = e.Name.Local; in == "rPh" {
+				hints++
+			}
+		case xml.EndElement:
+			switch e.Name.Local {
+			case end:
+				return value.String(), unescape(text.String()), nil
+			case "rPh":
+				hints--
+			}
+			in = ""
+		case xml.CharData:
+			switch {
+			case in == "v":
+				value.Write(e)
+			case in == "t" && hints == 0:
+				text.Write(e)
+			}
+		}
+	}
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+var escaped = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// unescape replaces _x000D_, which Excel writes for characters that XML cannot contain.
+func unescape(text string) string {
+	if !strings.Contains(text, "_x") {
+		return text
+	}
+	return escaped.ReplaceAllStringFunc(text, func(code string) string {
+		n, _ := strconv.ParseUint(code[2:6], 16, 32)
+		return string(rune(n))
+	})
+}

@@ -1,0 +1,142 @@
+package imports
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// maxTotals and maxNotes limit what a plan stores of a file with very many months, channels or notes.
+const (
+	maxTotals = 2_000
+	maxNotes  = 200
+)
+
+// Total is the sum of the orders of a plan in a month and a channel, to compare with the system that the files come
+// from. Orders that are stored already are included, refused ones are not. Refunds have rows of their own without a
+// channel.
+type Total struct {
+	Month     string      `json:"month"`   // 2026-03
+	Channel   *string     `json:"channel"` // nil for refunds
+	Orders    int64       `json:"orders"`
+	Revenue   money.Cents `json:"revenue"`
+	Discounts money.Cents `json:"discounts"`
+	Tax       money.Cents `json:"tax"`
+	Shipping  money.Cents `json:"shipping"`
+	Refunds   money.Cents `json:"refunds"`
+	Total     money.Cents `json:"total"` // revenue, tax and shipping without refunds
+	// Theirs are the sums of amounts in the files, by column.
+	Theirs map[string]money.Cents `json:"theirs,omitempty"`
+}
+
+// NoteCount is a note with the number of its rows and the sum of its amounts.
+type NoteCount struct {
+	Text   string      `json:"text"`
+	Count  int64       `json:"count"`
+	Amount money.Cents `json:"amount"`
+}
+
+// totals adds up the rows of a plan.
+type totals struct {
+	zone    *time.Location
+	byGroup map[totalGroup]*Total
+	byText  map[string]*NoteCount
+	omitted bool // there are more than maxTotals
+}
+
+type totalGroup struct{ month, channel string }
+
+func newTotals(zone *time.Location) *totals {
+	return &totals{zone: zone, byGroup: map[totalGroup]*Total{}, byText: map[string]*NoteCount{}}
+}
+
+// add adds planned rows, before their content is removed.
+func (t *totals) add(rows []PlannedRow) {
+	for _, row := range rows {
+		for _, note := range row.Notes {
+			t.note(note)
+		}
+		if row.Action == Refused || row.Action == Ignored {
+			continue
+		}
+		switch {
+		case row.Order != nil && row.Sums != nil:
+			sum := t.of(row.Order.PlacedAt, row.Order.Channel)
+			sum.Orders++
+			sum.Revenue += row.Sums.Revenue
+			sum.Discounts += row.Sums.Discounts
+			sum.Tax += row.Sums.Tax
+			sum.Shipping += row.Sums.Shipping
+			sum.Total += row.Sums.Revenue + row.Sums.Tax + row.Sums.Shipping
+			sum.addTheirs(row.Theirs)
+		case row.Refund != nil && row.Refund.RefundedAt != nil:
+			sum := t.of(*row.Refund.RefundedAt, "")
+			sum.Refunds += row.Refund.Amount
+			sum.Total -= row.Refund.Amount
+			sum.addTheirs(row.Theirs)
+		}
+	}
+}
+
+func (t *Total) addTheirs(amounts map[string]int64) {
+	for column, amount := range amounts {
+		if t.Theirs == nil {
+			t.Theirs = map[string]money.Cents{}
+		}
+		t.Theirs[column] += money.Cents(amount)
+	}
+}
+
+func (t *totals) of(at time.Time, channel string) *Total {
+	group := totalGroup{at.In(t.zone).Format("2006-01"), channel}
+	sum := t.byGroup[group]
+	if sum == nil {
+		sum = &Total{Month: group.month}
+		if channel != "" {
+			sum.Channel = &channel
+		}
+		if len(t.byGroup) >= maxTotals {
+			t.omitted = true
+			return sum
+		}
+		t.byGroup[group] = sum
+	}
+	return sum
+}
+
+func (t *totals) note(n Note) {
+	count := t.byText[n.Text]
+	if count == nil {
+		count = &NoteCount{Text: n.Text}
+		if len(t.byText) >= maxNotes {
+			return
+		}
+		t.byText[n.Text] = count
+	}
+	count.Count++
+	count.Amount += money.Cents(n.Amount)
+}
+
+// sorted returns the totals by month and channel, and the notes with the most frequent first.
+func (t *totals) sorted() ([]Total, []NoteCount) {
+	var sums []Total
+	for _, group := range slices.SortedFunc(maps.Keys(t.byGroup), func(a, b totalGroup) int {
+		return cmp.Or(cmp.Compare(a.month, b.month), cmp.Compare(a.channel, b.channel))
+	}) {
+		sums = append(sums, *t.byGroup[group])
+	}
+	var notes []NoteCount
+	for _, note := range t.byText {
+		notes = append(notes, *note)
+	}
+	slices.SortFunc(notes, func(a, b NoteCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text, b.Text))
+	})
+	if t.omitted {
+		notes = append(notes, NoteCount{Text: "The totals do not have all months and channels, because there are too many.", Count: 1})
+	}
+	return sums, notes
+}
