@@ -42,7 +42,7 @@ race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...
 
 screenshots: test-servers ## write screenshots of every settings page, and those of the README, to .local/screenshots
-	@exec bin/with-servers go test -count=1 -run '^TestEveryPage' ./api/settings/browser -screenshots '$(CURDIR)/.local/screenshots'
+	@exec bin/with-servers go test -count=1 -run '^Test(EveryPage|AnImport)' ./api/settings/browser -screenshots '$(CURDIR)/.local/screenshots'
 
 bench: build ## run benchmarks on 1,000,000 products and 2,000,000 orders (10 minutes, 6 more the first time): make bench BENCH='-run ^get -clients 8', with BENCH='-against main' beside another commit, with BENCH=-duckdb beside DuckDB
 	@sh deploy/local/install.sh postgresql redis

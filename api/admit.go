@@ -19,6 +19,9 @@ const (
 	// maxDiscarded is how much of an oversized body is read before the response: a client
 	// that is still sending would not read a response that comes earlier.
 	maxDiscarded = 32 << 20
+	// responseTimeout is the time for the work on a large body and its response. Such a body can arrive for longer than
+	// the server's WriteTimeout.
+	responseTimeout = 2 * time.Minute
 )
 
 var errIncomplete = errors.New("the body ended before it was complete")
@@ -88,6 +91,9 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, spool *admissio
 		return tooLarge
 	}
 	spool.End(nil)
+	if spool.Size() > bodyPart {
+		_ = body.controller.SetWriteDeadline(time.Now().Add(responseTimeout))
+	}
 	return nil
 }
 

@@ -662,7 +662,8 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 		}
 		at := func(id string) call {
 			return call{
-				method: r.method, path: strings.Replace(r.pattern, "{id}", id, 1), body: `{"name":"N","sku":"s","price":1}`,
+				method: r.method, path: strings.NewReplacer("{id}", id, "{image_id}", "1").Replace(r.pattern),
+				body: `{"name":"N","sku":"s","price":1}`,
 			}
 		}
 		for _, id := range []string{
@@ -679,7 +680,14 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 			}
 			c := at(id)
 			c.wantStatus, c.wantCode = 404, NotFound
-			if r.method == "PATCH" && !strings.HasPrefix(r.pattern, "/api/products") {
+			switch {
+			case strings.HasPrefix(r.pattern, "/api/imports"):
+				c.body = `{}`
+			case strings.HasSuffix(r.pattern, "/images"):
+				c.body = `{"url":"https://example.com/a.jpg"}`
+			case strings.HasSuffix(r.pattern, "{image_id}"):
+				c.body = `{"position":1}`
+			case r.method == "PATCH" && !strings.HasPrefix(r.pattern, "/api/products"):
 				c.body = `{"name":"N"}`
 			}
 			a.try(t, c)

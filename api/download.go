@@ -92,7 +92,7 @@ func (d *download) start() {
 	h := d.w.Header()
 	h.Set("Content-Type", d.contentType)
 	h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
-	if d.contentType != contentTypes[xlsxFormat] {
+	if !d.isCompressed() {
 		varies(h)
 	}
 	if d.coding != nil {
@@ -124,10 +124,15 @@ func (d *download) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// isCompressed reports whether the format of the file is compressed.
+func (d *download) isCompressed() bool {
+	return d.contentType == contentTypes[xlsxFormat] || d.contentType == zipType
+}
+
 // beginCompression compresses the file if the client accepts it and a compressor is free. first is the
 // size of the first part.
 func (d *download) beginCompression(first int) {
-	if d.contentType == contentTypes[xlsxFormat] { // it is compressed already
+	if d.isCompressed() {
 		return
 	}
 	c := codingOf(d.w, first)

@@ -18,6 +18,7 @@ import (
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
@@ -38,6 +39,7 @@ const (
 	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
 	IdempotencyInProgress   Code = "IDEMPOTENCY_IN_PROGRESS"
 	ResourceInUse           Code = "RESOURCE_IN_USE"
+	InvalidState            Code = "INVALID_STATE"
 	PreconditionFailed      Code = "PRECONDITION_FAILED"
 	PayloadTooLarge         Code = "PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType    Code = "UNSUPPORTED_MEDIA_TYPE"
@@ -66,6 +68,7 @@ var codes = map[Code]struct {
 	MethodNotAllowed:        {http.StatusMethodNotAllowed, "Method not allowed. See the Allow header."},
 	IdempotencyInProgress:   {http.StatusConflict, "A request with this Idempotency-Key is in progress."},
 	ResourceInUse:           {http.StatusConflict, "The resource is in use."},
+	InvalidState:            {http.StatusConflict, "The state of the resource does not allow this."},
 	PreconditionFailed:      {http.StatusPreconditionFailed, "The resource does not match the precondition."},
 	PayloadTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large."},
 	UnsupportedMediaType:    {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
@@ -110,6 +113,7 @@ var domainErrors = []struct {
 		err: idempotency.ErrReused, code: IdempotencyKeyReused,
 		details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path or body"}},
 	},
+	{err: changeplan.ErrState, code: InvalidState},
 	{err: catalog.ErrPrecondition, code: PreconditionFailed},
 	{
 		err: catalog.ErrInsufficientStock, code: InsufficientStock,

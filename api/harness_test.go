@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/keys"
@@ -26,6 +27,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -34,6 +36,7 @@ import (
 type testAPI struct {
 	*tenancytest.Database
 	server  *Server
+	plans   *changeplan.Store
 	url     string
 	tenant  tenancy.Tenant
 	keys    *keys.Store
@@ -83,8 +86,9 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests end its connections
 	recorder := usage.Open(t.Context(), db, logger)
 	t.Cleanup(func() { _ = recorder.Close() })
+	a.plans = changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(db)})
 	a.server = New(Options{
-		DB: db, Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
+		DB: db, Imports: imports.NewJobs(a.plans), Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
 		Usage: recorder,
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},

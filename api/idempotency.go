@@ -3,9 +3,11 @@ package api
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"hash"
 	"io"
 	"maps"
+	"mime/multipart"
 	"net/http"
 	"strconv"
 	"strings"
@@ -34,7 +36,12 @@ func (s *Server) once(h handler) handler {
 		if content.Size() >= largePart {
 			to = copyWriter{h, r.Context(), stateOf(r).ticket}
 		}
-		_, err := io.Copy(to, content.Reader())
+		form, err := readForm(r)
+		if err != nil { // JSON
+			_, err = io.Copy(to, content.Reader())
+		} else {
+			err = copyForm(to, form)
+		}
 		return idempotency.Fingerprint(h.Sum(nil)), err
 	}, h)
 }
@@ -90,6 +97,23 @@ func newFingerprint(r *http.Request) hash.Hash {
 		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return h
+}
+
+// copyForm writes the parts of a form without its boundary, which clients choose at random for each attempt. A form
+// that is not valid has the fingerprint of its valid parts; the handler refuses it.
+func copyForm(to io.Writer, form *multipart.Reader) error {
+	for {
+		part, err := form.NextPart()
+		if err != nil {
+			return nil
+		}
+		content := sha256.New()
+		n, readErr := io.Copy(content, part)
+		_, err = fmt.Fprintf(to, "%q %q %d %x ", part.FormName(), part.FileName(), n, content.Sum(nil))
+		if err != nil || readErr != nil {
+			return err
+		}
+	}
 }
 
 // idempotencyKey returns the value of the header, or "" if it is absent.

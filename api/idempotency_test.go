@@ -121,6 +121,9 @@ func TestEveryWritingPOSTAcceptsAnIdempotencyKey(t *testing.T) {
 		if refused := bad.StatusCode == 400 && bad.code(t) == InvalidHeader; refused != accepts {
 			t.Errorf("%s %s with a key of 256 characters = %d %s", r.method, r.pattern, bad.StatusCode, bad.body)
 		}
+		if strings.HasPrefix(r.pattern, "/api/imports") {
+			continue // TestAnUploadIsStoredOncePerIdempotencyKey sends files
+		}
 		body, has := bodies[r.pattern]
 		if accepts && !has {
 			t.Errorf("this test has no body for %s %s", r.method, r.pattern)

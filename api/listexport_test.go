@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/xuri/excelize/v2"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -152,9 +152,10 @@ func TestExportedOrdersAreImportedWithoutDifferences(t *testing.T) {
 
 func mustImport(t testing.TB, db *tenancy.DB, tenant tenancy.ID, files fs.FS) {
 	t.Helper()
-	_, err := csvimport.Import(context.Background(), db, tenant, files, csvimport.Options{
-		Refused: func(r csvimport.Refusal) { t.Errorf("refused: %+v", r) },
-	})
+	of := tenancy.Tenant{ID: tenant, Timezone: "UTC", Currency: "EUR"}
+	_, err := imports.NewRunner(db, of, imports.Options{
+		Refused: func(r imports.Refusal) { t.Errorf("refused: %+v", r) },
+	}).Import(context.Background(), files)
 	if err != nil {
 		t.Fatal(err)
 	}

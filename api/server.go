@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
@@ -43,6 +44,7 @@ type Options struct {
 	Reports *reports.Store
 	Keys    *keys.Resolver
 	Usage   *usage.Recorder
+	Imports *imports.Jobs
 	Limiter *ratelimit.Limiter
 	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture may
 	// use ImageMemory bytes.
@@ -53,7 +55,7 @@ type Options struct {
 	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Address, Network, Failed, Decided, Send and SendCustomer.
+	// the fields Imports, Address, Network, Failed, Decided, Send and SendCustomer.
 	Settings *settings.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -165,6 +167,7 @@ type route struct {
 type options struct {
 	class    admission.Class // the default is Read for GET, and Write
 	deadline time.Duration   // of the handler; 0 means the default
+	body     int64           // bytes of a body; 0 means the default of the class
 }
 
 func (r route) class() admission.Class {
@@ -178,10 +181,12 @@ func (r route) class() admission.Class {
 }
 
 func (r route) bodyLimit(l limits) int64 {
-	switch r.class() {
-	case admission.Bulk:
+	switch {
+	case r.options.body > 0:
+		return r.options.body
+	case r.class() == admission.Bulk:
 		return l.bulkBody
-	case admission.Upload:
+	case r.class() == admission.Upload:
 		return l.uploadBody
 	}
 	return l.body
@@ -189,9 +194,12 @@ func (r route) bodyLimit(l limits) int64 {
 
 // routes returns the table of routes. Every GET route also accepts HEAD.
 func (s *Server) routes() []route {
-	none, bulk := options{}, options{admission.Bulk, bulkDeadline}
-	upload, picture := options{admission.Upload, uploadDeadline}, options{admission.Picture, pictureDeadline}
-	report, export := options{admission.Report, reportDeadline}, options{admission.Export, exportDeadline}
+	none, bulk := options{}, options{class: admission.Bulk, deadline: bulkDeadline}
+	upload := options{class: admission.Upload, deadline: uploadDeadline}
+	picture := options{class: admission.Picture, deadline: pictureDeadline}
+	report := options{class: admission.Report, deadline: reportDeadline}
+	export := options{class: admission.Export, deadline: exportDeadline}
+	files := options{admission.Bulk, importDeadline, maxImport}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
@@ -242,6 +250,15 @@ func (s *Server) routes() []route {
 		{"GET", "/api/customers/{customer_id}", keys.CustomersRead, at(pathText("customer_id"), s.showCustomer), none},
 		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), none},
 		{"GET", "/api/customers/{customer_id}/data", keys.CustomersRead, at(pathText("customer_id"), s.showCustomerData), export},
+		{"GET", "/api/imports", keys.ImportsRead, s.listImports, none},
+		{"POST", "/api/imports", keys.ImportsWrite, s.createImport, files},
+		{"GET", "/api/imports/{id}", keys.ImportsRead, at(pathID, s.showImport), none},
+		{"PATCH", "/api/imports/{id}", keys.ImportsWrite, at(pathID, s.configureImport), none},
+		{"GET", "/api/imports/{id}/rows", keys.ImportsRead, s.listImportRows, none},
+		{"GET", "/api/imports/{id}/refused.csv", keys.ImportsRead, at(pathID, s.exportRefused), export},
+		{"POST", "/api/imports/{id}/apply", keys.ImportsWrite, at(pathID, s.applyImport), none},
+		{"POST", "/api/imports/{id}/cancel", keys.ImportsWrite, at(pathID, s.cancelImport), none},
+		{"POST", "/api/imports/{id}/undo", keys.ImportsWrite, at(pathID, s.undoImport), none},
 
 		{"GET", "/api/reports/sales-summary", keys.ReportsRead, s.salesSummary, report},
 		{"GET", "/api/reports/products", keys.ReportsRead, s.productReport, report},
@@ -329,6 +346,7 @@ func (s *Server) mountSettings(o settings.Options) {
 		stateOf(r).err = err
 		return toAPIError(err).code == ServiceUnavailable
 	}
+	o.Imports = s.Imports
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer = s.sendSheet, s.sendCustomer
 	s.pages = settings.New(o)
@@ -339,7 +357,15 @@ func (s *Server) mountSettings(o settings.Options) {
 // serveSettings admits a request and routes it among the pages.
 func (s *Server) serveSettings(w http.ResponseWriter, r *http.Request) {
 	ticket := s.Admission.Enter("address "+s.clientNetwork(r), admission.Page)
-	err := s.admit(w, r, ticket, settings.MaxForm, func(w http.ResponseWriter, r *http.Request) error {
+	limit := int64(settings.MaxForm)
+	switch wanted, allowed := s.pages.Upload(r.WithContext(admission.NewContext(r.Context(), ticket))); {
+	case allowed:
+		limit = settings.MaxUpload
+	case wanted: // the pages answer without the files
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = http.NoBody, 0
+	}
+	err := s.admit(w, r, ticket, limit, func(w http.ResponseWriter, r *http.Request) error {
 		s.routeSettings(w, r)
 		return nil
 	})

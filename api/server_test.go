@@ -87,7 +87,16 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		ids[kind] = a.mustCreate(t, kind, `{"name":"foreign"}`)
 	}
 	image := a.mustCreate(t, fmt.Sprintf("/api/products/%d/images", ids["/api/products"]), `{"url":"https://example.com/a.jpg"}`)
+	file, contentType := form(t, "boundary", "", "foreign", "sku,name,price\n")
+	uploaded := a.try(t, call{
+		method: "POST", path: "/api/imports", body: file, header: http.Header{"Content-Type": {contentType}}, wantStatus: 202,
+	})
+	ids["/api/imports"] = mustDecode[importResponse](t, uploaded.body).Data.ID
 	bodies := map[string]string{
+		"PATCH /api/imports/{id}":                     `{"decimal":","}`,
+		"POST /api/imports/{id}/apply":                `{"skip_changed":true}`,
+		"POST /api/imports/{id}/cancel":               `{}`,
+		"POST /api/imports/{id}/undo":                 `{}`,
 		"PUT /api/products/{id}":                      `{"sku":"x","name":"X","price":2}`,
 		"POST /api/products/{id}/inventory/adjust":    `{"type":"add","quantity":1}`,
 		"PATCH /api/products/{id}":                    `{"name":"stolen"}`,
@@ -253,7 +262,7 @@ func TestEveryCodeHasOneStatus(t *testing.T) {
 	want := map[int][]Code{
 		400: {InvalidHeader, InvalidJSON, InvalidParameter}, 401: {InvalidAPIKey, MissingAPIKey},
 		403: {InsufficientPermissions, TenantSuspended},
-		404: {NotFound, RouteNotFound}, 405: {MethodNotAllowed}, 409: {IdempotencyInProgress, ResourceInUse},
+		404: {NotFound, RouteNotFound}, 405: {MethodNotAllowed}, 409: {IdempotencyInProgress, InvalidState, ResourceInUse},
 		412: {PreconditionFailed},
 		413: {PayloadTooLarge}, 415: {UnsupportedMediaType}, 422: {IdempotencyKeyReused, InsufficientStock, ValidationError},
 		429: {RateLimitExceeded}, 500: {InternalError}, 503: {ServiceUnavailable},

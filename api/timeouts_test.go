@@ -120,13 +120,14 @@ func TestRouteDeadlines(t *testing.T) {
 	for _, r := range s.routes() {
 		want := time.Duration(0)
 		switch {
-		case strings.Contains(r.pattern, "/export"), strings.HasSuffix(r.pattern, "/data"):
+		case strings.Contains(r.pattern, "/export"), strings.HasSuffix(r.pattern, "/data"),
+			strings.HasSuffix(r.pattern, "/refused.csv"):
 			want = 120 * time.Second
 		case strings.HasPrefix(r.pattern, "/api/reports/"), strings.HasSuffix(r.pattern, "/bulk"), r.pattern == "/api/usage":
 			want = 25 * time.Second
 		case strings.HasSuffix(r.pattern, "/images"):
 			want = 75 * time.Second
-		case strings.HasPrefix(r.pattern, "/media/"):
+		case strings.HasPrefix(r.pattern, "/media/"), r.pattern == "/api/imports" && r.method == "POST":
 			want = time.Minute
 		}
 		if r.options.deadline != want {

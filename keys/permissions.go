@@ -22,17 +22,19 @@ const (
 	CustomersRead  Permission = "customers:read"
 	CustomersWrite Permission = "customers:write"
 	UsageRead      Permission = "usage:read"
+	ImportsRead    Permission = "imports:read"
+	ImportsWrite   Permission = "imports:write"
 )
 
 // every lists all permissions in the order of the settings pages.
 var every = Permissions{
 	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, CustomersWrite,
-	UsageRead,
+	UsageRead, ImportsRead, ImportsWrite,
 }
 
 var presets = map[string]Permissions{
 	"full":      every,
-	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead},
+	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead, ImportsRead},
 	"catalog":   {ProductsRead, ProductsWrite, InventoryWrite},
 	"reporting": {ReportsRead, OrdersRead},
 }
@@ -43,7 +45,12 @@ var earlierPresets = []map[string]Permissions{
 		"full":      {ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead},
 		"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead},
 	},
-	{"full": {ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, UsageRead}},
+	{
+		"full": {
+			ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, UsageRead,
+		},
+		"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead},
+	},
 }
 
 // Permissions are the permissions of a key.
@@ -52,8 +59,12 @@ type Permissions []Permission
 // Allow reports whether p includes or implies the permission.
 func (p Permissions) Allow(need Permission) bool {
 	for _, has := range p {
-		if has == need || has == ProductsWrite && need == ProductsRead || has == OrdersWrite && need == OrdersRead ||
-			has == CustomersWrite && need == CustomersRead {
+		switch {
+		case has == need,
+			has == ProductsWrite && need == ProductsRead,
+			has == OrdersWrite && need == OrdersRead,
+			has == CustomersWrite && need == CustomersRead,
+			has == ImportsWrite && need == ImportsRead:
 			return true
 		}
 	}
@@ -62,7 +73,7 @@ func (p Permissions) Allow(need Permission) bool {
 
 // Preset returns the name of the preset that p equals or was created from, or "".
 func (p Permissions) Preset() string {
-	for _, known := range append(earlierPresets, presets) {
+	for _, known := range append([]map[string]Permissions{presets}, earlierPresets...) {
 		for name, permissions := range known {
 			if slices.Equal(p, permissions) {
 				return name

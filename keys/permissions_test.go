@@ -19,6 +19,8 @@ func TestAPermissionAllowsWhatItIncludes(t *testing.T) {
 		CustomersRead:  {CustomersRead},
 		CustomersWrite: {CustomersRead, CustomersWrite},
 		UsageRead:      {UsageRead},
+		ImportsRead:    {ImportsRead},
+		ImportsWrite:   {ImportsRead, ImportsWrite},
 	}
 	for has, want := range granted {
 		var got Permissions
@@ -46,8 +48,9 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 		{"keeps read permissions that write permissions include", "products:write,products:read",
 			"products:read,products:write"},
 		{"accepts full", "full",
-			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,customers:write,usage:read"},
-		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read"},
+			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,customers:write," +
+				"usage:read,imports:read,imports:write"},
+		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read,imports:read"},
 		{"accepts catalog", "catalog", "products:read,products:write,inventory:write"},
 		{"accepts reporting", "reporting", "reports:read,orders:read"},
 		{"combines a preset with a name", "customers:read,reporting", "reports:read,orders:read,customers:read"},
@@ -79,7 +82,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			}
 		})
 	}
-	if every[0] != ProductsRead || len(every) != 9 {
+	if every[0] != ProductsRead || len(every) != 11 {
 		t.Errorf("parsing has changed the permissions: %v", every)
 	}
 }
@@ -91,6 +94,7 @@ func TestPresetNamesKeysOfEarlierVersionsToo(t *testing.T) {
 		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read":            "full",
 		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,usage:read": "full",
 		"products:read,reports:read,orders:read,customers:read":                                                        "read-only",
+		"products:read,reports:read,orders:read,customers:read,usage:read":                                             "read-only",
 		"products:read":          "",
 		"catalog,usage:read":     "",
 		"read-only,orders:write": "",

@@ -48,6 +48,9 @@ func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error 
 func actionPhrase(action string) string {
 	phrase := map[string]string{
 		"customer.erase":             "Erased a customer",
+		"import.apply":               "Applied an import",
+		"import.undo":                "Undid an import",
+		"import.cancel":              "Cancelled an import",
 		"key.create":                 "Created an API key",
 		"key.roll":                   "Rolled an API key",
 		"key.revoke":                 "Revoked an API key",

@@ -58,7 +58,7 @@ type option struct{ Value, Label, Description string }
 // options are the values of the fields.
 var options = map[string][]option{
 	"preset": {
-		{"read-only", "Read only", "Read products, reports, orders, customers and the usage of keys."},
+		{"read-only", "Read only", "Read products, reports, orders, customers, imports and the usage of keys."},
 		{"reporting", "Reporting", "Read reports and orders, for example for a dashboard or an accountant."},
 		{"catalog", "Catalog", "Read and change products and stock."},
 		{"full", "Full access", "Everything an API key can do."},
@@ -74,6 +74,8 @@ var options = map[string][]option{
 		{"customers:read", "customers:read", "Read customers, and their names and e-mail addresses in orders and reports."},
 		{"customers:write", "customers:write", "Erase customers."},
 		{"usage:read", "usage:read", "Read the usage of all API keys."},
+		{"imports:read", "imports:read", "Read imports and their rows."},
+		{"imports:write", "imports:write", "Import files, and apply, cancel and undo imports."},
 	},
 	"lifetime": {{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}},
 	"overlap": {

@@ -52,6 +52,9 @@ func newFormatter(r *http.Request, t *tenancy.Tenant) (formatter, error) {
 // Count formats a count.
 func (f formatter) Count(n int64) string { return f.signed(n, scale0, 1) }
 
+// Rows formats the number of rows of a file.
+func (f formatter) Rows(n int) string { return f.Count(int64(n)) }
+
 // Integer formats a quantity.
 func (f formatter) Integer(n int32) string { return f.Count(int64(n)) }
 

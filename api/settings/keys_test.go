@@ -56,7 +56,9 @@ func TestCreateKeyWithDefaults(t *testing.T) {
 		t.Fatalf("List = %v, %v, want one key", found, err)
 	}
 	key := found[0]
-	want := keys.Permissions{keys.ProductsRead, keys.ReportsRead, keys.OrdersRead, keys.CustomersRead, keys.UsageRead}
+	want := keys.Permissions{
+		keys.ProductsRead, keys.ReportsRead, keys.OrdersRead, keys.CustomersRead, keys.UsageRead, keys.ImportsRead,
+	}
 	if diff := cmp.Diff(want, key.Permissions); diff != "" {
 		t.Errorf("permissions (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -61,6 +62,13 @@ var functions = template.FuncMap{
 	"periods":    func() []string { return reports.Presets },
 	"period":     periodLabel,
 	"path":       url.PathEscape,
+
+	"importFormat":  formatName,
+	"importField":   fieldName,
+	"importFields":  mappingFields,
+	"importActions": func() []imports.Action { return importActions },
+	"changes":       changesOf,
+	"problems":      problemsOf,
 	"product": func(slug string, id any, name, sku string) map[string]any {
 		return map[string]any{"Slug": slug, "ID": id, "Name": name, "SKU": sku}
 	},

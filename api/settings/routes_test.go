@@ -19,57 +19,67 @@ import (
 // allowed lists the users who may open each route. It repeats the table of routes, so
 // that a change of access needs a change of this test.
 var allowed = map[string][]string{
-	"GET /settings/static/*":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings":                 {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/":                {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/sign-in":         {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/sign-in":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/sign-out":        {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/sign-out":       {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET /settings/password":        {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"POST /settings/password":       {"viewer", "admin", "owner", "outsider", "no tenant"},
-	"GET {t}":                       {"viewer", "admin", "owner"},
-	"GET {t}/overview":              {"viewer", "admin", "owner"},
-	"GET {t}/overview.xlsx":         {"viewer", "admin", "owner"},
-	"GET {t}/products":              {"viewer", "admin", "owner"},
-	"GET {t}/products/{id}":         {"viewer", "admin", "owner"},
-	"GET {t}/products.csv":          {"viewer", "admin", "owner"},
-	"GET {t}/products.xlsx":         {"viewer", "admin", "owner"},
-	"GET {t}/customers":             {"admin", "owner"},
-	"GET {t}/customers.csv":         {"admin", "owner"},
-	"GET {t}/customers.xlsx":        {"admin", "owner"},
-	"GET {t}/customers/{id}":        {"admin", "owner"},
-	"GET {t}/customers/{id}/data":   {"admin", "owner"},
-	"GET {t}/customers/{id}/erase":  {"admin", "owner"},
-	"POST {t}/customers/{id}/erase": {"admin", "owner"},
-	"GET {t}/orders.csv":            {"viewer", "admin", "owner"},
-	"GET {t}/orders.xlsx":           {"viewer", "admin", "owner"},
-	"GET {t}/order_items.csv":       {"viewer", "admin", "owner"},
-	"GET {t}/refunds.csv":           {"viewer", "admin", "owner"},
-	"GET {t}/orders":                {"viewer", "admin", "owner"},
-	"GET {t}/orders/{number}":       {"viewer", "admin", "owner"},
-	"GET {t}/keys":                  {"viewer", "admin", "owner"},
-	"GET {t}/usage":                 {"viewer", "admin", "owner"},
-	"GET {t}/members":               {"viewer", "admin", "owner"},
-	"GET {t}/account":               {"viewer", "admin", "owner"},
-	"GET {t}/start":                 {"viewer", "admin", "owner"},
-	"GET {t}/keys/new":              {"admin", "owner"},
-	"POST {t}/keys":                 {"admin", "owner"},
-	"GET {t}/keys/{id}/roll":        {"admin", "owner"},
-	"POST {t}/keys/{id}/roll":       {"admin", "owner"},
-	"GET {t}/keys/{id}/revoke":      {"admin", "owner"},
-	"POST {t}/keys/{id}/revoke":     {"admin", "owner"},
-	"GET {t}/audit":                 {"admin", "owner"},
-	"POST {t}/members":              {"owner"},
-	"GET {t}/members/{id}":          {"owner"},
-	"POST {t}/members/{id}/role":    {"owner"},
-	"GET {t}/members/{id}/remove":   {"owner"},
-	"POST {t}/members/{id}/remove":  {"owner"},
-	"POST {t}/members/{id}/reset":   {"owner"},
-	"GET {t}/links/{id}/revoke":     {"owner"},
-	"POST {t}/links/{id}/revoke":    {"owner"},
-	"GET /settings/link/{token}":    nil, // only with a valid link
-	"POST /settings/link/{token}":   nil,
+	"GET /settings/static/*":         {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings":                  {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/":                 {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-in":          {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-in":         {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/sign-out":         {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/sign-out":        {"anonymous", "viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET /settings/password":         {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"POST /settings/password":        {"viewer", "admin", "owner", "outsider", "no tenant"},
+	"GET {t}":                        {"viewer", "admin", "owner"},
+	"GET {t}/overview":               {"viewer", "admin", "owner"},
+	"GET {t}/overview.xlsx":          {"viewer", "admin", "owner"},
+	"GET {t}/products":               {"viewer", "admin", "owner"},
+	"GET {t}/products/{id}":          {"viewer", "admin", "owner"},
+	"GET {t}/products.csv":           {"viewer", "admin", "owner"},
+	"GET {t}/products.xlsx":          {"viewer", "admin", "owner"},
+	"GET {t}/customers":              {"admin", "owner"},
+	"GET {t}/customers.csv":          {"admin", "owner"},
+	"GET {t}/customers.xlsx":         {"admin", "owner"},
+	"GET {t}/customers/{id}":         {"admin", "owner"},
+	"GET {t}/customers/{id}/data":    {"admin", "owner"},
+	"GET {t}/customers/{id}/erase":   {"admin", "owner"},
+	"POST {t}/customers/{id}/erase":  {"admin", "owner"},
+	"GET {t}/orders.csv":             {"viewer", "admin", "owner"},
+	"GET {t}/orders.xlsx":            {"viewer", "admin", "owner"},
+	"GET {t}/order_items.csv":        {"viewer", "admin", "owner"},
+	"GET {t}/refunds.csv":            {"viewer", "admin", "owner"},
+	"GET {t}/orders":                 {"viewer", "admin", "owner"},
+	"GET {t}/orders/{number}":        {"viewer", "admin", "owner"},
+	"GET {t}/keys":                   {"viewer", "admin", "owner"},
+	"GET {t}/usage":                  {"viewer", "admin", "owner"},
+	"GET {t}/members":                {"viewer", "admin", "owner"},
+	"GET {t}/account":                {"viewer", "admin", "owner"},
+	"GET {t}/start":                  {"viewer", "admin", "owner"},
+	"GET {t}/keys/new":               {"admin", "owner"},
+	"POST {t}/keys":                  {"admin", "owner"},
+	"GET {t}/keys/{id}/roll":         {"admin", "owner"},
+	"POST {t}/keys/{id}/roll":        {"admin", "owner"},
+	"GET {t}/keys/{id}/revoke":       {"admin", "owner"},
+	"POST {t}/keys/{id}/revoke":      {"admin", "owner"},
+	"GET {t}/audit":                  {"admin", "owner"},
+	"POST {t}/members":               {"owner"},
+	"GET {t}/members/{id}":           {"owner"},
+	"POST {t}/members/{id}/role":     {"owner"},
+	"GET {t}/members/{id}/remove":    {"owner"},
+	"POST {t}/members/{id}/remove":   {"owner"},
+	"POST {t}/members/{id}/reset":    {"owner"},
+	"GET {t}/links/{id}/revoke":      {"owner"},
+	"POST {t}/links/{id}/revoke":     {"owner"},
+	"GET /settings/link/{token}":     nil, // only with a valid link
+	"POST /settings/link/{token}":    nil,
+	"GET {t}/imports":                {"viewer", "admin", "owner"},
+	"POST {t}/imports":               {"admin", "owner"},
+	"GET {t}/imports/{id}":           {"viewer", "admin", "owner"},
+	"GET {t}/imports/{id}/progress":  {"viewer", "admin", "owner"},
+	"GET {t}/imports/{id}/refused":   {"viewer", "admin", "owner"},
+	"POST {t}/imports/{id}/settings": {"admin", "owner"},
+	"POST {t}/imports/{id}/apply":    {"admin", "owner"},
+	"POST {t}/imports/{id}/cancel":   {"admin", "owner"},
+	"GET {t}/imports/{id}/undo":      {"admin", "owner"},
+	"POST {t}/imports/{id}/undo":     {"admin", "owner"},
 }
 
 // A user without access gets the response that reveals the least.
@@ -135,6 +145,9 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 			t.Fatal(err)
 		}
 	}
+	if strings.Contains(pattern, "/imports/{id}") {
+		id = s.mustImport(t)
+	}
 	number := fmt.Sprint("N-", rand.Uint64())
 	if strings.Contains(pattern, "{number}") {
 		s.mustSell(t, sale(number, "2026-03-02", 1, nil))
@@ -142,6 +155,19 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	return strings.NewReplacer(
 		"{slug}", s.a.Slug, "{id}", fmt.Sprint(id), "{number}", number, "{token}", freshToken(), "*", "icon.svg",
 	).Replace(pattern)
+}
+
+// mustImport stores a new import of A and returns its id.
+func (s *site) mustImport(t testing.TB) (id int64) {
+	t.Helper()
+	err := s.super.QueryRow(t.Context(), `
+		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
+		values ($1, 'import', 'planning', 'orders.csv', 'operator', now() + interval '1 day')
+		returning id`, s.a.ID).Scan(&id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // mustLink creates a pending invitation to A and returns its id.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -49,6 +50,7 @@ type Options struct {
 	Sales   *sales.Store
 	Reports *reports.Store
 	Limiter *ratelimit.Limiter
+	Imports *imports.Jobs
 	// BaseURL is the public URL of the service. Its scheme decides whether the session
 	// cookie is secure; see CheckBaseURL.
 	BaseURL *url.URL
@@ -183,6 +185,16 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.sendCustomer},
 		{"GET", t + "/customers/{id}/erase", admin, admission.Read, p.withCustomer(p.showErase)},
 		{"POST", t + "/customers/{id}/erase", admin, admission.Write, p.eraseCustomer},
+		{"GET", t + "/imports", viewer, admission.Read, p.showImports},
+		{"POST", t + "/imports", admin, admission.Bulk, p.upload},
+		{"GET", t + "/imports/{id}", viewer, admission.Read, p.showImport},
+		{"GET", t + "/imports/{id}/progress", viewer, admission.Read, p.showProgress},
+		{"GET", t + "/imports/{id}/refused", viewer, admission.Export, p.downloadRefused},
+		{"POST", t + "/imports/{id}/settings", admin, admission.Write, p.configureImport},
+		{"POST", t + "/imports/{id}/apply", admin, admission.Write, p.applyImport},
+		{"POST", t + "/imports/{id}/cancel", admin, admission.Write, p.cancelImport},
+		{"GET", t + "/imports/{id}/undo", admin, admission.Read, p.showUndoImport},
+		{"POST", t + "/imports/{id}/undo", admin, admission.Write, p.undoImport},
 		{"GET", t + "/keys", viewer, admission.Settings, p.listKeys},
 		{"GET", t + "/keys/new", admin, admission.Settings, p.showNewKey},
 		{"POST", t + "/keys", admin, admission.Settings, p.createKey},
@@ -340,9 +352,11 @@ func (p *Pages) withDeadline(limit time.Duration, h handler) http.HandlerFunc {
 	}
 }
 
-// readForm parses the query and a form of at most MaxForm bytes.
+// readForm parses the query and a form of at most MaxForm bytes. It leaves a form with files to its handler.
 func readForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, MaxForm)
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxForm)
+	}
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: %w", ErrForm, err)
 	}
@@ -350,7 +364,7 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 }
 
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
-	"connect-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 // setSecurityHeaders sets the headers of every response that restrict scripts, frames,
 // caches and other sites.

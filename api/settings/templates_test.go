@@ -13,12 +13,14 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
@@ -121,6 +123,40 @@ func samples() map[string][]any {
 	first.Previous = &reports.Summary{Range: first.Compare.Range(day), Days: first.Days}
 	overview.addCharts(first)
 	months := []reports.MonthSums{{Day: now, Sums: sums}}
+	file := imports.File{
+		Name: hostile, Format: "spreadsheet_orders", Sheet: hostile, Header: []string{hostile}, Unused: []string{hostile},
+		Mapping: map[string]string{hostile: "sku"}, Examples: map[string][]string{hostile: {hostile}},
+	}
+	planned := importPage{
+		Import: imports.Import{
+			ID: 1, State: changeplan.Planned, Title: hostile, CreatedBy: hostile, CreatedAt: now, PlannedAt: &now,
+			Files: []imports.File{file, {Name: hostile, Problem: hostile}}, Failure: text, ExpiresAt: now,
+			Counts: map[imports.Kind]imports.Counts{imports.Order: {Created: 1, Refused: 2}},
+			Totals: []imports.Total{
+				{Month: "2026-03", Channel: text, Theirs: map[string]money.Cents{hostile: 1}}, {Month: "2026-03"},
+			},
+			Notes:    []imports.NoteCount{{Text: hostile, Count: 2, Amount: 5}},
+			Settings: imports.Settings{DateOrder: "dmy", Channel: hostile},
+		},
+		HasTheirs: true, Errors: fieldErrors{"channel": hostile},
+		Rows: []imports.PlanRow{{
+			File: hostile, Line: 2, Kind: imports.Order, Key: hostile, Action: imports.Refused,
+			Old: map[string]any{"name": hostile}, New: map[string]any{"name": hostile, "tags": []any{hostile, 1}},
+			Notes: []string{hostile}, Problems: tenancy.InvalidError{"name": {hostile}},
+		}},
+	}
+	importPages := []any{importPage{}, planned}
+	for _, state := range []changeplan.State{
+		changeplan.Planning, changeplan.NeedsMapping, changeplan.Applying, changeplan.Applied, changeplan.Undoing,
+		changeplan.Undone, changeplan.Cancelled, changeplan.Failed,
+	} {
+		page := planned
+		page.State, page.Running = state, isRunning(state)
+		page.Questions = []imports.Question{
+			{ID: "mapping", File: hostile}, {ID: "decimal", File: hostile, Column: hostile, Examples: []string{hostile}},
+		}
+		importPages = append(importPages, page)
+	}
 	const linkURL = "https://shop.example.com/settings/link/x"
 	return map[string][]any{
 		"account": {nil},
@@ -160,6 +196,11 @@ func samples() map[string][]any {
 			createdKey{},
 			createdKey{Key: key, Secret: "sk_live_x"},
 			createdKey{key, "sk_live_x", &key, hostile},
+		},
+		"import":      importPages,
+		"import-undo": {importPage{}, planned},
+		"imports": {
+			importsPage{}, importsPage{Imports: []imports.Import{planned.Import}, Errors: fieldErrors{"file": hostile}},
 		},
 		"key-new":      {form{}, invalid},
 		"key-revoke":   {keys.Key{}, key},
@@ -243,7 +284,7 @@ func checkPage(t *testing.T, what, body string) {
 	_, after, _ := strings.Cut(body, "<title>")
 	title, _, _ := strings.Cut(after, " · Storeroom</title>")
 	named, _, _ := strings.Cut(what, " as ") // the title is a name, which is empty in empty samples
-	maybeEmpty := slices.Contains([]string{"error", "member", "key-created", "product"}, named)
+	maybeEmpty := slices.Contains([]string{"error", "member", "key-created", "product", "import"}, named)
 	if strings.TrimSpace(html.UnescapeString(title)) == "" && !maybeEmpty {
 		t.Errorf("%s has no title", what)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/cmd/storeroom/csvimport"
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -110,7 +110,7 @@ func (s shop) upserts(products int, random *rand.Rand) request {
 // looks up no references.
 func (s *service) importProducts(products int) scenario {
 	shop := s.shops[large]
-	first := shop.products[0]
+	first, tenant := shop.products[0], tenancy.Tenant{ID: shop.id, Timezone: "UTC", Currency: "USD"}
 	eachFile := func(load func(context.Context, []byte) error) work {
 		return func(_ context.Context, n int) (step, error) {
 			random := newRandom(n)
@@ -126,10 +126,10 @@ func (s *service) importProducts(products int) scenario {
 		}
 	}
 	return scenario{
-		name: fmt.Sprintf("import of %d products", products), pieces: products, clients: []int{1, 2},
+		name: fmt.Sprintf("import of %d products", products), pieces: products, clients: []int{1}, // a tenant has one import at a time
 		work: eachFile(func(ctx context.Context, file []byte) error {
 			dir := fstest.MapFS{"products.csv": {Data: file}}
-			report, err := csvimport.Import(ctx, s.db, shop.id, dir, csvimport.Options{})
+			report, err := imports.NewRunner(s.db, tenant, imports.Options{By: tenancy.Operator}).Import(ctx, dir)
 			if err == nil && report.Files[0].Created != products {
 				err = fmt.Errorf("import: %+v, want %d created products", report, products)
 			}

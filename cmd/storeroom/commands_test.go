@@ -340,10 +340,14 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		{"user role --tenant acme --email a@b.c --role owner", "--email: a@b.c is not a member of tenant acme"},
 		{"user remove --tenant acme --email a@b.c", "--email: a@b.c is not a member of tenant acme"},
 		{"import " + empty, "--tenant is required"},
-		{"import --tenant acme", "expected one argument: DIR"},
-		{"import --tenant acme a b", "expected one argument: DIR"},
-		{"import --tenant acme " + file, "is not a directory"},
-		{"import --tenant acme " + filepath.Join(empty, "none"), "DIR: stat"},
+		{"import --tenant acme", "expected PATH... or --resume NUMBER"},
+		{"import --tenant acme " + file + " " + empty, "is a directory: expected one directory, or files"},
+		{"import --tenant acme " + filepath.Join(empty, "none"), "PATH: stat"},
+		{"import --tenant acme --set colour=red " + empty, `--set: json: unknown field "colour"`},
+		{"import --tenant acme --set decimal=x " + empty, "--set: decimal must be one of"},
+		{"import --tenant acme --resume 7", "there is no import 7, or it has expired"},
+		{"import undo --tenant acme 7", "there is no import 7, or it has expired"},
+		{"import undo --tenant acme x", "expected one argument: the number of the import"},
 		{"import --tenant acme " + empty, "no files to import"},
 		{"import --tenant none " + empty, `--tenant: tenant "none" not found`},
 		{"import --tenant acme --errors " + filepath.Join(empty, "none", "e.csv") + " " + empty, "--errors: open"},
@@ -488,7 +492,8 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 		}
 	}
 	o := p.run(t, "import", "--tenant", "acme", "--errors", errorsFile, dir)
-	const counts = "FILE CREATED UPDATED UNCHANGED REFUSED categories.csv 1 0 0 0 products.csv 1 0 0 25"
+	const counts = "FILE CREATED UPDATED UNCHANGED REFUSED IGNORED categories.csv 1 0 0 0 0 products.csv 1 0 0 25 0 " +
+		"to undo this import: storeroom import undo --tenant acme 1"
 	if o.code != 2 || strings.Join(strings.Fields(o.stdout), " ") != counts {
 		t.Errorf("import = %d, %q, want 2 and the counts", o.code, o.stdout)
 	}
@@ -510,20 +515,23 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
 	}
 	o = p.run(t, "import", "--tenant", "acme", "--json", dir)
 	want := `{
+  "id": 2,
   "files": [
     {
       "file": "categories.csv",
       "created": 0,
       "updated": 0,
       "unchanged": 1,
-      "refused": 0
+      "refused": 0,
+      "ignored": 0
     },
     {
       "file": "products.csv",
       "created": 0,
       "updated": 0,
       "unchanged": 1,
-      "refused": 25
+      "refused": 25,
+      "ignored": 0
     }
   ],
   "passed_over": [

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// An import that was killed several times and repeated produces the same figures as an undisturbed import.
+// An import that was killed at ten points, and its undo at two, lose and duplicate nothing.
 func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
@@ -24,27 +24,72 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 	p.mustRun(t, &importJSON{}, "import", "--tenant", "whole", dir)
 
 	db := p.MustSuper(t)
-	for _, kill := range []struct {
-		table string
-		rows  int
-	}{{"products", 1}, {"orders", 1}, {"orders", 1500}, {"orders", 3000}, {"refunds", 1}} {
-		running := start(t, p.dir, p.environ, "import", "--tenant", "killed", dir)
+	killAt := func(condition string, args ...string) {
+		t.Helper()
+		running := start(t, p.dir, p.environ, append([]string{"import"}, args...)...)
 		for range poll(t, 60*time.Second) {
-			if p.mustCount(t, db, "killed", kill.table) >= kill.rows {
+			if p.mustExist(t, db, "killed", condition) {
 				break
 			}
 		}
 		_ = running.Process.Kill() // wait checks the result
 		if err := running.wait(t); exitSignal(err) != syscall.SIGKILL {
-			t.Fatalf("the import ended with %v before the kill at %d rows of %s", err, kill.rows, kill.table)
+			t.Fatalf("storeroom import %q ended with %v before the kill at %s", args, err, condition)
+		}
+		// The claim of the killed process would end after ten seconds.
+		if _, err := db.Exec(t.Context(), `update change_plans set lease_until = now()`); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n, all := p.mustCount(t, db, "killed", "refunds"), p.mustCount(t, db, "whole", "refunds"); n >= all {
-		t.Errorf("%d of %d refunds are stored after the last kill, want fewer", n, all)
+	for parts := range 3 {
+		// Nothing is imported before the plan is complete.
+		killAt(fmt.Sprintf(`state = 'planning' and parts >= %d and not exists (select from orders o where o.tenant_id = p.tenant_id)
+			and id = %d + (select min(id) from change_plans where tenant_id = p.tenant_id)`, 3*parts, parts),
+			"--tenant", "killed", dir)
 	}
-	repeated := start(t, p.dir, p.environ, "import", "--tenant", "killed", dir)
-	repeated.mustExit(t)
+	killAt(`state = 'applying'`, "--tenant", "killed", dir)
+	var id string
+	if err := db.QueryRow(t.Context(), `select max(id)::text from change_plans`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	for part := range 6 {
+		killAt(fmt.Sprintf(`id = %s and state = 'applying' and next_part > %d`, id, 2*part), "--tenant", "killed", "--resume", id)
+	}
+	if n, all := p.mustCount(t, db, "killed", "orders"), p.mustCount(t, db, "whole", "orders"); n == 0 || n >= all {
+		t.Errorf("%d of %d orders are stored after the last kill, want some", n, all)
+	}
+	p.mustRun(t, &importJSON{}, "import", "--tenant", "killed", "--resume", id)
+	p.mustHaveSameSums(t, db)
 
+	for _, part := range []int{9, 4} {
+		killAt(fmt.Sprintf(`id = %s and state = 'undoing' and next_part < %d`, id, part), "undo", "--tenant", "killed", id)
+	}
+	if o := p.run(t, "import", "undo", "--tenant", "killed", id); o.code != 0 {
+		t.Errorf("import undo = %+v", o)
+	}
+	for _, table := range []string{"products", "customers", "orders", "refunds"} {
+		if n := p.mustCount(t, db, "killed", table); n > 0 {
+			t.Errorf("%d rows of %s remain after the undo", n, table)
+		}
+	}
+	p.mustRun(t, &importJSON{}, "import", "--tenant", "killed", dir)
+	p.mustHaveSameSums(t, db)
+}
+
+func (p program) mustExist(t *testing.T, db *pgx.Conn, slug, condition string) (exists bool) {
+	t.Helper()
+	err := db.QueryRow(t.Context(), `
+		select exists (
+		       select from change_plans p
+		        where tenant_id = (select id from tenants where slug = $1) and `+condition+`)`, slug).Scan(&exists)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exists
+}
+
+func (p program) mustHaveSameSums(t *testing.T, db *pgx.Conn) {
+	t.Helper()
 	if killed, whole := p.mustSums(t, db, "killed"), p.mustSums(t, db, "whole"); killed != whole {
 		t.Errorf("figures of the killed import:\n%s\nof the undisturbed import:\n%s", killed, whole)
 	}

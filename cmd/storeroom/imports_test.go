@@ -17,25 +17,32 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "api/settings", "catalog", "catalog/media", "cmd/storeroom/csvimport", "deploy/local", "keys", "keys/usage", "migrations",
+		"api", "api/imports", "api/settings", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage", "migrations",
 		"ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission", "tenancy/money",
 		"tenancy/people",
 	},
 	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
-		"api", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys", "keys/usage", "migrations", "ratelimit", "reports",
-		"reports/sales", "tenancy", "tenancy/admission", "tenancy/people",
+		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys", "keys/usage",
+		"migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
+		"tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/docs", "api/settings", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
+		"api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
 		"reports/export", "reports/sales",
-		"tenancy", "tenancy/admission", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
 	"api/docs": {},
+	"api/imports": {
+		"api/imports/table", "catalog", "reports/sales", "tenancy", "tenancy/changeplan", "tenancy/csvcell", "tenancy/money",
+		"tenancy/paging",
+	},
+	"api/imports/table": {"tenancy/money"},
 	"api/settings": {
-		"api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
-		"tenancy", "tenancy/admission", "tenancy/money", "tenancy/paging", "tenancy/people",
+		"api/imports", "api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
+		"reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/money",
+		"tenancy/paging", "tenancy/people",
 	},
 	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests
@@ -49,6 +56,7 @@ var allowedImports = map[string][]string{
 	"reports/sums":         {"tenancy/money"},
 	"tenancy":              {"tenancy/admission"},
 	"tenancy/admission":    {},
+	"tenancy/changeplan":   {"tenancy", "tenancy/paging"},
 	"tenancy/csvcell":      {},
 	"tenancy/idempotency":  {"tenancy"},
 	"tenancy/money":        {},
@@ -64,6 +72,8 @@ var allowedImports = map[string][]string{
 
 // domain lists the packages that must not import HTTP, because the API, the pages and the commands all call them.
 var domain = []string{
+	"api/imports",
+	"api/imports/table",
 	"catalog",
 	"catalog/media",
 	"keys",
@@ -75,6 +85,7 @@ var domain = []string{
 	"reports/sales",
 	"reports/sums",
 	"tenancy",
+	"tenancy/changeplan",
 	"tenancy/csvcell",
 	"tenancy/idempotency",
 	"tenancy/money",

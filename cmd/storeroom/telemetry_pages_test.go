@@ -100,6 +100,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 		w.open(t, v, to+page, nil, 200)
 	}
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
+	w.importFile(t, v, to+"/imports")
 	w.open(t, v, "/settings/t/"+mark+"-other/keys", nil, 404)
 	w.open(t, v, to+"/keys/"+mark+"/roll", nil, 404)
 	w.open(t, v, "/settings/"+mark, nil, 404)
@@ -181,4 +182,26 @@ func settingsRoutes(t *testing.T) (all []string) {
 		t.Fatalf("the table has %d routes: %q", len(all), all)
 	}
 	return all
+}
+
+// importFile performs every action of the pages of imports.
+func (w *tracedServer) importFile(t *testing.T, v *browser, to string) {
+	t.Helper()
+	header := v.cookie()
+	header.Set("Sec-Fetch-Site", "same-origin")
+	for name, values := range formHeader {
+		header[name] = values
+	}
+	r := w.send(t, &testRequest{method: "POST", path: to, body: importForm, key: "-", header: header, want: 303}, nil)
+	header.Set("Sec-Fetch-Site", "cross-site")
+	w.send(t, &testRequest{method: "POST", path: to, body: importForm, key: "-", header: header, want: 403}, nil)
+	page := r.header.Get("Location")
+	w.open(t, v, page, nil, 200)
+	for _, path := range []string{to, page + "?kind=" + mark, page + "/progress", page + "/refused", page + "/undo"} {
+		w.open(t, v, path, nil, 200)
+	}
+	for _, action := range []string{"/settings", "/apply", "/cancel", "/undo"} {
+		w.open(t, v, page+action, url.Values{"channel": {mark}}, 0)
+	}
+	w.open(t, v, to+"/"+mark, nil, 404)
 }

@@ -34,6 +34,12 @@ const (
 	march = "from=2026-03-01&to=2026-03-31"
 )
 
+// importForm is a file of one order.
+const importForm = "--" + mark + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + mark + ".csv\"\r\n\r\n" +
+	"Order number,Date,SKU,Quantity,Price\n" + mark + ",2026-03-01," + mark + ",2,5\n\r\n--" + mark + "--\r\n"
+
+var formHeader = http.Header{"Content-Type": {"multipart/form-data; boundary=" + mark}}
+
 var largeOrder = strings.Replace(orderJSON, "["+itemJSON+"]", rows(50, itemJSON), 1)
 
 func numbered(template string, n any) string {
@@ -235,6 +241,22 @@ var budgets = []struct {
 	{"GET /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark, want: 200}, 1, 2},
 	{"GET /api/customers/{customer_id}/data", testRequest{path: "/api/customers/" + mark + "/data", want: 200}, 20, 40},
 	{"DELETE /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark + "-none", want: 404}, 2, 7},
+
+	{
+		"POST /api/imports",
+		testRequest{path: "/api/imports", body: importForm, header: formHeader, save: "import", want: 202}, 9, 11,
+	},
+	{"GET /api/imports", testRequest{path: "/api/imports?per_page=100", want: 200}, 1, 3},
+	{"GET /api/imports/{id}", testRequest{path: "/api/imports/{import}", want: 200}, 2, 4},
+	{"GET /api/imports/{id}/rows", testRequest{path: "/api/imports/{import}/rows?kind=order", want: 200}, 2, 4},
+	{"GET /api/imports/{id}/refused.csv", testRequest{path: "/api/imports/" + big + "/refused.csv", want: 404}, 1, 2},
+	{"POST /api/imports/{id}/cancel", testRequest{path: "/api/imports/{import}/cancel", want: 202}, 9, 13},
+	{"POST /api/imports/{id}/undo", testRequest{path: "/api/imports/{import}/undo", want: 409}, 7, 10},
+	{"POST /api/imports/{id}/apply", testRequest{path: "/api/imports/{import}/apply", body: `{}`, want: 409}, 7, 10},
+	{
+		"PATCH /api/imports/{id}",
+		testRequest{path: "/api/imports/{import}", body: `{"channel":"` + mark + `"}`, want: 409}, 8, 12,
+	},
 
 	{
 		"GET /api/reports/sales-summary",

@@ -57,7 +57,7 @@ func usageError(cmd *cli.Command, err error) error {
 func checkArguments(_ context.Context, cmd *cli.Command) error {
 	first := cmd.Args().First()
 	switch {
-	case len(cmd.Commands) > 0 && first != "":
+	case len(cmd.Commands) > 0 && cmd.ArgsUsage == "" && first != "":
 		similar := cli.SuggestCommand(cmd.Commands, first)
 		if cmd.Command(similar) == nil {
 			similar = "" // the library's help command, which is hidden
@@ -77,7 +77,7 @@ func checkArguments(_ context.Context, cmd *cli.Command) error {
 		return fmt.Errorf("%s are required", strings.Join(missing, ", "))
 	case len(missing) == 1:
 		return fmt.Errorf("%s is required", missing[0])
-	case cmd.ArgsUsage != "" && cmd.NArg() != 1:
+	case cmd.ArgsUsage != "" && !strings.HasSuffix(cmd.ArgsUsage, "...") && cmd.NArg() != 1:
 		return fmt.Errorf("expected one argument: %s", cmd.ArgsUsage)
 	}
 	return nil

@@ -6,6 +6,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
@@ -29,6 +31,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/people"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -96,8 +99,13 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	t.Cleanup(func() { recorder.Close() })
 	// Tests share Redis, so each uses a random client address.
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
+	plans := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB)})
+	ctx, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	go plans.RunPeriodically(ctx, logger)
 	server := api.New(api.Options{
-		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
+		Imports: imports.NewJobs(plans),
+		DB:      s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
 		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},

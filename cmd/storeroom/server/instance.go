@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/storeroom/storeroom/api"
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
@@ -27,6 +28,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 
@@ -94,6 +96,7 @@ func openInstance(
 	}
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
+	plans := changeplan.New(i.db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(i.db)})
 	handler := api.New(api.Options{
 		DB:      i.db,
 		Catalog: catalogStore,
@@ -101,6 +104,7 @@ func openInstance(
 		Reports: reportStore,
 		Keys:    i.keys,
 		Usage:   i.usage,
+		Imports: imports.NewJobs(plans),
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
@@ -124,6 +128,7 @@ func openInstance(
 		go task.RunPeriodically(requests, i.db, logger)
 	}
 	go i.media.DeleteUnusedPeriodically(requests, i.db, logger)
+	go plans.RunPeriodically(requests, logger)
 	return i, nil
 }
 

@@ -1,0 +1,281 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+)
+
+// newImportAPI returns an API with a worker that carries out imports.
+func newImportAPI(t testing.TB) *testAPI {
+	t.Helper()
+	a := newAPI(t)
+	go a.plans.RunPeriodically(t.Context(), slog.New(slog.DiscardHandler))
+	return a
+}
+
+// form returns a body with files, alternately names and contents, and its content type.
+func form(t testing.TB, boundary, settings string, files ...string) (body, contentType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	if err := w.SetBoundary(boundary); err != nil {
+		t.Fatal(err)
+	}
+	if settings != "" {
+		if err := w.WriteField("settings", settings); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < len(files); i += 2 {
+		part, err := w.CreateFormFile("file", files[i])
+		if err == nil {
+			_, err = io.WriteString(part, files[i+1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), w.FormDataContentType()
+}
+
+type importResponse struct{ Data imports.Import }
+
+// mustImport creates an import and waits until its plan is computed.
+func (a *testAPI) mustImport(t testing.TB, settings string, files ...string) imports.Import {
+	t.Helper()
+	body, contentType := form(t, "boundary", settings, files...)
+	got := a.try(t, call{
+		method: "POST", path: "/api/imports", body: body, header: http.Header{"Content-Type": {contentType}}, wantStatus: 202,
+	})
+	i := mustDecode[importResponse](t, got.body).Data
+	if want := fmt.Sprint("/api/imports/", i.ID); got.Header.Get("Location") != want {
+		t.Errorf("Location = %q, want %q", got.Header.Get("Location"), want)
+	}
+	return a.awaitImport(t, i.ID, changeplan.Planning)
+}
+
+// awaitImport returns an import when it has left a state.
+func (a *testAPI) awaitImport(t testing.TB, id int64, state changeplan.State) imports.Import {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		got := a.try(t, call{method: "GET", path: fmt.Sprint("/api/imports/", id), wantStatus: 200})
+		if i := mustDecode[importResponse](t, got.body).Data; i.State != state {
+			return i
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("import %d is still %s", id, state)
+		}
+	}
+}
+
+func (a *testAPI) mustPost(t testing.TB, id int64, action, body string) imports.Import {
+	t.Helper()
+	got := a.try(t, call{method: "POST", path: fmt.Sprintf("/api/imports/%d/%s", id, action), body: body, wantStatus: 202})
+	return mustDecode[importResponse](t, got.body).Data
+}
+
+const (
+	importProducts  = "sku,name,price,quantity\nA,Axe,7.00,3\nB,Bow,x,1\n"
+	importCustomers = "id,name,email\n7,Ann,ann@example.com\n"
+	importOrders    = "number,placed_at,channel,customer,tax_total\n1,2026-03-01T09:30:00Z,web,7,0.50\n"
+	importItems     = "order_number,sku,quantity,unit_price\n1,A,2,5.00\n"
+)
+
+func TestAnImportIsPlannedAppliedAndUndone(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	a.mustProduct(t, `{"sku":"A","name":"Axe","price":5}`)
+	i := a.mustImport(t, "", "products.csv", importProducts, "customers.csv", importCustomers,
+		"orders.csv", importOrders, "order_items.csv", importItems)
+	if i.State != changeplan.Planned {
+		t.Fatalf("the import is %s, %v, want it planned", i.State, i.Failure)
+	}
+	counts := map[imports.Kind]imports.Counts{
+		imports.Product: {Updated: 1, Refused: 1}, imports.Customer: {Created: 1}, imports.Channel: {Created: 1},
+		imports.Order: {Created: 1},
+	}
+	if diff := cmp.Diff(counts, i.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	if len(i.Totals) != 1 || i.Totals[0].Revenue != 1000 || i.Totals[0].Total != 1050 {
+		t.Errorf("totals = %+v, want an order of 10.00 and a tax of 0.50", i.Totals)
+	}
+	a.try(t, call{method: "GET", path: "/api/orders/1", wantStatus: 404, wantCode: NotFound})
+
+	rows := a.try(t, call{method: "GET", path: fmt.Sprintf("/api/imports/%d/rows?kind=product&action=updated", i.ID), wantStatus: 200})
+	type row struct {
+		Key, Action string
+		Old, New    map[string]any
+	}
+	got := mustDecode[struct{ Data []row }](t, rows.body).Data
+	want := []row{{"A", "updated", map[string]any{"price": "5.00", "quantity": 0.0}, map[string]any{"price": "7.00", "quantity": 3.0}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+
+	a.mustPost(t, i.ID, "apply", "")
+	if i = a.awaitImport(t, i.ID, changeplan.Applying); i.State != changeplan.Applied {
+		t.Fatalf("the import is %s, %v, want it applied", i.State, i.Failure)
+	}
+	a.try(t, call{method: "GET", path: "/api/orders/1", wantStatus: 200})
+	a.mustPost(t, i.ID, "undo", "{}")
+	if i = a.awaitImport(t, i.ID, changeplan.Undoing); i.State != changeplan.Undone {
+		t.Fatalf("the import is %s, %v, want it undone", i.State, i.Failure)
+	}
+	a.try(t, call{method: "GET", path: "/api/orders/1", wantStatus: 404, wantCode: NotFound})
+	product := a.try(t, call{method: "GET", path: "/api/products/sku/A", wantStatus: 200})
+	if !strings.Contains(string(product.body), `"price":"5.00"`) {
+		t.Errorf("the product after the undo is %s", product.body)
+	}
+	list := a.try(t, call{method: "GET", path: "/api/imports", wantStatus: 200})
+	if all := mustDecode[struct{ Data []imports.Import }](t, list.body).Data; len(all) != 1 || all[0].ID != i.ID {
+		t.Errorf("the list is %+v, want the import", all)
+	}
+	for _, action := range []string{"apply", "cancel", "undo"} {
+		a.try(t, call{
+			method: "POST", path: fmt.Sprintf("/api/imports/%d/%s", i.ID, action), wantStatus: 409, wantCode: InvalidState,
+		})
+	}
+}
+
+func TestQuestionsOfAnImportAreAnswered(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	i := a.mustImport(t, "", "sales.csv", "Order number,Date,SKU,Quantity,Price\n1,01/02/2026,A,1,5\n")
+	if i.State != changeplan.NeedsMapping || len(i.Questions) != 1 || i.Questions[0].ID != "date_order" {
+		t.Fatalf("the import is %s with %+v, want the question date_order", i.State, i.Questions)
+	}
+	path := fmt.Sprint("/api/imports/", i.ID)
+	a.try(t, call{method: "POST", path: path + "/apply", wantStatus: 409, wantCode: InvalidState})
+	for body, wantCode := range map[string]Code{
+		`{"date_order":"ymd"}`: ValidationError, `{"colour":"red"}`: ValidationError, `{"mapping":[]}`: ValidationError,
+		`{`: InvalidJSON,
+	} {
+		status := map[Code]int{ValidationError: 422, InvalidJSON: 400}[wantCode]
+		a.try(t, call{method: "PATCH", path: path, body: body, wantStatus: status, wantCode: wantCode})
+	}
+	a.try(t, call{method: "PATCH", path: path, body: `{"date_order":"dmy","decimal":null}`, wantStatus: 202})
+	if i = a.awaitImport(t, i.ID, changeplan.Planning); i.State != changeplan.Planned || i.Totals[0].Month != "2026-02" {
+		t.Errorf("the import is %s with %+v, want an order in February", i.State, i.Totals)
+	}
+	a.mustPost(t, i.ID, "cancel", "")
+	a.try(t, call{method: "PATCH", path: path, body: `{"date_order":"mdy"}`, wantStatus: 409, wantCode: InvalidState})
+}
+
+func TestRefusedRowsAreAFileThatCanBeImported(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	i := a.mustImport(t, "", "products.csv", importProducts)
+	path := fmt.Sprintf("/api/imports/%d/refused.csv", i.ID)
+	got := a.try(t, call{method: "GET", path: path, wantStatus: 200})
+	const want = "sku,name,price,quantity,reason\nB,Bow,x,1,price must be a decimal number\n"
+	if string(got.body) != want {
+		t.Errorf("refused rows:\n%s\nwant\n%s", got.body, want)
+	}
+	a.try(t, call{method: "HEAD", path: path, wantStatus: 200})
+	again := a.mustImport(t, "", "products.csv", strings.Replace(want, ",x,", ",4,", 1))
+	if again.Failure != nil || again.State != changeplan.Planned {
+		t.Errorf("the corrected file is %s, %v, with %+v", again.State, again.Failure, again.Files)
+	}
+	if diff := cmp.Diff(map[imports.Kind]imports.Counts{imports.Product: {Created: 1}}, again.Counts); diff != "" {
+		t.Errorf("counts of the corrected file (-want +got):\n%s", diff)
+	}
+}
+
+// Names of customers are in plans, so a key without customers:read does not get them.
+func TestImportsShowCustomersOnlyWithPermission(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	i := a.mustImport(t, "", "customers.csv", importCustomers, "products.csv", importProducts)
+	path := fmt.Sprint("/api/imports/", i.ID)
+	for permissions, wantNames := range map[string]bool{"full": true, "imports:write": false} {
+		key := a.mustKey(t, a.tenant, permissions)
+		for _, path := range []string{path, path + "/rows"} {
+			got := a.try(t, call{method: "GET", path: path, key: key, wantStatus: 200})
+			if shows := strings.Contains(string(got.body), "ann@example.com"); shows && !wantNames {
+				t.Errorf("GET %s with %s shows the e-mail address of a customer: %s", path, permissions, got.body)
+			}
+		}
+		if wantNames {
+			a.try(t, call{method: "GET", path: path + "/refused.csv", key: key, wantStatus: 200})
+		} else {
+			a.try(t, call{
+				method: "GET", path: path + "/refused.csv", key: key, wantStatus: 403, wantCode: InsufficientPermissions,
+			})
+		}
+	}
+	readOnly := a.mustKey(t, a.tenant, "imports:read")
+	a.try(t, call{method: "GET", path: path, key: readOnly, wantStatus: 200})
+	a.try(t, call{
+		method: "POST", path: path + "/apply", key: readOnly, wantStatus: 403, wantCode: InsufficientPermissions,
+	})
+}
+
+func TestUploadsThatAreNoForms(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	file, contentType := form(t, "boundary", "", "products.csv", importProducts)
+	badSettings, _ := form(t, "boundary", `{"decimal":"x"}`, "products.csv", importProducts)
+	twice, _ := form(t, "boundary", "", "products.csv", importProducts, "products.csv", importProducts)
+	none, _ := form(t, "boundary", "")
+	for _, test := range []struct {
+		name, body, contentType string
+		wantStatus              int
+		wantCode                Code
+	}{
+		{"JSON", `{}`, "application/json", 415, UnsupportedMediaType},
+		{"no boundary", file, "multipart/form-data", 415, UnsupportedMediaType},
+		{"an incomplete form", file[:len(file)/2], contentType, 422, ValidationError},
+		{"an empty body", "", contentType, 422, ValidationError},
+		{"no file", none, contentType, 422, ValidationError},
+		{"settings", badSettings, contentType, 422, ValidationError},
+		{"a file twice", twice, contentType, 422, ValidationError},
+	} {
+		a.try(t, call{
+			name: test.name, method: "POST", path: "/api/imports", body: test.body,
+			header: http.Header{"Content-Type": {test.contentType}}, wantStatus: test.wantStatus, wantCode: test.wantCode,
+		})
+	}
+	for range 3 {
+		a.mustImport(t, "", "products.csv", importProducts)
+	}
+	a.try(t, call{
+		method: "POST", path: "/api/imports", body: file, header: http.Header{"Content-Type": {contentType}}, wantStatus: 409,
+		wantCode: InvalidState,
+	})
+}
+
+// A client chooses the boundary at random for each attempt.
+func TestAnUploadIsStoredOncePerIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	a := newImportAPI(t)
+	send := func(boundary, content string, status int, code Code) string {
+		body, contentType := form(t, boundary, "", "products.csv", content)
+		header := keyed("upload-1")
+		header.Set("Content-Type", contentType)
+		got := a.try(t, call{
+			method: "POST", path: "/api/imports", body: body, header: header, wantStatus: status, wantCode: code,
+		})
+		return got.Header.Get("Location")
+	}
+	first := send("one", importProducts, 202, "")
+	if again := send("two", importProducts, 202, ""); again != first {
+		t.Errorf("the second attempt creates %s, the first %s", again, first)
+	}
+	send("three", importProducts+"C,Cup,1,1\n", 422, IdempotencyKeyReused)
+}
