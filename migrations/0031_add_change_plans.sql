@@ -20,6 +20,7 @@ create table change_plans (
     expires_at   timestamptz not null,
     worker       uuid,
     lease_until  timestamptz,
+    attempts     integer not null default 0,
     primary key (tenant_id, id)
 );
 comment on table change_plans is 'Plans of changes. A plan that was applied expires after 7 days, another one after 24 hours.';
@@ -28,6 +29,7 @@ comment on column change_plans.skip_changed is 'Whether to apply the plan althou
 comment on column change_plans.title is 'The names of the files, or of what else the changes come from.';
 comment on column change_plans.failure is 'Why a plan failed, or could not be applied, for its user.';
 comment on column change_plans.details is 'What the code of the kind stores: settings, and descriptions of files.';
+comment on column change_plans.attempts is 'How often a worker has claimed the plan since a part of it was completed or a worker released it.';
 comment on column change_plans.worker is 'The process that works on the plan, until lease_until.';
 
 create table change_plan_parts (
@@ -112,7 +114,7 @@ grant select, insert, delete on change_plan_files to storeroom_runtime;
 
 -- claim_change_plan gives a worker the next plan to compute, apply or undo of the first tenant after the given one, or
 -- the plan of_plan of of_tenant. No other plan of that tenant has a worker then. The worker keeps the plan for so many
--- seconds, unless it extends lease_until. A plan without files is computed by the process that created it.
+-- seconds, unless it extends lease_until. A plan whose workers were killed five times fails. A plan without files is computed by the process that created it.
 create function claim_change_plan(
     by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint
 ) returns table (tenant bigint, plan bigint)
@@ -144,7 +146,11 @@ begin
         continue when exists (
             select from change_plans p where p.tenant_id = tenant and p.lease_until > clock_timestamp());
         update change_plans p
-           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
+           set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
+         where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
+        continue when found;
+        update change_plans p
+           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds), attempts = p.attempts + 1
          where p.tenant_id = tenant and p.id = plan;
         return next;
         exit;

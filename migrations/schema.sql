@@ -909,6 +909,7 @@ create table change_plans (
     expires_at   timestamptz not null,
     worker       uuid,
     lease_until  timestamptz,
+    attempts     integer not null default 0,
     PRIMARY KEY (tenant_id, id),
     CHECK (next_part >= 0 AND next_part <= parts),
     CHECK (parts >= 0),
@@ -922,6 +923,7 @@ comment on column change_plans.title is 'The names of the files, or of what else
 comment on column change_plans.failure is 'Why a plan failed, or could not be applied, for its user.';
 comment on column change_plans.details is 'What the code of the kind stores: settings, and descriptions of files.';
 comment on column change_plans.worker is 'The process that works on the plan, until lease_until.';
+comment on column change_plans.attempts is 'How often a worker has claimed the plan since a part of it was completed or a worker released it.';
 alter table change_plans alter tenant_id set statistics 0;
 alter table change_plans enable row level security, force row level security;
 create policy tenant on change_plans for all to public
@@ -2322,7 +2324,11 @@ begin
         continue when exists (
             select from change_plans p where p.tenant_id = tenant and p.lease_until > clock_timestamp());
         update change_plans p
-           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
+           set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
+         where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
+        continue when found;
+        update change_plans p
+           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds), attempts = p.attempts + 1
          where p.tenant_id = tenant and p.id = plan;
         return next;
         exit;

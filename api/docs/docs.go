@@ -78,6 +78,7 @@ type response struct {
 }
 
 type content struct {
+	IsForm  bool          // multipart/form-data
 	Type    template.HTML // if the schema has a name
 	Fields  []field
 	Example string
@@ -175,14 +176,18 @@ func (d document) operations(tag string) []operation {
 	return found
 }
 
-// content returns the JSON content of a request or response, or nil.
+// content returns the JSON content of a request or response, or the form of a request with files, or nil.
 func (d document) content(body any) *content {
 	media := get(d.resolve(body), "content", "application/json")
+	isForm := media == nil
+	if isForm {
+		media = get(d.resolve(body), "content", "multipart/form-data")
+	}
 	if media == nil {
 		return nil
 	}
 	f := d.field("", get(media, "schema"))
-	c := &content{Fields: f.Fields}
+	c := &content{Fields: f.Fields, IsForm: isForm}
 	if len(c.Fields) == 0 {
 		c.Type = f.Type
 	}

@@ -72,8 +72,11 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 			for _, r := range mapping(get(o.Value, "responses")) {
 				want(id, `<span class="status">`+r.Key.(string)+`</span>`)
 			}
-			if get(o.Value, "requestBody") != nil {
+			switch body := d.resolve(get(o.Value, "requestBody")); {
+			case get(body, "content", "application/json") != nil:
 				want(id, "<textarea")
+			case body != nil:
+				want(id, "curl -F")
 			}
 		}
 	}

@@ -73,7 +73,11 @@ func (m *Importer) Changed(
 	var changed []tenancy.Kept
 	for i, row := range again {
 		before := planned[i]
-		if row.Action != before.Action || !sameVersion(row.Version, before.Version) ||
+		tooMuch, err := m.refundsTooMuch(ctx, tenant, before)
+		if err != nil {
+			return nil, err
+		}
+		if tooMuch || row.Action != before.Action || !sameVersion(row.Version, before.Version) ||
 			!reflect.DeepEqual(row.Label, before.Label) || !reflect.DeepEqual(row.Change, before.Change) {
 			changed = append(changed, tenancy.Kept{Key: row.Key, Reason: row.whyChanged()})
 		}
@@ -260,6 +264,13 @@ func (m *Importer) applyRefunds(
 ) error {
 	refunds := make([]sales.RefundRow, len(rows))
 	for i, row := range rows {
+		tooMuch, err := m.refundsTooMuch(ctx, tenant, row)
+		if err != nil {
+			return err
+		}
+		if tooMuch {
+			row.Invalid = tenancy.InvalidError{"": {"has changed since the plan"}}
+		}
 		refunds[i] = sales.RefundRow{Refund: *row.Refund, Invalid: row.Invalid}
 	}
 	results, err := m.sales.ApplyRefunds(ctx, tenant, plan, refunds)

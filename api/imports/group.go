@@ -23,6 +23,7 @@ const (
 	maxGroupBytes = 8 << 20
 	partitionSize = 4 << 20
 	maxPartitions = 256
+	maxPartition  = 64 << 20 // bytes
 )
 
 // group is the rows of an order, or one row of something else.
@@ -64,7 +65,7 @@ func (r *reading) eachOrder(ctx context.Context, sources []*source, f func(group
 	for _, s := range sources {
 		bytes += s.bytes
 	}
-	p, err := newPartitions(r.temp, int(min(maxPartitions, bytes/partitionSize+1)), sources[0].Rows)
+	p, err := newPartitions(r.temp, int(min(maxPartitions, bytes/partitionSize+1)), sources[0].bytes)
 	if err != nil {
 		return err
 	}
@@ -144,15 +145,16 @@ func suspicion(s *source, line int) string {
 // partitions distributes rows over temporary files, so that each can be read into memory and has all rows of an order.
 // Orders of the first source keep their sequence: orders of a day stay together, and a part of the plan changes few sums.
 type partitions struct {
-	rows, read int              // of the first source
+	size, read int64            // of the first source, in bytes
+	perFile    []int64          // bytes
 	byOrder    map[uint64]uint8 // the partitions of its orders; other orders have one by their hash
 	seed       maphash.Seed
 	files      []*os.File
 	writers    []*bufio.Writer
 }
 
-func newPartitions(temp string, n, rows int) (*partitions, error) {
-	p := &partitions{seed: maphash.MakeSeed(), rows: max(1, rows), byOrder: map[uint64]uint8{}}
+func newPartitions(temp string, n int, size int64) (*partitions, error) {
+	p := &partitions{seed: maphash.MakeSeed(), size: max(1, size), byOrder: map[uint64]uint8{}, perFile: make([]int64, n)}
 	for range n {
 		file, err := table.TempFile(temp)
 		if err != nil {
@@ -215,22 +217,19 @@ func (p *partitions) distribute(ctx context.Context, i int, s *source, f func(gr
 func (p *partitions) of(number string, first bool) int {
 	hash, n := maphash.String(p.seed, number), len(p.files)
 	i, known := p.byOrder[hash]
-	if first {
-		p.read++
-	}
 	switch {
 	case known:
 		return int(i)
 	case !first || len(p.byOrder) >= maxOrderIDs:
 		return int(hash % uint64(n))
 	}
-	i = uint8(min(n-1, p.read*n/p.rows))
+	i = uint8(min(int64(n-1), p.read*int64(n)/p.size))
 	p.byOrder[hash] = i
 	return int(i)
 }
 
 func (p *partitions) write(number string, source, line int, cells []string) error {
-	w := p.writers[p.of(number, source == 0)]
+	file := p.of(number, source == 0)
 	entry := binary.AppendUvarint(nil, uint64(source))
 	entry = binary.AppendUvarint(entry, uint64(line))
 	entry = binary.AppendUvarint(entry, uint64(len(cells)))
@@ -238,7 +237,13 @@ func (p *partitions) write(number string, source, line int, cells []string) erro
 		entry = binary.AppendUvarint(entry, uint64(len(text)))
 		entry = append(entry, text...)
 	}
-	_, err := w.Write(entry)
+	if p.perFile[file] += int64(len(entry)); p.perFile[file] > maxPartition {
+		return errors.New("the rows of orders are too large to be sorted: sort them by order")
+	}
+	if source == 0 {
+		p.read += int64(len(entry))
+	}
+	_, err := p.writers[file].Write(entry)
 	return err
 }
 

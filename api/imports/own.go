@@ -451,6 +451,9 @@ func ownRefunds(_ *reading, g group) []Record {
 		refund := &sales.Refund{OrderNumber: c.id("order_number"), Reference: optional(csvcell.Unguard(c.raw("reference")))}
 		at, amount := ownField(c, "refunded_at", ownTime), c.money("amount", "amount")
 		c.require("order_number", "refunded_at", "amount")
+		if amount == nil && len(c.invalid["amount"]) == 0 {
+			c.refuse("amount", "is required") // blanks
+		}
 		if len(c.invalid) == 0 {
 			refund.RefundedAt, refund.Amount = &at.Value, *amount
 			if refund.Reference == nil {

@@ -23,6 +23,7 @@ const (
 	maxPartRows  = 500
 	maxPartItems = 20_000
 	maxPartBytes = 1 << 20
+	maxPartJSON  = 8 << 20 // with old values
 )
 
 // Action is what happens to a row of a plan.
@@ -49,6 +50,8 @@ type PlannedRow struct {
 	Exceeds  bool                  `json:",omitempty"` // the order is refunded above what was paid
 	InPlan   bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
 	Sums     *sales.PlannedOrder   `json:"-"`          // of an order
+	// refunded is the cumulative amount that earlier rows of the plan refund, if Cumulative is set.
+	refunded money.Cents
 }
 
 // Importer plans, applies and undoes imports. It is the Kind "import" of package changeplan.
@@ -71,6 +74,7 @@ func (m *Importer) planRecords(
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
 		products: map[uint64]struct{}{}, customers: map[uint64]struct{}{}, orders: map[uint64]struct{}{},
+		refunded: map[uint64]money.Cents{},
 	}
 	for record, err := range records {
 		if err != nil {
@@ -97,6 +101,7 @@ type planner struct {
 	products    map[uint64]struct{}
 	customers   map[uint64]struct{}
 	orders      map[uint64]struct{}
+	refunded    map[uint64]money.Cents // the cumulative amounts of refunds
 }
 
 // sequence is the order in which parts are applied.
@@ -153,6 +158,7 @@ func (p *planner) flush(ctx context.Context) error {
 		for i, r := range records {
 			rows[i].Record = r
 			rows[i].InPlan = p.isPlanned(r)
+			rows[i].refunded = p.accumulate(r)
 		}
 		if err := p.plan(ctx, p.tenant, rows); err != nil {
 			return fmt.Errorf("plan %d rows of kind %s: %w", len(rows), kind, err)
@@ -181,11 +187,27 @@ func (p *planner) addPart(kind Kind, rows []PlannedRow) error {
 		count(&part.Counts, row.Action)
 		row.shorten()
 	}
-	var err error
+	return p.store(part, rows)
+}
+
+// store adds a part, or several if old values make it large.
+func (p *planner) store(part changeplan.Part, rows []PlannedRow) (err error) {
 	if part.Rows, err = json.Marshal(rows); err != nil {
 		return err
 	}
-	return p.add(part, rows)
+	if len(part.Rows) <= maxPartJSON || len(rows) == 1 {
+		return p.add(part, rows)
+	}
+	for _, half := range [][]PlannedRow{rows[:len(rows)/2], rows[len(rows)/2:]} {
+		of := changeplan.Part{Kind: part.Kind}
+		for _, row := range half {
+			count(&of.Counts, row.Action)
+		}
+		if err := p.store(of, half); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func count(c *changeplan.Counts, a Action) {
@@ -225,6 +247,17 @@ func (r *PlannedRow) shorten() {
 
 func (p *planner) hash(key string) uint64 { return maphash.String(p.seed, strings.TrimSpace(key)) }
 
+// accumulate returns the amount that earlier rows refund of the same order, if a refund has a cumulative amount.
+func (p *planner) accumulate(r Record) (before money.Cents) {
+	if r.Cumulative == "" || r.Refund == nil || len(r.Invalid) > 0 {
+		return 0
+	}
+	key := p.hash(r.Cumulative + " " + r.Refund.OrderNumber)
+	before = p.refunded[key]
+	p.refunded[key] = max(before, r.Refund.Amount)
+	return before
+}
+
 // isPlanned reports whether an earlier part writes the product or the order of a record.
 func (p *planner) isPlanned(r Record) (is bool) {
 	switch {
@@ -245,7 +278,7 @@ func (p *planner) remember(r Record) {
 	case Product, Stock:
 		p.products[p.hash(r.Product.SKU.Value)] = struct{}{}
 	case Channel:
-		p.channels[r.Channel.Identifier] = true
+		p.channels[strings.Clone(r.Channel.Identifier)] = true
 	case Customer:
 		p.customers[p.hash(r.Customer.ID)] = struct{}{}
 	case Order:
@@ -257,7 +290,7 @@ func (p *planner) rememberReference(kind catalog.Kind, name string) {
 	if p.references[kind] == nil {
 		p.references[kind] = map[string]bool{}
 	}
-	p.references[kind][name] = true
+	p.references[kind][strings.Clone(name)] = true
 }
 
 var referenceKinds = map[Kind]catalog.Kind{
@@ -579,19 +612,41 @@ func (m *Importer) subtractStored(ctx context.Context, tenant tenancy.ID, row *P
 	if refund.Reference == nil {
 		refund.Reference = new(row.Cumulative + refund.Amount.String())
 	}
-	order, err := m.sales.Order(ctx, tenant, refund.OrderNumber)
-	if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
+	stored, err := m.refunded(ctx, tenant, row)
+	if err != nil {
 		return err
 	}
-	var stored money.Cents
+	refund.Amount = max(0, refund.Amount-max(stored, row.refunded))
+	row.Refund = &refund
+	return nil
+}
+
+// refunded returns what the stored refunds of a cumulative amount add up to.
+func (m *Importer) refunded(ctx context.Context, tenant tenancy.ID, row *PlannedRow) (stored money.Cents, err error) {
+	order, err := m.sales.Order(ctx, tenant, row.Refund.OrderNumber)
+	if err != nil && !errors.Is(err, tenancy.ErrNotFound) {
+		return 0, err
+	}
 	for _, r := range order.Refunds {
 		if r.Reference != nil && strings.HasPrefix(*r.Reference, row.Cumulative) {
 			stored += r.Amount
 		}
 	}
-	refund.Amount = max(0, refund.Amount-stored)
-	row.Refund = &refund
-	return nil
+	return stored, nil
+}
+
+// refundsTooMuch reports whether a planned refund and those that were stored since exceed the cumulative amount, which
+// its reference ends with.
+func (m *Importer) refundsTooMuch(ctx context.Context, tenant tenancy.ID, row *PlannedRow) (bool, error) {
+	if row.Cumulative == "" || row.Refund == nil || row.Refund.Reference == nil {
+		return false, nil
+	}
+	cumulative, err := money.Parse(strings.TrimPrefix(*row.Refund.Reference, row.Cumulative))
+	if err != nil {
+		return false, nil // another reference, which is stored once
+	}
+	stored, err := m.refunded(ctx, tenant, row)
+	return stored+row.Refund.Amount > cumulative, err
 }
 
 func (m *Importer) planCancellations(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {

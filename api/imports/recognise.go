@@ -10,10 +10,17 @@ import (
 	"github.com/storeroom/storeroom/api/imports/table"
 )
 
+const (
+	maxSheets     = 50 // of a workbook that are looked at
+	maxColumnName = 200
+	maxTables     = 100 // of an import, also in archives
+)
+
 // recognise reads the header of a file.
 func (s *source) recognise(mapping map[string]string) error {
 	best, bestFile := 0, *s
-	for _, sheet := range append([]string{""}, s.table.Sheets()...) {
+	sheets := s.table.Sheets()
+	for _, sheet := range append([]string{""}, sheets[:min(maxSheets, len(sheets))]...) {
 		if sheet == "" && s.table.Sheets() != nil {
 			continue
 		}
@@ -58,7 +65,7 @@ func (s *source) recogniseSheet(mapping map[string]string) (score int, err error
 		candidate := &source{File: s.File, table: s.table, zone: s.zone}
 		candidate.skip = i + 1
 		for _, name := range row.Cells {
-			candidate.Header = append(candidate.Header, strings.TrimSpace(clean(name)))
+			candidate.Header = append(candidate.Header, strings.Clone(shorten(strings.TrimSpace(clean(name)), maxColumnName)))
 		}
 		for len(candidate.Header) > 0 && candidate.Header[len(candidate.Header)-1] == "" {
 			candidate.Header = candidate.Header[:len(candidate.Header)-1]

@@ -3,6 +3,7 @@ package imports
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -67,6 +68,9 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 	tables, err := table.Files(dir, temp)
 	if err != nil {
 		return nil, err
+	}
+	if len(tables) > maxTables {
+		return nil, fmt.Errorf("the import has %d files, and may have %d", len(tables), maxTables)
 	}
 	r := &reading{tenant: tenant, settings: settings, temp: temp}
 	for _, t := range tables {

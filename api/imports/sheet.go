@@ -351,7 +351,7 @@ func (b *builder) sheetItem(row int, c cells) (net int64) {
 		b.Order.Items[len(b.Order.Items)-1].UnitCost = cost
 	}
 	if len(b.Invalid) == 0 {
-		b.sold.sell(sheetKey(c), soldItem{b.Order.Number, b.Order.PlacedAt, int64(*price)})
+		b.sold.sell(sheetKey(c), soldItem{strings.Clone(b.Order.Number), b.Order.PlacedAt, int64(*price)})
 	}
 	net = times(quantity, int64(*price)) - discount
 	if c.text("line_total") != "" {

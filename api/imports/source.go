@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
@@ -177,7 +178,7 @@ func (s *source) scan(ctx context.Context) error {
 func (s *source) addExample(column, cell string) {
 	if examples := s.Examples[column]; s.Examples != nil && cell != "" && len(examples) < numExamples &&
 		!slices.Contains(examples, cell) {
-		s.Examples[column] = append(examples, clean(shorten(cell, 100)))
+		s.Examples[column] = append(examples, strings.Clone(clean(shorten(cell, 100))))
 	}
 }
 

@@ -253,7 +253,7 @@ func (b *builder) squareLine(row int, c cells) (net int64) {
 	b.total(row, sku, quantity, gross)
 	b.discount(first, gross-net)
 	if quantity > 0 {
-		b.sold.sell(squareKey(c), soldItem{b.Order.Number, b.Order.PlacedAt, gross / quantity})
+		b.sold.sell(squareKey(c), soldItem{strings.Clone(b.Order.Number), b.Order.PlacedAt, gross / quantity})
 	}
 	return net
 }

@@ -267,7 +267,7 @@ func (p *Pages) exportOrders(format string) handler {
 		return p.Send(w, r, "orders", format, func(ctx context.Context) export.Sheet {
 			return export.Orders(func(write func(sales.StoredOrder) error) error {
 				return p.Sales.Walk(ctx, u.Tenant.ID, filter, write)
-			}, true)
+			}, u.Can(admin)) // files with the names of all customers
 		})
 	}
 }

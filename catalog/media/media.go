@@ -119,7 +119,7 @@ func (s *Store) bucket(ctx context.Context) (*blob.Bucket, error) {
 	if u.Scheme == "file" {
 		u.RawQuery = "create_dir=true&no_tmp_dir=true&metadata=skip"
 	}
-	s.opened, err = blob.OpenBucket(ctx, u.String())
+	s.opened, err = blob.OpenBucket(context.WithoutCancel(ctx), u.String()) // credentials keep the context
 	return s.opened, err
 }
 

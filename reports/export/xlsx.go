@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
 
@@ -32,6 +33,7 @@ type File struct {
 	*os.File
 	Size int64
 	dir  string
+	disk diskWriter
 	free func() // ends the use of disk; may be nil
 }
 
@@ -40,6 +42,7 @@ func (f *File) Close() error {
 	if f.free != nil {
 		f.free()
 	}
+	f.disk.release()
 	return errors.Join(f.File.Close(), os.RemoveAll(f.dir))
 }
 
@@ -73,6 +76,7 @@ func Workbook(ctx context.Context, report func(context.Context) ([]Sheet, error)
 		return nil, err
 	}
 	freeDisk()
+	f.disk.release()
 	if f.free, err = ticket.TryDisk(f.Size); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -87,7 +91,9 @@ func XLSX(ctx context.Context, sheets ...Sheet) (_ *File, err error) {
 		return nil, fmt.Errorf("write a workbook: %w", err)
 	}
 	if f.File, err = os.Create(f.dir + "/report.xlsx"); err == nil {
-		if err = writeWorkbook(turns{ctx, admission.FromContext(ctx).Turn(), f.File}, sheets); err == nil {
+		ticket := admission.FromContext(ctx)
+		f.disk = diskWriter{to: f.File, ticket: ticket, left: workbookDisk}
+		if err = writeWorkbook(turns{ctx, ticket.Turn(), &f.disk}, sheets); err == nil {
 			f.Size, err = rewind(f.File)
 		}
 	}
@@ -96,6 +102,35 @@ func XLSX(ctx context.Context, sheets ...Sheet) (_ *File, err error) {
 		return nil, fmt.Errorf("write a workbook: %w", err)
 	}
 	return f, nil
+}
+
+// diskWriter takes more disk from the budget of a request when a file becomes larger than expected.
+type diskWriter struct {
+	to     io.Writer
+	ticket *admission.Ticket // nil has no limits
+	left   int64             // of what was taken
+	taken  []func()          // release it
+}
+
+const diskStep = 16 << 20
+
+// Write implements io.Writer. It returns admission.ErrBusy.
+func (d *diskWriter) Write(b []byte) (int, error) {
+	for d.left -= int64(len(b)); d.left < 0 && d.ticket != nil; d.left += diskStep {
+		release, err := d.ticket.TryDisk(diskStep)
+		if err != nil {
+			return 0, err
+		}
+		d.taken = append(d.taken, release)
+	}
+	return d.to.Write(b)
+}
+
+func (d *diskWriter) release() {
+	for _, release := range d.taken {
+		release()
+	}
+	d.taken = nil
 }
 
 // rewind goes from the end of a file back to its start and returns its size.
@@ -220,8 +255,29 @@ func newStyles(book *excelize.File) (styles, error) {
 	return s, nil
 }
 
-// batchRows is how many rows are kept in memory, so that no CPU is in use while PostgreSQL computes the next ones.
-const batchRows = 200
+// So many rows, or texts of so many bytes, are kept in memory, so that no CPU is in use while PostgreSQL computes the
+// next ones.
+const (
+	batchRows  = 200
+	batchBytes = 1 << 20
+)
+
+// maxCell is how many UTF-16 units a spreadsheet reads of a cell.
+const maxCell = 32_767
+
+// cut returns the start of a text that fits into a cell.
+func cut(text string) string {
+	if len(text) <= maxCell {
+		return text
+	}
+	units := 0
+	for i, r := range text {
+		if units += utf16.RuneLen(r); units > maxCell {
+			return text[:i]
+		}
+	}
+	return text
+}
 
 // rowWriter writes a sheet with its rows.
 type rowWriter struct {
@@ -268,6 +324,7 @@ func (w *rowWriter) Write(content []byte) (int, error) {
 
 func (w *rowWriter) writeRows() error {
 	var batch [][]cell
+	texts := 0 // bytes
 	writeBatch := func() error {
 		defer w.turns.turn.End()
 		for _, values := range batch {
@@ -276,15 +333,20 @@ func (w *rowWriter) writeRows() error {
 			}
 			w.addRow(values, func(k kind) string { return w.styles[k] })
 		}
-		batch = batch[:0]
+		clear(batch)
+		batch, texts = batch[:0], 0
 		_, err := w.xml.WriteTo(w.to)
 		return err
 	}
+	w.turns.turn.End() // the rows may have to wait for a connection
 	err := w.sheet.rows(func(values []cell) error {
 		if w.number+len(batch) >= excelize.TotalRows {
 			return ErrTooManyRows
 		}
-		if batch = append(batch, slices.Clone(values)); len(batch) < batchRows {
+		for _, v := range values {
+			texts += len(v.string)
+		}
+		if batch = append(batch, slices.Clone(values)); len(batch) < batchRows && texts < batchBytes {
 			return nil
 		}
 		return writeBatch()
@@ -314,7 +376,7 @@ func (w *rowWriter) addRow(values []cell, style func(kind) string) {
 		w.xml.WriteString(`<c r="` + w.columns[i] + number + `"` + style(v.kind))
 		if v.kind == text {
 			w.xml.WriteString(` t="inlineStr"><is><t xml:space="preserve">`)
-			_ = xml.EscapeText(&w.xml, []byte(escapedCode.ReplaceAllString(v.string, "_x005F$0"))) // no error in memory
+			_ = xml.EscapeText(&w.xml, []byte(escapedCode.ReplaceAllString(cut(v.string), "_x005F$0"))) // no error in memory
 			w.xml.WriteString(`</t></is></c>`)
 			continue
 		}

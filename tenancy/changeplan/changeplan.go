@@ -27,6 +27,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -101,7 +102,7 @@ type Part struct {
 	Counts
 	Skipped int32  // rows that were not applied, or not undone, because something else has changed them
 	Rows    []byte // JSON
-	Result  []byte // JSON; nil before the part is applied
+	Result  []byte // JSON; {"Kept": …} if Apply found changed rows; nil before
 }
 
 // Result is the result of applying or undoing a part.
@@ -320,7 +321,7 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 // Release ends the claim of this process.
 func (s *Store) Release(ctx context.Context, tenant tenancy.ID, id int64) error {
 	_, err := s.db.Exec(ctx, tenant, `
-		update change_plans set worker = null, lease_until = null where tenant_id = $1 and id = $2 and worker = $3`,
+		update change_plans set worker = null, lease_until = null, attempts = 0 where tenant_id = $1 and id = $2 and worker = $3`,
 		tenant, id, s.worker)
 	return wrap(err, "release the plan %d", id)
 }
@@ -395,8 +396,14 @@ func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 }
 
 // work is Work that ends before the next part if progress returns false.
-func (s *Store) work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan) (proceed bool)) error {
+func (s *Store) work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan) (proceed bool)) (err error) {
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
+	defer func() {
+		if cause := recover(); cause != nil {
+			plan, _ := s.Get(ctx, tenant, id)
+			err = s.fail(ctx, tenant, plan, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
 	for verified := false; ; {
 		plan, err := s.Get(ctx, tenant, id)
 		if err != nil {
@@ -446,7 +453,7 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 	if plan.State != Planning {
 		failure = fmt.Sprintf("Part %d of %d failed because of an internal error.", plan.NextPart+1, plan.Parts)
 	}
-	failErr := s.change(ctx, tenant, plan.ID, `
+	failErr := s.change(ctx, tenant, plan.ID, deleteFiles+`
 		update change_plans
 		   set state = 'failed', failure = $4
 		 where tenant_id = $1 and id = $2 and worker = $3 and state in ('planning', 'applying', 'undoing')`, s.worker, failure)
@@ -483,7 +490,7 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan) error 
 			update change_plans
 			   set lease_until = clock_timestamp() + make_interval(secs => $4)
 			 where tenant_id = $1 and id = $2 and worker = $3`,
-			s.worker, leaseSeconds, part.Part, len(rows), compress(mustJSON(rows)))
+			s.worker, leaseSeconds, part.Part, len(rows), compress(mustJSON(map[string]any{"Kept": rows})))
 		if err != nil {
 			return err
 		}
@@ -549,7 +556,7 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) error {
 			result.Created, result.Updated, result.Unchanged, result.Refused, result.Skipped, compress(result.Data))
 		b.Queue(`
 			update change_plans
-			   set next_part = next_part + $3, lease_until = clock_timestamp() + make_interval(secs => $4)
+			   set next_part = next_part + $3, attempts = 0, lease_until = clock_timestamp() + make_interval(secs => $4)
 			 where tenant_id = $1 and id = $2`, tenant, id, move, leaseSeconds)
 	})
 	if err == nil {

@@ -387,7 +387,7 @@ func TestAPlanOfChangedRowsIsNotApplied(t *testing.T) {
 	for part, err := range s.Parts(t.Context(), s.tenant, id) {
 		want := ""
 		if part.Part == 0 {
-			want = `[{"key":"A","reason":"has changed since the plan"}]`
+			want = `{"Kept":[{"key":"A","reason":"has changed since the plan"}]}`
 		}
 		if err != nil || string(part.Result) != want {
 			t.Errorf("result of part %d = %q, %v, want %q", part.Part, part.Result, err, want)

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	chunkSize = 1 << 20
+	chunkSize   = 1 << 20
+	planTimeout = 30 * time.Minute
 	// maxUnfinished limits the plans of a tenant that have files: they take space until they are applied or cancelled.
 	// Uploads at the same time do not see each other.
 	maxUnfinished = 3
@@ -44,7 +45,6 @@ func (s *Store) CreateFromFiles(
 			select count(*)
 			  from change_plans p
 			 where p.tenant_id = $1
-			   and p.state in ('planning', 'needs_mapping', 'planned')
 			   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, tenant,
 		).Scan(&unfinished)
 		if err == nil && unfinished >= maxUnfinished {
@@ -143,6 +143,8 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithTimeout(ctx, planTimeout)
+	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go s.keep(ctx, tenant, plan.ID, cancel)
@@ -161,6 +163,7 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
 	}
 	defer files.close()
 	began, last := time.Now(), time.Now()
+	files.ctx = ctx
 	details, complete, err := kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
 		err := s.AddPart(ctx, tenant, plan.ID, part)
 		_ = pause(ctx, time.Since(last)) // for other work; the next statement sees that ctx has ended
@@ -207,10 +210,13 @@ func (s *Store) keep(ctx context.Context, tenant tenancy.ID, id int64, lost cont
 }
 
 // planFiles are files without names in the file system, so that the system deletes them with the process.
-type planFiles map[string]*os.File
+type planFiles struct {
+	ctx   context.Context // reading ends with it
+	files map[string]*os.File
+}
 
-func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (files planFiles, err error) {
-	files = planFiles{}
+func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (files *planFiles, err error) {
+	files = &planFiles{ctx, map[string]*os.File{}}
 	defer func() {
 		if err != nil {
 			files.close()
@@ -234,14 +240,14 @@ func (s *Store) openFiles(ctx context.Context, tenant tenancy.ID, id int64) (fil
 		if err != nil {
 			return files, err
 		}
-		if files[next.Name] == nil {
-			if files[next.Name], err = temporaryFile(); err != nil {
+		if files.files[next.Name] == nil {
+			if files.files[next.Name], err = temporaryFile(); err != nil {
 				return files, err
 			}
 		}
 		content, err := decoder.DecodeAll(next.Bytes, nil)
 		if err == nil {
-			_, err = files[next.Name].Write(content)
+			_, err = files.files[next.Name].Write(content)
 		}
 		if err != nil {
 			return files, fmt.Errorf("copy %q to a temporary file: %w", next.Name, err)
@@ -258,15 +264,15 @@ func temporaryFile() (*os.File, error) {
 	return file, wrap(err, "create a temporary file")
 }
 
-func (f planFiles) close() {
-	for _, file := range f {
+func (f *planFiles) close() {
+	for _, file := range f.files {
 		_ = file.Close()
 	}
 }
 
 // Open implements fs.FS. The file is an io.ReaderAt.
-func (f planFiles) Open(name string) (fs.File, error) {
-	file := f[name]
+func (f *planFiles) Open(name string) (fs.File, error) {
+	file := f.files[name]
 	if file == nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
@@ -274,13 +280,13 @@ func (f planFiles) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openFile{io.NewSectionReader(file, 0, stat.Size()), fileInfo{stat, name}}, nil
+	return openFile{io.NewSectionReader(file, 0, stat.Size()), fileInfo{stat, name}, f.ctx}, nil
 }
 
 // ReadDir implements fs.ReadDirFS, for the directory ".".
-func (f planFiles) ReadDir(string) (entries []fs.DirEntry, err error) {
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		stat, err := f[name].Stat()
+func (f *planFiles) ReadDir(string) (entries []fs.DirEntry, err error) {
+	for _, name := range slices.Sorted(maps.Keys(f.files)) {
+		stat, err := f.files[name].Stat()
 		if err != nil {
 			return nil, err
 		}
@@ -293,6 +299,23 @@ func (f planFiles) ReadDir(string) (entries []fs.DirEntry, err error) {
 type openFile struct {
 	*io.SectionReader
 	info fs.FileInfo
+	ctx  context.Context
+}
+
+// Read implements io.Reader.
+func (f openFile) Read(p []byte) (int, error) {
+	if err := context.Cause(f.ctx); err != nil {
+		return 0, err
+	}
+	return f.SectionReader.Read(p)
+}
+
+// ReadAt implements io.ReaderAt.
+func (f openFile) ReadAt(p []byte, at int64) (int, error) {
+	if err := context.Cause(f.ctx); err != nil {
+		return 0, err
+	}
+	return f.SectionReader.ReadAt(p, at)
 }
 
 // Stat implements fs.File.
