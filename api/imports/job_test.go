@@ -219,3 +219,76 @@ func TestFilesThatAreNotImports(t *testing.T) {
 		t.Errorf("a picture is %s: %v", i.State, i.Failure)
 	}
 }
+
+func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const file = "sku,name,price\nMUG,Mug,10.00\nCUP,Cup,5.00\n"
+	first := j.mustImport(t, imports.Settings{}, "products.csv", file)
+	second := j.mustImport(t, imports.Settings{}, "products.csv", strings.Replace(file, "10.00", "11.00", 1))
+	apply := func(i imports.Import, skipChanged bool) imports.Import {
+		t.Helper()
+		if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, skipChanged); err != nil {
+			t.Fatal(err)
+		}
+		return j.mustWork(t, i.ID)
+	}
+	if first = apply(first, false); first.State != changeplan.Applied {
+		t.Fatalf("the first import is %s, want applied", first.State)
+	}
+	if second = apply(second, false); second.State != changeplan.Planned || second.Failure == nil {
+		t.Fatalf("the second import is %s, %v, want planned with the reason", second.State, second.Failure)
+	}
+	rows, err := j.Rows(t.Context(), j.tenant.ID, second.ID, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 10}})
+	if err != nil || rows.Total != 2 {
+		t.Errorf("the second import has %d rows, %v, want 2", rows.Total, err)
+	}
+	if err := j.WriteRefused(t.Context(), j.tenant.ID, second, io.Discard); err != nil {
+		t.Error(err)
+	}
+	if second = apply(second, true); second.State != changeplan.Applied {
+		t.Errorf("the second import is %s, want applied without the changed rows", second.State)
+	}
+	price, err := tenancy.One[struct{ Price int64 }](t.Context(), j.DB, j.tenant.ID,
+		`select price from products where tenant_id = $1 and sku = 'MUG'`, j.tenant.ID)
+	if err != nil || price.Price != 10_00 {
+		t.Errorf("the price is %d, %v, want that of the first import", price.Price, err)
+	}
+}
+
+// An order is in two exports, the older one with a smaller sum of its refunds.
+func TestCumulativeRefundsAreNotAddedTwice(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	const header = "Name,Financial Status,Paid at,Currency,Subtotal,Shipping,Taxes,Total,Discount Amount,Created at," +
+		"Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku,Refunded Amount\n"
+	export := func(refunded string) string {
+		return header + "#1,partially_refunded,2026-03-01 10:00:00 +0000," + j.tenant.Currency +
+			",20.00,0.00,0.00,20.00,0.00,2026-03-01 10:00:00 +0000,1,Mug,20.00,MUG," + refunded + "\n"
+	}
+	i := j.mustImport(t, imports.Settings{}, "a.csv", export("5.00"), "b.csv", export("8.00"))
+	if i.State != changeplan.Planned {
+		t.Fatalf("the import is %s, %v, %+v", i.State, i.Failure, i.Questions)
+	}
+	late := j.mustImport(t, imports.Settings{}, "c.csv", export("8.00"))
+	for _, id := range []int64{i.ID, late.ID} {
+		if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, id, true); err != nil {
+			t.Fatal(err)
+		}
+		j.mustWork(t, id)
+	}
+	sum, err := tenancy.One[struct{ Cents int64 }](t.Context(), j.DB, j.tenant.ID,
+		`select coalesce(sum(amount), 0)::bigint as cents from refunds where tenant_id = $1`, j.tenant.ID)
+	if err != nil || sum.Cents != 8_00 {
+		t.Errorf("the order is refunded %d cents, %v, want 800", sum.Cents, err)
+	}
+}
+
+func TestABlankAmountIsRefused(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{}, "refunds.csv", "order_number,refunded_at,amount\n1,2026-03-01T10:00:00Z,\" \"\n")
+	if c := i.Counts[imports.Refund]; i.State != changeplan.Planned || c.Refused != 1 {
+		t.Errorf("the import is %s with %+v, %v, want one refused refund", i.State, c, i.Failure)
+	}
+}

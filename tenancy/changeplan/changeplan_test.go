@@ -591,3 +591,38 @@ func TestATenantHasFewUnfinishedUploads(t *testing.T) {
 	}
 	s.mustUpload(t, "a")
 }
+
+func TestAPanicFailsThePlan(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a b")
+	s.kind.hurt = func(context.Context, changeplan.Part) error { panic("hurt") }
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Work(t.Context(), s.tenant, id, nil); err == nil || !strings.Contains(err.Error(), "panic: hurt") {
+		t.Errorf("the work returns %v, want the panic", err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
+	if n := s.files(t); n != 0 {
+		t.Errorf("the failed plan has %d chunks of files, want none", n)
+	}
+}
+
+func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustUpload(t, "a")
+	const worker = "00000000-0000-0000-0000-000000000001"
+	for kills := range 7 {
+		claimed, err := tenancy.Call[struct{ Tenant, Plan int64 }](t.Context(), s.DB,
+			`select tenant, plan from claim_change_plan($1, 0, 0, null, null)`, worker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := kills < 5; want != (len(claimed) == 1) {
+			t.Fatalf("after %d kills the plan is claimed: %v, want %t", kills, claimed, want)
+		}
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
+}
