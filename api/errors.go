@@ -125,6 +125,7 @@ var domainErrors = []struct {
 	},
 	{err: tenancy.ErrBusy, code: ServiceUnavailable},
 	{err: media.ErrStorage, code: ServiceUnavailable},
+	{err: media.ErrSlow, code: ServiceUnavailable},
 	{err: context.DeadlineExceeded, code: ServiceUnavailable},
 	{err: context.Canceled, code: ServiceUnavailable}, // the client disconnected
 	{err: io.ErrUnexpectedEOF, code: ServiceUnavailable},

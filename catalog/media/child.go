@@ -54,7 +54,7 @@ func limitChild(memory int64) error {
 			return fmt.Errorf("limit the resources: %w", err)
 		}
 	}
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19)
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	return nil
 }

@@ -24,6 +24,9 @@ const processTimeout = 30 * time.Second
 // ErrUnsupported reports that an upload has no supported format. The InvalidError with it says which are.
 var ErrUnsupported = errors.New("unsupported format")
 
+// ErrSlow reports that other processes needed the CPUs. The caller may try again.
+var ErrSlow = errors.New("the picture was not decoded within")
+
 // Processed is a picture in all sizes, which is not stored yet.
 type Processed struct {
 	File          string // its name in the storage
@@ -60,7 +63,9 @@ func Process(
 		return p, ctx.Err()
 	case output.err != nil: // which ended the child
 		return p, output.err
-	case failed || deadline.Err() != nil:
+	case deadline.Err() != nil:
+		return p, fmt.Errorf("%w %v", ErrSlow, processTimeout)
+	case failed:
 		return p, fmt.Errorf("%w: a child process ended: %w: %.500s",
 			tenancy.InvalidError{"file": {"cannot be decoded"}}, err, messages.String())
 	case err != nil:
