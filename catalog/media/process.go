@@ -25,7 +25,7 @@ const processTimeout = 30 * time.Second
 var ErrUnsupported = errors.New("unsupported format")
 
 // ErrSlow reports that other processes needed the CPUs. The caller may try again.
-var ErrSlow = errors.New("the picture was not decoded within")
+var ErrSlow = errors.New("the picture was not decoded in time")
 
 // Processed is a picture in all sizes, which is not stored yet.
 type Processed struct {
@@ -64,7 +64,7 @@ func Process(
 	case output.err != nil: // which ended the child
 		return p, output.err
 	case deadline.Err() != nil:
-		return p, fmt.Errorf("%w %v", ErrSlow, processTimeout)
+		return p, ErrSlow
 	case failed:
 		return p, fmt.Errorf("%w: a child process ended: %w: %.500s",
 			tenancy.InvalidError{"file": {"cannot be decoded"}}, err, messages.String())
