@@ -137,7 +137,7 @@ func readForm(r *http.Request) (*multipart.Reader, error) {
 	return multipart.NewReader(stateOf(r).body.Reader(), parameters["boundary"]), nil
 }
 
-// acceptImport sends an import whose work an instance continues.
+// acceptImport sends 202 with the import. An instance does the work in the background.
 func (s *Server) acceptImport(w http.ResponseWriter, r *http.Request, id int64) error {
 	i, err := s.Imports.Get(r.Context(), tenant(r), id)
 	if err != nil {

@@ -124,7 +124,7 @@ func (r *reading) eachAdjacent(ctx context.Context, s *source, f func(group) boo
 	}
 }
 
-// loneRow returns a row that cannot be assigned to an order as a group of its own.
+// loneRow returns a group with only this row, if the row has no order.
 func loneRow(s *source, row table.Row) (group, bool) {
 	c := s.cellsOf(row)
 	if row.Problem != "" {

@@ -119,7 +119,7 @@ func readSettings(r io.Reader, tenant Tenant) (s Settings, err error) {
 	return s, err
 }
 
-// fileName returns the last element of a path of any system, or why it is no name.
+// fileName returns the last element of a path of Windows or Unix, or why it is not valid as a name.
 func fileName(sent string) (name, problem string) {
 	name = sent[strings.LastIndexAny(sent, `/\`)+1:]
 	switch {
