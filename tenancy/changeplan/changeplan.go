@@ -311,7 +311,12 @@ func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, i
 
 // Cancel stops a plan after the part that is being applied. The audit log has an entry KIND.cancel.
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	err := s.request(ctx, tenant, by, "cancel", id, deleteFiles+`
+	// Without the parts, which take space until the plan expires, a tenant cannot fill the disk with cancelled plans.
+	err := s.request(ctx, tenant, by, "cancel", id, deleteFiles+`, parts as (
+			delete from change_plan_parts c
+			 using change_plans p
+			 where p.tenant_id = $1 and p.id = $2 and p.next_part = 0 and c.tenant_id = $1 and c.plan_id = $2
+		)
 		update change_plans
 		   set state = 'cancelled', lease_until = null
 		 where tenant_id = $1 and id = $2 and state in ('planning', 'needs_mapping', 'planned', 'applying')`)

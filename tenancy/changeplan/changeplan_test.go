@@ -533,6 +533,9 @@ func TestAnAnswerComputesThePlanAgain(t *testing.T) {
 	if n := s.files(t); n != 0 {
 		t.Errorf("the cancelled plan has %d chunks of files, want none", n)
 	}
+	if parts, err := s.PartCounts(t.Context(), s.tenant, id); err != nil || len(parts) != 0 {
+		t.Errorf("the cancelled plan has %d parts, %v, want none", len(parts), err)
+	}
 }
 
 func TestFilesThatCannotBeReadFailThePlan(t *testing.T) {
