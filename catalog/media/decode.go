@@ -20,6 +20,12 @@ const (
 	otherMemory = 128 << 20
 )
 
+// maxScans limits the scans of a progressive JPEG file, which has ten or so. Each goes through all pixels, whatever its
+// size, so a small file could need minutes.
+const maxScans = 200
+
+var startOfScan = []byte{0xff, 0xda} // data of a picture does not contain it
+
 // format is a format that is accepted.
 type format struct {
 	name   string
@@ -85,6 +91,9 @@ func decode(upload []byte, memory int64) (image.Image, int, error) {
 		return nil, 0, &refusal{reason: fmt.Sprintf(
 			"needs %d MiB of memory to decode, and the limit is %d MiB: send fewer pixels or, for a JPEG file, a baseline one",
 			need>>20, memory>>20)}
+	}
+	if f.name == jpegFormat.name && bytes.Count(upload, startOfScan) > maxScans {
+		return nil, 0, &refusal{reason: fmt.Sprintf("must be a JPEG file with at most %d scans", maxScans)}
 	}
 	original, err := f.decode(upload)
 	if err != nil {

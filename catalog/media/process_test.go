@@ -396,6 +396,7 @@ func TestLargePicturesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	for i := range 3 {
 		large[frame+11+3*i] = 0x11
 	}
+	scans := bytes.Repeat([]byte{0xff, 0xda}, 201)
 	for name, test := range map[string]struct {
 		upload []byte
 		memory int64
@@ -405,6 +406,7 @@ func TestLargePicturesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 		"65,535 x 65,535 pixels": {emptyPNG(t, 65_535, 65_535, 1, 0, 0, 0), MaxMemory, "must have at most 50 megapixels"},
 		"memory":                 {large, 512 << 20, "needs 814 MiB of memory to decode, and the limit is 512 MiB"},
 		"16 bits, interlaced":    {emptyPNG(t, 10_000, 5_000, 16, 6, 1, 0), 512 << 20, "needs 700 MiB of memory"},
+		"201 scans":              {bytes.Replace(asJPEG(t, gradient(64, 48, 255)), startOfScan, scans, 1), MaxMemory, "must be a JPEG file with at most 200 scans"},
 		"more than 10 MiB":       {append(asJPEG(t, gradient(64, 48, 255)), make([]byte, MaxUpload)...), MaxMemory, "must have at most 10485760 bytes"},
 	} {
 		_, _, err := run(t, test.memory, test.upload)
