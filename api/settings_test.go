@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -197,5 +198,41 @@ func TestKeyFromThePagesWorks(t *testing.T) {
 	if line := a.lastLine(t); line.Level != "ERROR" || line.Route != "/settings/t/{slug}/audit" ||
 		!strings.Contains(line.Error, "audit_log") || strings.Count(a.log.String(), "\n") != before+1 {
 		t.Errorf("logged as %+v, want one line with the cause", line)
+	}
+}
+
+// unread fails the test if it is read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the files are received")
+	return 0, io.EOF
+}
+
+// Anyone could fill the disk otherwise.
+func TestFilesOfStrangersAreNotReceived(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	for name, test := range map[string]struct {
+		header http.Header
+		status int
+	}{
+		"without a session": {http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusSeeOther},
+		"with another one's session": {
+			http.Header{"Sec-Fetch-Site": {"same-origin"}, "Cookie": {"storeroom-insecure=" + strings.Repeat("a", 43)}},
+			http.StatusSeeOther,
+		},
+		"from another site":            {http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
+		"without a sign of its origin": {http.Header{}, http.StatusForbidden},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/settings/t/shop/imports", unread{t})
+		r.ContentLength = 100 << 20
+		r.Header = test.header
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		w := httptest.NewRecorder()
+		a.server.ServeHTTP(w, r)
+		if w.Code != test.status {
+			t.Errorf("an upload %s = %d, want %d", name, w.Code, test.status)
+		}
 	}
 }
