@@ -14,22 +14,23 @@ import (
 const verifyTimeout = 10 * time.Minute
 
 // Verify compares the stock of every product with the sum of its warehouses and with the last row of its ledger, and
-// each row of the ledger with the row before it. It compares the counts and tags that lists use, and the low products
-// that the overview uses, with the products. It reads one snapshot of the database, and returns at most limit
-// differences of each kind.
+// each row of the ledger with the row before it. It compares the counts and tags that lists use, the low products that
+// the overview uses, and the size of all files of images with the products. It reads one snapshot of the database, and
+// returns at most limit differences of each kind.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
-	var stock, ledger, counts, tags, low []tenancy.Difference
+	var stock, ledger, counts, tags, low, files []tenancy.Difference
 	err := s.db.Snapshot(ctx, tenant, verifyTimeout, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &stock, verifyStockSQL, tenant, limit)
 		tenancy.QueueRows(b, &ledger, verifyLedgerSQL, tenant, limit)
 		tenancy.QueueRows(b, &counts, verifyCountsSQL, tenant, limit)
 		tenancy.QueueRows(b, &tags, verifyTagsSQL, tenant, limit)
 		tenancy.QueueRows(b, &low, verifyLowSQL, tenant, limit)
+		tenancy.QueueRows(b, &files, verifyFilesSQL, tenant)
 	})
 	if err != nil {
 		return nil, wrap(err, "verify the catalog")
 	}
-	return slices.Concat(stock, ledger, counts, tags, low), nil
+	return slices.Concat(stock, ledger, counts, tags, low, files), nil
 }
 
 // verifyStockSQL compares the stock of products with their warehouses and their last ledger rows.
@@ -139,16 +140,58 @@ const lowDifferences = `(
 	       ) p using (product_id)
 	 where l.quantity is distinct from p.quantity`
 
+// verifyFilesSQL compares the size that the quota of images uses with the images of the products.
+const verifyFilesSQL = `
+	select 'files of images' as what, 'bytes' as figure, t.bytes::text as stored, f.bytes::text as facts
+	  from (select ` + filesSize + `) f
+	 cross join (
+	       select coalesce((select bytes from media_totals where tenant_id = $1), 0)
+	       ) t (bytes)
+	 where t.bytes <> f.bytes`
+
+// filesSize is the size of all files of the images of a tenant.
+const filesSize = `coalesce((
+	       select sum((i ->> 'bytes')::bigint)
+	         from products, jsonb_array_elements(images) i
+	        where tenant_id = $1 and images <> '[]'), 0)::bigint as bytes`
+
+// RepairFilesSize corrects the size that the quota of images uses, and reports whether it was wrong. Images can change
+// meanwhile: a trigger adds their sizes, so it waits for the lock of the row.
+func (s *Store) RepairFilesSize(ctx context.Context, tenant tenancy.ID) (changed bool, err error) {
+	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, repairSettings); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			insert into media_totals (tenant_id, bytes)
+			values ($1, 0)
+			    on conflict (tenant_id) do update
+			   set bytes = media_totals.bytes`, tenant); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `
+			update media_totals t
+			   set bytes = f.bytes
+			  from (select `+filesSize+`) f
+			 where t.tenant_id = $1 and t.bytes <> f.bytes`, tenant)
+		changed = tag.RowsAffected() > 0
+		return err
+	})
+	return changed, wrap(err, "repair the size of files")
+}
+
+// repairSettings ends the timeouts of requests, and allows plans for queries that read all products.
+const repairSettings = `
+	select set_config('statement_timeout', '0', true),
+	       set_config('lock_timeout', '0', true),
+	       set_config('enable_hashjoin', 'on', true),
+	       set_config('plan_cache_mode', 'force_custom_plan', true)`
+
 // RepairLow corrects the rows of low_products that Verify finds, and returns their number. Products can change
 // meanwhile.
 func (s *Store) RepairLow(ctx context.Context, tenant tenancy.ID) (changed int64, err error) {
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
-		// Requests have timeouts, and no settings for queries that read all products.
-		if _, err := tx.Exec(ctx, `
-			select set_config('statement_timeout', '0', true),
-			       set_config('lock_timeout', '0', true),
-			       set_config('enable_hashjoin', 'on', true),
-			       set_config('plan_cache_mode', 'force_custom_plan', true)`); err != nil {
+		if _, err := tx.Exec(ctx, repairSettings); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, `select product_id from `+lowDifferences, tenant) // CollectRows returns its error

@@ -12,6 +12,46 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
+// storeFile adds an image with a file of 70 bytes to the products.
+const storeFile = `
+	insert into unused_media select id, now(), 'A.jpg' from tenants;
+	update products
+	   set images = '[{"id": 1, "position": 1, "file": "A.jpg", "bytes": 70}, {"id": 2, "position": 2, "url": "https://a"}]'
+	 where id = PRODUCT`
+
+// A trigger that adds the size of an image waits until the sum of all is corrected.
+func TestRepairFilesSizeWhileImagesChange(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.mustCreate(t, "A")
+	writer, reader := s.database.MustSuper(t), s.database.MustSuper(t)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := writer.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`insert into media_totals select id, 5 from tenants; begin;` + strings.ReplaceAll(storeFile, "id = PRODUCT", "true"))
+	repaired := make(chan error, 1)
+	go func() {
+		_, err := s.RepairFilesSize(t.Context(), s.by.Tenant)
+		repaired <- err
+	}()
+	for waits := false; !waits && len(repaired) == 0; time.Sleep(10 * time.Millisecond) {
+		if err := reader.QueryRow(t.Context(), `select exists (select from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`commit`)
+	if err := <-repaired; err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Verify(t.Context(), s.by.Tenant, 10); err != nil || len(found) > 0 {
+		t.Errorf("Verify = %v, %v", found, err)
+	}
+}
+
 func TestVerifyFindsDifferences(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -42,6 +82,10 @@ func TestVerifyFindsDifferences(t *testing.T) {
 		{`insert into low_products select tenant_id, id, 0 from products where sku = 'B'`, []string{
 			"low product SECOND: quantity: 0, none",
 		}},
+		{storeFile, nil},
+		{storeFile + `; update media_totals set bytes = 9`, []string{"files of images: bytes: 9, 70"}},
+		{storeFile + `; delete from media_totals`, []string{"files of images: bytes: 0, 70"}},
+		{`insert into media_totals select id, 5 from tenants`, []string{"files of images: bytes: 5, 0"}},
 	} {
 		t.Run(test.sql, func(t *testing.T) {
 			t.Parallel()
@@ -75,9 +119,14 @@ func TestVerifyFindsDifferences(t *testing.T) {
 			if isLow := strings.HasPrefix(strings.Join(got, ""), "low"); err != nil || (n == 1) != isLow {
 				t.Errorf("RepairLow = %d, %v", n, err)
 			}
+			changed, err := s.RepairFilesSize(t.Context(), s.by.Tenant)
+			isSize := strings.HasPrefix(strings.Join(got, ""), "files")
+			if err != nil || changed != isSize {
+				t.Errorf("RepairFilesSize = %v, %v", changed, err)
+			}
 			found, err = s.Verify(t.Context(), s.by.Tenant, 10)
-			if n == 1 && (err != nil || len(found) > 0) {
-				t.Errorf("Verify after RepairLow = %v, %v", found, err)
+			if (n == 1 || isSize) && (err != nil || len(found) > 0) {
+				t.Errorf("Verify after the repair = %v, %v", found, err)
 			}
 		})
 	}

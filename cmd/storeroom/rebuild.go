@@ -14,10 +14,10 @@ import (
 )
 
 func (c console) rebuildCommand() *cli.Command {
-	return c.operatorCommand("rebuild", "recompute the rollups and the low products of a tenant", rebuild,
+	return c.operatorCommand("rebuild", "recompute rollups, low products and the size of files of a tenant", rebuild,
 		describe("storeroom rebuild --tenant acme",
-			"Corrects each rollup from orders, refunds and cancellations, and the low products from all products, while the",
-			"service runs.",
+			"Corrects each rollup from orders, refunds and cancellations, and the low products and the size of the files of",
+			"images from all products, while the service runs.",
 			"If the time zone of the tenant has changed, it recomputes the day of every sale; orders wait meanwhile."),
 		tenantFlag())
 }
@@ -35,6 +35,10 @@ func rebuild(ctx context.Context, o operation) error {
 	if err != nil {
 		return err
 	}
+	isFilesChanged, err := catalog.New(o.db).RepairFilesSize(ctx, o.tenant.ID)
+	if err != nil {
+		return err
+	}
 	took := time.Since(begin).Round(time.Millisecond)
 	result := struct {
 		Tenant      string  `json:"tenant"`
@@ -42,11 +46,15 @@ func rebuild(ctx context.Context, o operation) error {
 		ZoneChanged bool    `json:"zone_changed"`
 		Changed     int64   `json:"changed"`
 		LowProducts int64   `json:"low_products_changed"`
+		FilesSize   bool    `json:"files_size_changed"`
 		TookSeconds float64 `json:"took_seconds"`
-	}{o.tenant.Slug, o.tenant.Timezone, recounted, changed, low, took.Seconds()}
+	}{o.tenant.Slug, o.tenant.Timezone, recounted, changed, low, isFilesChanged, took.Seconds()}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintf(w, "changed %s and %s of tenant %s in %v\n", counted(changed, "rollup", "rollups"),
 			counted(low, "low product", "low products"), o.tenant.Slug, took)
+		if isFilesChanged {
+			fmt.Fprintln(w, "corrected the size of the files of images")
+		}
 		if recounted {
 			fmt.Fprintf(w, "reports now count days in %s\n", o.tenant.Timezone)
 		}

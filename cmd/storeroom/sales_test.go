@@ -66,6 +66,8 @@ func TestCustomerEraseKeepsTheSums(t *testing.T) {
 	}
 }
 
+const rebuildHint = "`storeroom rebuild --tenant acme` corrects rollups, low products and the size of files\n"
+
 func TestVerifyPrintsDifferencesAndRebuildCorrectsRollups(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
@@ -80,6 +82,7 @@ func TestVerifyPrintsDifferencesAndRebuildCorrectsRollups(t *testing.T) {
 	for _, sql := range []string{
 		`update sales_rollups set revenue = 1` + acme + ` and kind = 1 and revenue > 0`,
 		`update products set quantity = 9` + acme,
+		`insert into media_totals select tenant_id, 70 from products` + acme,
 	} {
 		if _, err := db.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -90,14 +93,16 @@ func TestVerifyPrintsDifferencesAndRebuildCorrectsRollups(t *testing.T) {
 rollup of day 2026-02-28, channel web   revenue            0.01    20.00
 stock of product 1                      sum of warehouses  9       5
 stock of product 1                      end of ledger      9       5
+files of images                         bytes              70      0
 `
 	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 ||
-		o.stderr != "storeroom: 3 differences; `storeroom rebuild --tenant acme` corrects rollups and low products\n" {
+		o.stderr != "storeroom: 4 differences; "+rebuildHint {
 		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
 	}
 	o = p.run(t, "rebuild", "--tenant", "acme")
-	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollup and 0 low products of tenant acme in ") {
-		t.Errorf("rebuild = %+v, want one rollup changed", o)
+	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollup and 0 low products of tenant acme in ") ||
+		!strings.HasSuffix(o.stdout, "\ncorrected the size of the files of images\n") {
+		t.Errorf("rebuild = %+v, want one rollup and the size of files changed", o)
 	}
 	o = p.run(t, "verify", "--tenant", "acme", "--json")
 	want = `{
@@ -160,7 +165,7 @@ func TestANewTimeZoneRecomputesDays(t *testing.T) {
 	}
 	o = p.run(t, "verify", "--tenant", "acme")
 	if o.code != 1 || !strings.Contains(joinColumns(o.stdout), "days of reports time zone Europe/Rome America/New_York") ||
-		o.stderr != "storeroom: 1 difference; `storeroom rebuild --tenant acme` corrects rollups and low products\n" {
+		o.stderr != "storeroom: 1 difference; "+rebuildHint {
 		t.Errorf("verify = %+v, want the time zones", o)
 	}
 	var rebuilt struct {

@@ -21,8 +21,8 @@ const maxDifferences = 1000
 func (c console) verifyCommand() *cli.Command {
 	return c.operatorCommand("verify", "recompute the stock and the sales of a tenant and print what differs", verify,
 		describe("storeroom verify --tenant acme",
-			"Compares rollups, orders and refunds with their items, and stock with its warehouses and its ledger. It can run",
-			"while the service runs. Exit code: 0 if everything agrees, 1 if something differs."),
+			"Compares rollups, orders and refunds with their items, stock with its warehouses and its ledger, and what lists",
+			"and quotas use with the products. It can run while the service runs. Exit code: 0 if everything agrees, 1 if something differs."),
 		tenantFlag())
 }
 
@@ -38,7 +38,7 @@ type verification struct {
 // rebuildCorrects reports whether `storeroom rebuild` corrects the difference.
 func rebuildCorrects(d tenancy.Difference) bool {
 	what, _, _ := strings.Cut(d.What, " ")
-	return d.Figure == "time zone" || slices.Contains([]string{"rollup", "packed", "sums", "low"}, what)
+	return d.Figure == "time zone" || slices.Contains([]string{"rollup", "packed", "sums", "low", "files"}, what)
 }
 
 func verify(ctx context.Context, o operation) error {
@@ -54,7 +54,8 @@ func verify(ctx context.Context, o operation) error {
 	}
 	hint := ""
 	if slices.ContainsFunc(v.Differences, rebuildCorrects) {
-		hint = fmt.Sprintf("; `storeroom rebuild --tenant %s` corrects rollups and low products", v.Tenant)
+		const format = "; `storeroom rebuild --tenant %s` corrects rollups, low products and the size of files"
+		hint = fmt.Sprintf(format, v.Tenant)
 	}
 	return fmt.Errorf("%s%s", counted(int64(len(v.Differences)), "difference", "differences"), hint)
 }
