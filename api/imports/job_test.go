@@ -94,6 +94,37 @@ const (
 	someItems  = "order_number,sku,quantity,unit_price\nA-1,MUG,2,10.00\nA-2,MUG,1,9.50\nA-2,CUP,x,1.00\n"
 )
 
+// The plan says what reports will not include, and what each row creates.
+func TestAPlanShowsRefundsAndCancelledOrders(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{},
+		"orders.csv", "number,placed_at,channel,tax_total,cancelled_at\nA-1,2026-03-01T10:00:00Z,web,1.50,2026-03-02T10:00:00Z\n"+
+			"A-2,2026-03-01T10:00:00Z,web,,\n",
+		"order_items.csv", "order_number,sku,quantity,unit_price\nA-1,MUG,2,10.00\nA-2,MUG,1,10.00\n",
+		"refunds.csv", "order_number,refunded_at,amount\nA-2,2026-03-03T10:00:00Z,4.50\n")
+	if n := i.Notes; len(n) != 1 || n[0].Count != 1 || n[0].Amount != 2150 || !strings.Contains(n[0].Text, "cancelled") {
+		t.Errorf("the plan has notes %+v, want one cancelled order of 21.50", n)
+	}
+	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID, imports.RowFilter{Page: paging.Page{Number: 1, PerPage: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[imports.Kind]string{}
+	for _, row := range rows.Items {
+		values, _ := json.Marshal(row.New)
+		got[row.Kind] = string(values)
+	}
+	for kind, want := range map[imports.Kind]string{
+		imports.Refund:       `{"amount":"4.50","refunded_at":"2026-03-03T10:00:00Z"}`,
+		imports.Cancellation: `{"cancelled_at":"2026-03-02T10:00:00Z"}`,
+	} {
+		if got[kind] != want {
+			t.Errorf("a %s creates %s, want %s", kind, got[kind], want)
+		}
+	}
+}
+
 func TestAnUploadIsPlannedAppliedAndUndone(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)

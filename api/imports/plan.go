@@ -549,6 +549,9 @@ func (m *Importer) planCustomers(ctx context.Context, tenant tenancy.ID, rows []
 	return nil
 }
 
+// cancelledNote explains why the totals of a plan, which are compared with those of another system, exceed those of reports.
+const cancelledNote = "the order is cancelled: the totals include it, reports do not"
+
 func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {
 	results, err := m.sales.PlanOrders(ctx, tenant, orderRows(rows))
 	if err != nil {
@@ -563,6 +566,10 @@ func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*Pl
 				"placed_at": row.Order.PlacedAt.UTC(), "channel": row.Order.Channel, "items": len(row.Order.Items),
 				"revenue": result.Revenue.String(),
 			}
+		}
+		if row.Cancelled && row.Action != Refused {
+			total := result.Revenue + result.Tax + result.Shipping
+			row.Notes = append(row.Notes, Note{Text: cancelledNote, Amount: int64(total)})
 		}
 	}
 	return nil
@@ -600,8 +607,15 @@ func (m *Importer) planRefunds(ctx context.Context, tenant tenancy.ID, rows []*P
 		return err
 	}
 	for i, result := range results {
-		planned[i].Exceeds = result.ExceedsPaid
-		planned[i].set(string(result.Outcome), result.Err)
+		row := planned[i]
+		row.Exceeds = result.ExceedsPaid
+		row.set(string(result.Outcome), result.Err)
+		if row.Action == Created {
+			row.New = map[string]any{"amount": row.Refund.Amount.String()}
+			if at := row.Refund.RefundedAt; at != nil {
+				row.New["refunded_at"] = at.UTC()
+			}
+		}
 	}
 	return nil
 }
@@ -655,7 +669,11 @@ func (m *Importer) planCancellations(ctx context.Context, tenant tenancy.ID, row
 		return err
 	}
 	for i, result := range results {
-		rows[i].set(string(result.Outcome), result.Err)
+		row := rows[i]
+		row.set(string(result.Outcome), result.Err)
+		if at := row.Cancellation.CancelledAt; row.Action == Created && at != nil {
+			row.New = map[string]any{"cancelled_at": at.UTC()}
+		}
 	}
 	return nil
 }

@@ -51,8 +51,9 @@ type Record struct {
 	Refund       *sales.Refund       `json:",omitempty"`
 	Cancellation *sales.Cancellation `json:",omitempty"`
 
-	ItemRows []int `json:",omitempty"` // of each item of Order, its index in Rows
-	Omitted  int   `json:",omitempty"` // rows of an order that is refused because it has too many; they are not in Rows
+	Cancelled bool  `json:"-"`          // a record of the group cancels the order
+	ItemRows  []int `json:",omitempty"` // of each item of Order, its index in Rows
+	Omitted   int   `json:",omitempty"` // rows of an order that is refused because it has too many; they are not in Rows
 	// Cumulative is the start of the references of refunds whose sum Refund.Amount includes. What the order has of them
 	// is subtracted; nothing is to be done if that leaves zero.
 	Cumulative string `json:",omitempty"`

@@ -202,7 +202,12 @@ func (r *reading) recordsOf(g group) []Record {
 	if len(c.invalid[""]) > 0 {
 		return []Record{{Kind: c.kind, Rows: []Row{c.row()}, Invalid: c.invalid}}
 	}
-	return c.read(r, g)
+	records := c.read(r, g)
+	isCancelled := slices.ContainsFunc(records, func(r Record) bool { return r.Kind == Cancellation })
+	for i := range records {
+		records[i].Cancelled = isCancelled && records[i].Kind == Order
+	}
+	return records
 }
 
 // inSequence returns the sources in the sequence in which they are read. Sources of which each has a part of an order
