@@ -998,6 +998,25 @@ create policy tenant on imported_facts for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant select on imported_facts to storeroom_runtime;
 
+create table import_settings (
+    tenant_id  bigint not null,
+    header     bytea not null,
+    settings   jsonb not null,
+    updated_at timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, header),
+    CHECK (octet_length(header) = 32),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table import_settings is 'Settings with which files were imported, for other files with the same header. The code keeps those of at most 100 headers.';
+comment on column import_settings.header is 'The SHA-256 of the names of the columns.';
+comment on column import_settings.settings is 'Answers of a user, and what each column means.';
+alter table import_settings alter tenant_id set statistics 0;
+alter table import_settings enable row level security, force row level security;
+create policy tenant on import_settings for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on import_settings to storeroom_runtime;
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -2184,15 +2203,16 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
     files text[];
+    times timestamptz[];
 begin
     perform set_config('app.tenant_id', old.id::text, true);
     with gone as (
-        delete from unused_media where tenant_id = old.id returning file
+        delete from unused_media where tenant_id = old.id returning file, due
     )
-    select array_agg(file) into files from gone;
+    select array_agg(file), array_agg(due) into files, times from gone;
     perform set_config('app.tenant_id', '0', true);
     insert into unused_media (tenant_id, due, file)
-    select 0, now(), file from unnest(files) file;
+    select 0, u.due, u.file from unnest(files, times) u (file, due);
     perform set_config('app.tenant_id', before, true);
     return null;
 end $function$;
@@ -2491,3 +2511,22 @@ begin
 end $function$;
 revoke execute on function remove_facts(bigint,bigint[],bigint[],bigint[],bigint[]) from public;
 grant execute on function remove_facts(bigint,bigint[],bigint[],bigint[],bigint[]) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.reserve_media(new_file text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    of_tenant bigint := nullif(current_setting('app.tenant_id', true), '');
+begin
+    perform from tenants t where t.id = of_tenant for key share;
+    if not found then
+        return false;
+    end if;
+    insert into unused_media (tenant_id, due, file) values (of_tenant, now() + interval '1 hour', new_file);
+    return true;
+end $function$;
+revoke execute on function reserve_media(text) from public;
+grant execute on function reserve_media(text) to storeroom_runtime;

@@ -79,6 +79,7 @@ select pack_customers(:tenant - 1, 1);
 insert into unpacked_customers (tenant_id, day) values (:tenant, '2026-03-01');
 insert into unused_media (tenant_id, due, file) values (:tenant, now() + interval '1 hour', 'FILE.jpg');
 insert into media_totals (tenant_id, bytes) values (:tenant, 1);
+insert into import_settings (tenant_id, header, settings) values (:tenant, sha256('sku'), '{}');
 insert into key_usage
        (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
 select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'
@@ -487,6 +488,8 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"claim_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
 			select claim_change_plan(gen_random_uuid(), 10, 0, %[1]d, null);
 			select from claim_change_plan(gen_random_uuid(), 10, 0, %[1]d, null)`, s.a), nothing},
+		attempt{"reserve_media", "reserve a file of a tenant that does not exist", `
+			set local app.tenant_id = '0'; select where reserve_media('A.jpg')`, nothing},
 		attempt{"record_facts", "record a fact of another transaction", fmt.Sprintf(`
 			set local app.tenant_id = '%[1]d';
 			select record_facts(p.id, 'orders', array[o.id]) from change_plans p join orders o using (tenant_id)`, s.a), refused},

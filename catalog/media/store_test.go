@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -147,6 +148,12 @@ func TestUnusedFilesAreDeleted(t *testing.T) {
 		if err := tenancy.DeleteTenant(t.Context(), d.Admin, "a"); err != nil {
 			t.Fatal(err)
 		}
+		if deleted, err = s.DeleteUnused(t.Context(), d.DB); err != nil || deleted != 0 {
+			t.Errorf("deleted %d, %v, which the deleted tenant's upload may still write", deleted, err)
+		}
+		if _, err := super.Exec(t.Context(), `update unused_media set due = now()`); err != nil {
+			t.Fatal(err)
+		}
 		deleted, err = s.DeleteUnused(t.Context(), d.DB)
 		var rows int
 		if count := super.QueryRow(t.Context(), `select count(*) from unused_media`).Scan(&rows); count != nil {
@@ -212,5 +219,58 @@ func TestCheckURL(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("CheckURL(%q) quotes the URL: %v", address, err)
 		}
+	}
+}
+
+// A reservation at the time of the deletion is either kept or refused.
+func TestAFileIsReservedWhileItsTenantIsDeleted(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "a").ID
+	super, reader := d.MustSuper(t), d.MustSuper(t)
+	awaitLock := func(ended chan error) {
+		t.Helper()
+		for waits := false; !waits && len(ended) == 0; time.Sleep(10 * time.Millisecond) {
+			if err := reader.QueryRow(t.Context(), `select exists (select from pg_stat_activity
+				where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tx, err := super.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserve := fmt.Sprintf(`set local app.tenant_id = '%d'; select reserve_media('A.jpg')`, tenant)
+	if _, err := tx.Exec(t.Context(), reserve); err != nil {
+		t.Fatal(err)
+	}
+	deleted := make(chan error, 1)
+	go func() { deleted <- tenancy.DeleteTenant(t.Context(), d.Admin, "a") }()
+	awaitLock(deleted)
+	if err := errors.Join(tx.Commit(t.Context()), <-deleted); err != nil {
+		t.Fatal(err)
+	}
+	var kept string
+	if err := reader.QueryRow(t.Context(), `select string_agg(tenant_id || ' ' || file, ',') from unused_media`).
+		Scan(&kept); err != nil || kept != "0 A.jpg" {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+
+	other := d.MustTenant(t, "b").ID
+	if tx, err = super.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `delete from tenants where id = $1`, other); err != nil {
+		t.Fatal(err)
+	}
+	reserved := make(chan error, 1)
+	go func() { reserved <- Reserve(t.Context(), d.DB, other, "B.jpg") }()
+	awaitLock(reserved)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-reserved; !errors.Is(err, tenancy.ErrNotFound) {
+		t.Errorf("Reserve for a deleted tenant = %v", err)
 	}
 }

@@ -8,10 +8,13 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 )
 
-// Reserve records a file before it is written, so that it is deleted if no product uses it within an hour.
+// Reserve records a file before it is written, so that it is deleted if no product uses it within an hour, also if the
+// tenant is deleted meanwhile. It returns ErrNotFound if the tenant does not exist any more.
 func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
-	_, err := db.Exec(ctx, tenant, `
-		insert into unused_media (tenant_id, due, file) values ($1, now() + interval '1 hour', $2)`, tenant, file)
+	reserved, err := tenancy.One[struct{ Done bool }](ctx, db, tenant, `select reserve_media($1) as done`, file)
+	if err == nil && !reserved.Done {
+		err = tenancy.ErrNotFound
+	}
 	return err
 }
 

@@ -113,7 +113,7 @@ problems (object, problem) as (
            (not $1::boolean and p.proname not in (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
-                'claim_unused_media', 'forget_unused_media',
+                'reserve_media', 'claim_unused_media', 'forget_unused_media',
                 'claim_change_plan', 'delete_expired_change_plans', 'record_facts', 'remove_facts',
                 'search_products', 'search_customers', 'schema_version', 'password_parameters', 'begin_session',
                 'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password',
