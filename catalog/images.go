@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -54,7 +55,9 @@ func (s *Store) AddImage(
 ) (added Image, err error) {
 	invalid = invalid.Clone()
 	if image.File == "" && len(invalid["url"]) == 0 {
-		addProblem(invalid, "url", checkImageURL(&image.URL))
+		var problem string
+		image.URL, problem = CheckImageURL(image.URL)
+		addProblem(invalid, "url", problem)
 	}
 	err = s.changeImages(ctx, by, product, func(images []Image, id int64) ([]Image, error) {
 		if len(images) >= MaxImages {
@@ -158,34 +161,45 @@ var tooManyImages = fmt.Sprintf("must hold at most %d images", MaxImages)
 
 const maxImageURL = 2048
 
-// checkImageURL replaces a URL by its stored form, or returns why it is not valid. Nothing fetches it.
-func checkImageURL(address *string) (problem string) {
-	u, err := url.Parse(*address)
+// CheckImageURL returns the stored form of a URL, which has no blanks, or why it is not valid. Nothing fetches it.
+func CheckImageURL(address string) (stored, problem string) {
+	u, err := url.Parse(address)
 	switch {
-	case len(*address) > maxImageURL:
-		return fmt.Sprintf("must have at most %d bytes", maxImageURL)
+	case len(address) > maxImageURL:
+		return "", fmt.Sprintf("must have at most %d bytes", maxImageURL)
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil:
-		return "must be an http or https URL without a user name"
+		return "", "must be an http or https URL without a user name"
 	}
-	if *address = u.String(); len(*address) > maxImageURL {
-		return fmt.Sprintf("must have at most %d bytes when it is escaped", maxImageURL)
+	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
+	if stored = u.String(); len(stored) > maxImageURL {
+		return "", fmt.Sprintf("must have at most %d bytes when it is escaped", maxImageURL)
 	}
-	return ""
+	return stored, ""
+}
+
+// URLs returns the URLs of the images that have no file.
+func URLs(images []Image) []string {
+	urls := []string{}
+	for _, image := range images {
+		if image.File == "" {
+			urls = append(urls, image.URL)
+		}
+	}
+	return urls
 }
 
 // setImageURLs returns the images after a row of a bulk request with these URLs. An image that the product already has
 // keeps its id. New images have the id 0. Images with files stay. They come first, unless the URLs do not change.
 func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (images []Image, problem string) {
-	var before, after []string
+	after := []string{}
 	for _, image := range stored {
 		if image.File != "" {
 			images = append(images, image)
-		} else {
-			before = append(before, image.URL)
 		}
 	}
 	for i, address := range urls {
-		if problem := checkImageURL(&address); problem != "" {
+		address, problem := CheckImageURL(address)
+		if problem != "" {
 			invalid.Add(fmt.Sprintf("images[%d]", i), "%s", problem)
 			continue
 		}
@@ -199,7 +213,7 @@ func setImageURLs(stored []Image, urls []string, invalid tenancy.InvalidError) (
 		}
 		images = append(images, image)
 	}
-	if slices.Equal(before, after) {
+	if slices.Equal(URLs(stored), after) {
 		return stored, ""
 	}
 	if len(images) > MaxImages {

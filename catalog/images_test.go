@@ -18,6 +18,7 @@ func TestURLsOfImages(t *testing.T) {
 		"https://example.com/a.jpg?b=1#c": "https://example.com/a.jpg?b=1#c",
 		"HTTP://example.com":              "http://example.com",
 		"https://example.com/ä b":         "https://example.com/%C3%A4%20b",
+		"https://example.com/?b c=d":      "https://example.com/?b%20c=d",
 		"https://[2001:db8::1]:8443/a":    "https://[2001:db8::1]:8443/a",
 		long:                              long,
 		long + "a":                        "",
@@ -38,8 +39,8 @@ func TestURLsOfImages(t *testing.T) {
 		"https://example.com/\n":          "",
 		"https://example.com/%zz":         "",
 	} {
-		got := given
-		if problem := checkImageURL(&got); (problem == "") != (want != "") || problem == "" && got != want {
+		got, problem := CheckImageURL(given)
+		if (problem == "") != (want != "") || problem == "" && got != want {
 			t.Errorf("%q is stored as %q (%q), want %q", given, got, problem, want)
 		}
 	}

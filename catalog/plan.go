@@ -70,7 +70,8 @@ type Undo struct {
 	SKU     string
 	ID      int64
 	Created bool    `json:",omitzero"`
-	Before  Changes `json:",omitzero"` // the old values of the changed fields, apart from the quantity
+	Before  Changes `json:",omitzero"` // the old values of the changed fields, apart from the quantity and the images
+	Images  []Image `json:",omitzero"` // before, if they changed
 	Stock   []Stock `json:",omitzero"` // before, if it changed
 	Version Version // after
 }
@@ -154,9 +155,12 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 		p.Old = map[string]any{}
 	}
 	for _, c := range storedColumns {
-		before, after := names.field(c.name, c.value(&update.before)), names.field(c.name, c.value(&update.after))
-		p.set(strings.TrimSuffix(c.name, "_id"), before, after)
+		if c.name != "images" {
+			before, after := names.field(c.name, c.value(&update.before)), names.field(c.name, c.value(&update.after))
+			p.set(strings.TrimSuffix(c.name, "_id"), before, after)
+		}
 	}
+	p.set("images", URLs(update.before.Images), URLs(update.after.Images)) // files do not change
 	before, after := map[string]int32{}, map[string]int32{}
 	for _, target := range row.stock {
 		if have := inWarehouse(update.stockBefore, target.WarehouseID); have != target.Quantity {
@@ -183,7 +187,7 @@ func (p *Planned) set(field string, before, after any) {
 func (s *Store) ApplyProducts(ctx context.Context, by Actor, rows []ApplyRow) ([]Applied, error) {
 	u := &upsert{by: by, planned: true, keys: make([]RowKey, len(rows))}
 	for i, row := range rows {
-		u.keys[i] = RowKey{row.SKU.Value, len(row.Description.Value)}
+		u.keys[i] = RowKey{row.SKU.Value, row.size()}
 	}
 	u.read = func(ctx context.Context, tx pgx.Tx, indexes []int) ([]upsertRow, error) {
 		part := make([]PlanRow, len(indexes))
@@ -217,15 +221,18 @@ func (s *Store) UndoProducts(ctx context.Context, by Actor, rows []Undo) ([]tena
 	u := &upsert{by: by, planned: true, keys: make([]RowKey, len(rows))}
 	ids := make([]int64, len(rows))
 	for i, row := range rows {
-		u.keys[i], ids[i] = RowKey{row.SKU, len(row.Before.Description.Value)}, row.ID
+		u.keys[i], ids[i] = RowKey{row.SKU, row.Before.size()}, row.ID
+		for _, image := range row.Images {
+			u.keys[i].Size += len(image.URL)
+		}
 	}
 	u.read = func(_ context.Context, _ pgx.Tx, indexes []int) ([]upsertRow, error) {
 		wanted := make([]upsertRow, len(indexes))
 		for i, index := range indexes {
 			row := rows[index]
 			wanted[i] = upsertRow{
-				Row: Row{Changes: row.Before}, stock: row.Stock, restores: true, deletes: row.Created,
-				id: row.ID, version: &row.Version,
+				Row: Row{Changes: row.Before}, images: row.Images, stock: row.Stock, restores: true,
+				deletes: row.Created, id: row.ID, version: &row.Version,
 			}
 			wanted[i].SKU = Value(row.SKU)
 		}
@@ -273,6 +280,9 @@ func (u productUpdate) undo() *Undo {
 		return undo
 	}
 	undo.Before = u.before.fieldsUnlike(u.after)
+	if !slices.Equal(u.before.Images, u.after.Images) {
+		undo.Images = append([]Image{}, u.before.Images...)
+	}
 	if len(u.stock) > 0 {
 		undo.Stock = append([]Stock{}, u.stockBefore...)
 		undo.Version.Stock = stockAfter(u.stockBefore, u.stock)
@@ -280,7 +290,8 @@ func (u productUpdate) undo() *Undo {
 	return undo
 }
 
-// fieldsUnlike returns the fields of p that differ from those of other, apart from the SKU and the quantity.
+// fieldsUnlike returns the fields of p that differ from those of other, apart from the SKU, the quantity and the
+// images.
 func (p Product) fieldsUnlike(other Product) (c Changes) {
 	unlike(&c.Name, p.Name, other.Name)
 	unlikeOrNull(&c.Description, p.Description, other.Description)

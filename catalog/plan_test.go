@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
@@ -24,6 +25,8 @@ func (s shop) contents(t testing.TB, super *pgx.Conn) map[string]string {
 	rows, err := super.Query(t.Context(), `
 		select sku, concat_ws('|', name, description, 'price ' || price, 'msrp ' || msrp, 'cost ' || cost, status, condition,
 		       quantity, 'reorder ' || reorder_point, 'bin ' || bin_location, 'upc ' || upc, tags, search,
+		       (select string_agg(concat_ws(' ', i->'position', i->>'url', i->>'file'), ', ')
+		          from jsonb_array_elements(images) i),
 		       'category ' || (select name from categories where tenant_id = p.tenant_id and id = category_id),
 		       'seller ' || (select name from sellers where tenant_id = p.tenant_id and id = seller_id),
 		       'warehouse ' || (select name from warehouses where tenant_id = p.tenant_id and id = warehouse_id),
@@ -182,6 +185,10 @@ func drawPlanRows(r *rapid.T, label string, n int) []catalog.PlanRow {
 			if maybe("has tags") {
 				tag := rapid.SampledFrom([]string{"red", "blue"})
 				row.Tags = catalog.Value(rapid.SliceOfN(tag, 0, 2).Draw(r, "tags"))
+			}
+			if maybe("has images") {
+				image := rapid.SampledFrom([]string{"https://example.com/1", "HTTPS://example.com/2", "3"})
+				row.ImageURLs = catalog.Value(rapid.SliceOfN(image, 0, 2).Draw(r, "images"))
 			}
 			if maybe("has quantity") {
 				row.Quantity = catalog.Value(int64(rapid.IntRange(0, 9).Draw(r, "quantity")))
@@ -444,6 +451,51 @@ func TestUndoKeepsWhatIsInUse(t *testing.T) {
 	}
 }
 
+// An undo restores images with their ids and positions, so that the undo of an earlier row is possible.
+func TestAnUndoRestoresImages(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := s.mustCreate(t, "A")
+	if err := media.Reserve(t.Context(), s.database.DB, s.by.Tenant, "FILE.jpg"); err != nil {
+		t.Fatal(err)
+	}
+	first, second := catalog.Image{URL: "https://example.com/1"}, catalog.Image{URL: "https://example.com/2"}
+	for _, image := range []catalog.Image{first, {File: "FILE.jpg"}, second} {
+		if _, err := s.AddImage(t.Context(), s.by, p.ID, image, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	images := func() []catalog.Image {
+		t.Helper()
+		p, err := s.Product(t.Context(), s.by.Tenant, p.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Images
+	}
+	before := images()
+	var plans []importPlan
+	for _, urls := range [][]string{{"https://example.com/3", "https://example.com/1"}, {"https://example.com/2"}} {
+		rows := []catalog.PlanRow{{Changes: catalog.Changes{SKU: catalog.Value("A"), ImageURLs: catalog.Value(urls)}}}
+		planned, err := s.PlanProducts(t.Context(), s.by.Tenant, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, s.apply(t, rows, planned))
+		if got := catalog.URLs(images()); !slices.Equal(got, urls) {
+			t.Errorf("images = %v, want %v", got, urls)
+		}
+	}
+	for _, plan := range []importPlan{plans[1], plans[0]} {
+		if kept := s.undo(t, plan); len(kept) > 0 {
+			t.Errorf("undo keeps %v, want none", kept)
+		}
+	}
+	if diff := cmp.Diff(before, images()); diff != "" {
+		t.Errorf("images after the undo (-want +got):\n%s", diff)
+	}
+}
+
 func TestAPlanShowsOldAndNew(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -457,7 +509,10 @@ func TestAPlanShowsOldAndNew(t *testing.T) {
 			},
 			CategoryName: catalog.Value("New"), Stock: []catalog.StockOf{{Warehouse: "North", Quantity: 3}},
 		},
-		{Changes: catalog.Changes{SKU: catalog.Value("A"), Price: catalog.Value(money.Cents(8))}},
+		{Changes: catalog.Changes{
+			SKU: catalog.Value("A"), Price: catalog.Value(money.Cents(8)),
+			ImageURLs: catalog.Value([]string{"https://example.com/a b"}),
+		}},
 		{Changes: product("B", func(c *catalog.Changes) { c.UPC = catalog.Value("12345678") })},
 		{Changes: product("C"), InPlan: true},
 		{
@@ -487,7 +542,7 @@ func TestAPlanShowsOldAndNew(t *testing.T) {
 	want := []change{
 		{`{"category":"Old","price":"12.50","quantity":2,"stock":{"North":0}}`,
 			`{"category":"New","price":"0.07","quantity":5,"stock":{"North":3}}`},
-		{`{"price":"0.07"}`, `{"price":"0.08"}`},
+		{`{"images":[],"price":"0.07"}`, `{"images":["https://example.com/a%20b"],"price":"0.08"}`},
 		{`null`, `{"name":"Product B","price":"12.50","sku":"B","upc":"12345678"}`},
 		{`null`, `{"name":"Product C","price":"12.50"}`},
 		{`null`, `stock[0].quantity must be between 0 and 2147483647; stock[0].warehouse_name must not be empty; ` +

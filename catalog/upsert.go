@@ -49,7 +49,7 @@ const upsertAttempts = 10
 func (s *Store) Upsert(ctx context.Context, by Actor, rows []Row) ([]Result, error) {
 	keys := make([]RowKey, len(rows))
 	for i, row := range rows {
-		keys[i] = RowKey{row.SKU.Value, len(row.Description.Value)}
+		keys[i] = RowKey{row.SKU.Value, row.size()}
 	}
 	return s.UpsertParts(ctx, by, keys, func(_ context.Context, indexes []int) ([]Row, error) {
 		part := make([]Row, len(indexes))
@@ -145,6 +145,7 @@ type upsert struct {
 // upsertRow is a Row with what only a plan can request.
 type upsertRow struct {
 	Row
+	images   []Image  // replaces the images unless it is nil
 	stock    []Stock  // replaces the stock of these warehouses
 	restores bool     // the row undoes another; stock, if not nil, is the whole stock
 	deletes  bool     // the row deletes the product
@@ -340,6 +341,9 @@ func (s *storedRows) apply(row upsertRow) (productUpdate, Result) {
 		row.requireAll(invalid)
 	}
 	row.Changes.apply(&after, invalid)
+	if row.images != nil {
+		after.Images = row.images
+	}
 	lookups{
 		CategoryExists:  s.categories[row.CategoryID.Value],
 		SellerExists:    s.sellers[row.SellerID.Value],

@@ -41,8 +41,17 @@ type Changes struct {
 	BinLocation  Field[string]      `json:",omitzero"`
 	UPC          Field[string]      `json:",omitzero"`
 	Tags         Field[[]string]    `json:",omitzero"`
-	// ImageURLs replaces the images of an external URL. Only Upsert accepts it.
+	// ImageURLs replaces the images of an external URL. Only Upsert and plans accept it.
 	ImageURLs Field[[]string] `json:",omitzero"`
+}
+
+// size returns the bytes of the fields that can be large.
+func (c *Changes) size() int {
+	n := len(c.Description.Value)
+	for _, address := range c.ImageURLs.Value {
+		n += len(address)
+	}
+	return n
 }
 
 // apply writes the fields that are set into p and adds the validation errors to
