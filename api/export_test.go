@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-const csvHeader = "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point,category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n"
+const csvHeader = "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point,category_name,seller_name,warehouse_name,bin_location,upc,tags,images\r\n"
 
 func mustCSV(t testing.TB, body []byte) [][]string {
 	t.Helper()
@@ -77,12 +77,13 @@ func TestCSVHasEveryField(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustFullProduct(t)
-	a.mustProduct(t, `{"sku":"=1+1","name":"@sum","price":0,"description":"a\r\nb","bin_location":"'-x","tags":["-t"]}`)
+	a.mustBulk(t, http.StatusOK, `{"sku":"=1+1","name":"@sum","price":0,"description":"a\r\nb","bin_location":"'-x","tags":["-t"],
+		"images":["https://example.com/1","https://example.com/2"]}`)
 	got := a.try(t, call{path: "/api/products/export?sort=sku&direction=desc", wantStatus: 200})
 	want := csvHeader +
 		`all,All,"<p>ü & ""x""</p>` + "\n" +
-		`",10.00,12.50,10.00,draft,like_new,7,3,Light,Acme,North,A-7,00012345678905,b;a` + "\r\n" +
-		"'=1+1,'@sum,\"a\r\nb\",0.00,,,active,new,0,,,,Main warehouse,''-x,,'-t\r\n"
+		`",10.00,12.50,10.00,draft,like_new,7,3,Light,Acme,North,A-7,00012345678905,b;a,` + "\r\n" +
+		"'=1+1,'@sum,\"a\r\nb\",0.00,,,active,new,0,,,,Main warehouse,''-x,,'-t,https://example.com/1 https://example.com/2\r\n"
 	if string(got.body) != want {
 		t.Errorf("CSV = %q, want %q", got.body, want)
 	}

@@ -1,6 +1,9 @@
 package imports
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -190,6 +193,46 @@ func splitTags(text string) catalog.Field[[]string] {
 		return catalog.Field[[]string]{}
 	}
 	return catalog.Value(tags)
+}
+
+// betweenImages is what separates URLs of images. A URL may have blanks and commas itself.
+var betweenImages = regexp.MustCompile(`(?i)[\s,;|]+(https?://)`)
+
+// splitImages splits a list of the URLs of images.
+func splitImages(text string) []string {
+	return strings.Split(betweenImages.ReplaceAllString(text, "\n$1"), "\n")
+}
+
+// imageURLs returns the URLs of images that another system has. Those that cannot be stored are left out with a note.
+// It is not set if there are none.
+func imageURLs(texts []string, notes *[]Note) catalog.Field[[]string] {
+	var urls []string
+	for _, text := range texts {
+		text = strings.Trim(text, " \t\r\n,;|")
+		address, problem := catalog.CheckImageURL(text)
+		switch {
+		case text == "", slices.Contains(urls, address):
+		case problem != "":
+			*notes = append(*notes, Note{Text: "an image has no valid URL and was not imported"})
+		default:
+			urls = append(urls, address)
+		}
+	}
+	return firstImages(urls, notes)
+}
+
+// firstImages returns as many URLs as a product may have. It is not set if there are none.
+func firstImages(urls []string, notes *[]Note) catalog.Field[[]string] {
+	if len(urls) > catalog.MaxImages {
+		*notes = append(*notes, Note{
+			Text: fmt.Sprintf("has more than %d images, of which the first %[1]d were imported", catalog.MaxImages),
+		})
+		urls = urls[:catalog.MaxImages]
+	}
+	if len(urls) == 0 {
+		return catalog.Field[[]string]{}
+	}
+	return catalog.Value(urls)
 }
 
 // statuses are words for the status of a product, in normal form.

@@ -41,7 +41,7 @@ var ownFiles = map[string]*ownFile{
 	// A file may have a few columns only, such as prices. New products need more, and their rows are refused.
 	"products": own("products", Product, 1, ownProduct, "sku", "name", "description", "price", "msrp", "cost", "status",
 		"condition", "quantity", "reorder_point", "category", "seller", "warehouse", "category_name", "seller_name",
-		"warehouse_name", "bin_location", "upc", "tags"),
+		"warehouse_name", "bin_location", "upc", "tags", "images"),
 	"stock":    own("stock", Stock, 3, ownStock, "sku", "warehouse_name", "quantity"),
 	"channels": own("channels", Channel, 2, ownChannel, "identifier", "label"),
 	// The country is accepted and ignored.
@@ -239,6 +239,23 @@ func ownTags(text string) ([]string, error) {
 	return tags, nil
 }
 
+// ownImages splits at blanks, which a stored URL never has.
+func (c cells) ownImages(notes *[]Note) catalog.Field[[]string] {
+	var urls []string
+	isBlank := func(char rune) bool { return char <= ' ' }
+	for text := range strings.FieldsFuncSeq(csvcell.Unguard(c.raw("images")), isBlank) {
+		address, problem := catalog.CheckImageURL(text)
+		if problem != "" {
+			c.refuse("images", "%q %s", shorten(text, 100), problem)
+			return catalog.Field[[]string]{}
+		}
+		if !slices.Contains(urls, address) {
+			urls = append(urls, address)
+		}
+	}
+	return firstImages(urls, notes)
+}
+
 // ownReference reads a row of categories, sellers or warehouses, and remembers its id.
 func ownReference(r *reading, g group) []Record {
 	c := g.rows[0]
@@ -290,6 +307,7 @@ func ownProduct(r *reading, g group) []Record {
 	p.WarehouseName = r.ownReferenceName(c, "warehouse", Warehouse)
 	record := Record{Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, Invalid: c.invalid}
 	record.Notes = r.checkBarcode(c, &p.Changes)
+	p.ImageURLs = c.ownImages(&record.Notes)
 	return []Record{record}
 }
 

@@ -135,6 +135,9 @@ func size(r Record) int {
 	n := 200
 	if r.Product != nil {
 		n += 300 + len(r.Product.Description.Value)
+		for _, address := range r.Product.ImageURLs.Value {
+			n += len(address)
+		}
 	}
 	if r.Order != nil {
 		n += 200 + 100*len(r.Order.Items)

@@ -14,7 +14,7 @@ import (
 // Fields are the fields that a column of a spreadsheet can be mapped to, for products and for orders.
 var Fields = map[Kind][]string{
 	Product: {"sku", "name", "description", "price", "msrp", "cost", "quantity", "reorder_point", "category_name",
-		"seller_name", "warehouse_name", "bin_location", "upc", "tags", "status", "condition"},
+		"seller_name", "warehouse_name", "bin_location", "upc", "tags", "status", "condition", "images"},
 	Order: {"number", "placed_at", "time", "channel", "customer.id", "customer.name", "customer.email", "sku", "name",
 		"quantity", "price", "line_total", "cost", "discount", "discount_total", "tax_total", "shipping_total", "refund",
 		"refunded_at", "currency"},
@@ -160,6 +160,7 @@ func sheetProduct(r *reading, g group) []Record {
 	}}
 	p.CategoryName, p.SellerName = textField(c.text("category_name")), textField(c.text("seller_name"))
 	p.WarehouseName = textField(c.text("warehouse_name"))
+	p.ImageURLs = imageURLs(splitImages(c.text("images")), &notes)
 	if c.text("sku") == "" && c.text("name") == "" {
 		return []Record{{Kind: Product, Rows: []Row{c.row()}, Ignored: "has neither SKU nor name"}}
 	}

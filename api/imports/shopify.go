@@ -2,20 +2,24 @@ package imports
 
 import (
 	"cmp"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
 )
 
-// Shopify's file of products has a row for each variant, with the columns of the product in the first one, and rows that
-// hold only an image. Its columns were renamed in 2024.
+// Shopify's file of products has a row for each variant, with the columns of the product in the first one. Each row may
+// also have an image of the product, and rows follow that hold only an image. Its columns were renamed in 2024.
 var (
 	shopifyProducts = &format{
 		name: "shopify_products", kind: Product, order: "handle", read: readShopifyProduct,
 		required: []string{"handle", "variant price", "option1 value"},
 		columns: columnsOf(`handle, title, body (html), vendor, product category, type, tags, published, option1 name,
 			option1 value, option2 value, option3 value, variant sku, variant barcode, gift card, status,
-			google shopping / condition`, "variant price, variant compare at price, cost per item, variant inventory qty", ""),
+			google shopping / condition, image src, image position, variant image`,
+			"variant price, variant compare at price, cost per item, variant inventory qty", ""),
 		observe: func(s *source, c cells) { observeShopifyProduct(s, c, shopifyOld) }, ask: askMissingSKU,
 	}
 	shopifyProducts2024 = &format{
@@ -23,19 +27,22 @@ var (
 		required: []string{"url handle", "option1 value", "price"},
 		columns: columnsOf(`url handle, title, description, vendor, product category, type, tags,
 			published on online store, option1 name, option1 value, option2 value, option3 value, sku, barcode, gift card,
-			status, google shopping / condition`, "price, compare at price, cost per item, inventory quantity", ""),
+			status, google shopping / condition, product image url, image position, variant image url`,
+			"price, compare at price, cost per item, inventory quantity", ""),
 		observe: func(s *source, c cells) { observeShopifyProduct(s, c, shopifyNew) }, ask: askMissingSKU,
 	}
 )
 
 // shopifyNames are the columns that were renamed.
-type shopifyNames struct{ sku, barcode, price, compareAt, quantity, description, published string }
+type shopifyNames struct {
+	sku, barcode, price, compareAt, quantity, description, published, image, variantImage string
+}
 
 var (
 	shopifyOld = shopifyNames{"variant sku", "variant barcode", "variant price", "variant compare at price",
-		"variant inventory qty", "body (html)", "published"}
+		"variant inventory qty", "body (html)", "published", "image src", "variant image"}
 	shopifyNew = shopifyNames{"sku", "barcode", "price", "compare at price", "inventory quantity", "description",
-		"published on online store"}
+		"published on online store", "product image url", "variant image url"}
 )
 
 func (s *source) shopifyNames() shopifyNames {
@@ -73,11 +80,11 @@ func readShopifyProduct(r *reading, g group) []Record {
 		return []Record{{Kind: Product, Rows: []Row{first.row()}, Invalid: first.invalid}}
 	}
 	var records []Record
+	var ofImages []Row
+	images := shopifyImages(g.rows, names)
 	for _, c := range g.rows {
 		if c.text(names.price) == "" && c.text(names.sku) == "" && len(g.rows) > 1 && c.text("option1 value") == "" {
-			records = append(records, Record{
-				Kind: Product, Key: g.number, Rows: []Row{c.row()}, Ignored: "has an image only",
-			})
+			ofImages = append(ofImages, c.row())
 			continue
 		}
 		name := variantName(first.text("title"), c.text("option1 value"), c.text("option2 value"), c.text("option3 value"))
@@ -95,6 +102,7 @@ func readShopifyProduct(r *reading, g group) []Record {
 			Status:      shopifyStatus(first, names),
 			Condition:   shopifyCondition(first.text("google shopping / condition")),
 		}}
+		p.ImageURLs = imageURLs(append([]string{c.text(names.variantImage)}, images...), &notes)
 		p.SellerName = textField(first.text("vendor"))
 		p.CategoryName = textField(first.text("type"))
 		if !p.CategoryName.Set {
@@ -105,11 +113,32 @@ func readShopifyProduct(r *reading, g group) []Record {
 		}
 		records = append(records, r.product(c, p, notes))
 	}
+	if len(records) == 0 {
+		records = []Record{{Kind: Product, Key: g.number, Ignored: "has images only"}}
+	}
+	records[0].Rows = append(records[0].Rows, ofImages...)
 	if g.omitted > 0 {
 		records[0].Invalid, records[0].Omitted = first.invalid, g.omitted
 		first.refuse("handle", "has too many rows")
 	}
 	return records
+}
+
+// shopifyImages returns the images of a product in the sequence of their positions.
+func shopifyImages(rows []cells, names shopifyNames) (images []string) {
+	rows = slices.Clone(rows)
+	position := func(c cells) int {
+		n, err := strconv.Atoi(c.text("image position"))
+		if err != nil {
+			return math.MaxInt
+		}
+		return n
+	}
+	slices.SortStableFunc(rows, func(a, b cells) int { return cmp.Compare(position(a), position(b)) })
+	for _, c := range rows {
+		images = append(images, c.text(names.image))
+	}
+	return images
 }
 
 // lastPart returns the last of the parts of a category, "Shirts" of "Clothing > Shirts".

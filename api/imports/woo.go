@@ -13,7 +13,8 @@ import (
 var wooProducts = &format{
 	name: "woocommerce_products", kind: Product, read: readWooProduct,
 	required: []string{"type", "sku", "name", "regular price", "published"},
-	columns: columnsOf(`type, sku, gtin upc ean or isbn, name, published, description, short description, categories, tags, id`,
+	columns: columnsOf(`type, sku, gtin upc ean or isbn, name, published, description, short description, categories,
+		tags, id, images`,
 		`regular price, sale price, stock, low stock amount, cost of goods`, ""),
 	observe: observeWooProduct, ask: askMissingSKU,
 }
@@ -52,6 +53,7 @@ func readWooProduct(r *reading, g group) []Record {
 	if c.text("published") == "1" {
 		p.Status = catalog.Value("active")
 	}
+	p.ImageURLs = imageURLs(splitImages(strings.ReplaceAll(c.text("images"), `\,`, ",")), &notes)
 	// The first category: "Clothing > Shirts, Sale". A comma in a name is escaped.
 	first, _, _ := strings.Cut(strings.ReplaceAll(c.text("categories"), `\,`, "\x00"), ",")
 	p.CategoryName = textField(lastPart(strings.ReplaceAll(first, "\x00", ",")))

@@ -398,6 +398,7 @@ var fieldNames = map[string]string{
 	"refund": "Refunded amount", "refunded_at": "Date of the refund", "customer.id": "Customer id",
 	"customer.name": "Customer name", "customer.email": "Customer e-mail", "category_name": "Category",
 	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
+	"images": "Image URLs",
 }
 
 // fieldName returns a field of a mapping in words.

@@ -32,6 +32,7 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 		SKU: "=A1", Name: `12" pan, "deep"`, Description: new("<p>\r\n\ta</p>\n"), Price: 1999,
 		Status: "active", Condition: "new",
 		Quantity: 3, WarehouseName: "-main", UPC: new("00012345"), Tags: []string{"+a", "b;c", `d\`},
+		Images: []catalog.Image{{URL: "https://example.com/1"}, {File: "FILE.jpg"}, {URL: "https://example.com/2,3"}},
 	}
 	err := export.CSV(&b, export.Catalog(func(write func(catalog.Product) error) error {
 		return errors.Join(write(p), write(p))
@@ -40,9 +41,9 @@ func TestTheFileFollowsRFC4180(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := "'=A1,\"12\"\" pan, \"\"deep\"\"\",\"<p>\r\n\ta</p>\n\"," +
-		"19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\\r\n"
+		"19.99,,,active,new,3,,,,'-main,,00012345,'+a;b\\;c;d\\\\,\"https://example.com/1 https://example.com/2,3\"\r\n"
 	want := "sku,name,description,price,msrp,cost,status,condition,quantity,reorder_point," +
-		"category_name,seller_name,warehouse_name,bin_location,upc,tags\r\n" + row + row
+		"category_name,seller_name,warehouse_name,bin_location,upc,tags,images\r\n" + row + row
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("file differs (-want +got):\n%s", diff)
 	}
@@ -91,8 +92,10 @@ func (s shop) mustProducts(t testing.TB) []catalog.Product {
 }
 
 // assigned ignores the fields that the catalog assigns.
-var assigned = cmpopts.IgnoreFields(catalog.Product{},
-	"ID", "CategoryID", "SellerID", "WarehouseID", "CreatedAt", "UpdatedAt")
+var assigned = cmp.Options{
+	cmpopts.IgnoreFields(catalog.Product{}, "ID", "CategoryID", "SellerID", "WarehouseID", "CreatedAt", "UpdatedAt"),
+	cmpopts.IgnoreFields(catalog.Image{}, "ID"),
+}
 
 func (s shop) mustImport(t testing.TB, file []byte) imports.Report {
 	t.Helper()
@@ -114,6 +117,8 @@ func TestAnExportIsImportedWithoutDifferences(t *testing.T) {
 	letters := rapid.SampledFrom([]rune("ab ,;\\\"'=+-@＝＋－＠|é界%"))
 	words := rapid.StringOfN(letters, 1, 12, -1).Filter(func(s string) bool { return strings.TrimSpace(s) == s && s != "" })
 	html := rapid.StringOfN(rapid.SampledFrom([]rune("<p>a \"',;=＝\r\n\t界")), 1, 20, -1)
+	images := rapid.Map(rapid.StringOfN(rapid.SampledFrom([]rune("a ,;|/?=#é\u00a0")), 0, 12, -1),
+		func(s string) string { return "https://example.com/" + s })
 	rapid.Check(t, func(r *rapid.T) {
 		n++
 		from := newShop(d, store, d.MustTenant(t, "from-"+itoa(n)))
@@ -132,6 +137,7 @@ func TestAnExportIsImportedWithoutDifferences(t *testing.T) {
 				Tags:        catalog.Value(rapid.SliceOfN(words, 0, 4).Draw(r, "tags")),
 				BinLocation: catalog.Value(words.Draw(r, "bin")),
 				Quantity:    catalog.Value(rapid.Int64Range(0, 9).Draw(r, "quantity")),
+				ImageURLs:   catalog.Value(rapid.SliceOfN(images, 0, 3).Draw(r, "images")),
 			}
 			for _, id := range category {
 				c.CategoryID = catalog.Value(id)

@@ -10,7 +10,8 @@ import (
 // The CSV files of lists have the columns that the import reads. The import ignores those that are
 // calculated, such as revenue.
 
-// Catalog returns products. Tags are joined with ";", and a backslash precedes this character in a tag.
+// Catalog returns products. Tags are joined with ";", and a backslash precedes this character in a tag. Images are the
+// URLs of those that have no file, joined with a blank: an import cannot create files.
 func Catalog(rows Rows[catalog.Product]) Sheet {
 	type p = catalog.Product
 	return newSheet("Products", []column[p]{
@@ -30,6 +31,7 @@ func Catalog(rows Rows[catalog.Product]) Sheet {
 		{"bin_location", 14, func(p p) cell { return optional(p.BinLocation, textOf) }},
 		{"upc", 16, func(p p) cell { return optional(p.UPC, textOf) }},
 		{"tags", 24, func(p p) cell { return textOf(joinTags(p.Tags)) }},
+		{"images", 40, func(p p) cell { return textOf(strings.Join(catalog.URLs(p.Images), " ")) }},
 	}, rows)
 }
 
