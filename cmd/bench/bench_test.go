@@ -58,8 +58,10 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 	o := testOptions(t)
 	o.program = mustBuild(t)
 	full, empty := mustFill(t, fullShops(o.products, o.orders)), mustFill(t, emptyShops(o.products, o.orders))
+	unfilled := tenancytest.New(t)
+	all := databases{full, empty, database{super: unfilled.SuperURL, migrator: unfilled.AdminURL, runtime: unfilled.URL}}
 	var first, second strings.Builder
-	if err := measure(t.Context(), o, full, empty, &first); err != nil {
+	if err := measure(t.Context(), o, all, &first); err != nil {
 		t.Fatalf("measure: %v\n%s", err, &first)
 	}
 
@@ -88,6 +90,14 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 		if r.Start == nil || r.Start.FirstResponse.Min <= 0 || r.Start.Idle < 1<<20 {
 			t.Errorf("%+v, want the time of the first response and the idle memory", r.Start)
 		}
+		if len(r.Imports) != 8 || r.Neighbours == nil || r.Neighbours.Requests == 0 || r.Neighbours.Rows == 0 {
+			t.Errorf("%d imports, %+v, want 8 and requests of other tenants beside an import", len(r.Imports), r.Neighbours)
+		}
+		for _, i := range r.Imports {
+			if i.Rate.Min <= 0 || i.Peak < 1<<20 {
+				t.Errorf("%+v, want rows and memory", i)
+			}
+		}
 		for _, f := range r.Files {
 			if f.Bytes < 1 || f.Before < 1 || f.Peak < f.Before ||
 				f.FirstByte != nil && *f.FirstByte > ms(time.Minute) {
@@ -101,7 +111,7 @@ func TestARunMeasuresEveryScenario(t *testing.T) {
 		}
 		verifySales(t, full, fullShops(o.products, o.orders))
 		o.run = regexp.MustCompile("^create$")
-		if err := measure(t.Context(), o, full, empty, &second); err != nil {
+		if err := measure(t.Context(), o, all, &second); err != nil {
 			t.Fatalf("measure: %v\n%s", err, &second)
 		}
 		if !regexp.MustCompile(`(?m)^create .*[+-]\d+ %`).MatchString(second.String()) {

@@ -46,6 +46,7 @@ type options struct {
 	profile  string
 	against  string
 	duckdb   bool
+	hostile  bool
 	redis    string // URL, not a flag
 }
 
@@ -85,6 +86,8 @@ func parseFlags() options {
 	flag.StringVar(&o.against, "against", "", against)
 	flag.BoolVar(&o.duckdb, "duckdb", false,
 		"compare reports with DuckDB too: install it with npm and export the rows of the large tenant once")
+	flag.BoolVar(&o.hostile, "hostile", false,
+		"import files that need much memory too, of 190 MB with 1,000,000 products")
 	flag.Parse()
 	return o
 }
@@ -121,7 +124,24 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	return measure(ctx, o, full, empty, out)
+	name = "bench_imports"
+	imports, err := emptyDatabase(ctx, servers.AdminURL, name, password)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dropDatabase(context.WithoutCancel(ctx), servers.AdminURL, name)) }()
+	return measure(ctx, o, databases{full, empty, imports}, out)
+}
+
+// databases are the filled ones, and one without tenants.
+type databases struct{ full, empty, imports database }
+
+// emptyDatabase creates a database without tables.
+func emptyDatabase(ctx context.Context, server, name, password string) (database, error) {
+	if err := dropDatabase(ctx, server, name); err != nil {
+		return database{}, err
+	}
+	return makeDatabase(ctx, server, name, password)
 }
 
 // prepare returns a database that contains the shops. It recreates a database of another
@@ -146,19 +166,19 @@ func prepare(
 	return d, nil
 }
 
-// measure runs the scenarios on two filled databases, prints the table and saves the report.
-func measure(ctx context.Context, o options, fullDatabase, emptyDatabase database, out io.Writer) (err error) {
-	full, err := openService(ctx, fullDatabase, o.redis, large, small, wide)
+// measure runs the scenarios, prints the table and saves the report.
+func measure(ctx context.Context, o options, d databases, out io.Writer) (err error) {
+	full, err := openService(ctx, d.full, o.redis, large, small, wide)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
-	empty, err := openService(ctx, emptyDatabase, o.redis, small)
+	empty, err := openService(ctx, d.empty, o.redis, small)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, empty.close()) }()
-	telemetry, err := openTraced(ctx, o.program, full, fullDatabase, o.redis)
+	telemetry, err := openTraced(ctx, o.program, full, d.full, o.redis)
 	if err != nil {
 		return err
 	}
@@ -166,7 +186,7 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 
 	var duck *duckDB
 	if o.duckdb {
-		if duck, err = openDuckDB(ctx, o, fullDatabase, out); err != nil {
+		if duck, err = openDuckDB(ctx, o, d.full, out); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, duck.close()) }()
@@ -190,10 +210,13 @@ func measure(ctx context.Context, o options, fullDatabase, emptyDatabase databas
 	}); err != nil {
 		return err
 	}
-	if r.Files, err = measureFiles(ctx, fullDatabase, o); err != nil {
+	if r.Files, err = measureFiles(ctx, d.full, o); err != nil {
 		return err
 	}
-	if r.Start, err = measureStart(ctx, full, fullDatabase, o); err != nil {
+	if r.Start, err = measureStart(ctx, full, d.full, o); err != nil {
+		return err
+	}
+	if err := r.measureImports(ctx, o, d.imports, out); err != nil {
 		return err
 	}
 	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {

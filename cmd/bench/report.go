@@ -26,6 +26,8 @@ type report struct {
 	Allocations []allocation `json:"allocations"`
 	Files       []file       `json:"files"`
 	Start       *startup     `json:"start,omitempty"`
+	Imports     []imported   `json:"imports"`
+	Neighbours  *neighbours  `json:"neighbours,omitempty"`
 	Deadlocks   int64        `json:"deadlocks"`
 }
 

@@ -63,6 +63,7 @@ var All = []Attack{
 	{"Bulk requests with 50,000 items of 2 tenants, repeated", fresh("enterprise", 2), largestBulks},
 	{"Bulk requests with 1,000 products of 3 MB of each of 5 tenants, repeated", fresh("enterprise", 5), productBulks},
 	{"20 pictures of 50 megapixels at a time of 5 tenants", fresh("enterprise", 5), pictures},
+	{"Imports of 200 MB and of 20,000 orders of 5 tenants, applied and repeated", fresh("enterprise", 5), largeImports},
 	{"100 adjustments of one product at a time", authors(1), lockedRow},
 	{"Requests that disconnect after 5 ms", sellers(1), disconnects},
 	{"Searches that match everything or nothing", sellers(1), searches},
