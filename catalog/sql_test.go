@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"testing"
 	"time"
@@ -68,6 +70,17 @@ func TestTheSQLOfLists(t *testing.T) {
 	golden.Golden(t, "export", func(db *tenancy.DB) error {
 		ignore := func(catalog.Product) error { return nil }
 		return catalog.New(db).Walk(t.Context(), tenant, catalog.Filter{Tag: "tag 3"}, ignore)
+	})
+	golden.Golden(t, "archive", func(db *tenancy.DB) error {
+		store := catalog.New(db)
+		return db.InSnapshot(t.Context(), tenant, time.Minute, func(ctx context.Context) error {
+			return errors.Join(
+				store.EachReference(ctx, tenant, catalog.Warehouses, func(catalog.Reference) error { return nil }),
+				store.EachProduct(ctx, tenant, func(catalog.Product) error { return nil }),
+				store.EachStock(ctx, tenant, func(catalog.ProductStock) error { return nil }),
+				store.EachImages(ctx, tenant, func(catalog.ProductImages) error { return nil }),
+				store.EachAdjustment(ctx, tenant, func(catalog.LedgerRow) error { return nil }))
+		})
 	})
 	golden.Golden(t, "categories", func(db *tenancy.DB) error {
 		order := paging.Order{By: "name"}

@@ -163,6 +163,8 @@ type SharedTx struct {
 	tenant ID
 	conn   *conn
 	tx     pgx.Tx
+
+	readOnly bool // of InSnapshot
 }
 
 type sharedTxKey struct{}
@@ -179,7 +181,7 @@ func (db *DB) Begin(ctx context.Context, tenant ID, queue func(*pgx.Batch)) (con
 	batch.Queue(setTenant, tenant.setting())
 	queue(batch)
 	results := conn.SendBatch(ctx, batch)
-	shared := &SharedTx{tenant, conn, results.Tx()}
+	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx()}
 	if err := results.Close(); err != nil {
 		shared.Rollback(ctx)
 		return ctx, nil, err
@@ -196,6 +198,9 @@ func sharedTxOf(ctx context.Context, tenant ID) *SharedTx {
 }
 
 func (s *SharedTx) inSavepoint(ctx context.Context, f func(pgx.Tx) error) error {
+	if s.readOnly {
+		return f(s.tx)
+	}
 	return retry(ctx, maxTries, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
 }
 

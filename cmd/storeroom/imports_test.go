@@ -29,9 +29,12 @@ var allowedImports = map[string][]string{
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
+		"api/archive", "api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
 		"reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+	},
+	"api/archive": {
+		"catalog", "catalog/media", "reports/export", "reports/sales", "tenancy", "tenancy/admission",
 	},
 	"api/docs": {},
 	"api/imports": {
@@ -72,6 +75,7 @@ var allowedImports = map[string][]string{
 
 // domain lists the packages that must not import HTTP, because the API, the pages and the commands all call them.
 var domain = []string{
+	"api/archive",
 	"api/imports",
 	"api/imports/table",
 	"catalog",

@@ -1,7 +1,7 @@
 // Command storeroom serves the catalog and the reports of many tenants over HTTP. It is also the tool of the operator.
 //
 // serve connects to PostgreSQL as the runtime role, which row-level security restricts to one tenant at a time.
-// migrate and the commands of the operator (tenant, key, user, import, customer, verify, rebuild) connect as the
+// migrate and the commands of the operator (tenant, key, user, import, export, customer, verify, rebuild) connect as the
 // migrator. dev starts private servers, creates a demo shop and serves it. Each command has one file. serve and dev start
 // the program again as a child process for each uploaded picture.
 package main
@@ -45,7 +45,7 @@ type console struct {
 }
 
 // run executes a command line and returns the exit code: 0 for success, 1 for failure, and 2 if import refused some
-// rows and loaded the others.
+// rows and loaded the others, or if export left out pictures.
 func run(ctx context.Context, c console, args []string) int {
 	return c.exitCode(c.rootCommand().Run(ctx, args))
 }
@@ -58,7 +58,7 @@ func (c console) rootCommand() *cli.Command {
 		Commands: []*cli.Command{
 			c.serveCommand(), c.migrateCommand(), c.devCommand(), c.versionCommand(),
 			c.tenantCommand(), c.keyCommand(), c.userCommand(), c.importCommand(),
-			c.customerCommand(), c.verifyCommand(), c.rebuildCommand(), c.configCommand(),
+			c.exportCommand(), c.customerCommand(), c.verifyCommand(), c.rebuildCommand(), c.configCommand(),
 		},
 		Writer:          c.stdout,
 		ErrWriter:       c.stderr,

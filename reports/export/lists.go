@@ -13,8 +13,16 @@ import (
 // Catalog returns products. Tags are joined with ";", and a backslash precedes this character in a tag. Images are the
 // URLs of those that have no file, joined with a blank: an import cannot create files.
 func Catalog(rows Rows[catalog.Product]) Sheet {
+	images := column[catalog.Product]{"images", 40, func(p catalog.Product) cell {
+		return textOf(strings.Join(catalog.URLs(p.Images), " "))
+	}}
+	return newSheet("Products", append(productColumns(), images), rows)
+}
+
+// productColumns are the columns of products without images.
+func productColumns() []column[catalog.Product] {
 	type p = catalog.Product
-	return newSheet("Products", []column[p]{
+	return []column[p]{
 		{"sku", 20, func(p p) cell { return textOf(p.SKU) }},
 		{"name", 40, func(p p) cell { return textOf(p.Name) }},
 		{"description", 40, func(p p) cell { return optional(p.Description, textOf) }},
@@ -31,8 +39,7 @@ func Catalog(rows Rows[catalog.Product]) Sheet {
 		{"bin_location", 14, func(p p) cell { return optional(p.BinLocation, textOf) }},
 		{"upc", 16, func(p p) cell { return optional(p.UPC, textOf) }},
 		{"tags", 24, func(p p) cell { return textOf(joinTags(p.Tags)) }},
-		{"images", 40, func(p p) cell { return textOf(strings.Join(catalog.URLs(p.Images), " ")) }},
-	}, rows)
+	}
 }
 
 var escapeTag = strings.NewReplacer(`\`, `\\`, `;`, `\;`)

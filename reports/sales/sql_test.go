@@ -1,8 +1,11 @@
 package sales_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"testing"
+	"time"
 
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
@@ -43,6 +46,18 @@ func TestTheSQLOfSales(t *testing.T) {
 			return err
 		})
 	}
+	golden.Golden(t, "archive", func(db *tenancy.DB) error {
+		store := sales.New(db)
+		return db.InSnapshot(t.Context(), s.tenant, time.Minute, func(ctx context.Context) error {
+			return errors.Join(
+				store.EachChannel(ctx, s.tenant, func(sales.Channel) error { return nil }),
+				store.EachCustomer(ctx, s.tenant, func(sales.StoredCustomer) error { return nil }),
+				store.EachSoldProduct(ctx, s.tenant, func(sales.SoldProduct) error { return nil }),
+				store.EachOrder(ctx, s.tenant, func(sales.OrderFact) error { return nil }),
+				store.EachItem(ctx, s.tenant, func(sales.ItemFact) error { return nil }),
+				store.EachRefund(ctx, s.tenant, func(sales.RefundFact) error { return nil }))
+		})
+	})
 	plan, imported := s.mustRecord(t, "N-00700")
 	// Each write continues where the previous one ended.
 	placed := order("new", sales.Item{SKU: "SKU-7", Quantity: 1, UnitPrice: 5})

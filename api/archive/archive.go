@@ -1,0 +1,295 @@
+// Package archive writes everything that a tenant owns into a ZIP file, which an import reads: CSV files, the pictures
+// of products, and a manifest with the number of rows and the checksum of each. IMPORTS.md in the folder above has the
+// columns.
+//
+// All rows are of one moment: one read-only transaction reads them, page by page. The pictures are read after it has
+// ended. An archive needs memory for a page of rows, and a few hundred bytes for each picture.
+package archive
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/klauspost/compress/flate"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
+)
+
+const (
+	// statementTimeout bounds one page of rows, with their compression.
+	statementTimeout = time.Minute
+	// chunk is how many bytes of a CSV file are compressed at a time.
+	chunk = 64 << 10
+	// pictureMemory is how much memory the entries of a picture take. Each countedMemory counts as memory of the tenant.
+	pictureMemory = 600
+	countedMemory = 1 << 20
+)
+
+// Options are the sources of an archive. Progress is optional; it is called with what is written, a file or images, the
+// number of rows or pictures so far, and their total if it is known.
+type Options struct {
+	DB       *tenancy.DB
+	Pictures *media.Store
+	By       tenancy.Actor
+	Progress func(what string, done, total int)
+}
+
+// Writer writes the archive of a tenant: WriteRows and then WritePictures.
+type Writer struct {
+	Options
+	Manifest Manifest // complete after WritePictures
+
+	tenant tenancy.Tenant
+	to     switchable
+	zip    *zip.Writer
+	files  []string // the pictures
+}
+
+// switchable is a writer whose target changes.
+type switchable struct{ io.Writer }
+
+// New returns the writer of an archive.
+func New(tenant tenancy.Tenant, o Options) *Writer {
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	w := &Writer{Options: o, tenant: tenant, Manifest: Manifest{
+		Format: Format, Version: Version, CreatedAt: time.Now().UTC().Truncate(time.Second),
+		Tenant:   Tenant{tenant.Slug, tenant.Name, tenant.Timezone, tenant.Currency},
+		Pictures: []Picture{},
+	}}
+	w.zip = zip.NewWriter(&w.to)
+	w.zip.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(to, flate.DefaultCompression)
+	})
+	return w
+}
+
+// Name returns the name of the file.
+func (w *Writer) Name() string {
+	return fmt.Sprintf("storeroom-%s_%s.zip", w.tenant.Slug, w.Manifest.CreatedAt.Format(time.DateOnly))
+}
+
+// WriteRows writes the CSV files and an entry in the audit log. It holds a connection, so to must not wait for a client.
+func (w *Writer) WriteRows(ctx context.Context, to io.Writer) error {
+	w.to.Writer = to
+	err := w.DB.Run(ctx, w.tenant.ID, func(b *pgx.Batch) {
+		tenancy.QueueAudit(b, w.tenant.ID, w.By, tenancy.Entry{Action: "archive.export", Target: w.tenant.Slug})
+	})
+	if err == nil {
+		err = w.DB.InSnapshot(ctx, w.tenant.ID, statementTimeout, w.writeFiles)
+	}
+	if err == nil {
+		err = w.zip.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("write the rows of an archive: %w", err)
+	}
+	return nil
+}
+
+func (w *Writer) writeFiles(ctx context.Context) error {
+	products, orders := catalog.New(w.DB), sales.New(w.DB)
+	for _, write := range []func() error{
+		func() error { return w.references(ctx, products, catalog.Categories) },
+		func() error { return w.references(ctx, products, catalog.Sellers) },
+		func() error { return w.references(ctx, products, catalog.Warehouses) },
+		func() error { return file(ctx, w, "products", products.EachProduct, export.ArchiveProducts) },
+		func() error { return file(ctx, w, "stock", products.EachStock, export.Stock) },
+		func() error { return w.images(ctx, products) },
+		func() error {
+			return file(ctx, w, "inventory_adjustments", products.EachAdjustment, export.ArchiveLedger)
+		},
+		func() error { return file(ctx, w, "channels", orders.EachChannel, export.ArchiveChannels) },
+		func() error { return file(ctx, w, "customers", orders.EachCustomer, export.ArchiveCustomers) },
+		func() error { return file(ctx, w, "sold_products", orders.EachSoldProduct, export.ArchiveSoldProducts) },
+		func() error { return file(ctx, w, "orders", orders.EachOrder, export.ArchiveOrders) },
+		func() error { return file(ctx, w, "order_items", orders.EachItem, export.ArchiveItems) },
+		func() error { return file(ctx, w, "refunds", orders.EachRefund, export.ArchiveRefunds) },
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) references(ctx context.Context, products *catalog.Store, kind catalog.Kind) error {
+	each := func(ctx context.Context, tenant tenancy.ID, f func(catalog.Reference) error) error {
+		return products.EachReference(ctx, tenant, kind, f)
+	}
+	return file(ctx, w, string(kind), each, func(rows export.Rows[catalog.Reference]) export.Sheet {
+		return export.ArchiveReferences(kind, rows)
+	})
+}
+
+// images writes the images, and keeps the names of their pictures.
+func (w *Writer) images(ctx context.Context, products *catalog.Store) error {
+	ticket := admission.FromContext(ctx)
+	each := func(ctx context.Context, tenant tenancy.ID, f func(export.ArchivedImage) error) error {
+		return products.EachImages(ctx, tenant, func(p catalog.ProductImages) error {
+			for _, image := range p.Images {
+				if image.File != "" {
+					w.files = append(w.files, image.File)
+					if len(w.files)%(countedMemory/pictureMemory) == 0 {
+						if err := ticket.Rows(countedMemory); err != nil {
+							return err
+						}
+					}
+				}
+				if err := f(export.ArchivedImage{SKU: p.SKU, Image: image}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return file(ctx, w, "images", each, export.ArchiveImages)
+}
+
+// file writes a CSV file with the rows that each calls its function with.
+func file[T any](
+	ctx context.Context, w *Writer, name string,
+	each func(context.Context, tenancy.ID, func(T) error) error, sheet func(export.Rows[T]) export.Sheet,
+) error {
+	name += ".csv"
+	entry, err := w.create(name, zip.Deflate)
+	if err != nil {
+		return err
+	}
+	turns := &turnWriter{ctx: ctx, turn: admission.FromContext(ctx).Turn(), to: entry}
+	buffer := bufio.NewWriterSize(turns, chunk)
+	rows := 0
+	err = export.CSV(buffer, sheet(func(write func(T) error) error {
+		return each(ctx, w.tenant.ID, func(row T) error {
+			if rows++; rows%500 == 0 {
+				w.Progress(name, rows, 0)
+			}
+			return write(row)
+		})
+	}))
+	if err == nil {
+		err = buffer.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	w.Manifest.Files = append(w.Manifest.Files, File{name, int64(rows), entry.bytes, entry.checksum()})
+	return nil
+}
+
+// turnWriter compresses in turns with other requests. It uses no CPU while PostgreSQL reads the next rows.
+type turnWriter struct {
+	ctx  context.Context
+	turn *admission.Turn
+	to   io.Writer
+}
+
+// Write implements io.Writer.
+func (t *turnWriter) Write(b []byte) (int, error) {
+	if err := t.turn.Next(t.ctx); err != nil {
+		return 0, err
+	}
+	defer t.turn.End()
+	return t.to.Write(b)
+}
+
+// entry is an entry of the ZIP file that is being written.
+type entry struct {
+	to    io.Writer
+	hash  hash.Hash
+	bytes int64
+}
+
+func (w *Writer) create(name string, method uint16) (*entry, error) {
+	to, err := w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: w.Manifest.CreatedAt})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &entry{to: to, hash: sha256.New()}, nil
+}
+
+// Write implements io.Writer.
+func (e *entry) Write(b []byte) (int, error) {
+	_, _ = e.hash.Write(b) // never fails
+	n, err := e.to.Write(b)
+	e.bytes += int64(n)
+	return n, err
+}
+
+func (e *entry) checksum() string { return hex.EncodeToString(e.hash.Sum(nil)) }
+
+// WritePictures writes the pictures and the manifest, and ends the file. It uses no connection. A picture that was
+// deleted since the rows were read is left out and counted.
+func (w *Writer) WritePictures(ctx context.Context, to io.Writer) error {
+	w.to.Writer = to
+	for i, file := range w.files {
+		w.Progress("images", i, len(w.files))
+		if err := w.picture(ctx, file); err != nil {
+			return fmt.Errorf("write the pictures of an archive: %w", err)
+		}
+	}
+	manifest, err := w.zip.CreateHeader(&zip.FileHeader{
+		Name: ManifestName, Method: zip.Deflate, Modified: w.Manifest.CreatedAt,
+	})
+	if err == nil {
+		err = json.NewEncoder(manifest).Encode(w.Manifest)
+	}
+	if err == nil {
+		err = w.zip.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("end an archive: %w", err)
+	}
+	return nil
+}
+
+func (w *Writer) picture(ctx context.Context, file string) error {
+	picture, err := w.Pictures.Read(ctx, file)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		w.Manifest.Images.Missing++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer picture.Close()
+	name := imagesFolder + file
+	entry, err := w.create(name, zip.Store) // pictures are compressed already
+	if err == nil {
+		_, err = io.Copy(entry, picture)
+	}
+	if err != nil {
+		return err
+	}
+	if entry.bytes != picture.Size {
+		return fmt.Errorf("%w: a picture has %d bytes instead of %d", media.ErrStorage, entry.bytes, picture.Size)
+	}
+	w.Manifest.Pictures = append(w.Manifest.Pictures, Picture{name, entry.bytes, entry.checksum()})
+	w.Manifest.Images.Files++
+	w.Manifest.Images.Bytes += entry.bytes
+	return nil
+}
+
+// Write writes both parts of the archive.
+func (w *Writer) Write(ctx context.Context, to io.Writer) error {
+	if err := w.WriteRows(ctx, to); err != nil {
+		return err
+	}
+	return w.WritePictures(ctx, to)
+}

@@ -1,0 +1,84 @@
+package tenancy
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// setReadOnce lets PostgreSQL read a table in the order of an index only, so that a page never reads all rows of the
+// tenant. A statement waits while the caller compresses or stores its rows, so its timeout is longer than usual.
+const setReadOnce = `
+	select set_config('app.tenant_id', $1, true),
+	       set_config('statement_timeout', $2, true),
+	       set_config('enable_bitmapscan', 'off', true),
+	       set_config('enable_sort', 'off', true)`
+
+// InSnapshot calls f with a context in which all queries of the tenant see its rows at one moment, in one read-only
+// transaction. f holds a connection, so it must not wait for a client. Each query has the given timeout.
+func (db *DB) InSnapshot(ctx context.Context, tenant ID, timeout time.Duration, f func(context.Context) error) error {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	batch.Queue(setReadOnce, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+	results := conn.SendBatch(ctx, batch)
+	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), readOnly: true}
+	defer rollback(ctx, shared.tx)
+	if err := results.Close(); err != nil {
+		return err
+	}
+	return f(context.WithValue(ctx, sharedTxKey{}, shared))
+}
+
+// Walk calls f with each row of a query that returns one page, and repeats the query with the position of the last row
+// until there are no more. The parameters of sql are the tenant and the position, which begins with first. f is called
+// while the rows arrive.
+func Walk[T any](
+	ctx context.Context, db *DB, tenant ID, sql string, first []any, position func(T) []any, f func(T) error,
+) error {
+	for at := first; at != nil; {
+		args := append([]any{tenant}, at...)
+		at = nil
+		err := db.Run(ctx, tenant, func(b *pgx.Batch) {
+			queueEach(b, func(row T) error {
+				at = position(row)
+				return f(row)
+			}, sql, args...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueEach adds a query to a batch and calls f with each of its rows. See QueueRows.
+func queueEach[T any](batch *pgx.Batch, f func(T) error, sql string, args ...any) {
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		defer rows.Close()
+		var plan *rowPlan
+		for rows.Next() {
+			if plan == nil {
+				var err error
+				if plan, err = rowPlanOf(rows.Conn(), rows.FieldDescriptions(), reflect.TypeFor[T]()); err != nil {
+					return err
+				}
+			}
+			var row T
+			if err := plan.read(rows.RawValues(), reflect.ValueOf(&row).Elem()); err != nil {
+				return err
+			}
+			if err := f(row); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
