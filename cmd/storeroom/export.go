@@ -66,7 +66,7 @@ func exportTenant(ctx context.Context, o operation) error {
 		fmt.Fprintf(to, "images\t%d\n", m.Images.Files)
 	})
 	if n := m.Images.Missing; err == nil && n > 0 {
-		return cli.Exit(counted(n, "picture was", "pictures were")+" left out: STOREROOM_MEDIA_URL does not have them", 2)
+		return cli.Exit(counted(n, "picture is", "pictures are")+" not in STOREROOM_MEDIA_URL and not in the archive", 2)
 	}
 	return err
 }
