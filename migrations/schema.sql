@@ -6,26 +6,30 @@ create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
 create table tenants (
-    id           bigint not null generated always as identity,
-    slug         text collate "C" not null,
-    name         text not null,
-    plan         text not null,
-    rate_limit   integer,
-    timezone     text not null default 'UTC'::text,
-    currency     text not null default 'USD'::text,
-    suspended_at timestamptz,
-    created_at   timestamptz not null default now(),
-    updated_at   timestamptz not null default now(),
+    id               bigint not null generated always as identity,
+    slug             text collate "C" not null,
+    name             text not null,
+    plan             text not null,
+    rate_limit       integer,
+    timezone         text not null default 'UTC'::text,
+    currency         text not null default 'USD'::text,
+    suspended_at     timestamptz,
+    created_at       timestamptz not null default now(),
+    updated_at       timestamptz not null default now(),
+    due_change_plans integer not null default 0,
     PRIMARY KEY (id),
     UNIQUE (slug),
     CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
     CHECK (currency ~ '^[A-Z]{3}$'::text),
+    CHECK (due_change_plans >= 0),
     CHECK (length(name) >= 1 AND length(name) <= 255),
     CHECK (plan = ANY (ARRAY['standard'::text, 'professional'::text, 'enterprise'::text])),
     CHECK (rate_limit >= 1 AND rate_limit <= 10000000),
     CHECK (slug ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)
 );
 comment on table tenants is 'Businesses that use the service. The runtime role has no privilege; it reads a tenant with resolve_key.';
+comment on column tenants.due_change_plans is 'Number of change plans that are computed, applied or undone. A trigger counts them.';
+CREATE INDEX tenants_due_change_plans ON tenants USING btree (id) WHERE due_change_plans > 0;
 CREATE TRIGGER keep_unused_media AFTER DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION keep_unused_media();
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
 
@@ -910,6 +914,7 @@ create table change_plans (
     worker       uuid,
     lease_until  timestamptz,
     attempts     integer not null default 0,
+    is_long      boolean not null default false,
     PRIMARY KEY (tenant_id, id),
     CHECK (next_part >= 0 AND next_part <= parts),
     CHECK (parts >= 0),
@@ -924,6 +929,8 @@ comment on column change_plans.failure is 'Why a plan failed, or could not be ap
 comment on column change_plans.details is 'What the code of the kind stores: settings, and descriptions of files.';
 comment on column change_plans.worker is 'The process that works on the plan, until lease_until.';
 comment on column change_plans.attempts is 'How often a worker has claimed the plan since a part of it was completed or a worker released it.';
+comment on column change_plans.is_long is 'Whether the plan is computed or compared longer than other tenants may wait.';
+CREATE CONSTRAINT TRIGGER count_due_change_plans AFTER INSERT OR DELETE OR UPDATE OF state ON change_plans DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_due_change_plans();
 alter table change_plans alter tenant_id set statistics 0;
 alter table change_plans enable row level security, force row level security;
 create policy tenant on change_plans for all to public
@@ -2313,48 +2320,12 @@ grant execute on function search_customers(text[]) to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.claim_change_plan(by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint)
  RETURNS TABLE(tenant bigint, plan bigint)
- LANGUAGE plpgsql
+ LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
-declare
-    before text := coalesce(current_setting('app.tenant_id', true), '');
-begin
-    for tenant in
-        select t.id
-          from tenants t
-         where t.id > after_tenant and (of_tenant is null and t.suspended_at is null or t.id = of_tenant)
-         order by t.id
-    loop
-        perform set_config('app.tenant_id', tenant::text, true);
-        select p.id into plan
-          from change_plans p
-         where p.tenant_id = tenant
-           and (p.id = of_plan
-                or of_plan is null
-               and (p.state in ('applying', 'undoing')
-                    or p.state = 'planning'
-                   and exists (
-                       select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id)))
-         order by p.id
-         limit 1
-           for update skip locked;
-        continue when plan is null;
-        continue when not pg_try_advisory_xact_lock(hashtextextended('change plans of tenant ' || tenant, 0));
-        continue when exists (
-            select from change_plans p where p.tenant_id = tenant and p.lease_until > clock_timestamp());
-        update change_plans p
-           set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
-         where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
-        continue when found;
-        update change_plans p
-           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds), attempts = p.attempts + 1
-         where p.tenant_id = tenant and p.id = plan;
-        return next;
-        exit;
-    end loop;
-    perform set_config('app.tenant_id', before, true);
-end $function$;
+    select tenant, plan from claim_due_change_plan(by_worker, seconds, after_tenant, of_tenant, of_plan, null);
+$function$;
 revoke execute on function claim_change_plan(uuid,integer,bigint,bigint,bigint) from public;
 grant execute on function claim_change_plan(uuid,integer,bigint,bigint,bigint) to storeroom_runtime;
 
@@ -2530,3 +2501,78 @@ begin
 end $function$;
 revoke execute on function reserve_media(text) from public;
 grant execute on function reserve_media(text) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.count_due_change_plans()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    due constant text[] := '{planning,applying,undoing}';
+    difference integer := 0;
+begin
+    if tg_op <> 'DELETE' then
+        difference := (new.state = any (due))::integer;
+    end if;
+    if tg_op <> 'INSERT' then
+        difference := difference - (old.state = any (due))::integer;
+    end if;
+    if difference <> 0 then
+        update tenants
+           set due_change_plans = due_change_plans + difference
+         where id = case tg_op when 'DELETE' then old.tenant_id else new.tenant_id end;
+    end if;
+    return null;
+end $function$;
+revoke execute on function count_due_change_plans() from public;
+
+CREATE OR REPLACE FUNCTION public.claim_due_change_plan(by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint, of_long boolean)
+ RETURNS TABLE(tenant bigint, plan bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+begin
+    for tenant in
+        select t.id
+          from tenants t
+         where of_tenant is null and t.id > after_tenant and t.suspended_at is null and t.due_change_plans > 0
+         union all
+        select t.id from tenants t where t.id = of_tenant
+         order by 1
+    loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        select p.id into plan
+          from change_plans p
+         where p.tenant_id = tenant
+           and (p.id = of_plan
+                or of_plan is null
+               and (of_long is null or p.is_long = of_long)
+               and (p.state in ('applying', 'undoing')
+                    or p.state = 'planning'
+                   and exists (
+                       select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id)))
+         order by p.id
+         limit 1
+           for update skip locked;
+        continue when plan is null;
+        continue when not pg_try_advisory_xact_lock(hashtextextended('change plans of tenant ' || tenant, 0));
+        continue when exists (
+            select from change_plans p where p.tenant_id = tenant and p.lease_until > clock_timestamp());
+        update change_plans p
+           set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
+         where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
+        continue when found;
+        update change_plans p
+           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds), attempts = p.attempts + 1
+         where p.tenant_id = tenant and p.id = plan;
+        return next;
+        exit;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function claim_due_change_plan(uuid,integer,bigint,bigint,bigint,boolean) from public;
+grant execute on function claim_due_change_plan(uuid,integer,bigint,bigint,bigint,boolean) to storeroom_runtime;

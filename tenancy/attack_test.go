@@ -482,12 +482,12 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			select from change_plan_parts where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_change_plans", "keep the tenant", fmt.Sprintf(`select delete_expired_change_plans(%d, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
-		attempt{"claim_change_plan", "keep the tenant", fmt.Sprintf(`
-			select claim_change_plan(gen_random_uuid(), 10, %d, null, null);
+		attempt{"claim_due_change_plan", "keep the tenant", fmt.Sprintf(`
+			select claim_due_change_plan(gen_random_uuid(), 10, %d, null, null, null);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
-		attempt{"claim_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
-			select claim_change_plan(gen_random_uuid(), 10, 0, %[1]d, null);
-			select from claim_change_plan(gen_random_uuid(), 10, 0, %[1]d, null)`, s.a), nothing},
+		attempt{"claim_due_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
+			select claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null);
+			select from claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null)`, s.a), nothing},
 		attempt{"reserve_media", "reserve a file of a tenant that does not exist", `
 			set local app.tenant_id = '0'; select where reserve_media('A.jpg')`, nothing},
 		attempt{"record_facts", "record a fact of another transaction", fmt.Sprintf(`

@@ -113,7 +113,10 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 			"delete_expired_change_plans leaves the tenant set", "delete_expired_change_plans", "'app.tenant_id', before",
 			"'app.nothing', before",
 		},
-		{"claim_change_plan leaves the tenant set", "claim_change_plan", "'app.tenant_id', before", "'app.nothing', before"},
+		{
+			"claim_due_change_plan leaves the tenant set", "claim_due_change_plan", "'app.tenant_id', before",
+			"'app.nothing', before",
+		},
 		{"facts of any transaction are recorded", "record_facts", "o.created_at = now()", "true"},
 		{"facts of any plan are recorded", "record_facts", "p.state = 'applying'", "true"},
 		{"orders that are not recorded are removed", "remove_facts", "orders_deleted <> cardinality(order_ids)", "false"},
@@ -121,7 +124,7 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 			"customers that are not recorded are removed", "remove_facts", "customers_deleted <> cardinality(customer_ids)", "false",
 		},
 		{"facts of any plan are removed", "remove_facts", "p.state = 'undoing'", "true"},
-		{"two workers claim a plan", "claim_change_plan", "p.lease_until > clock_timestamp()", "false"},
+		{"two workers claim a plan", "claim_due_change_plan", "p.lease_until > clock_timestamp()", "false"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()

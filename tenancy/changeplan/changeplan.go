@@ -13,6 +13,8 @@
 //	failed        → applying
 //
 // A worker claims a plan for ten seconds and extends that with each part. A tenant has one plan with a worker at a time.
+// An instance has two workers: the second one computes and compares plans for which the turn of a tenant does not suffice.
+// tenants.due_change_plans lets them find work without asking every tenant.
 //
 // River, a job queue on PostgreSQL, is not used: its tables have no tenant, so that the runtime role would need
 // privileges on the jobs of all tenants, and it finds a killed job only after its longest run time. State, progress,
@@ -28,6 +30,7 @@ import (
 	"iter"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,11 +64,9 @@ var (
 
 const (
 	leaseSeconds = 10
-	// pollInterval is how often an instance asks for plans whose worker was killed. A poll asks every tenant, so after a
-	// slow one the instance waits pollPauses times as long.
+	// pollInterval is how often an instance asks for plans whose worker was killed, or of another instance.
 	pollInterval = 5 * time.Second
-	pollPauses   = 50
-	turn         = 15 * time.Second // of a tenant; a plan is computed in one turn
+	turn         = 15 * time.Second // of a tenant, before others go first
 	claimPause   = 500 * time.Millisecond
 	partTimeout  = time.Minute
 	maxTries     = 3 // of a part
@@ -131,12 +132,16 @@ type Store struct {
 	db     *tenancy.DB
 	kinds  map[string]Kind
 	worker [16]byte
-	wake   chan struct{} // there is work for RunPeriodically
+	turn   time.Duration
+	wake   map[bool]chan struct{} // there is work for the worker of long plans and for the other one
 }
 
 // New returns a store of plans of these kinds.
 func New(db *tenancy.DB, kinds map[string]Kind) *Store {
-	s := &Store{db: db, kinds: kinds, wake: make(chan struct{}, 1)}
+	s := &Store{db: db, kinds: kinds, turn: turn, wake: map[bool]chan struct{}{}}
+	for _, long := range []bool{false, true} {
+		s.wake[long] = make(chan struct{}, 1)
+	}
 	_, _ = rand.Read(s.worker[:]) // does not fail
 	return s
 }
@@ -233,7 +238,7 @@ const selectPart = `
 // once, unless it is nil. A worker that was killed loses its plan after ten seconds.
 func (s *Store) Claim(ctx context.Context, tenant tenancy.ID, id int64, waits func()) error {
 	for {
-		claimed, err := s.claim(ctx, 0, &tenant, &id)
+		claimed, err := s.claim(ctx, 0, &tenant, &id, nil)
 		if err != nil || len(claimed) > 0 {
 			return wrap(err, "claim the plan %d", id)
 		}
@@ -255,9 +260,11 @@ type claim struct {
 	Plan   int64
 }
 
-func (s *Store) claim(ctx context.Context, after tenancy.ID, tenant *tenancy.ID, plan *int64) ([]claim, error) {
-	return tenancy.Call[claim](ctx, s.db, `select tenant, plan from claim_change_plan($1, $2, $3, $4, $5)`,
-		s.worker, leaseSeconds, after, tenant, plan)
+func (s *Store) claim(
+	ctx context.Context, after tenancy.ID, tenant *tenancy.ID, plan *int64, long *bool,
+) ([]claim, error) {
+	return tenancy.Call[claim](ctx, s.db, `select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
+		s.worker, leaseSeconds, after, tenant, plan, long)
 }
 
 // AddPart adds a part to a plan that is being computed and that this process has claimed.
@@ -280,7 +287,7 @@ func (s *Store) AddPart(ctx context.Context, tenant tenancy.ID, id int64, part P
 func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
 	err := s.change(ctx, tenant, id, `
 		update change_plans
-		   set state = 'planned', planned_at = now(), details = $5,
+		   set state = 'planned', planned_at = now(), details = $5, is_long = false,
 		       lease_until = clock_timestamp() + make_interval(secs => $4)
 		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, leaseSeconds, details)
 	return wrap(err, "end planning %d", id)
@@ -392,7 +399,7 @@ func (s *Store) changeTx(
 // some tries, or the error of ctx. Then the plan has failed, or another worker may continue it. progress is called after
 // each part, unless it is nil.
 func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan)) error {
-	return s.work(ctx, tenant, id, func(p Plan) (proceed bool) {
+	return s.work(ctx, tenant, id, 0, func(p Plan) (proceed bool) {
 		if progress != nil {
 			progress(p)
 		}
@@ -400,8 +407,14 @@ func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 	})
 }
 
-// work is Work that ends before the next part if progress returns false.
-func (s *Store) work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan) (proceed bool)) (err error) {
+// errLong is why work ends that cannot be continued later, and takes longer than the turn of a tenant.
+var errLong = errors.New("the plan takes longer than a turn")
+
+// work is Work that ends before the next part if progress returns false. A limit of the time to compute a plan, or to
+// compare it, leaves plans that take longer to the worker of long plans.
+func (s *Store) work(
+	ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration, progress func(Plan) (proceed bool),
+) (err error) {
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -417,16 +430,16 @@ func (s *Store) work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 		switch plan.State {
 		case Applying, Undoing:
 		case Planning:
-			if err := s.tryPlan(ctx, tenant, plan); err != nil {
-				return s.fail(ctx, tenant, plan, err)
+			if err := s.tryPlan(ctx, tenant, plan, limit); err != nil {
+				return s.failUnlessLong(ctx, tenant, plan, err)
 			}
 			continue
 		default:
 			return nil
 		}
 		if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && !verified {
-			if err := s.verify(ctx, tenant, plan); err != nil {
-				return s.fail(ctx, tenant, plan, err)
+			if err := s.verify(ctx, tenant, plan, limit); err != nil && !errors.Is(err, ErrState) {
+				return s.failUnlessLong(ctx, tenant, plan, err)
 			}
 			verified = true
 			continue
@@ -449,6 +462,15 @@ func (s *Store) work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 	}
 }
 
+// failUnlessLong is fail, but after errLong it leaves the plan to the worker of long plans.
+func (s *Store) failUnlessLong(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
+	if !errors.Is(err, errLong) {
+		return s.fail(ctx, tenant, plan, err)
+	}
+	return errors.Join(err, s.change(ctx, tenant, plan.ID, `
+		update change_plans set is_long = true where tenant_id = $1 and id = $2 and worker = $3`, s.worker))
+}
+
 // fail stores that a plan cannot continue, unless ctx has ended, and returns err.
 func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err error) error {
 	if ctx.Err() != nil || errors.Is(err, ErrLost) {
@@ -469,17 +491,21 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 }
 
 // verify compares all rows of a plan with what is stored now. If some have changed, the plan returns to planned.
-func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit time.Duration) error {
 	kind, err := s.kind(plan)
 	if err != nil {
 		return err
 	}
 	var changed int
+	first := time.Now()
 	for part, err := range s.Parts(ctx, tenant, plan.ID) {
 		if err != nil {
 			return err
 		}
 		began := time.Now()
+		if limit > 0 && began.Sub(first) > limit {
+			return errLong
+		}
 		rows, err := kind.Changed(ctx, tenant, plan, part)
 		if err != nil {
 			return err
@@ -500,14 +526,14 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan) error 
 			return err
 		}
 	}
-	if changed == 0 {
-		return nil
+	state, failure := Applying, (*string)(nil)
+	if changed > 0 {
+		state, failure = Planned, new(fmt.Sprintf("Rows that have changed since the plan: %d.", changed))
 	}
-	failure := fmt.Sprintf("Rows that have changed since the plan: %d.", changed)
 	return s.change(ctx, tenant, plan.ID, `
 		update change_plans
-		   set state = 'planned', failure = $4
-		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker, failure)
+		   set state = $4, failure = $5, is_long = false
+		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker, state, failure)
 }
 
 // step applies the next part of a plan, or undoes the last one. Without such a part the plan is applied or undone.
@@ -597,19 +623,36 @@ func (s *Store) kind(plan Plan) (Kind, error) {
 }
 
 // RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits as long
-// as the part took, for other work.
+// as the part took, for other work. To compute a plan, and to compare it with what is stored, cannot be continued by
+// another turn: a second worker does that for plans for which a turn does not suffice, so that no tenant waits for them.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
+	var workers sync.WaitGroup
+	for long := range s.wake {
+		workers.Go(func() { s.run(ctx, logger, long) })
+	}
+	workers.Wait()
+}
+
+// run is the worker of long plans, or of the other ones.
+func (s *Store) run(ctx context.Context, logger *slog.Logger, long bool) {
+	limit := s.turn
+	if long {
+		limit = 0
+	}
 	for after := tenancy.ID(0); ctx.Err() == nil; {
-		began := time.Now()
-		claimed, err := s.claim(ctx, after, nil, nil)
+		claimed, err := s.claim(ctx, after, nil, nil, &long)
 		if len(claimed) > 0 {
 			after = claimed[0].Tenant
-			part, end := time.Now(), time.Now().Add(turn)
-			err = s.work(ctx, after, claimed[0].Plan, func(Plan) (proceed bool) {
+			part, end := time.Now(), time.Now().Add(s.turn)
+			err = s.work(ctx, after, claimed[0].Plan, limit, func(Plan) (proceed bool) {
 				_ = pause(ctx, time.Since(part)) // work sees that ctx has ended
 				part = time.Now()
-				return part.Before(end)
+				return !long && part.Before(end)
 			})
+		}
+		if errors.Is(err, errLong) {
+			s.wakeUp()
+			continue
 		}
 		if err != nil && ctx.Err() == nil {
 			logger.WarnContext(ctx, "a change plan failed", "error", err)
@@ -620,8 +663,8 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 			after = 0
 		default:
 			select {
-			case <-s.wake:
-			case <-time.After(max(pollInterval, pollPauses*time.Since(began))):
+			case <-s.wake[long]:
+			case <-time.After(pollInterval):
 			case <-ctx.Done():
 			}
 		}
@@ -630,9 +673,11 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 
 // wakeUp makes RunPeriodically of this store look for work now. Other instances find it within their poll interval.
 func (s *Store) wakeUp() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	for _, wake := range s.wake {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -24,12 +25,16 @@ type names struct {
 	// Each may be nil. hurt is called after a part has written.
 	hurt    func(ctx context.Context, part changeplan.Part) error
 	changed []tenancy.Kept
+	plans   func(ctx context.Context, tenant tenancy.ID)
 }
 
 // PlanFiles adds one part for each line of the files. A line "?" means that the user must say more.
 func (n *names) PlanFiles(
-	ctx context.Context, _ tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) ([]byte, bool, error) {
+	if n.plans != nil {
+		n.plans(ctx, tenant)
+	}
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil, false, err
@@ -628,4 +633,110 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 		}
 	}
 	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
+}
+
+// A tenant's plan that takes long is computed again by the worker of such plans. Meanwhile the plans of others are
+// computed and applied, also one that waits for it.
+func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	s.SetTurn(100 * time.Millisecond)
+	other, third := s.MustTenant(t, "other").ID, s.MustTenant(t, "third").ID
+	release := make(chan struct{})
+	s.kind.plans = func(ctx context.Context, tenant tenancy.ID) {
+		if tenant == s.tenant {
+			select {
+			case <-ctx.Done():
+			case <-release:
+			}
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	workers.Go(func() { s.RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	defer workers.Wait()
+	defer stop()
+	long := s.mustUpload(t, "a b")
+	for _, tenant := range []tenancy.ID{other, third} {
+		of := s
+		of.tenant = tenant
+		id := of.mustUpload(t, "c d")
+		of.await(t, id, changeplan.Planned)
+		of.mustApply(t, id, false)
+		of.await(t, id, changeplan.Applied)
+	}
+	s.mustBe(t, s.tenant, long, changeplan.Planning, 0)
+	close(release)
+	s.await(t, long, changeplan.Planned)
+	s.mustApply(t, long, false)
+	s.await(t, long, changeplan.Applied)
+}
+
+// A comparison that takes longer than a turn is left to the other worker too, which leaves the parts to the first one.
+func TestALongComparisonIsContinuedByTheOtherWorker(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustPlan(t, s.tenant, 5)
+	if err := s.Release(t.Context(), s.tenant, id); err != nil {
+		t.Fatal(err)
+	}
+	s.SetTurn(time.Nanosecond)
+	s.mustApply(t, id, false)
+	ctx, stop := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	workers.Go(func() { s.RunPeriodically(ctx, slog.New(slog.DiscardHandler)) })
+	defer workers.Wait()
+	defer stop()
+	s.await(t, id, changeplan.Applied)
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 5)
+}
+
+// await waits until a plan has a state.
+func (s setup) await(t *testing.T, id int64, state changeplan.State) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		plan, err := s.Get(t.Context(), s.tenant, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.State == state {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the plan is %s, want %s", plan.State, state)
+		}
+	}
+}
+
+// The counter lets workers find plans without asking every tenant.
+func TestDuePlansAreCounted(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	due := func() (n int) {
+		t.Helper()
+		if err := s.MustSuper(t).QueryRow(t.Context(),
+			`select due_change_plans from tenants where id = $1`, s.tenant).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	want := func(n int) {
+		t.Helper()
+		if got := due(); got != n {
+			t.Errorf("%d plans are due, want %d", got, n)
+		}
+	}
+	first, second := s.mustUpload(t, "a b"), s.mustUpload(t, "c")
+	want(2)
+	s.mustWork(t, first)
+	want(1)
+	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, second); err != nil {
+		t.Fatal(err)
+	}
+	want(0)
+	s.mustApply(t, first, false)
+	want(1)
+	s.mustWork(t, first)
+	s.mustBe(t, s.tenant, first, changeplan.Applied, 2)
+	want(0)
 }

@@ -27,6 +27,9 @@ const (
 // ErrTooMany reports that the tenant has as many unfinished plans with files as it may have.
 var ErrTooMany = fmt.Errorf("at most %d can be unfinished at a time: apply or cancel one of them", maxUnfinished)
 
+// errPlanTimeout is shown to the user.
+const errPlanTimeout = Failure("Reading the files takes longer than 30 minutes. Upload them in several imports.")
+
 // Failure is why a plan cannot be computed, for its user.
 type Failure string
 
@@ -119,11 +122,11 @@ const deleteFiles = `
 		)`
 
 // tryPlan is plan with some tries.
-func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit time.Duration) error {
 	for try := 1; ; try++ {
-		err := s.plan(ctx, tenant, plan)
+		err := s.plan(ctx, tenant, plan, limit)
 		switch {
-		case err == nil, errors.Is(err, ErrLost):
+		case err == nil, errors.Is(err, ErrLost), errors.Is(err, errLong):
 			return err
 		case errors.Is(err, ErrState): // cancelled, or another worker has it
 			now, err := s.Get(ctx, tenant, plan.ID)
@@ -137,41 +140,22 @@ func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan) error
 	}
 }
 
-// plan computes a plan from its files. It starts over if an earlier try was interrupted.
-func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
-	kind, err := s.kind(plan)
-	if err != nil {
-		return err
+// plan computes a plan from its files. It starts over if an earlier try was interrupted. Unless limit is 0, it returns
+// errLong after that time.
+func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit time.Duration) error {
+	timeout, cause := planTimeout, error(errPlanTimeout)
+	if limit > 0 {
+		timeout, cause = limit, errLong
 	}
-	ctx, stop := context.WithTimeout(ctx, planTimeout)
+	limited, stop := context.WithTimeoutCause(ctx, timeout, cause)
 	defer stop()
-	ctx, cancel := context.WithCancelCause(ctx)
+	limited, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
-	go s.keep(ctx, tenant, plan.ID, cancel)
-	err = s.change(ctx, tenant, plan.ID, `
-		with old as (
-			delete from change_plan_parts where tenant_id = $1 and plan_id = $2
-		)
-		update change_plans set parts = 0 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`,
-		s.worker)
-	if err != nil {
-		return err
-	}
-	files, err := s.openFiles(ctx, tenant, plan.ID)
-	if err != nil {
-		return err
-	}
-	defer files.close()
-	began, last := time.Now(), time.Now()
-	files.ctx = ctx
-	details, complete, err := kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
-		err := s.AddPart(ctx, tenant, plan.ID, part)
-		_ = pause(ctx, time.Since(last)) // for other work; the next statement sees that ctx has ended
-		last = time.Now()
-		return err
-	})
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	go s.keep(limited, tenant, plan.ID, cancel)
+	began := time.Now()
+	details, complete, err := s.planParts(limited, tenant, plan)
+	if cause := context.Cause(limited); cause != nil {
+		err = cause
 	}
 	failure, hasFailed := errors.AsType[Failure](err)
 	switch {
@@ -191,8 +175,39 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan) error {
 	}
 	return s.change(ctx, tenant, plan.ID, `
 		update change_plans
-		   set state = 'needs_mapping', details = $4
+		   set state = 'needs_mapping', details = $4, is_long = false
 		 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, details)
+}
+
+// planParts replaces the parts of a plan.
+func (s *Store) planParts(
+	ctx context.Context, tenant tenancy.ID, plan Plan,
+) (details []byte, complete bool, err error) {
+	kind, err := s.kind(plan)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.change(ctx, tenant, plan.ID, `
+		with old as (
+			delete from change_plan_parts where tenant_id = $1 and plan_id = $2
+		)
+		update change_plans set parts = 0 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`,
+		s.worker)
+	if err != nil {
+		return nil, false, err
+	}
+	files, err := s.openFiles(ctx, tenant, plan.ID)
+	if err != nil {
+		return nil, false, err
+	}
+	defer files.close()
+	last := time.Now()
+	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
+		err := s.AddPart(ctx, tenant, plan.ID, part)
+		_ = pause(ctx, time.Since(last)) // for other work; the next statement sees that ctx has ended
+		last = time.Now()
+		return err
+	})
 }
 
 // keep extends the claim of a plan until ctx ends. If the plan is cancelled or another worker has it, it calls lost.
