@@ -32,13 +32,15 @@ const (
 // importJSON is an import.
 type importJSON struct {
 	importHeadJSON
-	Files     []imports.File                  `json:"files"`
-	Settings  imports.Settings                `json:"settings"`
-	Questions []imports.Question              `json:"questions"`
-	Counts    map[imports.Kind]imports.Counts `json:"counts"`
-	Totals    []imports.Total                 `json:"totals"`
-	Notes     []imports.NoteCount             `json:"notes"`
-	Progress  imports.Progress                `json:"progress"`
+	Files    []imports.File   `json:"files"`
+	Settings imports.Settings `json:"settings"`
+	// Remembered are the names of settings that come from an earlier import.
+	Remembered []string                        `json:"remembered"`
+	Questions  []imports.Question              `json:"questions"`
+	Counts     map[imports.Kind]imports.Counts `json:"counts"`
+	Totals     []imports.Total                 `json:"totals"`
+	Notes      []imports.NoteCount             `json:"notes"`
+	Progress   imports.Progress                `json:"progress"`
 }
 
 // importHeadJSON is an import in a list.
@@ -65,7 +67,7 @@ func importHeadShape(i imports.Import) importHeadJSON {
 // importShape leaves out examples of cells, which may be names, for a key without customers:read.
 func importShape(r *http.Request, i imports.Import) importJSON {
 	shown := importJSON{
-		importHeadShape(i), i.Files, i.Settings, i.Questions, i.Counts, i.Totals, i.Notes, i.Progress,
+		importHeadShape(i), i.Files, i.Settings, i.Remembered, i.Questions, i.Counts, i.Totals, i.Notes, i.Progress,
 	}
 	if !canReadCustomers(r) {
 		shown.Files = mapSlice(i.Files, func(f imports.File) imports.File {

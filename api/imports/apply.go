@@ -111,6 +111,11 @@ func (m *Importer) Apply(
 	for i, row := range all {
 		planned[i] = row.Action
 	}
+	if part.Part == 0 {
+		if err := m.remember(ctx, tenant, plan); err != nil {
+			return changeplan.Result{}, err
+		}
+	}
 	var result partResult
 	if len(rows) > 0 {
 		if err := m.apply(ctx, tenant, sales.PlanID(plan.ID), rows, &result); err != nil {
@@ -314,6 +319,12 @@ func (m *Importer) Undo(
 		return changeplan.Result{}, fmt.Errorf("read the result of a part: %w", err)
 	}
 	var err error
+	if part.Part == 0 {
+		err = m.forget(ctx, tenant, plan)
+	}
+	if err != nil {
+		return changeplan.Result{}, err
+	}
 	of := sales.PlanID(plan.ID)
 	switch kind := Kind(part.Kind); kind {
 	case Category, Seller, Warehouse:

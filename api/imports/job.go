@@ -143,7 +143,7 @@ func (m *Importer) PlanFiles(
 	if err != nil {
 		return nil, false, err
 	}
-	set, err := Open(ctx, files, "", Tenant{d.Currency, zone}, d.Settings)
+	set, err := m.openAgain(ctx, tenant, files, zone, &d)
 	if err != nil {
 		return nil, false, readFailure(ctx, err)
 	}
@@ -163,6 +163,20 @@ func (m *Importer) PlanFiles(
 	}
 	stored, err = json.Marshal(d)
 	return stored, complete, err
+}
+
+// openAgain opens the files with the settings of the details. Only when they are planned first, it looks for remembered
+// ones, which a user can then change.
+func (m *Importer) openAgain(
+	ctx context.Context, tenant tenancy.ID, files fs.FS, zone *time.Location, d *details,
+) (set *Set, err error) {
+	of := Tenant{d.Currency, zone}
+	if d.Remembered != nil {
+		return Open(ctx, files, "", of, d.Settings)
+	}
+	set, d.Settings, d.Remembered, err = m.open(ctx, tenant, files, of, d.Settings)
+	d.Remembered = orEmpty(d.Remembered)
+	return set, err
 }
 
 // allProblems returns why no file can be read, or "".
@@ -225,7 +239,7 @@ func (j *Jobs) Configure(ctx context.Context, tenant tenancy.ID, id int64, setti
 	if _, err := settings.check(Tenant{d.Currency, zone}); err != nil {
 		return err
 	}
-	d.Settings = settings
+	d.Settings, d.Remembered = settings, []string{}
 	stored, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -279,6 +293,7 @@ type Import struct {
 	Title      string           `json:"-"`
 	Files      []File           `json:"files"`
 	Settings   Settings         `json:"settings"`
+	Remembered []string         `json:"remembered"`
 	Questions  []Question       `json:"questions"`
 	Counts     map[Kind]Counts  `json:"counts"`
 	Totals     []Total          `json:"totals"`
@@ -340,7 +355,8 @@ func newImport(plan changeplan.Plan, parts []changeplan.PartCounts) (Import, err
 		ID: plan.ID, State: plan.State, CreatedAt: plan.CreatedAt, CreatedBy: plan.Actor, PlannedAt: plan.PlannedAt,
 		AppliedAt: plan.AppliedAt, ExpiresAt: plan.ExpiresAt, Title: plan.Title, Settings: d.Settings, Failure: plan.Failure,
 		Files: orEmpty(d.Files), Questions: orEmpty(d.Questions), Totals: orEmpty(d.Totals), Notes: orEmpty(d.Notes),
-		Counts: map[Kind]Counts{},
+		Remembered: orEmpty(d.Remembered),
+		Counts:     map[Kind]Counts{},
 	}
 	var all, before int64
 	for _, part := range parts {

@@ -56,12 +56,13 @@ type PlannedRow struct {
 
 // Importer plans, applies and undoes imports. It is the Kind "import" of package changeplan.
 type Importer struct {
+	db      *tenancy.DB
 	catalog *catalog.Store
 	sales   *sales.Store
 }
 
 // NewImporter returns an importer into db.
-func NewImporter(db *tenancy.DB) *Importer { return &Importer{catalog.New(db), sales.New(db)} }
+func NewImporter(db *tenancy.DB) *Importer { return &Importer{db, catalog.New(db), sales.New(db)} }
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
 // be nil. Rows that depend on an earlier row

@@ -22,6 +22,7 @@ var ErrIncomplete = errors.New("the plan of this import was not completed, and n
 // Options are settings and callbacks of Run. A callback may be nil.
 type Options struct {
 	Settings Settings
+	Recall   bool // use the settings of an earlier import where Settings has none
 	By       tenancy.Actor
 	DryRun   bool // store nothing
 	// Refused is called for each error of each refused row, after the import.
@@ -36,13 +37,15 @@ type Options struct {
 
 // details are what a plan of this kind stores.
 type details struct {
-	Files     []File      `json:"files"`
-	Settings  Settings    `json:"settings"`
-	Currency  string      `json:"currency"`
-	Timezone  string      `json:"timezone"`
-	Questions []Question  `json:"questions"`
-	Totals    []Total     `json:"totals"`
-	Notes     []NoteCount `json:"notes"`
+	Files    []File   `json:"files"`
+	Settings Settings `json:"settings"`
+	// Remembered are the names of the settings that come from an earlier import. It is nil before the files are read.
+	Remembered []string    `json:"remembered"`
+	Currency   string      `json:"currency"`
+	Timezone   string      `json:"timezone"`
+	Questions  []Question  `json:"questions"`
+	Totals     []Total     `json:"totals"`
+	Notes      []NoteCount `json:"notes"`
 }
 
 // Runner imports files in the process of the caller.
@@ -73,7 +76,7 @@ func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	set, err := Open(ctx, dir, "", Tenant{r.tenant.Currency, zone}, r.Settings)
+	set, remembered, err := r.open(ctx, dir, Tenant{r.tenant.Currency, zone})
 	switch {
 	case err != nil:
 		return Report{}, err
@@ -82,7 +85,19 @@ func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	case len(set.Questions) > 0:
 		return Report{}, QuestionsError{set.Questions}
 	}
-	return r.importSet(ctx, set)
+	report, err := r.importSet(ctx, set)
+	report.Remembered = remembered
+	return report, err
+}
+
+// open opens the files of dir and sets the settings that it used.
+func (r *Runner) open(ctx context.Context, dir fs.FS, of Tenant) (set *Set, remembered []string, err error) {
+	if !r.Recall {
+		set, err = Open(ctx, dir, "", of, r.Settings)
+		return set, nil, err
+	}
+	set, r.Settings, remembered, err = r.Importer.open(ctx, r.tenant.ID, dir, of, r.Settings)
+	return set, remembered, err
 }
 
 func (r *Runner) importSet(ctx context.Context, set *Set) (Report, error) {

@@ -289,6 +289,9 @@ func (p *Pages) configureImport(w http.ResponseWriter, r *http.Request, u user) 
 		return err
 	}
 	f := submitted(r)
+	if f.Get("reset") != "" {
+		return p.afterChange(w, r, u, p.Imports.Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
+	}
 	s := imports.Settings{
 		DateOrder: f.Get("date_order"), Decimal: f.Get("decimal"), Timezone: i.Settings.Timezone,
 		Channel: strings.TrimSpace(f.Get("channel")), MissingSKU: f.Get("missing_sku"), Refunds: f.Get("refunds"),
@@ -400,6 +403,17 @@ var fieldNames = map[string]string{
 	"seller_name": "Seller", "warehouse_name": "Warehouse", "cost": "Cost per unit", "price": "Price per unit",
 	"images": "Image URLs",
 }
+
+// settingNames are settings in words.
+var settingNames = map[string]string{
+	"mapping": "the columns", "date_order": "the order of dates", "decimal": "the decimal separator",
+	"timezone": "the time zone", "channel": "the channel", "missing_sku": "rows without a SKU",
+	"refunds": "returns without an order number", "tax_included": "whether prices include tax",
+	"restore_zeros": "leading zeros of barcodes",
+}
+
+// settingName returns a setting in words.
+func settingName(setting string) string { return cmp.Or(settingNames[setting], setting) }
 
 // fieldName returns a field of a mapping in words.
 func fieldName(field string) string {

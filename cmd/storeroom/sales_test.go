@@ -182,3 +182,35 @@ func TestANewTimeZoneRecomputesDays(t *testing.T) {
 		t.Errorf("verify = %+v, want that everything agrees", o)
 	}
 }
+
+func TestAnImportUsesTheSettingsOfTheLastOne(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "acme", "--name", "Acme")
+	file := filepath.Join(t.TempDir(), "sales.csv")
+	write := func(number string) {
+		t.Helper()
+		text := "Order number,Date,SKU,Product,Quantity,Unit price\n" + number + ",03/04/2026,MUG,Mug,2,9.50\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1")
+	if o := p.run(t, "import", "--tenant", "acme", file); o.code != 1 || !strings.Contains(o.stderr, "--set date_order") {
+		t.Errorf("import = %+v, want a question", o)
+	}
+	if o := p.run(t, "import", "--tenant", "acme", "--set", "date_order=dmy", "--set", "channel=fair", file); o.code != 0 {
+		t.Errorf("import with settings = %+v", o)
+	}
+	write("2")
+	if o := p.run(t, "import", "--tenant", "acme", "--set", "channel=", file); o.code != 1 {
+		t.Errorf("import with other settings = %+v, want a question", o)
+	}
+	o := p.run(t, "import", "--tenant", "acme", file)
+	if o.code != 0 || !strings.Contains(o.stderr,
+		"read as the last import of files with these columns: date_order, channel (--set replaces all settings)\n") {
+		t.Errorf("import without settings = %+v, want those of the last one", o)
+	}
+	p.mustSelect(t, []string{"1 2026-04-03 fair", "2 2026-04-03 fair"}, `
+		select number || ' ' || (placed_at at time zone 'UTC')::date || ' ' || channel from orders order by number`)
+}

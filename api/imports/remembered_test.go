@@ -1,0 +1,118 @@
+package imports_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+)
+
+const strangeSales = "Nr,Wann,Ding,Wie viele,Je\n%d,03/04/2026,MUG,2,9.50\n"
+
+var strangeColumns = map[string]string{
+	"Nr": "number", "Wann": "placed_at", "Ding": "sku", "Wie viele": "quantity", "Je": "price",
+}
+
+// mustRun applies or undoes a plan.
+func (j jobs) mustRun(t *testing.T, id int64, change error) imports.Import {
+	t.Helper()
+	if change != nil {
+		t.Fatal(change)
+	}
+	return j.mustWork(t, id)
+}
+
+func (j jobs) mustApply(t *testing.T, id int64) imports.Import {
+	t.Helper()
+	i := j.mustRun(t, id, j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, id, false))
+	if i.State != changeplan.Applied {
+		t.Fatalf("the import is %s, %v, want applied", i.State, i.Failure)
+	}
+	return i
+}
+
+func TestSettingsAreRememberedForTheSameColumns(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	sales := func(n int) string { return fmt.Sprintf(strangeSales, n) }
+	wantAsked := func(why string, i imports.Import) {
+		t.Helper()
+		if i.State != changeplan.NeedsMapping || len(i.Remembered) > 0 {
+			t.Fatalf("%s: the import is %s, remembered %v, want questions", why, i.State, i.Remembered)
+		}
+	}
+	first := j.mustImport(t, imports.Settings{}, "may.csv", sales(1))
+	wantAsked("first", first)
+	answers := imports.Settings{
+		Mapping: map[string]map[string]string{"may.csv": strangeColumns}, DateOrder: "dmy", Channel: "fair",
+	}
+	first = j.mustRun(t, first.ID, j.Configure(t.Context(), j.tenant.ID, first.ID, answers))
+	if first.State != changeplan.Planned {
+		t.Fatalf("the import is %s: %+v", first.State, first.Questions)
+	}
+	wantAsked("before the answers are applied", j.mustImport(t, imports.Settings{}, "june.csv", sales(2)))
+	j.mustApply(t, first.ID)
+
+	second := j.mustImport(t, imports.Settings{}, "june.csv", strings.Replace(sales(2), "Wie viele", " wie Viele", 1))
+	if second.State != changeplan.Planned || !slices.Equal(second.Remembered, []string{"mapping", "date_order", "channel"}) ||
+		second.Settings.DateOrder != "dmy" || second.Settings.Mapping["june.csv"]["wie Viele"] != "quantity" ||
+		second.Totals[0].Month != "2026-04" || *second.Totals[0].Channel != "fair" {
+		t.Fatalf("the second import is %s, %+v, remembered %v", second.State, second.Settings, second.Remembered)
+	}
+	second = j.mustRun(t, second.ID, j.Configure(t.Context(), j.tenant.ID, second.ID, imports.Settings{}))
+	wantAsked("without the remembered settings", second)
+	if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, second.ID); err != nil {
+		t.Fatal(err)
+	}
+
+	given := j.mustImport(t, imports.Settings{DateOrder: "mdy"}, "july.csv", sales(3))
+	if given.Settings.DateOrder != "mdy" || !slices.Equal(given.Remembered, []string{"mapping", "channel"}) {
+		t.Errorf("with settings of the upload: %+v, remembered %v", given.Settings, given.Remembered)
+	}
+	j.mustApply(t, given.ID)
+	third := j.mustImport(t, imports.Settings{}, "august.csv", sales(4))
+	if third.Settings.DateOrder != "mdy" {
+		t.Errorf("after another answer the order of dates is %q, want mdy", third.Settings.DateOrder)
+	}
+	j.mustRun(t, given.ID, j.Undo(t.Context(), j.tenant.ID, tenancy.Operator, given.ID))
+	wantAsked("after the import was undone", j.mustImport(t, imports.Settings{}, "may.csv", sales(5)))
+
+	other := jobs{j.Database, j.Jobs, j.MustTenant(t, "other"), j.worker}
+	wantAsked("another tenant", other.mustImport(t, imports.Settings{}, "may.csv", sales(6)))
+}
+
+// An answer for two files together says nothing about one of them.
+func TestAnswersAreRememberedForAllColumnsOfAnImport(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	products := "Ding,Text,Kostet\nMUG,Blue mug,\"1,234\"\n"
+	orders := fmt.Sprintf(strangeSales, 1)
+	columns := map[string]string{"Ding": "sku", "Text": "name", "Kostet": "price"}
+	both := j.mustImport(t, imports.Settings{
+		Mapping: map[string]map[string]string{"p.csv": columns, "o.csv": strangeColumns}, DateOrder: "dmy", Decimal: ",",
+	}, "p.csv", products, "o.csv", orders)
+	j.mustApply(t, both.ID)
+	alone := j.mustImport(t, imports.Settings{}, "o.csv", orders)
+	if !slices.Equal(alone.Remembered, []string{"mapping"}) || alone.State != changeplan.NeedsMapping ||
+		alone.Questions[0].ID != "date_order" {
+		t.Errorf("one of the files: %s, remembered %v, questions %+v", alone.State, alone.Remembered, alone.Questions)
+	}
+	again := j.mustImport(t, imports.Settings{}, "new p.csv", products, "a.csv", orders)
+	if again.State != changeplan.Planned || !slices.Equal(again.Remembered, []string{"mapping", "date_order", "decimal"}) {
+		t.Errorf("both files: %s, remembered %v", again.State, again.Remembered)
+	}
+	j.mustApply(t, again.ID)
+	if _, err := j.MustSuper(t).Exec(t.Context(),
+		`update import_settings set settings = '{"fields": ["gone", "name", "price"]}' where settings -> 'fields' ->> 1 = 'name'`,
+	); err != nil {
+		t.Fatal(err)
+	}
+	invalid := j.mustImport(t, imports.Settings{}, "p.csv", products)
+	if invalid.State != changeplan.NeedsMapping || len(invalid.Remembered) > 0 {
+		t.Errorf("with a field that no longer exists: %s, %v, remembered %v", invalid.State, invalid.Failure, invalid.Remembered)
+	}
+}
