@@ -11,6 +11,7 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
@@ -184,4 +185,9 @@ func parseAddress(text string) (netip.Addr, bool) {
 	}
 	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	return address.Unmap().WithZone(""), err == nil
+}
+
+// keyActor returns the key of a request as the audit log names it.
+func (s *Server) keyActor(r *http.Request) tenancy.Actor {
+	return tenancy.Actor{Name: "API key " + principal(r).KeyName, Address: s.clientIP(r).String()}
 }

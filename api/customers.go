@@ -78,8 +78,7 @@ func (s *Server) showCustomer(w http.ResponseWriter, r *http.Request, id string)
 
 // eraseCustomer handles DELETE /api/customers/{customer_id}.
 func (s *Server) eraseCustomer(w http.ResponseWriter, r *http.Request, id string) error {
-	by := tenancy.Actor{Name: "API key " + principal(r).KeyName, Address: s.clientIP(r).String()}
-	if err := s.Sales.EraseCustomer(r.Context(), tenant(r), id, by); err != nil {
+	if err := s.Sales.EraseCustomer(r.Context(), tenant(r), id, s.keyActor(r)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -53,8 +53,10 @@ func (d *download) stream(state *requestState, write func(io.Writer) error) erro
 }
 
 // readAhead sends what write writes, without making write wait for the client: what the client has
-// not read yet is in a spool.
-func (d *download) readAhead(r *http.Request, write func(context.Context, io.Writer) error) error {
+// not read yet is in a spool. Then it sends what each of rest writes, at the speed of the client.
+func (d *download) readAhead(
+	r *http.Request, write func(context.Context, io.Writer) error, rest ...func(context.Context, io.Writer) error,
+) error {
 	spool := stateOf(r).ticket.NewSpool()
 	defer spool.Close()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -63,8 +65,19 @@ func (d *download) readAhead(r *http.Request, write func(context.Context, io.Wri
 	defer cancel()
 	writer.Go(func() { spool.End(writeSpool(ctx, spool, write)) })
 	return d.stream(stateOf(r), func(to io.Writer) error {
-		_, err := io.Copy(to, spool.Reader())
-		return err
+		if _, err := io.Copy(to, spool.Reader()); err != nil {
+			return err
+		}
+		writer.Wait()
+		if err := spool.Close(); err != nil {
+			return err
+		}
+		for _, write := range rest {
+			if err := write(r.Context(), to); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

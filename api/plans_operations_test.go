@@ -330,6 +330,7 @@ func (s *planShop) salesReads() []operation {
 		s.get("/api/orders/export?channel=web"),
 		s.get("/api/order-items/export?from=2026-02-01&to=2026-02-20"),
 		s.get("/api/refunds/export"),
+		s.get("/api/archive"),
 		s.get("/api/orders/N-77"),
 		s.get("/api/orders/N-120"),
 		s.listOrders("of a customer", sales.Filter{Customer: "C7"}),

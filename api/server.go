@@ -55,7 +55,7 @@ type Options struct {
 	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Imports, Address, Network, Failed, Decided, Send and SendCustomer.
+	// the fields Imports, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
 	Settings *settings.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -165,9 +165,10 @@ type route struct {
 
 // options are the settings of a route that differ from the default.
 type options struct {
-	class    admission.Class // the default is Read for GET, and Write
-	deadline time.Duration   // of the handler; 0 means the default
-	body     int64           // bytes of a body; 0 means the default of the class
+	class    admission.Class  // the default is Read for GET, and Write
+	deadline time.Duration    // of the handler; 0 means the default
+	body     int64            // bytes of a body; 0 means the default of the class
+	also     keys.Permissions // further permissions that the route requires
 }
 
 func (r route) class() admission.Class {
@@ -199,7 +200,10 @@ func (s *Server) routes() []route {
 	picture := options{class: admission.Picture, deadline: pictureDeadline}
 	report := options{class: admission.Report, deadline: reportDeadline}
 	export := options{class: admission.Export, deadline: exportDeadline}
-	files := options{admission.Bulk, importDeadline, maxImport}
+	archived := options{
+		class: admission.Archive, deadline: archiveDeadline, also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
+	}
+	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
@@ -250,6 +254,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/customers/{customer_id}", keys.CustomersRead, at(pathText("customer_id"), s.showCustomer), none},
 		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), none},
 		{"GET", "/api/customers/{customer_id}/data", keys.CustomersRead, at(pathText("customer_id"), s.showCustomerData), export},
+		{"GET", "/api/archive", keys.ProductsRead, s.exportArchive, archived},
 		{"GET", "/api/imports", keys.ImportsRead, s.listImports, none},
 		{"POST", "/api/imports", keys.ImportsWrite, s.createImport, files},
 		{"GET", "/api/imports/{id}", keys.ImportsRead, at(pathID, s.showImport), none},
@@ -302,8 +307,10 @@ func (s *Server) routeHandler(r route) http.Handler {
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {
 		stateOf(req).route = r
-		if err := checkPermission(principal(req), r.permission); err != nil {
-			return err
+		for _, permission := range append(keys.Permissions{r.permission}, r.options.also...) {
+			if err := checkPermission(principal(req), permission); err != nil {
+				return err
+			}
 		}
 		if r.permission == noKey {
 			return withDeadline(w, req)
@@ -348,7 +355,7 @@ func (s *Server) mountSettings(o settings.Options) {
 	}
 	o.Imports = s.Imports
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
-	o.Send, o.SendCustomer = s.sendSheet, s.sendCustomer
+	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
 	s.pages = settings.New(o)
 	s.mux.HandleFunc("/settings", s.serveSettings)
 	s.mux.HandleFunc("/settings/*", s.serveSettings)

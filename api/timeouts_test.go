@@ -113,7 +113,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 	}
 }
 
-// Reports, usage, bulk requests, exports, uploads and pictures have longer deadlines.
+// Reports, usage, bulk requests, exports, archives, uploads and pictures have longer deadlines.
 func TestRouteDeadlines(t *testing.T) {
 	t.Parallel()
 	s := &Server{}
@@ -127,6 +127,8 @@ func TestRouteDeadlines(t *testing.T) {
 			want = 25 * time.Second
 		case strings.HasSuffix(r.pattern, "/images"):
 			want = 75 * time.Second
+		case r.pattern == "/api/archive":
+			want = time.Hour
 		case strings.HasPrefix(r.pattern, "/media/"), r.pattern == "/api/imports" && r.method == "POST":
 			want = time.Minute
 		}

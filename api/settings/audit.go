@@ -47,6 +47,7 @@ func (p *Pages) showAudit(w http.ResponseWriter, r *http.Request, u user) error 
 // actionPhrase returns an action of the audit log in words.
 func actionPhrase(action string) string {
 	phrase := map[string]string{
+		"archive.export":             "Exported an archive",
 		"customer.erase":             "Erased a customer",
 		"import.apply":               "Applied an import",
 		"import.undo":                "Undid an import",

@@ -377,6 +377,11 @@ func (p *Pages) downloadRefused(w http.ResponseWriter, r *http.Request, u user) 
 	return nil
 }
 
+// sendArchive sends everything that the tenant owns as a file.
+func (p *Pages) sendArchive(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.SendArchive(w, r, *u.Tenant, p.by(r, u))
+}
+
 // formatNames are the formats of files in words.
 var formatNames = map[string]string{
 	"shopify_products": "Shopify products", "shopify_orders": "Shopify orders", "woocommerce_products": "WooCommerce products",

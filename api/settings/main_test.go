@@ -101,6 +101,10 @@ func newSite(t testing.TB, base string) *site {
 			}
 			return err
 		},
+		SendArchive: func(w http.ResponseWriter, _ *http.Request, tenant tenancy.Tenant, _ tenancy.Actor) error {
+			_, err := io.WriteString(w, tenant.Slug)
+			return err
+		},
 		Failed: func(_ *http.Request, err error) bool {
 			s.log = append(s.log, err)
 			return false

@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 	"POST {t}/links/{id}/revoke":     {"owner"},
 	"GET /settings/link/{token}":     nil, // only with a valid link
 	"POST /settings/link/{token}":    nil,
+	"GET {t}/archive.zip":            {"admin", "owner"},
 	"GET {t}/imports":                {"admin", "owner"},
 	"POST {t}/imports":               {"admin", "owner"},
 	"GET {t}/imports/{id}":           {"admin", "owner"},

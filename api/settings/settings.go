@@ -66,6 +66,8 @@ type Options struct {
 	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
 	// SendCustomer sends all data about a customer as a JSON file.
 	SendCustomer func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error
+	// SendArchive sends everything that a tenant owns as a ZIP file, and records who did it.
+	SendArchive func(w http.ResponseWriter, r *http.Request, tenant tenancy.Tenant, by tenancy.Actor) error
 }
 
 // Pages handles all requests under /settings. It is safe for concurrent use.
@@ -185,6 +187,7 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/customers/{id}/data", admin, admission.Export, p.sendCustomer},
 		{"GET", t + "/customers/{id}/erase", admin, admission.Read, p.withCustomer(p.showErase)},
 		{"POST", t + "/customers/{id}/erase", admin, admission.Write, p.eraseCustomer},
+		{"GET", t + "/archive.zip", admin, admission.Archive, p.sendArchive},
 		{"GET", t + "/imports", admin, admission.Read, p.showImports},
 		{"POST", t + "/imports", admin, admission.Bulk, p.upload},
 		{"GET", t + "/imports/{id}", admin, admission.Read, p.showImport},
@@ -234,6 +237,8 @@ func (u user) Can(role people.Role) bool { return ranks[u.Role] >= ranks[role] }
 const (
 	deadline       = 8 * time.Second // of a handler
 	exportDeadline = 120 * time.Second
+	// ArchiveDeadline is the time for an archive, in which a browser may have to receive gigabytes of pictures.
+	ArchiveDeadline = time.Hour
 	// MaxForm is the maximum size of a form in bytes.
 	MaxForm = 64 << 10
 )
@@ -242,8 +247,11 @@ const (
 // to the sign-in page if there is no session.
 func (p *Pages) serve(route route) http.HandlerFunc {
 	limit := deadline
-	if route.class == admission.Export {
+	switch route.class {
+	case admission.Export:
 		limit = exportDeadline
+	case admission.Archive:
+		limit = ArchiveDeadline
 	}
 	return p.withDeadline(limit, func(w http.ResponseWriter, r *http.Request, u user) error {
 		if !p.hasOrigin(r) {

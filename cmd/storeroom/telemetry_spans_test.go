@@ -149,6 +149,7 @@ var pageBudgets = map[string][2]int{
 	"POST /settings/t/{slug}/members/{id}/remove":   {4, 8},
 	"GET /settings/t/{slug}/links/{id}/revoke":      {2, 3},
 	"POST /settings/t/{slug}/links/{id}/revoke":     {3, 6},
+	"GET /settings/t/{slug}/archive.zip":            {32, 35},
 	"GET /settings/t/{slug}/imports":                {2, 4},
 	"POST /settings/t/{slug}/imports":               {10, 10},
 	"GET /settings/t/{slug}/imports/{id}":           {4, 7},

@@ -14,6 +14,7 @@
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for exports, bulk requests and reports
+//	archives     1/12 P  1      the same, while an archive reads all rows in one transaction, which can take minutes
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
 //	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
@@ -44,7 +45,8 @@ import (
 type Class string
 
 // The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members, Upload a
-// request that may have a picture, and Picture a picture for a browser.
+// request that may have a picture, Picture a picture for a browser, and Archive an Export of everything in one
+// transaction.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
@@ -56,6 +58,7 @@ const (
 	Unauthenticated Class = "unauthenticated"
 	Upload          Class = "upload"
 	Picture         Class = "picture"
+	Archive         Class = "archive"
 )
 
 const mib = 1 << 20
@@ -65,7 +68,7 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, public, settings, cpu, copies, large, memory, compressors, disk, images, pictures *budget
+	requests, exports, connections, long, archives, public, settings, cpu, copies, large, memory, compressors, disk, images, pictures *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -78,6 +81,7 @@ func New(pool int) *Controller {
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
+		archives:    newBudget("archives", max(1, tenants/8), 1),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
 		settings:    newBudget("pages of keys and members", max(1, pool/8), part(pool/8, 2)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),
@@ -130,7 +134,7 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 	c := t.controller
 	budgets := []*budget{c.requests}
 	switch t.class {
-	case Export:
+	case Export, Archive:
 		budgets = []*budget{c.exports, c.requests}
 	case Report:
 		budgets = []*budget{c.long, c.requests}
@@ -182,7 +186,7 @@ func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 }
 
 // Streams reports whether the request uses its budgets until its client has read the response.
-func (t *Ticket) Streams() bool { return t.class == Export || t.class == Picture }
+func (t *Ticket) Streams() bool { return t.class == Export || t.class == Picture || t.class == Archive }
 
 // Rows counts the bytes of rows that the request keeps until its response begins. It returns ErrBusy
 // if other requests of the user hold too much of the share of memory. A single request may use the
@@ -215,6 +219,8 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 		return t.acquire(ctx, 1, c.public)
 	case Export, Bulk:
 		return t.acquire(ctx, 1, c.long, c.connections)
+	case Archive:
+		return t.acquire(ctx, 1, c.archives, c.long, c.connections)
 	case Read: // Start has acquired it
 		return func() {}, nil
 	}

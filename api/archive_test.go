@@ -1,0 +1,170 @@
+package api
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// mustStorePicture adds an image with a file to a product, and returns the path of the file.
+func (a *testAPI) mustStorePicture(t testing.TB, product int64, letter string, content []byte) (path string) {
+	t.Helper()
+	file := strings.Repeat(letter, 26) + ".jpg"
+	path = filepath.Join(a.mediaDir, file[:2], file)
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644),
+		media.Reserve(t.Context(), a.DB, a.tenant.ID, file))
+	if err == nil {
+		image := catalog.Image{File: file, Width: 1, Height: 1, Bytes: int64(len(content))}
+		_, err = catalog.New(a.DB).AddImage(t.Context(), catalog.Actor{Tenant: a.tenant.ID}, product, image, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func mustEntries(t testing.TB, file []byte) map[string]string {
+	t.Helper()
+	reader, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := map[string]string{}
+	for _, f := range reader.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries[f.Name] = string(content)
+	}
+	return entries
+}
+
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, withPages())
+	a.mustManyOrders(t)
+	a.mustStorePicture(t, a.mustProduct(t, `{"sku":"tea","name":"Tea","price":1}`), "A", []byte("picture"))
+	name := `attachment; filename="storeroom-shop_` + time.Now().UTC().Format(time.DateOnly) + `.zip"`
+
+	head := a.try(t, call{method: "HEAD", path: "/api/archive", wantStatus: 200})
+	got := a.try(t, call{path: "/api/archive", header: http.Header{"Accept-Encoding": {"gzip"}}, wantStatus: 200})
+	for _, r := range []reply{head, got} {
+		if r.Header.Get("Content-Disposition") != name || r.Header.Get("Content-Type") != "application/zip" ||
+			r.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: headers = %v", r.Request.Method, r.Header)
+		}
+	}
+	entries := mustEntries(t, got.body)
+	if len(entries) != 15 || !strings.Contains(entries["customers.csv"], "p1@example.com") ||
+		entries["images/"+strings.Repeat("A", 26)+".jpg"] != "picture" {
+		t.Errorf("the archive has %d entries, customers %s", len(entries), entries["customers.csv"])
+	}
+
+	cookie := a.mustSignIn(t, a.tenant)
+	page, _ := a.page(t, "GET", "/settings/t/shop/archive.zip", cookie, nil)
+	if page.StatusCode != 200 || page.Header.Get("Content-Disposition") != name {
+		t.Errorf("the page = %d %v", page.StatusCode, page.Header)
+	}
+	var actors []string
+	log, _, err := tenancy.AuditLog(t.Context(), a.DB, a.tenant.ID, "archive.export", 1, 10)
+	for _, entry := range log {
+		actors = append(actors, entry.Actor)
+	}
+	// HEAD sends nothing, so it is not recorded.
+	if err != nil || len(actors) != 2 || actors[1] != "API key test full" || !strings.Contains(actors[0], "@") {
+		t.Errorf("the audit log has %q, %v", actors, err)
+	}
+}
+
+func TestAnArchiveNeedsEveryPermission(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for permissions, missing := range map[string]string{
+		"orders:read,customers:read":                 "products:read",
+		"products:read,customers:read":               "orders:read",
+		"products:write,orders:write,imports:write":  "customers:read",
+		"products:read,orders:write,customers:write": "",
+	} {
+		c := call{path: "/api/archive", key: a.mustKey(t, a.tenant, permissions), wantStatus: 200}
+		if missing != "" {
+			c.wantStatus, c.wantCode, c.want = 403, InsufficientPermissions, []string{missing}
+		}
+		a.try(t, c)
+	}
+}
+
+// An archive that is larger than the buffers of the network, and whose client does not read, uses no connection.
+func TestASlowReaderOfAnArchiveHoldsNoConnection(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.exec(t, `
+		insert into products (tenant_id, sku, name, price, status, condition, quantity, warehouse_id, search, description)
+		select $1, n, n, n, 'active', 'new', 0, w.id, '', (select string_agg(md5(n * 10000 + i || ''), '') from generate_series(1, 2000) i)
+		  from warehouses w, generate_series(1, 500) n
+		 where w.tenant_id = $1`, a.tenant.ID)
+	body := a.mustOpen(t, "/api/archive")
+	conn := a.MustSuper(t)
+	poll(t, "no transaction is open", func() bool {
+		var open int
+		err := conn.QueryRow(t.Context(), `
+			select count(*)
+			  from pg_stat_activity
+			 where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
+			   and (xact_start is not null or state = 'active')`).Scan(&open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return open == 0
+	})
+	whole, err := io.ReadAll(body)
+	if err != nil || len(whole) < 14<<20 {
+		t.Fatalf("%d bytes, %v, want more than the buffers of a connection", len(whole), err)
+	}
+	if entries := mustEntries(t, whole); strings.Count(entries["products.csv"], "\r\n") != 501 {
+		t.Errorf("products.csv has %d lines", strings.Count(entries["products.csv"], "\r\n"))
+	}
+}
+
+// The client must be able to detect that the file is incomplete.
+func TestAFailedArchiveAbortsTheConnection(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	product := a.mustProduct(t, `{"sku":"tea","name":"Tea","price":1}`)
+	a.mustStorePicture(t, product, "A", bytes.Repeat([]byte("a"), 1<<20))
+	broken := a.mustStorePicture(t, product, "B", []byte("b"))
+	if err := errors.Join(os.RemoveAll(filepath.Dir(broken)), os.WriteFile(filepath.Dir(broken), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(a.mustOpen(t, "/api/archive"))
+	if err == nil || len(got) < 1<<20 {
+		t.Errorf("%d bytes, %v, want an aborted connection", len(got), err)
+	}
+	if _, err := zip.NewReader(bytes.NewReader(got), int64(len(got))); err == nil {
+		t.Error("the file is complete")
+	}
+	if log := a.log.String(); !strings.Contains(log, "the media storage failed") {
+		t.Errorf("the log does not have the reason: %s", log)
+	}
+
+	a.exec(t, `alter table order_items rename to absent`)
+	early := a.try(t, call{path: "/api/archive", wantStatus: 500})
+	if early.Header.Get("Content-Disposition") != "" {
+		t.Errorf("headers = %v", early.Header)
+	}
+}
