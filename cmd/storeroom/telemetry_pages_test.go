@@ -92,7 +92,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 		"/keys", "/keys/new", "/members", "/usage?days=30&key=1", "/audit?act=" + mark, "/account", "/start?key=" + mark,
 		"/overview?compare=" + mark + "&from=" + mark, "/overview.xlsx?period=today",
 		"/products.csv?search=" + mark, "/products.xlsx", "/orders.csv?search=" + mark, "/orders.xlsx", "/order_items.csv",
-		"/refunds.csv", "/customers?search=" + mark, "/customers.csv", "/customers.xlsx", "/customers/" + mark,
+		"/refunds.csv", "/customers?search=" + mark, "/customers.csv", "/customers.xlsx", "/archive.zip", "/customers/" + mark,
 		"/customers/" + mark + "/data", "/customers/" + mark + "/erase", "/products?search=" + mark +
 			"&status=" + mark,
 		"/products/1?page=2", "/orders?customer=" + mark + "&from=" + mark, "/orders/" + mark + "-order-x",
