@@ -116,12 +116,14 @@ func TestASlowReaderOfAnArchiveHoldsNoConnection(t *testing.T) {
 	a.exec(t, `
 		insert into products (tenant_id, sku, name, price, status, condition, quantity, warehouse_id, search, description)
 		select $1, n, n, n, 'active', 'new', 0, w.id, '', (select string_agg(md5(n * 10000 + i || ''), '') from generate_series(1, 2000) i)
-		  from warehouses w, generate_series(1, 500) n
+		  from warehouses w, generate_series(1, 200) n
 		 where w.tenant_id = $1`, a.tenant.ID)
 	body := a.mustOpen(t, "/api/archive")
 	conn := a.MustSuper(t)
-	poll(t, "no transaction is open", func() bool {
-		var open int
+	for begin, open := time.Now(), 1; open > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > 3*time.Minute { // compressing takes long on a busy machine
+			t.Fatal("a transaction is open")
+		}
 		err := conn.QueryRow(t.Context(), `
 			select count(*)
 			  from pg_stat_activity
@@ -130,13 +132,12 @@ func TestASlowReaderOfAnArchiveHoldsNoConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return open == 0
-	})
+	}
 	whole, err := io.ReadAll(body)
-	if err != nil || len(whole) < 14<<20 {
+	if err != nil || len(whole) < 6<<20 {
 		t.Fatalf("%d bytes, %v, want more than the buffers of a connection", len(whole), err)
 	}
-	if entries := mustEntries(t, whole); strings.Count(entries["products.csv"], "\r\n") != 501 {
+	if entries := mustEntries(t, whole); strings.Count(entries["products.csv"], "\r\n") != 201 {
 		t.Errorf("products.csv has %d lines", strings.Count(entries["products.csv"], "\r\n"))
 	}
 }
