@@ -283,7 +283,7 @@ func (s *site) checkResponse(t testing.TB, what string, got reply) {
 	if cache := got.Header.Get("Cache-Control"); !static && cache != "no-store" {
 		t.Errorf("%s: %d with Cache-Control: %q, want no-store", what, got.StatusCode, cache)
 	}
-	isFile := regexp.MustCompile(`\.xlsx|\.csv|/data$|/progress$|/refused$`).MatchString(what)
+	isFile := regexp.MustCompile(`\.xlsx|\.csv|/data$|/progress$|/refused$|\.zip`).MatchString(what)
 	file := isFile && got.StatusCode == http.StatusOK
 	page := got.StatusCode != http.StatusSeeOther && !static && !file
 	if kind := got.Header.Get("Content-Type"); page && kind != "text/html; charset=utf-8" {
