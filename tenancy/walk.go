@@ -10,10 +10,11 @@ import (
 )
 
 // setReadOnce lets PostgreSQL read a table in the order of an index only, so that a page never reads all rows of the
-// tenant. A statement waits while the caller compresses or stores its rows, so its timeout is longer than usual.
+// tenant. PostgreSQL waits while the caller compresses and stores the rows, so its timeouts are longer than usual.
 const setReadOnce = `
 	select set_config('app.tenant_id', $1, true),
 	       set_config('statement_timeout', $2, true),
+	       set_config('idle_in_transaction_session_timeout', $2, true),
 	       set_config('enable_bitmapscan', 'off', true),
 	       set_config('enable_sort', 'off', true)`
 
