@@ -23,7 +23,7 @@ var (
 )
 
 func init() {
-	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture} {
+	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture, Archive} {
 		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
 	}
 }
