@@ -1,5 +1,22 @@
 -- Workers find plans without asking every tenant, and plans that take long wait for a worker of their own.
 
+-- Requests that wait behind these locks fail after two seconds, so it gives up before and tries again.
+do $$
+begin
+    perform set_config('lock_timeout', '1500ms', true);
+    for retries in reverse 20..0 loop
+        begin
+            lock table tenants, change_plans in access exclusive mode;
+            exit;
+        exception when lock_not_available or deadlock_detected then
+            if retries = 0 then
+                raise;
+            end if;
+            perform pg_sleep(1);
+        end;
+    end loop;
+end $$;
+
 alter table tenants add column due_change_plans integer not null default 0 check (due_change_plans >= 0);
 comment on column tenants.due_change_plans is 'Number of change plans that are computed, applied or undone. A trigger counts them.';
 create index tenants_due_change_plans on tenants (id) where due_change_plans > 0;
@@ -33,23 +50,10 @@ revoke execute on function count_due_change_plans from public;
 -- The migrator may not skip policies.
 set local row_security = on;
 
--- Requests that wait behind this lock fail after two seconds, so it gives up before and tries again.
 do $$
 declare
     tenant bigint;
 begin
-    perform set_config('lock_timeout', '1500ms', true);
-    for retries in reverse 20..0 loop
-        begin
-            lock table change_plans in share row exclusive mode;
-            exit;
-        exception when lock_not_available or deadlock_detected then
-            if retries = 0 then
-                raise;
-            end if;
-            perform pg_sleep(1);
-        end;
-    end loop;
     for tenant in select id from tenants loop
         perform set_config('app.tenant_id', tenant::text, true);
         update tenants t
@@ -63,8 +67,8 @@ end $$;
 create constraint trigger count_due_change_plans after insert or update of state or delete on change_plans
     deferrable initially deferred for each row execute function count_due_change_plans();
 
--- claim_due_change_plan gives a worker the next plan to compute, apply or undo of the first tenant after the given one that
--- is long or not, or the plan of_plan of of_tenant, as claim_change_plan did.
+-- claim_due_change_plan gives a worker the next plan to compute, apply or undo of the first tenant after the given one
+-- that is long or not, or the plan of_plan of of_tenant, as claim_change_plan did.
 create function claim_due_change_plan(
     by_worker uuid, seconds integer, after_tenant bigint, of_tenant bigint, of_plan bigint, of_long boolean
 ) returns table (tenant bigint, plan bigint)
@@ -103,7 +107,8 @@ begin
          where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
         continue when found;
         update change_plans p
-           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds), attempts = p.attempts + 1
+           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds),
+               attempts = p.attempts + 1
          where p.tenant_id = tenant and p.id = plan;
         return next;
         exit;

@@ -2567,7 +2567,8 @@ begin
          where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;
         continue when found;
         update change_plans p
-           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds), attempts = p.attempts + 1
+           set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds),
+               attempts = p.attempts + 1
          where p.tenant_id = tenant and p.id = plan;
         return next;
         exit;

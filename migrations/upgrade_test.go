@@ -105,8 +105,10 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 	for _, test := range []struct {
 		version int
 		table   string
-	}{{13, "products"}, {20, "sold_products"}, {23, "products"}, {26, "products"}} {
-		t.Run(fmt.Sprint(test.version), func(t *testing.T) {
+	}{
+		{13, "products"}, {20, "sold_products"}, {23, "products"}, {26, "products"}, {33, "tenants"}, {33, "change_plans"},
+	} {
+		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()
 			delaysNoRequestForLong(t, test.version, test.table)
 		})
