@@ -73,8 +73,8 @@ func exportTenant(ctx context.Context, o operation) error {
 
 // replaceFile writes a file beside the path, and renames it when it is complete. Only the user may read it.
 func replaceFile(path string, write func(io.Writer) error) (err error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("FILE: %s is a directory", path)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("FILE: %s exists and is not a regular file; for standard output, use -", path)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

@@ -65,7 +65,7 @@ func TestExportWritesAnArchive(t *testing.T) {
 		args       []string
 	}{
 		{"a storage that fails", "the media storage failed", p.with("STOREROOM_MEDIA_URL=file://" + path), []string{path}},
-		{"a folder", "FILE: " + dir + " is a directory", p, []string{dir}},
+		{"a folder", "FILE: " + dir + " exists and is not a regular file", p, []string{dir}},
 		{"no such folder", "FILE: ", p, []string{filepath.Join(dir, "absent", "acme.zip")}},
 		{"two files", "expected one argument: FILE", p, []string{path, path}},
 		{"no file", "expected one argument: FILE", p, nil},
