@@ -254,9 +254,9 @@ func TestFilesThatAreNotImports(t *testing.T) {
 func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
 	t.Parallel()
 	j := newJobs(t)
-	const file = "sku,name,price\nMUG,Mug,10.00\nCUP,Cup,5.00\n"
-	first := j.mustImport(t, imports.Settings{}, "products.csv", file)
-	second := j.mustImport(t, imports.Settings{}, "products.csv", strings.Replace(file, "10.00", "11.00", 1))
+	const content = "sku,name,price\nMUG,Mug,10.00\nCUP,Cup,5.00\n"
+	first := j.mustImport(t, imports.Settings{}, "products.csv", content)
+	second := j.mustImport(t, imports.Settings{}, "products.csv", strings.Replace(content, "10.00", "11.00", 1))
 	apply := func(i imports.Import, skipChanged bool) imports.Import {
 		t.Helper()
 		if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, skipChanged); err != nil {
@@ -279,6 +279,11 @@ func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
 	}
 	if second = apply(second, true); second.State != changeplan.Applied {
 		t.Errorf("the second import is %s, want applied without the changed rows", second.State)
+	}
+	var file bytes.Buffer
+	err = j.WriteRefused(t.Context(), j.tenant.ID, second, &file)
+	if err != nil || !strings.Contains(file.String(), "\nMUG,Mug,11.00,") {
+		t.Errorf("the refused rows are %s, %v, want the row of MUG as it was in the file", file.String(), err)
 	}
 	price, err := tenancy.One[struct{ Price int64 }](t.Context(), j.DB, j.tenant.ID,
 		`select price from products where tenant_id = $1 and sku = 'MUG'`, j.tenant.ID)

@@ -231,10 +231,10 @@ func count(c *changeplan.Counts, a Action) {
 
 func (r *PlannedRow) writes() bool { return r.Action == Created || r.Action == Updated }
 
-// shorten removes what the plan does not need: cells of rows that are not refused, the content of rows that write
-// nothing.
+// shorten removes what the plan does not need: cells and content of rows that write nothing and are not refused. Rows
+// that write something can be refused later, while they are applied.
 func (r *PlannedRow) shorten() {
-	if r.Action != Refused {
+	if r.Action != Refused && !r.writes() {
 		rows := make([]Row, len(r.Rows))
 		for i, row := range r.Rows {
 			rows[i] = Row{File: row.File, Line: row.Line}
