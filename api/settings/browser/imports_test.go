@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -94,4 +96,113 @@ func TestAnImportInTheBrowser(t *testing.T) {
 	if status := viewer.open(s.page("imports")); status != http.StatusForbidden {
 		t.Errorf("a viewer gets %d for the imports, want 403", status)
 	}
+}
+
+func TestAnImportWithoutJavaScript(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.signIn(s.mustPerson(t, "ann", people.Admin))
+	b.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	b.mustOpen(s.page("imports"))
+	b.selectFile("sales.csv", ambiguousSales)
+	b.press("Upload and review")
+	b.await("The files can be read in more than one way")
+	b.do(chromedp.Click(`[value=dmy]`))
+	b.press("Read the files again")
+	b.await("Nothing has been written yet")
+	b.press("Import 2 rows")
+	b.await("You can undo this import until")
+	page := b.path()
+	b.mustOpen(s.page("orders"))
+	b.wantText("1001", "24.00")
+	b.mustOpen(page)
+	b.press("undo this import")
+	b.press("Undo import")
+	b.await("This import was undone")
+}
+
+func TestAFileIsDroppedOnThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.signIn(s.mustPerson(t, "ann", people.Admin))
+	b.mustOpen(s.page("imports"))
+	dropped := evaluate[string](b, fmt.Sprintf(`(() => {
+		const drop = document.querySelector("[data-drop]");
+		const dataTransfer = new DataTransfer();
+		dataTransfer.items.add(new File([%q], "dropped.csv"));
+		const over = ["dragover", "dragleave", "dragover", "drop"].map((type) => {
+			drop.dispatchEvent(new DragEvent(type, {dataTransfer, bubbles: true, cancelable: true}));
+			return drop.classList.contains("over");
+		});
+		const row = document.querySelector("[data-upload-progress]");
+		sessionStorage.shown = "";
+		new MutationObserver(() => sessionStorage.shown += row.innerText.trim() + ";").observe(
+			row, {subtree: true, childList: true, characterData: true});
+		return over + " " + document.querySelector("#file").files[0].name;
+	})()`, ambiguousSales))
+	if dropped != "true,false,true,false dropped.csv" {
+		t.Errorf("the drop is %q", dropped)
+	}
+	b.press("Upload and review")
+	b.await("The files can be read in more than one way")
+	b.wantText("dropped.csv")
+	if shown := evaluate[string](b, `sessionStorage.shown`); !strings.Contains(shown, "100 %;") {
+		t.Errorf("the upload shows %q, want its progress", shown)
+	}
+}
+
+// Another instance works on the import. The page shows its progress without being loaded again.
+func TestTheProgressOfAnImportIsShown(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.signIn(s.mustPerson(t, "ann", people.Admin))
+	b.mustOpen(s.page("imports"))
+	var file strings.Builder
+	file.WriteString("sku,name,price\n")
+	for i := range 600 {
+		fmt.Fprintf(&file, "SKU-%d,Mug %d,9.50\n", i, i)
+	}
+	b.selectFile("products.csv", file.String())
+	b.press("Upload and review")
+	b.await("Import 600 rows")
+	page := b.path()
+	const works = `update change_plans set worker = gen_random_uuid(), lease_until = now() + interval '1 hour', `
+	awaitText := func(text string) {
+		t.Helper()
+		for range 300 {
+			if strings.Contains(b.text("main"), text) {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Fatalf("the page does not show %q: %s", text, b.text("main"))
+	}
+	s.exec(t, works+`state = 'planning'`)
+	b.mustOpen(page)
+	b.wantText("Reading the files", "600 rows read")
+	b.check("import-reading")
+	evaluate[bool](b, `window.same = true`)
+	s.exec(t, `update change_plan_parts set created = created - 100 where part = 0`)
+	awaitText("500 rows read")
+	if !evaluate[bool](b, `window.same`) {
+		t.Error("the page was loaded again")
+	}
+	s.exec(t, `update change_plan_parts set created = created + 100 where part = 0`)
+	s.exec(t, works+`state = 'applying', next_part = 0`)
+	awaitText("0 of 600 rows")
+	b.wantText("Importing")
+	evaluate[bool](b, `window.same = true`)
+	s.exec(t, works+`next_part = 1`)
+	awaitText("500 of 600 rows")
+	if value := evaluate[float64](b, `document.querySelector("progress").value`); value != 83 ||
+		!evaluate[bool](b, `window.same`) {
+		t.Errorf("the bar is at %v, want 83 in the same page", value)
+	}
+	b.check("import-importing")
+	b.press("Stop")
+	b.wantText("This import was cancelled. 500 rows were imported before.", "undo them")
+	b.check("import-stopped")
 }
