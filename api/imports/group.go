@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/storeroom/storeroom/api/imports/table"
@@ -65,7 +64,7 @@ func (r *reading) eachOrder(ctx context.Context, sources []*source, f func(group
 	for _, s := range sources {
 		bytes += s.bytes
 	}
-	p, err := newPartitions(r.temp, int(min(maxPartitions, bytes/partitionSize+1)), sources[0].bytes)
+	p, err := newPartitions(r.space, int(min(maxPartitions, bytes/partitionSize+1)), sources[0].bytes)
 	if err != nil {
 		return err
 	}
@@ -149,14 +148,14 @@ type partitions struct {
 	perFile    []int64          // bytes
 	byOrder    map[uint64]uint8 // the partitions of its orders; other orders have one by their hash
 	seed       maphash.Seed
-	files      []*os.File
+	files      []*table.TempFile
 	writers    []*bufio.Writer
 }
 
-func newPartitions(temp string, n int, size int64) (*partitions, error) {
+func newPartitions(space *table.Space, n int, size int64) (*partitions, error) {
 	p := &partitions{seed: maphash.MakeSeed(), size: max(1, size), byOrder: map[uint64]uint8{}, perFile: make([]int64, n)}
 	for range n {
-		file, err := table.TempFile(temp)
+		file, err := space.File()
 		if err != nil {
 			p.close()
 			return nil, err

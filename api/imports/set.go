@@ -21,7 +21,7 @@ type reading struct {
 	Set
 	tenant   Tenant
 	settings Settings
-	temp     string
+	space    *table.Space
 	sources  []*source
 
 	nameByID map[Kind]map[string]string // of our references
@@ -58,6 +58,9 @@ func (s Settings) check(tenant Tenant) (*time.Location, error) {
 	return zone, invalid.Err()
 }
 
+// maxTemporary limits the bytes of temporary files of an import, besides the files themselves.
+const maxTemporary = 1 << 30
+
 // Open recognises the files of dir and reads each once. Temporary files are created in temp; "" is the default of the
 // system. Open returns an InvalidError for settings, and another error if a file cannot be read.
 func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings Settings) (*Set, error) {
@@ -65,14 +68,15 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 	if err != nil {
 		return nil, err
 	}
-	tables, err := table.Files(dir, temp)
+	space := table.NewSpace(temp, maxTemporary)
+	tables, err := table.Files(dir, space)
 	if err != nil {
 		return nil, err
 	}
 	if len(tables) > maxTables {
 		return nil, fmt.Errorf("the import has %d files, and may have %d", len(tables), maxTables)
 	}
-	r := &reading{tenant: tenant, settings: settings, temp: temp}
+	r := &reading{tenant: tenant, settings: settings, space: space}
 	for _, t := range tables {
 		s := &source{File: File{Name: t.Name, Size: t.Size, Problem: t.Problem}, table: t, zone: zone}
 		if t.Problem == "" {

@@ -83,6 +83,9 @@ func (p *Pages) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	case errors.Is(err, changeplan.ErrTooMany):
 		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "You have three unfinished imports. " +
 			"Apply or cancel one of them first."})
+	case errors.Is(err, changeplan.ErrFull):
+		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "The imports of the last seven days take 4 GiB. " +
+			"Cancel those that are not applied, or wait until others expire."})
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
 		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "Select a file."})
 	case isInvalid:

@@ -133,12 +133,15 @@ type Store struct {
 	kinds  map[string]Kind
 	worker [16]byte
 	turn   time.Duration
-	wake   map[bool]chan struct{} // there is work for the worker of long plans and for the other one
+	// maxPlanBytes and maxStored are the constants of these names, except in tests.
+	maxPlanBytes, maxStored int64
+
+	wake map[bool]chan struct{} // there is work for the worker of long plans and for the other one
 }
 
 // New returns a store of plans of these kinds.
 func New(db *tenancy.DB, kinds map[string]Kind) *Store {
-	s := &Store{db: db, kinds: kinds, turn: turn, wake: map[bool]chan struct{}{}}
+	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, wake: map[bool]chan struct{}{}}
 	for _, long := range []bool{false, true} {
 		s.wake[long] = make(chan struct{}, 1)
 	}
@@ -269,6 +272,10 @@ func (s *Store) claim(
 
 // AddPart adds a part to a plan that is being computed and that this process has claimed.
 func (s *Store) AddPart(ctx context.Context, tenant tenancy.ID, id int64, part Part) error {
+	return s.addPart(ctx, tenant, id, part, compress(part.Rows))
+}
+
+func (s *Store) addPart(ctx context.Context, tenant tenancy.ID, id int64, part Part, rows []byte) error {
 	err := s.change(ctx, tenant, id, `
 		with plan as (
 			update change_plans
@@ -279,7 +286,7 @@ func (s *Store) AddPart(ctx context.Context, tenant tenancy.ID, id int64, part P
 		insert into change_plan_parts (tenant_id, plan_id, part, kind, created, updated, unchanged, refused, ignored, rows)
 		select $1, $2, part, $5, $6, $7, $8, $9, $10, $11
 		  from plan`, s.worker, leaseSeconds, part.Kind, part.Created, part.Updated, part.Unchanged, part.Refused,
-		part.Ignored, compress(part.Rows))
+		part.Ignored, rows)
 	return wrap(err, "add a part to the plan %d", id)
 }
 

@@ -600,6 +600,38 @@ func TestATenantHasFewUnfinishedUploads(t *testing.T) {
 	s.mustUpload(t, "a")
 }
 
+func TestPlansTakeBoundedSpace(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	s.SetSpace(200, 300)
+	large := s.mustUpload(t, strings.Repeat("a ", 20))
+	s.mustWork(t, large)
+	plan, err := s.Get(t.Context(), s.tenant, large)
+	if err != nil || plan.State != changeplan.Failed || !strings.Contains(*plan.Failure, "several imports") {
+		t.Errorf("a plan that is too large is %s, %v, want failed", plan.State, err)
+	}
+	if parts, err := s.PartCounts(t.Context(), s.tenant, large); err != nil || len(parts) != 0 {
+		t.Errorf("it has %d parts, %v, want none", len(parts), err)
+	}
+	var ids []int64
+	for len(ids) < 10 {
+		id, err := s.upload(t, "a b c")
+		if errors.Is(err, changeplan.ErrFull) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.mustWork(t, id)
+		s.mustApply(t, id, false)
+		s.mustWork(t, id)
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 || len(ids) > 5 {
+		t.Errorf("%d plans with three parts fit into 300 bytes", len(ids))
+	}
+}
+
 func TestAPanicFailsThePlan(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)

@@ -4,3 +4,6 @@ import "time"
 
 // SetTurn changes how long the turn of a tenant is.
 func (s *Store) SetTurn(d time.Duration) { s.turn = d }
+
+// SetSpace changes how many bytes the parts of a plan, and those of a tenant, may take.
+func (s *Store) SetSpace(plan, tenant int64) { s.maxPlanBytes, s.maxStored = plan, tenant }

@@ -22,13 +22,20 @@ const (
 	// maxUnfinished limits the plans of a tenant that have files: they take space until they are applied or cancelled.
 	// Uploads at the same time do not see each other.
 	maxUnfinished = 3
+	maxPlanBytes  = 1 << 30 // stored parts of a plan
+	maxStored     = 4 << 30 // stored parts of a tenant, before another plan
 )
 
 // ErrTooMany reports that the tenant has as many unfinished plans with files as it may have.
 var ErrTooMany = fmt.Errorf("at most %d can be unfinished at a time: apply or cancel one of them", maxUnfinished)
 
-// errPlanTimeout is shown to the user.
+// ErrFull reports that the plans of the tenant take as much space as they may.
+var ErrFull = errors.New("the plans of the last seven days take 4 GiB")
+
+// These are shown to the user.
 const errPlanTimeout = Failure("Reading the files takes longer than 30 minutes. Upload them in several imports.")
+
+const errPlanBytes = Failure("The changes take more than 1 GiB. Upload the files in several imports.")
 
 // Failure is why a plan cannot be computed, for its user.
 type Failure string
@@ -43,15 +50,21 @@ func (s *Store) CreateFromFiles(
 	write func(add func(name string, content io.Reader) error) (title string, details []byte, err error),
 ) (id int64, err error) {
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
-		var unfinished int
+		var unfinished, stored int64
 		err := tx.QueryRow(ctx, `
-			select count(*)
-			  from change_plans p
-			 where p.tenant_id = $1
-			   and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)`, tenant,
-		).Scan(&unfinished)
-		if err == nil && unfinished >= maxUnfinished {
+			select (select count(*)
+			          from change_plans p
+			         where p.tenant_id = $1
+			           and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)),
+			       (select coalesce(sum(pg_column_size(rows) + coalesce(pg_column_size(result), 0)), 0)::bigint
+			          from change_plan_parts
+			         where tenant_id = $1)`, tenant,
+		).Scan(&unfinished, &stored)
+		switch {
+		case err == nil && unfinished >= maxUnfinished:
 			err = ErrTooMany
+		case err == nil && stored >= s.maxStored:
+			err = ErrFull
 		}
 		if err != nil {
 			return err
@@ -160,9 +173,11 @@ func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit ti
 	failure, hasFailed := errors.AsType[Failure](err)
 	switch {
 	case hasFailed:
-		err = s.change(ctx, tenant, plan.ID, deleteFiles+`
+		err = s.change(ctx, tenant, plan.ID, deleteFiles+`, parts as (
+				delete from change_plan_parts where tenant_id = $1 and plan_id = $2
+			)
 			update change_plans
-			   set state = 'failed', failure = $4
+			   set state = 'failed', failure = $4, parts = 0
 			 where tenant_id = $1 and id = $2 and state = 'planning' and worker = $3`, s.worker, failure.Error())
 		countEnded(ctx, Failed)
 		return err
@@ -201,9 +216,13 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	defer files.close()
-	last := time.Now()
+	last, stored := time.Now(), int64(0)
 	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
-		err := s.AddPart(ctx, tenant, plan.ID, part)
+		rows := compress(part.Rows)
+		if stored += int64(len(rows)); stored > s.maxPlanBytes {
+			return errPlanBytes
+		}
+		err := s.addPart(ctx, tenant, plan.ID, part, rows)
 		_ = pause(ctx, time.Since(last)) // for other work; the next statement sees that ctx has ended
 		last = time.Now()
 		return err

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -35,7 +34,7 @@ type File struct {
 	sheets  []string
 	content func() (io.ReadCloser, error) // unpacked
 	charset charset
-	dir     string // for temporary files
+	space   *Space
 	book    bool
 }
 
@@ -44,8 +43,8 @@ func (f *File) Sheets() []string { return f.sheets }
 
 // Files lists the tables in dir, sorted by name, and those in its ZIP files. Directories, hidden files and files that
 // are neither text nor workbook have a Problem. An error means that a compressed file is damaged or too large.
-// Temporary files are created in temp.
-func Files(dir fs.FS, temp string) ([]*File, error) {
+// Temporary files are created in space.
+func Files(dir fs.FS, space *Space) ([]*File, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
 		return nil, fmt.Errorf("read directory: %w", err)
@@ -59,7 +58,7 @@ func Files(dir fs.FS, temp string) ([]*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := &File{Name: e.Name(), Size: info.Size(), dir: temp, content: func() (io.ReadCloser, error) {
+		f := &File{Name: e.Name(), Size: info.Size(), space: space, content: func() (io.ReadCloser, error) {
 			return dir.Open(e.Name())
 		}}
 		all, err := f.expand(false)
@@ -182,7 +181,7 @@ func (f *File) openZIP(inZIP bool) ([]*File, error) {
 		if slices.ContainsFunc(files, func(other *File) bool { return other.Name == base }) {
 			return nil, fmt.Errorf("%s has two files with the name %s", f.Name, base)
 		}
-		entry := &File{Name: base, Size: int64(e.CompressedSize64), dir: f.dir, content: f.entry(i)}
+		entry := &File{Name: base, Size: int64(e.CompressedSize64), space: f.space, content: f.entry(i)}
 		if *total -= int64(e.UncompressedSize64); *total < 0 || e.UncompressedSize64 > maxUnpacked {
 			return nil, fmt.Errorf("%s: %w", f.Name, errUnpacked)
 		}
@@ -219,7 +218,7 @@ func (f *File) zip() (*zip.Reader, io.Closer, error) {
 	at, random := content.(io.ReaderAt)
 	size, closer := f.Size, io.Closer(content)
 	if !random {
-		file, err := TempFile(f.dir)
+		file, err := f.space.File()
 		if err != nil {
 			return nil, nil, errors.Join(err, content.Close())
 		}
@@ -245,7 +244,7 @@ func (f *File) Open() (*Rows, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows, err := openSheet(archive, cmp.Or(f.Sheet, f.sheets[0]), f.dir, unpackedLimit(f.Size))
+		rows, err := openSheet(archive, cmp.Or(f.Sheet, f.sheets[0]), f.space, unpackedLimit(f.Size))
 		if err != nil {
 			return nil, errors.Join(err, closer.Close())
 		}
@@ -258,18 +257,6 @@ func (f *File) Open() (*Rows, error) {
 	}
 	text := newCSV(decode(bufio.NewReaderSize(content, 64<<10), f.charset))
 	return &Rows{Delimiter: text.sep, next: text.next, closers: []io.Closer{content}}, nil
-}
-
-// TempFile creates a file without a name: it is gone when it is closed, or when the process ends.
-func TempFile(dir string) (*os.File, error) {
-	file, err := os.CreateTemp(dir, "import-")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }
 
 var errUnpacked = errors.New("unpacks to more than 4 GiB or 200 times its size")

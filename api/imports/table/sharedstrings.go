@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 )
 
 const (
@@ -18,14 +17,14 @@ const (
 // sharedStrings are the texts of a workbook, which its cells refer to by number. They are in a temporary file, because
 // they can be as large as the workbook.
 type sharedStrings struct {
-	file   *os.File
+	file   *TempFile
 	ends   []int64 // of each text in the file
 	cache  map[int]string
 	cached int // bytes
 }
 
 // readSharedStrings reads the texts. The part is optional.
-func readSharedStrings(archive *zip.Reader, temp string, limit int64) (*sharedStrings, error) {
+func readSharedStrings(archive *zip.Reader, space *Space, limit int64) (*sharedStrings, error) {
 	part, err := openPart(archive, "xl/sharedStrings.xml")
 	if errors.Is(err, errNoPart) {
 		return &sharedStrings{}, nil
@@ -35,7 +34,7 @@ func readSharedStrings(archive *zip.Reader, temp string, limit int64) (*sharedSt
 	}
 	defer part.Close()
 	s := &sharedStrings{cache: map[int]string{}}
-	if s.file, err = TempFile(temp); err != nil {
+	if s.file, err = space.File(); err != nil {
 		return nil, err
 	}
 	if err := s.read(&unpackLimit{part, limit}); err != nil {

@@ -31,7 +31,7 @@ func directory(pairs ...string) fstest.MapFS {
 // read returns the cells of all rows of the only file.
 func read(t *testing.T, dir fs.FS) ([][]string, error) {
 	t.Helper()
-	files, err := Files(dir, t.TempDir())
+	files, err := Files(dir, NewSpace(t.TempDir(), 1<<30))
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func TestSheetIsReadWithItsTypes(t *testing.T) {
 func TestFilesThatAreNoTablesHaveAProblem(t *testing.T) {
 	t.Parallel()
 	files, err := Files(directory("a.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "b.pdf", "%PDF-1.7", "c.xlsb",
-		zipped(t, "xl/workbook.bin", ""), "d.zip", zipped(t, "e.zip", zipped(t, "f.csv", "a"))), t.TempDir())
+		zipped(t, "xl/workbook.bin", ""), "d.zip", zipped(t, "e.zip", zipped(t, "f.csv", "a"))), NewSpace(t.TempDir(), 1<<30))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func FuzzRows(f *testing.F) {
 	f.Add("a.xlsx", []byte("PK\x03\x04"))
 	f.Fuzz(func(t *testing.T, name string, content []byte) {
 		files, err := Files(fstest.MapFS{"x" + strings.ToValidUTF8(strings.ReplaceAll(name, "/", ""), ""): {Data: content}},
-			t.TempDir())
+			NewSpace(t.TempDir(), 1<<30))
 		if err != nil {
 			return
 		}

@@ -165,7 +165,7 @@ type sheetReader struct {
 }
 
 // openSheet returns the rows of a sheet. The sheet and its strings unpack to at most limit bytes.
-func openSheet(archive *zip.Reader, name, temp string, limit int64) (*Rows, error) {
+func openSheet(archive *zip.Reader, name string, space *Space, limit int64) (*Rows, error) {
 	b, err := openBook(archive)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func openSheet(archive *zip.Reader, name, temp string, limit int64) (*Rows, erro
 	if i < 0 {
 		return nil, fmt.Errorf("the workbook has no sheet %q", name)
 	}
-	shared, err := readSharedStrings(archive, temp, limit)
+	shared, err := readSharedStrings(archive, space, limit)
 	if err != nil {
 		return nil, err
 	}
