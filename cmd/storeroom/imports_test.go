@@ -50,7 +50,8 @@ var allowedImports = map[string][]string{
 	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
-	"catalog/media":        {"tenancy"},
+	"catalog/media":        {"catalog/media/avif", "tenancy"},
+	"catalog/media/avif":   {},
 	"keys":                 {"tenancy"},
 	"keys/usage":           {"keys", "tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
@@ -80,6 +81,7 @@ var domain = []string{
 	"api/imports/table",
 	"catalog",
 	"catalog/media",
+	"catalog/media/avif",
 	"keys",
 	"keys/usage",
 	"migrations",
