@@ -168,7 +168,8 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}{
 		{"SVG", upload(product, "file", "a.jpg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)), 415, UnsupportedMediaType},
 		{"HTML", upload(product, "file", "a.png", []byte(`<!doctype html><script>alert(1)</script>`)), 415, UnsupportedMediaType},
-		{"AVIF", upload(product, "file", "a.avif", []byte("\x00\x00\x00\x18ftypavif\x00\x00\x00\x00")), 415, UnsupportedMediaType},
+		{"HEIC", upload(product, "file", "a.avif", []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00")), 415, UnsupportedMediaType},
+		{"an AVIF header", upload(product, "file", "a.jpg", []byte("\x00\x00\x00\x14ftypavif\x00\x00\x00\x00mif1")), 422, ValidationError},
 		{"half of a picture", upload(product, "file", "a.jpg", picture[:len(picture)/2]), 422, ValidationError},
 		{"another name", upload(product, "image", "a.jpg", picture), 422, ValidationError},
 		{"two files", two, 422, ValidationError},

@@ -3,6 +3,7 @@ package media
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/gif"
@@ -11,6 +12,8 @@ import (
 	"io"
 
 	"golang.org/x/image/webp"
+
+	"github.com/storeroom/storeroom/catalog/media/avif"
 )
 
 const (
@@ -32,16 +35,21 @@ type format struct {
 	decode func([]byte) (image.Image, error)
 	config func([]byte) (image.Config, error)
 	// need returns the bytes of memory that decode uses for so many pixels.
-	need func(upload []byte, c image.Config) int64
-	exif func([]byte) []byte
+	need        func(upload []byte, c image.Config) int64
+	orientation func([]byte) int // of EXIF
 }
 
 var (
-	jpegFormat = format{"JPEG", reading(jpeg.Decode), reading(jpeg.DecodeConfig), jpegMemory, jpegEXIF}
-	pngFormat  = format{"PNG", reading(png.Decode), reading(png.DecodeConfig), pngMemory, pngEXIF}
+	jpegFormat = format{"JPEG", reading(jpeg.Decode), reading(jpeg.DecodeConfig), jpegMemory, ofEXIF(jpegEXIF)}
+	pngFormat  = format{"PNG", reading(png.Decode), reading(png.DecodeConfig), pngMemory, ofEXIF(pngEXIF)}
 	gifFormat  = format{"GIF", reading(gif.Decode), reading(gif.DecodeConfig), gifMemory, nil}
-	webpFormat = format{"WebP", reading(webp.Decode), reading(webp.DecodeConfig), webpMemory, webpEXIF}
+	webpFormat = format{"WebP", reading(webp.Decode), reading(webp.DecodeConfig), webpMemory, ofEXIF(webpEXIF)}
+	avifFormat = format{"AVIF", avif.Decode, avif.DecodeConfig, avifMemory, avif.Orientation}
 )
+
+func ofEXIF(find func([]byte) []byte) func([]byte) int {
+	return func(upload []byte) int { return orientationOf(find(upload)) }
+}
 
 func reading[T any](read func(io.Reader) (T, error)) func([]byte) (T, error) {
 	return func(upload []byte) (T, error) { return read(bytes.NewReader(upload)) }
@@ -59,10 +67,10 @@ func detect(upload []byte) (format, error) {
 		return gifFormat, nil
 	case begins("RIFF") && len(upload) > 12 && string(upload[8:12]) == "WEBP":
 		return webpFormat, nil
-	case len(upload) > 12 && string(upload[4:8]) == "ftyp":
-		return format{}, &refusal{"must be a JPEG, PNG, WebP or GIF file, not AVIF or HEIC", true}
+	case avif.IsAVIF(upload):
+		return avifFormat, nil
 	}
-	return format{}, &refusal{"must be a JPEG, PNG, WebP or GIF file", true}
+	return format{}, &refusal{"must be a JPEG, PNG, WebP, GIF or AVIF file", true}
 }
 
 // decode returns the first frame of an upload and its EXIF orientation. It refuses an upload before it decodes it if
@@ -96,12 +104,15 @@ func decode(upload []byte, memory int64) (image.Image, int, error) {
 		return nil, 0, &refusal{reason: fmt.Sprintf("must be a JPEG file with at most %d scans", maxScans)}
 	}
 	original, err := f.decode(upload)
+	if errors.Is(err, avif.ErrUnavailable) {
+		return nil, 0, &refusal{"must be a JPEG, PNG, WebP or GIF file: this server cannot decode AVIF files", true}
+	}
 	if err != nil {
 		return nil, 0, broken
 	}
 	orientation := 1
-	if f.exif != nil {
-		orientation = orientationOf(f.exif(upload))
+	if f.orientation != nil {
+		orientation = f.orientation(upload)
 	}
 	return original, orientation, nil
 }
@@ -166,6 +177,9 @@ func gifMemory(_ []byte, c image.Config) int64 { return int64(c.Width) * int64(c
 
 // webpMemory counts four bytes for each pixel twice, which lossless files and transparency need.
 func webpMemory(_ []byte, c image.Config) int64 { return 8 * int64(c.Width) * int64(c.Height) }
+
+// avifMemory adds what compiling the decoder needs.
+func avifMemory(upload []byte, _ image.Config) int64 { return avif.Memory(upload) + 32<<20 }
 
 // eachJPEGSegment calls f with each segment before the first scan until f returns false.
 func eachJPEGSegment(upload []byte, f func(marker byte, segment []byte) bool) {

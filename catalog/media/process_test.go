@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/storeroom/storeroom/tenancy"
@@ -28,6 +29,12 @@ func TestMain(m *testing.M) {
 	if IsChild() {
 		if os.Getenv("STOREROOM_TEST_UNCHECKED") != "" {
 			os.Exit(decodeUnchecked())
+		}
+		if os.Getenv("STOREROOM_TEST_NO_CODE") != "" {
+			const denyWriteExecute = 65 // PR_SET_MDWE
+			if _, _, err := syscall.RawSyscall6(syscall.SYS_PRCTL, denyWriteExecute, 1, 0, 0, 0, 0); err != 0 {
+				os.Exit(3)
+			}
 		}
 		os.Exit(RunChild())
 	}
@@ -118,6 +125,15 @@ func TestFormats(t *testing.T) {
 		"transparent WebP":  {mustFile(t, "alpha.webp"), "png", color.RGBA{0, 0, 100, 255}},
 		"lossy transparent": {mustFile(t, "lossyalpha.webp"), "png", color.RGBA{20, 20, 106, 255}},
 		"animated WebP":     {mustFile(t, "animated.webp"), "jpg", color.RGBA{20, 22, 110, 255}},
+		"AVIF":              {mustFile(t, "picture.avif"), "jpg", color.RGBA{2, 2, 100, 255}},
+		"AVIF of 10 bits":   {mustFile(t, "ten.avif"), "jpg", color.RGBA{5, 4, 98, 255}},
+		"AVIF of 12 bits":   {mustFile(t, "twelve.avif"), "jpg", color.RGBA{7, 2, 102, 255}},
+		"gray AVIF":         {mustFile(t, "gray.avif"), "jpg", color.RGBA{14, 14, 14, 255}},
+		"AVIF of RGB":       {mustFile(t, "lossless.avif"), "jpg", color.RGBA{3, 0, 100, 255}},
+		"AVIF with a range": {mustFile(t, "limited.avif"), "jpg", color.RGBA{3, 3, 98, 255}},
+		"transparent AVIF":  {mustFile(t, "alpha.avif"), "png", color.RGBA{4, 1, 52, 130}},
+		"premultiplied":     {mustFile(t, "premultiplied.avif"), "png", color.RGBA{3, 1, 51, 130}},
+		"animated AVIF":     {mustFile(t, "animated.avif"), "jpg", color.RGBA{0, 0, 90, 255}},
 		"animated GIF":      {animation.Bytes(), "jpg", color.RGBA{255, 255, 255, 255}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,6 +302,74 @@ func TestOrientationIsAppliedAndMetadataIsGone(t *testing.T) {
 	}
 }
 
+// AVIF files have a rotation and a mirroring instead. The corners are those that Chromium shows.
+func TestAVIFIsShownAsInABrowser(t *testing.T) {
+	t.Parallel()
+	for turns, corners := range [4][3]image.Point{
+		{{0, 0}, {0, 1}, {1, 0}}, {{0, 1}, {0, 0}, {1, 1}}, {{1, 1}, {1, 0}, {0, 1}}, {{1, 0}, {1, 1}, {0, 0}},
+	} {
+		for mirror, corner := range corners {
+			upload := mustFile(t, "turned.avif")
+			upload[bytes.Index(upload, []byte("irot"))+4] = byte(turns)
+			if mirror == 0 {
+				copy(upload[bytes.Index(upload, []byte("imir")):], "free")
+			} else {
+				upload[bytes.Index(upload, []byte("imir"))+4] = byte(mirror - 1)
+			}
+			_, pictures, err := run(t, MaxMemory, upload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown, err := jpeg.Decode(bytes.NewReader(pictures[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, h := shown.Bounds().Dx(), shown.Bounds().Dy()
+			at := color.RGBAModel.Convert(shown.At(corner.X*(w-1), corner.Y*(h-1))).(color.RGBA)
+			if (w > h) != (turns%2 == 0) || !near(at, color.RGBA{0, 0, 100, 255}) {
+				t.Errorf("turns %d, mirror %d: %d x %d with %v at %v", turns, mirror, w, h, at, corner)
+			}
+		}
+	}
+}
+
+func TestAGridIsOnePicture(t *testing.T) {
+	t.Parallel()
+	p, pictures, err := run(t, MaxMemory, mustFile(t, "grid.avif"))
+	if err != nil || p.Width != 128 || p.Height != 64 {
+		t.Fatalf("%d x %d, %v", p.Width, p.Height, err)
+	}
+	shown, err := jpeg.Decode(bytes.NewReader(pictures[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for x := 2; x < 128; x += 10 {
+		got := color.RGBAModel.Convert(shown.At(x, 32)).(color.RGBA)
+		if want := (color.RGBA{uint8(255 * x / 128), 127, 100, 255}); !near(got, want) {
+			t.Errorf("column %d is %v, want %v", x, got, want)
+		}
+	}
+}
+
+// A system that forbids generated code refuses AVIF files and accepts the others.
+func TestAVIFNeedsGeneratedCode(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"picture.avif": "this server cannot decode AVIF", "lossy.webp": `"Type":"jpg"`} {
+		child := exec.CommandContext(t.Context(), "/proc/self/exe")
+		child.Args, child.Env = []string{childName}, []string{
+			fmt.Sprintf("%s=%d", memoryVariable, MaxMemory), "STOREROOM_TEST_NO_CODE=1",
+		}
+		child.Stdin = bytes.NewReader(mustFile(t, name))
+		output, err := child.Output()
+		if code, ok := errors.AsType[*exec.ExitError](err); ok && code.ExitCode() == 3 {
+			t.Skip("the kernel cannot forbid generated code")
+		}
+		if err != nil || !bytes.Contains(output, []byte(want)) {
+			t.Errorf("%s = %.200q, %v, want %s", name, output, err, want)
+		}
+	}
+}
+
 const script = `<script>alert(document.domain)</script><?php system($_GET["x"]) ?>`
 
 func TestOnlyPicturesAreAccepted(t *testing.T) {
@@ -301,7 +385,6 @@ func TestOnlyPicturesAreAccepted(t *testing.T) {
 		"ZIP":        []byte("PK\x03\x04"),
 		"BMP":        []byte("BM\x00\x00"),
 		"TIFF":       []byte("II*\x00"),
-		"AVIF":       mustFile(t, "picture.avif"),
 		"HEIC":       []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00"),
 		"a blank":    append([]byte(" "), picture...),
 	} {
@@ -310,6 +393,7 @@ func TestOnlyPicturesAreAccepted(t *testing.T) {
 			t.Errorf("%s = %v, want ErrUnsupported", name, err)
 		}
 	}
+	avif := mustFile(t, "picture.avif")
 	for name, upload := range map[string][]byte{
 		"a truncated JPEG":     picture[:len(picture)/2],
 		"only the magic bytes": []byte("\xff\xd8\xff"),
@@ -318,6 +402,15 @@ func TestOnlyPicturesAreAccepted(t *testing.T) {
 		"a GIF with script":    []byte("GIF89a/*" + script + "*/=1;"),
 		"a truncated WebP":     mustFile(t, "lossy.webp")[:60],
 		"a WebP header":        []byte("RIFF\x00\x00\x00\x00WEBPVP8 "),
+		"an AVIF header":       avif[:32],
+		"a truncated AVIF":     avif[:len(avif)-20],
+		"an AVIF without data": avif[:bytes.Index(avif, []byte("mdat"))+4],
+		"an AVIF of HEVC":      bytes.Replace(avif, []byte("av01"), []byte("hvc1"), 1),
+		"another AVIF size":    resized(avif, 64, 40),
+		"a large AVIF size":    resized(avif, 8000, 6000),
+		"an AVIF of 9 frames":  withFrames(t, avif, 9),
+		"a grid of one tile":   bytes.Replace(mustFile(t, "grid.avif"), []byte{0, 0, 0, 1, 0, 128, 0, 64}, []byte{0, 0, 0, 0, 0, 128, 0, 64}, 1),
+		"a grid of 64 tiles":   bytes.Replace(mustFile(t, "grid.avif"), []byte{0, 0, 0, 1, 0, 128, 0, 64}, []byte{0, 0, 7, 7, 0, 128, 0, 64}, 1),
 		"a WebP of nothing":    []byte("RIFF\xff\xff\xff\xffWEBP\xff\xff\xff\xff\xff\xff\xff\xff"),
 	} {
 		_, _, err := run(t, MaxMemory, upload)
@@ -341,6 +434,7 @@ func TestPolyglotsBecomePictures(t *testing.T) {
 		"PNG with a color profile":  withChunk(asPNG(t, gradient(64, 48, 255)), "iCCP", []byte(script)),
 		"PNG and HTML at the end":   append(bytes.Clone(transparent), script...),
 		"WebP with a chunk at last": append(mustFile(t, "lossy.webp"), script...),
+		"AVIF and HTML at the end":  append(mustFile(t, "alpha.avif"), script...),
 	} {
 		_, pictures, err := run(t, MaxMemory, upload)
 		if err != nil {
@@ -355,6 +449,30 @@ func TestPolyglotsBecomePictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// resized returns an AVIF file with another size in its header.
+func resized(upload []byte, w, h uint32) []byte {
+	upload = bytes.Clone(upload)
+	size := upload[bytes.Index(upload, []byte("ispe"))+8:]
+	binary.BigEndian.PutUint32(size, w)
+	binary.BigEndian.PutUint32(size[4:], h)
+	return upload
+}
+
+// withFrames returns an AVIF file whose picture repeats its frame.
+func withFrames(t testing.TB, upload []byte, n int) []byte {
+	t.Helper()
+	at := bytes.Index(upload, []byte("mdat")) + 4
+	frame := bytes.IndexByte(upload[at:], 0x32) // an OBU with a frame
+	location := bytes.Index(upload, []byte("iloc"))
+	if frame < 0 || binary.BigEndian.Uint32(upload[location+22:]) != uint32(len(upload)-at) {
+		t.Fatal("the file has another layout")
+	}
+	repeated := append(bytes.Clone(upload), bytes.Repeat(upload[at+frame:], n-1)...)
+	binary.BigEndian.PutUint32(repeated[location+22:], uint32(len(repeated)-at))
+	binary.BigEndian.PutUint32(repeated[at-8:], uint32(len(repeated)-at+8))
+	return repeated
 }
 
 // emptyPNG has so many black pixels that its data need no space.
@@ -406,6 +524,9 @@ func TestLargePicturesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 		"65,535 x 65,535 pixels": {emptyPNG(t, 65_535, 65_535, 1, 0, 0, 0), MaxMemory, "must have at most 50 megapixels"},
 		"memory":                 {large, 512 << 20, "needs 814 MiB of memory to decode, and the limit is 512 MiB"},
 		"16 bits, interlaced":    {emptyPNG(t, 10_000, 5_000, 16, 6, 1, 0), 512 << 20, "needs 700 MiB of memory"},
+		"AVIF of 60 megapixels":  {resized(mustFile(t, "picture.avif"), 10_000, 6_000), MaxMemory, "must have at most 50 megapixels"},
+		"AVIF of 65536 pixels":   {resized(mustFile(t, "picture.avif"), 65_536, 65_536), MaxMemory, "must have at most 50 megapixels"},
+		"memory of AVIF":         {resized(mustFile(t, "ten.avif"), 8_000, 6_000), 384 << 20, "needs 457 MiB of memory"},
 		"201 scans":              {bytes.Replace(asJPEG(t, gradient(64, 48, 255)), startOfScan, scans, 1), MaxMemory, "must be a JPEG file with at most 200 scans"},
 		"more than 10 MiB":       {append(asJPEG(t, gradient(64, 48, 255)), make([]byte, MaxUpload)...), MaxMemory, "must have at most 10485760 bytes"},
 	} {
@@ -423,6 +544,9 @@ func TestAChildHasAMemoryLimit(t *testing.T) {
 	upload := emptyPNG(t, 10_000, 5_000, 8, 6, 0, 32)
 	if _, pictures, err := run(t, MaxMemory, upload); err != nil || len(pictures) != 1+len(Widths) {
 		t.Errorf("50 megapixels = %v, want no error", err)
+	}
+	if _, pictures, err := run(t, 384<<20, mustFile(t, "large.avif")); err != nil || len(pictures) != 1+len(Widths) {
+		t.Errorf("50 megapixels of AVIF = %v, want no error", err)
 	}
 	const enough, tooLittle = 400 << 20, 150 << 20
 	if err := runLimited(t, enough, upload); err != nil {
