@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -145,7 +146,9 @@ func changedCustomers(sent []Customer, stored []storedCustomer) []Customer {
 	changed := map[string]Customer{}
 	for _, c := range sent {
 		earlier := changed[c.ID]
-		changed[c.ID] = Customer{c.ID, cmp.Or(c.Name, earlier.Name), cmp.Or(c.Email, earlier.Email)}
+		changed[c.ID] = Customer{
+			c.ID, cmp.Or(c.Name, earlier.Name), cmp.Or(c.Email, earlier.Email), cmp.Or(c.ErasedAt, earlier.ErasedAt),
+		}
 	}
 	for _, s := range stored {
 		c := changed[s.Number]
@@ -174,8 +177,8 @@ func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 		return
 	}
 	q.Queue(`
-		insert into customers as c (tenant_id, number, name, email)
-		select $1, * from unnest($2::text[], $3::text[], $4::text[])
+		insert into customers as c (tenant_id, number, name, email, erased_at)
+		select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[])
 		on conflict (tenant_id, number) do update
 		   set name = coalesce(excluded.name, c.name),
 		       email = coalesce(excluded.email, c.email),
@@ -184,7 +187,8 @@ func queueCustomers(q *pgx.Batch, tenant tenancy.ID, customers []Customer) {
 		tenant,
 		column(customers, func(c Customer) string { return c.ID }),
 		column(customers, func(c Customer) *string { return c.Name }),
-		column(customers, func(c Customer) *string { return c.Email }))
+		column(customers, func(c Customer) *string { return c.Email }),
+		column(customers, func(c Customer) *time.Time { return c.ErasedAt }))
 }
 
 // customerPatterns returns a LIKE pattern for each word of a search, or none if a word has no letter

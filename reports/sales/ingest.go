@@ -86,6 +86,7 @@ type orderBatch struct {
 
 type orderRow struct {
 	Order
+	place   int    // among the valid rows, as they were sent
 	digest  []byte // nil if the order is invalid
 	invalid tenancy.InvalidError
 	result  Result
@@ -98,7 +99,10 @@ func newOrderBatch(tenant tenancy.ID, rows []Row, now time.Time) *orderBatch {
 		o := &orderRow{}
 		o.Order, o.invalid = row.check(now)
 		if len(o.invalid) == 0 {
-			o.digest = o.Order.digest()
+			o.place, o.digest = len(b.valid), o.Content
+			if o.digest == nil {
+				o.digest = o.Order.digest()
+			}
 			b.valid = append(b.valid, o)
 		} else {
 			o.Number = row.Number
@@ -129,7 +133,9 @@ func (b *orderBatch) read(q *pgx.Batch) {
 			customers = append(customers, o.Customer.ID)
 		}
 		for _, item := range o.Items {
-			skus = append(skus, item.SKU)
+			if item.Sold == nil {
+				skus = append(skus, item.SKU)
+			}
 		}
 	}
 	queueZone(q, b.tenant, &b.zones)
@@ -238,13 +244,13 @@ func (b *orderBatch) decide(
 	for _, o := range b.rows {
 		o.result = Result{Number: o.Number, Outcome: Failed, Err: o.invalid.Err()}
 	}
-	for i, o := range b.valid {
+	for _, o := range b.valid {
 		if before, exists := existing[o.Number]; exists {
 			resent = append(resent, before.ID)
 			o.result = o.resent(before)
 			continue
 		}
-		id := b.ids[i].ID
+		id := b.ids[o.place].ID
 		lines, invalid := o.lines(id, products)
 		if len(invalid) > 0 {
 			o.result.Err = invalid
@@ -262,7 +268,7 @@ func (b *orderBatch) decide(
 // resent returns the result of an order whose number exists already.
 func (o *orderRow) resent(existing existingOrder) Result {
 	if bytes.Equal(existing.Content, o.digest) ||
-		o.ShippingTotal == nil && bytes.Equal(existing.Content, o.digestV1()) {
+		o.Content == nil && o.ShippingTotal == nil && bytes.Equal(existing.Content, o.digestV1()) {
 		return Result{Number: o.Number, ID: existing.ID, Outcome: Unchanged}
 	}
 	err := tenancy.InvalidError{"number": {differentContent}}

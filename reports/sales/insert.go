@@ -15,7 +15,11 @@ func (b *orderBatch) newOrders(orders []*orderRow, products map[string]*soldProd
 	if len(orders) == 0 {
 		return nil
 	}
-	statements := []statement{{0, func(q *pgx.Batch) { b.queueReferences(q, orders); queueOrders(q, b.tenant, orders) }}}
+	statements := []statement{{0, func(q *pgx.Batch) {
+		b.queueReferences(q, orders)
+		queueSold(q, b.tenant, orders)
+		queueOrders(q, b.tenant, orders)
+	}}}
 	for rest := orders; len(rest) > 0; {
 		n, lines := 0, 0
 		for ; n < len(rest) && lines < maxStatement; n++ {

@@ -30,8 +30,7 @@ type line struct {
 func (o Order) lines(orderID int64, products map[string]*soldProduct) ([]line, tenancy.InvalidError) {
 	lines, invalid := make([]line, len(o.Items)), tenancy.InvalidError{}
 	for i, item := range o.Items {
-		p := products[item.SKU]
-		cost := item.UnitCost
+		p, cost := item.soldProduct(products), item.UnitCost
 		if cost == nil {
 			cost = p.Cost
 		}

@@ -286,9 +286,10 @@ func (s *Store) UndoChannels(ctx context.Context, tenant tenancy.ID, changes []C
 // CustomerChange is a customer of a plan, with the name and the e-mail before and after.
 type CustomerChange struct {
 	ID                string
-	Created           bool    `json:",omitempty"`
-	OldName, OldEmail *string `json:",omitempty"`
-	Name, Email       *string `json:",omitempty"`
+	Created           bool       `json:",omitempty"`
+	OldName, OldEmail *string    `json:",omitempty"`
+	Name, Email       *string    `json:",omitempty"`
+	ErasedAt          *time.Time `json:",omitempty"` // of a customer of an archive that is created
 }
 
 // PlannedCustomer is what EnsureCustomers would do with a customer: Created, Updated, Unchanged, or Failed with an
@@ -334,7 +335,7 @@ func (s *Store) PlanCustomers(ctx context.Context, tenant tenancy.ID, customers 
 		delete(changed, p.ID)
 		old, exists := before[p.ID]
 		if p.Outcome = Updated; !exists {
-			p.Outcome, p.Created = Created, true
+			p.Outcome, p.Created, p.ErasedAt = Created, true, c.ErasedAt
 		}
 		p.OldName, p.OldEmail = old.Name, old.Email
 		p.Name, p.Email = cmp.Or(c.Name, old.Name), cmp.Or(c.Email, old.Email)
@@ -375,7 +376,7 @@ func (s *Store) ApplyCustomers(
 			old, exists := before[c.ID]
 			written[i] = c.Created != exists && (!exists || old.is(c.OldName, c.OldEmail))
 			if written[i] {
-				customers = append(customers, Customer{c.ID, c.Name, c.Email})
+				customers = append(customers, Customer{c.ID, c.Name, c.Email, c.ErasedAt})
 			}
 			if written[i] && c.Created {
 				created = append(created, c.ID)
@@ -440,9 +441,9 @@ func (s *Store) UndoCustomers(
 			id, isUnused := ids[c.ID]
 			switch {
 			case !exists:
-			case old.Erased:
+			case old.Erased && c.ErasedAt == nil:
 				kept = append(kept, tenancy.Kept{Key: c.ID, Reason: "is erased"})
-			case !old.is(c.Name, c.Email):
+			case !old.Erased && !old.is(c.Name, c.Email):
 				kept = append(kept, tenancy.Kept{Key: c.ID, Reason: "has changed since"})
 			case !c.Created:
 				q.Queue(`

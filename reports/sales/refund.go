@@ -66,7 +66,9 @@ func newRefundBatch(tenant tenancy.ID, rows []RefundRow, now time.Time) *refundB
 	for _, row := range rows {
 		r := &refundRow{}
 		r.Refund, r.invalid = row.check(now)
-		r.digest = r.Refund.digest()
+		if r.digest = r.Content; r.digest == nil {
+			r.digest = r.Refund.digest()
+		}
 		r.at = valueOr(r.RefundedAt, b.now)
 		b.rows = append(b.rows, r)
 	}
@@ -220,10 +222,15 @@ func (b *refundBatch) decide() (*refundWriter, error) {
 	}
 	w := &refundWriter{
 		zone: zone, rollups: newDeltas(), existing: map[refundKey]existingRefund{},
+		unreferenced: map[unreferenced][]existingRefund{},
 	}
 	w.lines = b.facts.linesByOrder()
 	for _, r := range b.facts.refunds {
-		w.existing[refundKey{r.OrderID, valueOr(r.Reference, "")}] = r
+		if r.Reference == nil {
+			w.unreferenced[r.key()] = append(w.unreferenced[r.key()], r)
+		} else {
+			w.existing[refundKey{r.OrderID, *r.Reference}] = r
+		}
 	}
 	orders := b.facts.byNumber()
 	for number, o := range b.assumed {
@@ -249,9 +256,21 @@ type refundWriter struct {
 	zone     *time.Location
 	lines    map[int64][]line // by order
 	existing map[refundKey]existingRefund
-	refunds  []*refundRow
-	shares   []refundShare
-	rollups  *deltas
+	// unreferenced are refunds without a reference that are equal. One of an archive exists if they are enough.
+	unreferenced map[unreferenced][]existingRefund
+	refunds      []*refundRow
+	shares       []refundShare
+	rollups      *deltas
+}
+
+type unreferenced struct {
+	orderID    int64
+	refundedAt int64 // in microseconds
+	content    string
+}
+
+func (r existingRefund) key() unreferenced {
+	return unreferenced{r.OrderID, r.RefundedAt.UnixMicro(), string(r.Content)}
 }
 
 type refundKey struct {
@@ -266,6 +285,12 @@ func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) RefundResult {
 			return r.resent(existing, o)
 		}
 		w.existing[key] = existingRefund{ID: id, Content: r.digest}
+	} else if r.Content != nil {
+		stored := existingRefund{ID: id, OrderID: o.ID, RefundedAt: r.at, Content: r.digest}
+		if equal := w.unreferenced[stored.key()]; len(equal) > r.Before {
+			return r.resent(equal[r.Before], o)
+		}
+		w.unreferenced[stored.key()] = append(w.unreferenced[stored.key()], stored)
 	}
 	r.orderID = o.ID
 	o.Refunded += r.Amount

@@ -51,13 +51,15 @@ type Order struct {
 	TaxTotal      *money.Cents
 	ShippingTotal *money.Cents
 	Items         []Item
+	Content       []byte `json:",omitempty"` // the digest that an archive has of the order; nil is that of these fields
 }
 
 // Customer is a customer as the sender identifies it.
 type Customer struct {
-	ID    string // the sender's id
-	Name  *string
-	Email *string
+	ID       string // the sender's id
+	Name     *string
+	Email    *string
+	ErasedAt *time.Time `json:",omitempty"` // in an archive
 }
 
 // Item is one line of an order.
@@ -67,6 +69,16 @@ type Item struct {
 	UnitPrice money.Cents
 	UnitCost  *money.Cents // nil takes the current cost of the product
 	Discount  *money.Cents // of the whole line
+	Sold      *Sold        `json:",omitempty"` // of an archive; nil is the current product, with its cost
+}
+
+// Sold is what an item of an archive stores of its product: a row of sold_products, which an Ingest inserts if its ID
+// does not exist. ID is one of NewSoldIDs. The other ids are 0 for none.
+type Sold struct {
+	ID                        int64
+	Product, Category, Seller int64
+	Name                      string
+	CategoryName, SellerName  string
 }
 
 // Outcome is the result of storing one row.
@@ -101,6 +113,10 @@ type Refund struct {
 	Amount      money.Cents
 	RefundedAt  *time.Time // nil is now
 	Reference   *string    // the sender's id, unique per order
+	// Content is the digest that an archive has of the refund. Such a refund without a reference exists already if the
+	// order has more than Before equal ones.
+	Content []byte `json:",omitempty"`
+	Before  int    `json:",omitempty"`
 }
 
 // RefundRow is one refund of a batch. Invalid is as in Row.

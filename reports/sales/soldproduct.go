@@ -1,8 +1,10 @@
 package sales
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -70,7 +72,7 @@ func (b *orderBatch) checkVersions(existing map[string]existingOrder, products m
 			continue
 		}
 		for _, item := range o.Items {
-			if p := products[item.SKU]; p == nil || p.SoldID == nil {
+			if p := item.soldProduct(products); p == nil || p.SoldID == nil {
 				missing = append(missing, item.SKU)
 			}
 		}
@@ -80,6 +82,64 @@ func (b *orderBatch) checkVersions(existing map[string]existingOrder, products m
 		return errMissingVersions
 	}
 	return nil
+}
+
+// soldProduct returns what the item stores of its product.
+func (i Item) soldProduct(products map[string]*soldProduct) *soldProduct {
+	if s := i.Sold; s != nil {
+		return &soldProduct{i.SKU, &s.ID, orNil(s.Category), orNil(s.Seller), nil}
+	}
+	return products[i.SKU]
+}
+
+func orNil[T comparable](value T) *T {
+	if value == *new(T) {
+		return nil
+	}
+	return &value
+}
+
+// NewSoldIDs returns n ids in ascending order that no row of sold_products has.
+func (s *Store) NewSoldIDs(ctx context.Context, tenant tenancy.ID, n int) ([]int64, error) {
+	ids, err := tenancy.All[idRow](ctx, s.db, tenant, `
+		select nextval('sold_products_id_seq') as id
+		  from generate_series(1, $1::int)`, n)
+	return column(ids, func(r idRow) int64 { return r.ID }), err
+}
+
+// queueSold inserts what items of an archive store of products, unless an earlier order has inserted it.
+func queueSold(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
+	var all []Item
+	for _, o := range orders {
+		for _, item := range o.Items {
+			if item.Sold != nil {
+				all = append(all, item)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b Item) int { return cmp.Compare(a.Sold.ID, b.Sold.ID) })
+	all = slices.CompactFunc(all, func(a, b Item) bool { return a.Sold.ID == b.Sold.ID })
+	ids := func(of func(*Sold) int64) []*int64 {
+		return column(all, func(i Item) *int64 { return orNil(of(i.Sold)) })
+	}
+	texts := func(of func(*Sold) string) []*string {
+		return column(all, func(i Item) *string { return orNil(of(i.Sold)) })
+	}
+	q.Queue(`
+		insert into sold_products (tenant_id, id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
+		overriding system value
+		select $1, u.*
+		  from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::text[])
+		       u (id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
+		 where not exists (select from sold_products where tenant_id = $1 and id = u.id)
+		 order by u.id`,
+		tenant, ids(func(s *Sold) int64 { return s.ID }), ids(func(s *Sold) int64 { return s.Product }),
+		column(all, func(i Item) string { return i.SKU }), column(all, func(i Item) string { return i.Sold.Name }),
+		ids(func(s *Sold) int64 { return s.Category }), texts(func(s *Sold) string { return s.CategoryName }),
+		ids(func(s *Sold) int64 { return s.Seller }), texts(func(s *Sold) string { return s.SellerName }))
 }
 
 func (s *Store) insertSoldProducts(ctx context.Context, tenant tenancy.ID, skus []string) error {

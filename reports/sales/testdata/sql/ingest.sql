@@ -83,8 +83,8 @@ on conflict do nothing
 --   ModifyTable Insert on channels
 --     Function Scan on unnest
 
-insert into customers as c (tenant_id, number, name, email)
-select $1, * from unnest($2::text[], $3::text[], $4::text[])
+insert into customers as c (tenant_id, number, name, email, erased_at)
+select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[])
 on conflict (tenant_id, number) do update
    set name = coalesce(excluded.name, c.name),
        email = coalesce(excluded.email, c.email),
