@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,7 +28,28 @@ type PlanRow struct {
 	WarehouseName Field[string]        `json:",omitzero"`
 	Stock         []StockOf            `json:",omitempty"` // replaces the stock of these warehouses
 	InPlan        bool                 `json:",omitempty"` // an earlier call for the plan has a row of the product
+	Archived      *Archived            `json:",omitempty"`
 	Invalid       tenancy.InvalidError `json:"-"`
+}
+
+// Archived is what a row of an archive sets if it creates the product. ID is one of NewIDs. The ids of the images are 0,
+// and their files are reserved.
+type Archived struct {
+	ID        int64
+	CreatedAt time.Time
+	Images    []Image `json:",omitempty"`
+}
+
+// NewIDs returns n ids in ascending order that no row of a table has: products or that of a Kind.
+func (s *Store) NewIDs(ctx context.Context, tenant tenancy.ID, table string, n int) ([]int64, error) {
+	rows, err := tenancy.All[rowID](ctx, s.db, tenant, `
+		select nextval($1::regclass) as id
+		  from generate_series(1, $2::int)`, table+"_id_seq", n)
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	return ids, wrap(err, "take %d ids", n)
 }
 
 // StockOf is the quantity of a product in the warehouse of that name.
@@ -267,7 +289,7 @@ func (s *Store) UndoProducts(ctx context.Context, by Actor, rows []Undo) ([]tena
 
 // content returns a digest of the columns of p that a write sets, apart from the quantity, and of the images.
 func (p Product) content() string {
-	p.ID, p.Quantity = 0, 0
+	p.ID, p.Quantity, p.CreatedAt = 0, 0, time.Time{}
 	sum := sha256.Sum256(append(records(p), fmt.Sprint(p.Images)...))
 	return hex.EncodeToString(sum[:16])
 }
@@ -408,7 +430,7 @@ func distinct[T cmp.Ordered](values []T) []T {
 
 // row returns the row with the ids of its names. If assume is true, a name that does not exist gets a negative id.
 func (n referenceNames) row(row PlanRow, assume bool) upsertRow {
-	r := upsertRow{Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan}
+	r := upsertRow{Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan, archived: row.Archived}
 	n.set(&r.CategoryID, Categories, row.CategoryName, "category", r.Invalid, assume)
 	n.set(&r.SellerID, Sellers, row.SellerName, "seller", r.Invalid, assume)
 	n.set(&r.WarehouseID, Warehouses, row.WarehouseName, "warehouse", r.Invalid, assume)
@@ -557,11 +579,12 @@ type ReferenceUndo struct {
 	Name string
 }
 
-// ApplyReferences adds the names that do not exist, and returns those that it added.
+// ApplyReferences adds the names that do not exist, and returns those that it added. Names in newIDs get these ids, which
+// NewIDs has returned.
 func (s *Store) ApplyReferences(
-	ctx context.Context, tenant tenancy.ID, kind Kind, names []string,
+	ctx context.Context, tenant tenancy.ID, kind Kind, names []string, newIDs map[string]int64,
 ) ([]ReferenceUndo, error) {
-	ids, inserted, err := s.ensureReferences(ctx, tenant, kind, names)
+	ids, inserted, err := s.ensureReferences(ctx, tenant, kind, names, newIDs)
 	added := []ReferenceUndo{}
 	for name, id := range ids {
 		if inserted[id] {

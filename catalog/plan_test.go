@@ -104,7 +104,7 @@ func (s shop) apply(t testing.TB, rows []catalog.PlanRow, planned []catalog.Plan
 	defer tx.Rollback(t.Context())
 	p.references = map[catalog.Kind][]catalog.ReferenceUndo{}
 	for _, kind := range kinds {
-		if p.references[kind], err = s.ApplyReferences(ctx, s.by.Tenant, kind, namesOf(kind, rows)); err != nil {
+		if p.references[kind], err = s.ApplyReferences(ctx, s.by.Tenant, kind, namesOf(kind, rows), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -128,13 +128,19 @@ select p.id, p.created_at, p.updated_at,
 
 	// insertProduct inserts the product of arguments, insertProducts those of records in $3. $2 is
 	// the API key. They also insert stock and ledger rows. A query on p, the inserted rows, follows.
-	insertProduct = insertFrom(`(
+	insertProduct = insertFrom("", `(
        values ($3::text,
-       ` + eachColumn("$N::TYPE") + `)
+       `+eachColumn("$N::TYPE")+`)
        ) r (search,
-       ` + eachColumn("NAME") + `)`)
-	insertProducts = insertFrom(`jsonb_to_recordset($3) as r (search text,
-       ` + eachColumn("NAME TYPE") + `)
+       `+eachColumn("NAME")+`)`)
+	insertProducts = insertFrom("", `jsonb_to_recordset($3) as r (search text,
+       `+eachColumn("NAME TYPE")+`)
+ order by r.sku collate "C"`)
+
+	// insertArchivedProducts also sets their ids and the time of their creation.
+	insertArchivedProducts = insertFrom("id, created_at, ", `jsonb_to_recordset($3) as r (
+       id bigint, created_at timestamptz, search text,
+       `+eachColumn("NAME TYPE")+`)
  order by r.sku collate "C"`)
 
 	// updateProduct writes the values of arguments to the product $2.
@@ -161,13 +167,17 @@ select $1, r.id, r.search,
 	updateAndSelect = "\nwith p as (" + updateProduct + "\nreturning *\n)" + selectProducts + "\n  from p"
 )
 
-// insertFrom returns the statement that inserts the rows r of source.
-func insertFrom(source string) string {
+// insertFrom returns the statement that inserts the rows r of source, also with more columns.
+func insertFrom(more, source string) string {
+	overriding := ""
+	if more != "" {
+		overriding = "\noverriding system value"
+	}
 	return `
 with p as (
-insert into products (tenant_id, search,
-       ` + eachColumn("NAME") + `)
-select $1, r.search,
+insert into products (tenant_id, ` + more + `search,
+       ` + eachColumn("NAME") + `)` + overriding + `
+select $1, ` + more + `r.search,
        ` + strings.Replace(eachColumn("r.NAME"), "r.warehouse_id", warehouseOrDefault, 1) + `
   from ` + source + `
 returning *
@@ -213,6 +223,9 @@ func records(products ...Product) []byte {
 			text.WriteString(",")
 		}
 		field("{", "id", p.ID)
+		if !p.CreatedAt.IsZero() {
+			field(",", "created_at", p.CreatedAt)
+		}
 		field(",", "search", p.searchText())
 		for _, c := range storedColumns {
 			field(",", c.name, c.value(p))

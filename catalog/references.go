@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -183,28 +184,47 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 	return tenancy.InUse(uses.Count, "product", name)
 }
 
+// DefaultWarehouse returns the default warehouse, and whether a product or stock is in it.
+func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Reference, used bool, err error) {
+	w, err = tenancy.One[Reference](ctx, s.db, tenant, `
+		select `+Warehouses.columns()+`
+		  from warehouses
+		 where tenant_id = $1 and is_default`, tenant)
+	if err == nil {
+		_, isUsed := errors.AsType[tenancy.InUseError](s.inUse(ctx, tenant, Warehouses, w.ID))
+		used = isUsed
+	}
+	return w, used, wrap(err, "read the default warehouse")
+}
+
 // EnsureReferences adds the names that do not exist. It returns the ids of all names and
 // how many it added.
 func (s *Store) EnsureReferences(
 	ctx context.Context, tenant tenancy.ID, kind Kind, names []string,
 ) (ids map[string]int64, added int, err error) {
-	ids, inserted, err := s.ensureReferences(ctx, tenant, kind, names)
+	ids, inserted, err := s.ensureReferences(ctx, tenant, kind, names, nil)
 	return ids, len(inserted), err
 }
 
 // ensureReferences is EnsureReferences; it returns the ids of the names that it added.
 func (s *Store) ensureReferences(
-	ctx context.Context, tenant tenancy.ID, kind Kind, names []string,
+	ctx context.Context, tenant tenancy.ID, kind Kind, names []string, newIDs map[string]int64,
 ) (ids map[string]int64, added map[int64]bool, err error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	wanted := make([]int64, len(names))
+	for i, name := range names {
+		wanted[i] = newIDs[name]
+	}
 	var inserted []rowID
 	var all []Reference
 	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &inserted, `
-			insert into `+string(kind)+` (tenant_id, name)
-			select $1, unnest($2::text[])
+			insert into `+string(kind)+` (tenant_id, id, name)
+			overriding system value
+			select $1, coalesce(nullif(id, 0), nextval('`+string(kind)+`_id_seq')), name
+			  from unnest($2::text[], $3::bigint[]) n (name, id)
 			on conflict (tenant_id, name) do nothing
-			returning id`, tenant, names)
+			returning id`, tenant, names, wanted)
 		tenancy.QueueRows(b, &all, selectNamed(kind), tenant, names)
 	})
 	if err != nil {

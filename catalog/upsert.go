@@ -145,7 +145,8 @@ type upsert struct {
 // upsertRow is a Row with what only a plan can request.
 type upsertRow struct {
 	Row
-	images   []Image  // replaces the images unless it is nil
+	images   []Image // replaces the images unless it is nil
+	archived *Archived
 	stock    []Stock  // replaces the stock of these warehouses
 	restores bool     // the row undoes another; stock, if not nil, is the whole stock
 	deletes  bool     // the row deletes the product
@@ -242,24 +243,21 @@ func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows 
 		}
 		bySKU[result.SKU] = i
 	}
-	var inserted []insertedRow
 	b := &pgx.Batch{}
-	if len(created) > 0 {
-		tenancy.QueueRows(b, &inserted, insertProducts+"\nselect id, sku, warehouse_id, quantity\n  from p",
-			u.by.Tenant, u.by.KeyID, records(created...))
-	}
+	inserted := u.queueInserts(b, created)
 	queueUpdates(b, u.by, updates)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	for _, p := range inserted {
+	for _, p := range *inserted {
 		u.results[indexes[bySKU[p.SKU]]].ID = p.ID
 	}
 	if !u.planned {
 		return nil
 	}
 	var stocked []productUpdate
-	for _, p := range inserted {
+	b = &pgx.Batch{}
+	for _, p := range *inserted {
 		i := slices.IndexFunc(created, func(c Product) bool { return c.SKU == p.SKU })
 		update, err := p.update(created[i], rows[bySKU[p.SKU]].stock)
 		if err != nil {
@@ -269,17 +267,46 @@ func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows 
 		if len(update.stock) > 0 {
 			stocked = append(stocked, update)
 		}
+		if created[i].ID > 0 && len(created[i].Images) > 0 {
+			b.Queue(`update products set images = $3 where tenant_id = $1 and id = $2`,
+				u.by.Tenant, p.ID, imagesJSON(created[i].Images))
+		}
 	}
 	for _, update := range updates {
 		u.written[update.after.SKU] = true
 		u.undo[indexes[bySKU[update.after.SKU]]] = update.undo()
 	}
-	if len(stocked) == 0 {
+	queueUpdates(b, u.by, stocked)
+	if b.Len() == 0 {
 		return nil
 	}
-	b = &pgx.Batch{}
-	queueUpdates(b, u.by, stocked)
 	return tx.SendBatch(ctx, b).Close()
+}
+
+// queueInserts inserts products. Those of an archive have ids; they get their images later, because files are tracked
+// when images change.
+func (u *upsert) queueInserts(b *pgx.Batch, created []Product) *[]insertedRow {
+	var inserted []insertedRow
+	var archived, others []Product
+	for _, p := range created {
+		if p.ID > 0 {
+			p.Images = nil
+			archived = append(archived, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	for sql, products := range map[string][]Product{insertProducts: others, insertArchivedProducts: archived} {
+		if len(products) == 0 {
+			continue
+		}
+		b.Queue(sql+"\nselect id, sku, warehouse_id, quantity\n  from p", u.by.Tenant, u.by.KeyID, records(products...)).Query(func(rows pgx.Rows) error {
+			of, err := pgx.CollectRows(rows, pgx.RowToStructByName[insertedRow])
+			inserted = append(inserted, of...)
+			return err
+		})
+	}
+	return &inserted
 }
 
 // insertedRow is a product that an upsert has inserted.
@@ -341,8 +368,14 @@ func (s *storedRows) apply(row upsertRow) (productUpdate, Result) {
 		row.requireAll(invalid)
 	}
 	row.Changes.apply(&after, invalid)
-	if row.images != nil {
+	switch {
+	case row.images != nil:
 		after.Images = row.images
+	case row.archived != nil && !exists:
+		after.ID, after.CreatedAt = row.archived.ID, row.archived.CreatedAt
+		after.Images = number(slices.Clone(row.archived.Images))
+	case row.archived != nil && len(before.Images) == 0 && len(row.archived.Images) > 0:
+		after.Images = number(slices.Clone(row.archived.Images))
 	}
 	lookups{
 		CategoryExists:  s.categories[row.CategoryID.Value],
@@ -429,7 +462,9 @@ func readStored(
 		categoryIDs = append(categoryIDs, row.CategoryID.Value) // 0 if not set, which is no id
 		sellerIDs = append(sellerIDs, row.SellerID.Value)
 		warehouseIDs = append(warehouseIDs, row.WarehouseID.Value)
-		images += len(row.ImageURLs.Value)
+		if images += len(row.ImageURLs.Value); row.archived != nil {
+			images += len(row.archived.Images)
+		}
 	}
 	var categories, sellers, warehouses, imageIDs []rowID
 	var products []Product
