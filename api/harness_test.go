@@ -86,7 +86,7 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests end its connections
 	recorder := usage.Open(t.Context(), db, logger)
 	t.Cleanup(func() { _ = recorder.Close() })
-	a.plans = changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(db)})
+	a.plans = changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(db, imports.Pictures{})})
 	a.server = New(Options{
 		DB: db, Imports: imports.NewJobs(a.plans), Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
 		Usage: recorder,

@@ -15,8 +15,10 @@ func TestAProductOfAnArchiveKeepsItsIDAndItsImages(t *testing.T) {
 	if err != nil || ids[1] <= ids[0] {
 		t.Fatalf("NewIDs = %v, %v, want ascending ids", ids, err)
 	}
-	if _, err := s.database.DB.Exec(t.Context(), s.by.Tenant, `
-		insert into unused_media (tenant_id, due, file) values ($1, now() + interval '1 hour', 'A.jpg')`, s.by.Tenant); err != nil {
+	_, err = s.database.DB.Exec(t.Context(), s.by.Tenant, `
+		insert into unused_media (tenant_id, due, file)
+		values ($1, now() + interval '1 hour', 'A.jpg')`, s.by.Tenant)
+	if err != nil {
 		t.Fatal(err)
 	}
 	created := time.Date(2024, 3, 1, 12, 0, 0, 123000, time.UTC)

@@ -48,6 +48,13 @@ func (s *Store) CheckUpload(ctx context.Context, tenant tenancy.ID, product, quo
 	return wrap(err, "add a picture to product %d", product)
 }
 
+// MediaBytes returns the size of the files of a tenant's images.
+func (s *Store) MediaBytes(ctx context.Context, tenant tenancy.ID) (int64, error) {
+	total, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant, `
+		select coalesce((select bytes from media_totals where tenant_id = $1), 0) as bytes`, tenant)
+	return total.Bytes, wrap(err, "read the size of files")
+}
+
 // AddImage adds an image at the end. Its ID and Position are set here. It returns ErrNotFound or an InvalidError, with
 // the errors in invalid, which the caller found.
 func (s *Store) AddImage(

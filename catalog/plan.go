@@ -32,8 +32,8 @@ type PlanRow struct {
 	Invalid       tenancy.InvalidError `json:"-"`
 }
 
-// Archived is what a row of an archive sets if it creates the product. ID is one of NewIDs. The ids of the images are 0,
-// and their files are reserved.
+// Archived is what a row of an archive sets if it creates the product. A product without images gets the images. ID is
+// one of NewIDs. The ids of the images are 0, and their files are reserved.
 type Archived struct {
 	ID        int64
 	CreatedAt time.Time
@@ -64,6 +64,8 @@ type Planned struct {
 	Result
 	Old, New map[string]any
 	Version  *Version // of the stored product; nil if it does not exist
+	// SetsImages means that the product gets the images of an archive. One that has images keeps them.
+	SetsImages bool
 }
 
 // Version identifies a state of a product. A row that only replaces stock does not depend on the rest of the product. A
@@ -172,6 +174,7 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 	if p.Result = result; result.Outcome == Unchanged || result.Outcome == Failed {
 		return
 	}
+	p.SetsImages = row.archived != nil && !slices.Equal(update.before.Images, update.after.Images)
 	p.New = map[string]any{}
 	if exists {
 		p.Old = map[string]any{}

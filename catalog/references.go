@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -186,15 +185,17 @@ func (s *Store) inUse(ctx context.Context, tenant tenancy.ID, kind Kind, id int6
 
 // DefaultWarehouse returns the default warehouse, and whether a product or stock is in it.
 func (s *Store) DefaultWarehouse(ctx context.Context, tenant tenancy.ID) (w Reference, used bool, err error) {
-	w, err = tenancy.One[Reference](ctx, s.db, tenant, `
-		select `+Warehouses.columns()+`
-		  from warehouses
-		 where tenant_id = $1 and is_default`, tenant)
-	if err == nil {
-		_, isUsed := errors.AsType[tenancy.InUseError](s.inUse(ctx, tenant, Warehouses, w.ID))
-		used = isUsed
+	type warehouse struct {
+		Reference
+		Used bool
 	}
-	return w, used, wrap(err, "read the default warehouse")
+	found, err := tenancy.One[warehouse](ctx, s.db, tenant, `
+		select `+Warehouses.columns()+`,
+		       exists (select from products where tenant_id = $1 and warehouse_id = w.id)
+		       or exists (select from stock where tenant_id = $1 and warehouse_id = w.id and quantity > 0) as used
+		  from warehouses w
+		 where tenant_id = $1 and is_default`, tenant)
+	return found.Reference, found.Used, wrap(err, "read the default warehouse")
 }
 
 // EnsureReferences adds the names that do not exist. It returns the ids of all names and

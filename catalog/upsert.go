@@ -300,7 +300,8 @@ func (u *upsert) queueInserts(b *pgx.Batch, created []Product) *[]insertedRow {
 		if len(products) == 0 {
 			continue
 		}
-		b.Queue(sql+"\nselect id, sku, warehouse_id, quantity\n  from p", u.by.Tenant, u.by.KeyID, records(products...)).Query(func(rows pgx.Rows) error {
+		sql += "\nselect id, sku, warehouse_id, quantity\n  from p"
+		b.Queue(sql, u.by.Tenant, u.by.KeyID, records(products...)).Query(func(rows pgx.Rows) error {
 			of, err := pgx.CollectRows(rows, pgx.RowToStructByName[insertedRow])
 			inserted = append(inserted, of...)
 			return err

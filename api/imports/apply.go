@@ -20,6 +20,7 @@ type partResult struct {
 	Kept      []tenancy.Kept `json:",omitempty"` // rows that were not applied or undone
 	Exceeding []string       `json:",omitempty"` // numbers of orders that are refunded above what was paid
 
+	Renamed    *rename                 `json:",omitempty"`
 	References []catalog.ReferenceUndo `json:",omitempty"`
 	Products   []catalog.Undo          `json:",omitempty"`
 	Channels   []sales.ChannelChange   `json:",omitempty"`
@@ -168,21 +169,63 @@ func (m *Importer) apply(
 func (m *Importer) applyReferences(
 	ctx context.Context, tenant tenancy.ID, rows []*PlannedRow, result *partResult,
 ) (err error) {
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = row.Name
+	var names []string
+	ids := map[string]int64{}
+	for _, row := range rows {
+		if row.Renames != nil {
+			if err := m.applyRename(ctx, tenant, row, result); err != nil {
+				return err
+			}
+			continue
+		}
+		names = append(names, row.Name)
+		if row.NewID > 0 {
+			ids[row.Name] = row.NewID
+		}
 	}
-	result.References, err = m.catalog.ApplyReferences(ctx, tenant, referenceKinds[rows[0].Kind], names)
+	result.References, err = m.catalog.ApplyReferences(ctx, tenant, referenceKinds[rows[0].Kind], names, ids)
 	added := map[string]bool{}
 	for _, r := range result.References {
 		added[r.Name] = true
 	}
 	for _, row := range rows {
-		if !added[row.Name] {
+		if !added[row.Name] && row.Renames == nil {
 			row.Action = Unchanged // another user has added it
 		}
 	}
 	return err
+}
+
+func (m *Importer) applyRename(
+	ctx context.Context, tenant tenancy.ID, row *PlannedRow, result *partResult,
+) error {
+	warehouse, used, err := m.catalog.DefaultWarehouse(ctx, tenant)
+	switch {
+	case err != nil:
+		return err
+	case used || warehouse.ID != row.Renames.ID || warehouse.Name != row.Renames.Old:
+		row.set("", catalog.ErrPrecondition)
+		return nil
+	}
+	_, err = m.catalog.RenameReference(ctx, tenant, catalog.Warehouses, warehouse.ID, catalog.Value(row.Renames.New), nil)
+	result.Renamed = row.Renames
+	return err
+}
+
+// undoRename restores the name of the default warehouse, unless it has changed since.
+func (m *Importer) undoRename(ctx context.Context, tenant tenancy.ID, renamed *rename) ([]tenancy.Kept, error) {
+	if renamed == nil {
+		return nil, nil
+	}
+	warehouse, _, err := m.catalog.DefaultWarehouse(ctx, tenant)
+	switch {
+	case err != nil:
+		return nil, err
+	case warehouse.ID != renamed.ID || warehouse.Name != renamed.New:
+		return []tenancy.Kept{{Key: renamed.New, Reason: "has changed since"}}, nil
+	}
+	_, err = m.catalog.RenameReference(ctx, tenant, catalog.Warehouses, warehouse.ID, catalog.Value(renamed.Old), nil)
+	return nil, err
 }
 
 func (m *Importer) applyProducts(
@@ -329,6 +372,11 @@ func (m *Importer) Undo(
 	switch kind := Kind(part.Kind); kind {
 	case Category, Seller, Warehouse:
 		undone.Kept, err = m.catalog.UndoReferences(ctx, tenant, referenceKinds[kind], applied.References)
+		if err == nil {
+			var kept []tenancy.Kept
+			kept, err = m.undoRename(ctx, tenant, applied.Renamed)
+			undone.Kept = append(undone.Kept, kept...)
+		}
 	case Product, Stock:
 		undone.Kept, err = m.catalog.UndoProducts(ctx, catalog.Actor{Tenant: tenant}, applied.Products)
 	case Channel:

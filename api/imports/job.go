@@ -153,7 +153,7 @@ func (m *Importer) PlanFiles(
 	d.Files, d.Questions, d.Totals, d.Notes = set.Files, set.Questions, nil, nil
 	if len(set.Questions) == 0 {
 		sums := newTotals(zone)
-		err := m.planRecords(ctx, tenant, failing(ctx, set.Records(ctx)), sums,
+		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, false,
 			func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
 		if err != nil {
 			return nil, false, err

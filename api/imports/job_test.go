@@ -27,7 +27,7 @@ type jobs struct {
 func newJobs(t *testing.T) jobs {
 	t.Helper()
 	d := tenancytest.New(t)
-	store := changeplan.New(d.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(d.DB)})
+	store := changeplan.New(d.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(d.DB, imports.Pictures{})})
 	return jobs{d, imports.NewJobs(store), d.MustTenant(t, "acme"), store}
 }
 

@@ -42,41 +42,57 @@ const (
 // change.
 type PlannedRow struct {
 	Record
-	Action   Action
-	Old, New map[string]any        `json:",omitempty"`
-	Version  *catalog.Version      `json:",omitempty"` // of the stored product
-	Change   *sales.CustomerChange `json:",omitempty"`
-	Label    *sales.ChannelChange  `json:",omitempty"`
-	Exceeds  bool                  `json:",omitempty"` // the order is refunded above what was paid
-	InPlan   bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
-	Sums     *sales.PlannedOrder   `json:"-"`          // of an order
+	Action     Action
+	Old, New   map[string]any        `json:",omitempty"`
+	Version    *catalog.Version      `json:",omitempty"` // of the stored product
+	Change     *sales.CustomerChange `json:",omitempty"`
+	Label      *sales.ChannelChange  `json:",omitempty"`
+	setsImages bool                  // of an archive: the product gets its images
+	Renames    *rename               `json:",omitempty"` // the default warehouse
+	Exceeds    bool                  `json:",omitempty"` // the order is refunded above what was paid
+	InPlan     bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
+	Sums       *sales.PlannedOrder   `json:"-"`          // of an order
+	storedID   int64                 // of a product or reference that exists
 	// refunded is the cumulative amount that earlier rows of the plan refund, if Cumulative is set.
 	refunded money.Cents
 }
 
 // Importer plans, applies and undoes imports. It is the Kind "import" of package changeplan.
 type Importer struct {
+	Pictures
 	db      *tenancy.DB
 	catalog *catalog.Store
 	sales   *sales.Store
 }
 
-// NewImporter returns an importer into db.
-func NewImporter(db *tenancy.DB) *Importer { return &Importer{db, catalog.New(db), sales.New(db)} }
+// NewImporter returns an importer into db, and of pictures into their storage.
+func NewImporter(db *tenancy.DB, p Pictures) *Importer {
+	return &Importer{p, db, catalog.New(db), sales.New(db)}
+}
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
 // be nil. Rows that depend on an earlier row
 // of the same plan are recognised by their keys, which need about 20 bytes each.
 func (m *Importer) planRecords(
-	ctx context.Context, tenant tenancy.ID, records iter.Seq2[Record, error], sums *totals,
+	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, isDry bool,
 	add func(changeplan.Part, []PlannedRow) error,
 ) error {
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
 		products: map[uint64]struct{}{}, customers: map[uint64]struct{}{}, orders: map[uint64]struct{}{},
-		refunded: map[uint64]money.Cents{},
+		refunded: map[uint64]money.Cents{}, archive: set.archive, isDry: isDry,
 	}
+	if p.archive != nil {
+		if err := p.archive.reserve(ctx, tenant, m.catalog, m.sales); err != nil {
+			return err
+		}
+	}
+	var err error
+	if p.pictures, err = p.openPictures(ctx); err != nil {
+		return err
+	}
+	defer p.pictures.close()
 	for record, err := range records {
 		if err != nil {
 			return err
@@ -103,6 +119,9 @@ type planner struct {
 	customers   map[uint64]struct{}
 	orders      map[uint64]struct{}
 	refunded    map[uint64]money.Cents // the cumulative amounts of refunds
+	archive     *archive               // that is planned, or nil
+	pictures    *pictures              // of the archive, or nil
+	isDry       bool                   // store no pictures
 }
 
 // sequence is the order in which parts are applied.
@@ -142,6 +161,11 @@ func size(r Record) int {
 	}
 	if r.Order != nil {
 		n += 200 + 100*len(r.Order.Items)
+		for _, item := range r.Order.Items {
+			if item.Sold != nil {
+				n += 200
+			}
+		}
 	}
 	for _, row := range r.Rows {
 		for _, cell := range row.Cells {
@@ -160,12 +184,26 @@ func (p *planner) flush(ctx context.Context) error {
 		}
 		rows := make([]PlannedRow, len(records))
 		for i, r := range records {
+			if p.archive != nil {
+				p.archive.replace(&r)
+			}
 			rows[i].Record = r
 			rows[i].InPlan = p.isPlanned(r)
 			rows[i].refunded = p.accumulate(r)
 		}
 		if err := p.plan(ctx, p.tenant, rows); err != nil {
 			return fmt.Errorf("plan %d rows of kind %s: %w", len(rows), kind, err)
+		}
+		for i := range rows {
+			if p.archive == nil {
+				break
+			}
+			p.archive.exists(rows[i].Record, rows[i].storedID)
+			if rows[i].Product != nil && rows[i].writes() {
+				if err := p.pictures.images(ctx, &rows[i]); err != nil {
+					return err
+				}
+			}
 		}
 		if err := p.addImplied(ctx, kind, rows); err != nil {
 			return err
@@ -473,9 +511,31 @@ func (m *Importer) planReferences(
 		return err
 	}
 	for i, result := range results {
-		rows[i].Name = result.Name
+		rows[i].Name, rows[i].storedID = result.Name, result.ID
 		rows[i].set(string(result.Outcome), result.Err)
+		if rows[i].IsDefault && rows[i].Action == Created {
+			if err := m.planDefault(ctx, tenant, rows[i]); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
+}
+
+// rename is a change of the name of the default warehouse.
+type rename struct {
+	ID       int64
+	Old, New string
+}
+
+// planDefault makes the default warehouse of an archive that of the tenant, if that is not in use.
+func (m *Importer) planDefault(ctx context.Context, tenant tenancy.ID, row *PlannedRow) error {
+	warehouse, used, err := m.catalog.DefaultWarehouse(ctx, tenant)
+	if err != nil || used {
+		return err
+	}
+	row.Action, row.Renames = Updated, &rename{warehouse.ID, warehouse.Name, row.Name}
+	row.Old, row.New = changed("name", &warehouse.Name, &row.Name)
 	return nil
 }
 
@@ -492,7 +552,8 @@ func (m *Importer) planProducts(ctx context.Context, tenant tenancy.ID, rows []*
 	for i, result := range results {
 		row := rows[i]
 		row.set(string(result.Outcome), result.Err)
-		row.Old, row.New = result.Old, result.New
+		row.Old, row.New, row.storedID = result.Old, result.New, result.ID
+		row.setsImages = result.SetsImages
 		if !row.InPlan {
 			row.Version = result.Version
 		}
@@ -547,6 +608,7 @@ func (m *Importer) planCustomers(ctx context.Context, tenant tenancy.ID, rows []
 			row.Change = &sales.CustomerChange{
 				ID: result.ID, Created: row.Action == Created,
 				OldName: result.OldName, OldEmail: result.OldEmail, Name: result.Name, Email: result.Email,
+				ErasedAt: result.ErasedAt,
 			}
 		}
 	}

@@ -51,9 +51,14 @@ type Record struct {
 	Refund       *sales.Refund       `json:",omitempty"`
 	Cancellation *sales.Cancellation `json:",omitempty"`
 
-	Cancelled bool  `json:"-"`          // a record of the group cancels the order
-	ItemRows  []int `json:",omitempty"` // of each item of Order, its index in Rows
-	Omitted   int   `json:",omitempty"` // rows of an order that is refused because it has too many; they are not in Rows
+	Cancelled bool `json:"-"` // a record of the group cancels the order
+	// Of an archive: the id in it, the one that a new row gets, and whether it is the default warehouse.
+	OldID     int64 `json:"-"`
+	NewID     int64 `json:",omitempty"`
+	IsDefault bool  `json:",omitempty"`
+
+	ItemRows []int `json:",omitempty"` // of each item of Order, its index in Rows
+	Omitted  int   `json:",omitempty"` // rows of an order that is refused because it has too many; they are not in Rows
 	// Cumulative is the start of the references of refunds whose sum Refund.Amount includes. What the order has of them
 	// is subtracted; nothing is to be done if that leaves zero.
 	Cumulative string `json:",omitempty"`
@@ -128,6 +133,7 @@ type Set struct {
 	Questions []Question // if there are any, Records must not be called
 	records   func(context.Context) iter.Seq2[Record, error]
 	progress  func() (file string, read, size int64)
+	archive   *archive // or nil
 }
 
 // Records reads the files again and yields their records, with temporary files while it does. An error means that a file

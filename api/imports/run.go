@@ -24,7 +24,8 @@ type Options struct {
 	Settings Settings
 	Recall   bool // use the settings of an earlier import where Settings has none
 	By       tenancy.Actor
-	DryRun   bool // store nothing
+	Pictures Pictures // of an archive
+	DryRun   bool     // store nothing
 	// Refused is called for each error of each refused row, after the import.
 	Refused func(Refusal)
 	// Reading is called after each planned part with the number of rows that were read of a file, Applying after each
@@ -58,7 +59,7 @@ type Runner struct {
 
 // NewRunner returns a runner for imports of a tenant.
 func NewRunner(db *tenancy.DB, tenant tenancy.Tenant, o Options) *Runner {
-	m := NewImporter(db)
+	m := NewImporter(db, o.Pictures)
 	return &Runner{m, changeplan.New(db, map[string]changeplan.Kind{PlanKind: m}), tenant, o}
 }
 
@@ -121,7 +122,7 @@ func (r *Runner) plan(ctx context.Context, set *Set, add func(changeplan.Part, [
 	for _, f := range set.Files {
 		total[f.Name] = f.Rows
 	}
-	return r.planRecords(ctx, r.tenant.ID, set.Records(ctx), nil, func(part changeplan.Part, rows []PlannedRow) error {
+	return r.planRecords(ctx, r.tenant.ID, set, set.Records(ctx), nil, r.DryRun, func(part changeplan.Part, rows []PlannedRow) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}

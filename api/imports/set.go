@@ -69,6 +69,15 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 		return nil, err
 	}
 	space := table.NewSpace(temp, maxTemporary)
+	r := &reading{tenant: tenant, settings: settings, space: space}
+	if r.archive, err = r.openArchive(ctx, dir); err != nil {
+		return nil, err
+	}
+	if r.archive != nil {
+		r.setFiles()
+		r.records = r.readArchive
+		return &r.Set, nil
+	}
 	tables, err := table.Files(dir, space)
 	if err != nil {
 		return nil, err
@@ -76,7 +85,6 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 	if len(tables) > maxTables {
 		return nil, fmt.Errorf("the import has %d files, and may have %d", len(tables), maxTables)
 	}
-	r := &reading{tenant: tenant, settings: settings, space: space}
 	for _, t := range tables {
 		s := &source{File: File{Name: t.Name, Size: t.Size, Problem: t.Problem}, table: t, zone: zone}
 		if t.Problem == "" {
@@ -94,12 +102,16 @@ func Open(ctx context.Context, dir fs.FS, temp string, tenant Tenant, settings S
 			return nil, err
 		}
 	}
-	r.Files = nil
+	r.setFiles()
+	r.records = r.read
+	return &r.Set, nil
+}
+
+func (r *reading) setFiles() {
 	for _, s := range r.sources {
 		r.Files = append(r.Files, s.File)
 	}
-	r.records, r.progress = r.read, r.rowsRead
-	return &r.Set, nil
+	r.progress = r.rowsRead
 }
 
 // examine reads a file once, and adds its questions.

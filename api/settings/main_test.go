@@ -85,7 +85,7 @@ func newSite(t testing.TB, base string) *site {
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
 		Imports: imports.NewJobs(changeplan.New(s.Database.DB, map[string]changeplan.Kind{
-			imports.PlanKind: imports.NewImporter(s.Database.DB),
+			imports.PlanKind: imports.NewImporter(s.Database.DB, imports.Pictures{}),
 		})),
 		Limiter: limiter, BaseURL: at,
 		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },

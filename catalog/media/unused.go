@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -16,6 +18,26 @@ func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string
 		err = tenancy.ErrNotFound
 	}
 	return err
+}
+
+// ReserveForPlan is Reserve for two days, longer than a plan that uses the file can wait to be applied.
+func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
+	return db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+		var reserved bool
+		err := tx.QueryRow(ctx, `select reserve_media($1)`, file).Scan(&reserved)
+		if err == nil && !reserved {
+			err = tenancy.ErrNotFound
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, `delete from unused_media where tenant_id = $1 and file = $2`, tenant, file)
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, `
+				insert into unused_media (tenant_id, due, file)
+				values ($1, now() + interval '48 hours', $2)`, tenant, file)
+		}
+		return err
+	})
 }
 
 // Discard deletes a reserved file that no product uses.

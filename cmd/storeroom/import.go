@@ -20,6 +20,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
@@ -91,6 +93,9 @@ func (o operation) importRunner(options imports.Options) *imports.Runner {
 	options.By = tenancy.Operator
 	options.Reading, options.Applying = o.progress(), o.applying()
 	options.Waits = func() { fmt.Fprintln(o.stderr, "waiting for another import of the tenant") }
+	options.Pictures = imports.Pictures{
+		Store: media.Open(string(o.cfg.MediaURL)), Memory: config.ImageMemory(), Quota: int64(o.cfg.MediaQuota),
+	}
 	return imports.NewRunner(o.db, o.tenant, options)
 }
 

@@ -21,7 +21,8 @@ type csvReader struct {
 	sep   rune
 }
 
-func newCSV(text io.Reader) *csvReader {
+// newCSV returns a reader of rows with a delimiter; 0 means that it is detected.
+func newCSV(text io.Reader, delimiter rune) *csvReader {
 	t := &csvReader{limit: &io.LimitedReader{R: text, N: maxRowBytes}}
 	start := bufio.NewReaderSize(t.limit, 64<<10)
 	peeked, _ := start.Peek(64 << 10) // a read error is repeated by the first row
@@ -29,8 +30,10 @@ func newCSV(text io.Reader) *csvReader {
 		_, _ = start.Discard(3) // does not fail after Peek
 		peeked = peeked[3:]
 	}
-	t.sep = detectDelimiter(string(peeked))
-	if line, _, found := strings.Cut(string(peeked), "\n"); found {
+	if t.sep = delimiter; t.sep == 0 {
+		t.sep = detectDelimiter(string(peeked))
+	}
+	if line, _, found := strings.Cut(string(peeked), "\n"); found && delimiter == 0 {
 		if sep, found := strings.CutPrefix(strings.TrimSuffix(line, "\r"), "sep="); found && len(sep) == 1 {
 			t.sep, t.above = rune(sep[0]), 1
 			_, _ = start.Discard(len(line) + 1)

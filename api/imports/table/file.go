@@ -36,6 +36,9 @@ type File struct {
 	charset charset
 	space   *Space
 	book    bool
+	// directory is the limit of the directory of a ZIP file, or 0 for maxDirectory.
+	directory int
+	delimiter rune // of a CSV file, or 0 if it must be detected
 }
 
 // Sheets returns the visible sheets of a workbook, nil of a text.
@@ -228,7 +231,7 @@ func (f *File) zip() (*zip.Reader, io.Closer, error) {
 		}
 		at, closer = file, file
 	}
-	limited := &directoryLimit{at, maxDirectory}
+	limited := &directoryLimit{at, cmp.Or(f.directory, maxDirectory)}
 	archive, err := zip.NewReader(limited, size)
 	if err != nil {
 		return nil, nil, errors.Join(err, closer.Close())
@@ -255,7 +258,7 @@ func (f *File) Open() (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := newCSV(decode(bufio.NewReaderSize(content, 64<<10), f.charset))
+	text := newCSV(decode(bufio.NewReaderSize(content, 64<<10), f.charset), f.delimiter)
 	return &Rows{Delimiter: text.sep, next: text.next, closers: []io.Closer{content}}, nil
 }
 

@@ -99,7 +99,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	t.Cleanup(func() { recorder.Close() })
 	// Tests share Redis, so each uses a random client address.
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
-	plans := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB)})
+	plans := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{})})
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go plans.RunPeriodically(ctx, logger)

@@ -96,7 +96,13 @@ func openInstance(
 	}
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
-	plans := changeplan.New(i.db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(i.db)})
+	admitted := admission.New(i.db.MaxConns())
+	plans := changeplan.New(i.db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(i.db, imports.Pictures{
+		Store: i.media, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota),
+		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
+			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
+		},
+	})})
 	handler := api.New(api.Options{
 		DB:      i.db,
 		Catalog: catalogStore,
@@ -110,7 +116,7 @@ func openInstance(
 
 		Media: i.media, MediaQuota: int64(cfg.MediaQuota), ImageMemory: config.ImageMemory(), BaseURL: cfg.BaseURL,
 
-		Admission: admission.New(i.db.MaxConns()),
+		Admission: admitted,
 		Settings: &settings.Options{
 			DB: i.db, People: people.New(i.db), Keys: keys.New(i.db, cfg.KeyPeppers),
 			Catalog: catalogStore, Sales: salesStore, Reports: reportStore,

@@ -1,0 +1,472 @@
+package imports
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/reports/sales"
+	"github.com/storeroom/storeroom/tenancy/csvcell"
+)
+
+// archiveFiles are the files of an archive that are read, with the columns that they must have.
+var archiveFiles = map[string]*ownFile{
+	"categories": own("categories", Category, 2, nil, "id", "name"),
+	"sellers":    own("sellers", Seller, 2, nil, "id", "name"),
+	"warehouses": own("warehouses", Warehouse, 3, nil, "id", "name", "is_default"),
+	"products": own("products", Product, 1, nil, "id", "sku", "name", "description", "price", "msrp", "cost", "status",
+		"condition", "reorder_point", "category_name", "seller_name", "warehouse_name", "bin_location", "upc", "tags",
+		"created_at"),
+	"stock":     own("stock", Stock, 3, nil, "sku", "warehouse_name", "quantity"),
+	"images":    own("images", Product, 4, nil, "sku", "position", "url", "file"),
+	"channels":  own("channels", Channel, 2, nil, "identifier", "label"),
+	"customers": own("customers", Customer, 4, nil, "id", "name", "email", "erased_at"),
+	"sold_products": own("sold_products", Order, 8, nil, "id", "product", "sku", "name", "category", "category_name", "seller",
+		"seller_name"),
+	"orders": own("orders", Order, 9, nil, "number", "placed_at", "channel", "customer", "discount_total", "tax_total",
+		"shipping_total", "cancelled_at", "content"),
+	"order_items": own("order_items", Order, 7, nil, "order_number", "sold_product", "sku", "quantity", "unit_price",
+		"unit_cost", "discount"),
+	"refunds": own("refunds", Refund, 5, nil, "order_number", "refunded_at", "amount", "reference", "content"),
+}
+
+func init() {
+	for _, f := range archiveFiles {
+		f.order, f.family = "", "" // the rows of an order are in the same sequence in all files
+	}
+}
+
+// number returns an id, or 0 if the cell is empty or no id.
+func (c cells) number(column string) int64 {
+	n, _ := strconv.ParseInt(c.raw(column), 10, 64)
+	return n
+}
+
+// plain returns a text as it was exported.
+func (c cells) plain(column string) string { return csvcell.Unguard(c.raw(column)) }
+
+// digest returns the content of an order or a refund.
+func (c cells) digest() []byte {
+	digest, err := hex.DecodeString(c.raw("content"))
+	if err != nil || len(digest) != 32 {
+		c.refuse("content", "must have 64 hexadecimal digits")
+	}
+	return digest
+}
+
+// archiveReader yields the records of an archive. Its files are sorted in the same way, so that it reads them together,
+// row by row.
+type archiveReader struct {
+	*reading
+	ctx     context.Context
+	archive *archive
+	yield   func(Record, error) bool
+}
+
+var errStopped = errors.New("stopped")
+
+// readArchive yields the records of an archive.
+func (r *reading) readArchive(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		a := &archiveReader{r, ctx, r.archive, yield}
+		r.done = 0
+		err := a.readAll()
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(Record{}, err)
+		}
+	}
+}
+
+func (a *archiveReader) readAll() (err error) {
+	if a.archive.sold, err = a.readSold(); err != nil {
+		return err
+	}
+	defer a.archive.sold.file.Close()
+	for _, name := range []string{"categories", "sellers", "warehouses"} {
+		if err := a.each(name, a.reference); err != nil {
+			return err
+		}
+	}
+	if err := a.readProducts(); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name string
+		read func(*reading, group) []Record
+	}{{"channels", ownChannel}, {"customers", archivedCustomer}} {
+		err := a.each(of.name, func(c cells) Record { return of.read(a.reading, group{rows: []cells{c}})[0] })
+		if err != nil {
+			return err
+		}
+	}
+	if err := a.readOrders(); err != nil {
+		return err
+	}
+	return a.each("refunds", a.refunds())
+}
+
+// record yields a record.
+func (a *archiveReader) record(r Record) error {
+	if a.file = r.Rows[0].File; r.Kind != Cancellation {
+		a.done += int64(len(r.Rows) + r.Omitted)
+	}
+	if !a.yield(r, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// cursor is a row of an open file.
+type cursor struct {
+	cells
+	rows *sourceRows
+	ctx  context.Context
+	end  bool
+}
+
+func (a *archiveReader) open(name string) (*cursor, error) {
+	rows, err := a.archive.sources[name].open()
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{rows: rows, ctx: a.ctx}
+	return c, c.next()
+}
+
+// next goes to the next row.
+func (c *cursor) next() error {
+	row, err := c.rows.next(c.ctx)
+	if errors.Is(err, io.EOF) {
+		c.end = true
+		return nil
+	}
+	if err == nil && row.Problem != "" {
+		err = fmt.Errorf("%s line %d: %s", c.rows.Name, row.Line, row.Problem)
+	}
+	c.cells = c.rows.cellsOf(row)
+	return err
+}
+
+// close returns an error if there are rows that belong to nothing.
+func (c *cursor) close(column string) error {
+	defer c.rows.rows.Close()
+	if !c.end {
+		return fmt.Errorf("%s line %d: the %s is not in the sequence of the other files", c.rows.Name, c.line, column)
+	}
+	return nil
+}
+
+// each yields a record for each row of a file.
+func (a *archiveReader) each(name string, read func(cells) Record) error {
+	c, err := a.open(name)
+	if err != nil {
+		return err
+	}
+	defer c.rows.rows.Close()
+	for !c.end {
+		if err := a.record(read(c.cells)); err != nil {
+			return err
+		}
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *archiveReader) reference(c cells) Record {
+	name, problem := catalog.CheckName(c.plain("name"))
+	if problem != "" {
+		c.refuse("name", "%s", problem)
+	}
+	r := Record{Kind: c.kind, Key: name, Rows: []Row{c.row()}, Name: name, OldID: c.number("id"), Invalid: c.invalid}
+	if r.IsDefault = c.kind == Warehouse && c.raw("is_default") == "true"; r.IsDefault && a.archive.timezone != "" {
+		r.Notes = append(r.Notes, Note{Text: fmt.Sprintf(
+			"the archive is of a tenant in the time zone %s: the days of reports differ", a.archive.timezone)})
+	}
+	return r
+}
+
+// readProducts yields products with their stock and images.
+func (a *archiveReader) readProducts() error {
+	products, err := a.open("products")
+	if err != nil {
+		return err
+	}
+	defer products.rows.rows.Close()
+	stock, err := a.open("stock")
+	if err != nil {
+		return err
+	}
+	images, err := a.open("images")
+	if err != nil {
+		return errors.Join(err, stock.rows.rows.Close())
+	}
+	for !products.end {
+		r := a.product(products.cells)
+		for !stock.end && stock.plain("sku") == r.Product.SKU.Value {
+			r.addStock(stock.cells)
+			if err := stock.next(); err != nil {
+				return err
+			}
+		}
+		for !images.end && images.plain("sku") == r.Product.SKU.Value {
+			r.Rows = append(r.Rows, images.row())
+			r.Product.Archived.Images = append(r.Product.Archived.Images, catalog.Image{
+				URL: images.plain("url"), File: images.plain("file"),
+			})
+			if err := images.next(); err != nil {
+				return err
+			}
+		}
+		if err := a.record(r); err != nil {
+			return err
+		}
+		if err := products.next(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(stock.close("SKU"), images.close("SKU"))
+}
+
+// product returns a product without quantity, which is the sum of its stock.
+func (a *archiveReader) product(c cells) Record {
+	p := &catalog.PlanRow{
+		Changes: catalog.Changes{
+			SKU:          ownField(c, "sku", ownText),
+			Name:         ownField(c, "name", ownText),
+			Description:  ownField(c, "description", ownText),
+			Price:        c.ownMoney("price"),
+			MSRP:         c.ownMoney("msrp"),
+			Cost:         c.ownMoney("cost"),
+			Status:       ownField(c, "status", ownText),
+			Condition:    ownField(c, "condition", ownText),
+			ReorderPoint: ownField(c, "reorder_point", ownInteger(0, catalog.MaxQuantity)),
+			BinLocation:  ownField(c, "bin_location", ownText),
+			UPC:          ownField(c, "upc", ownText),
+			Tags:         ownField(c, "tags", ownTags),
+		},
+		CategoryName:  ownField(c, "category_name", ownText),
+		SellerName:    ownField(c, "seller_name", ownText),
+		WarehouseName: ownField(c, "warehouse_name", ownText),
+		Archived:      &catalog.Archived{CreatedAt: c.past("created_at")},
+	}
+	return Record{
+		Kind: Product, Key: c.key("sku"), Rows: []Row{c.row()}, Product: p, OldID: c.number("id"), Invalid: c.invalid,
+	}
+}
+
+// past returns a time that cannot be in the future.
+func (c cells) past(column string) time.Time {
+	c.require(column)
+	at := ownField(c, column, ownTime).Value
+	if at.Before(time.Unix(0, 0)) || at.After(time.Now().AddDate(0, 0, 1)) {
+		c.refuse(column, "must be between 1970-01-01T00:00:00Z and one day from now")
+	}
+	return at
+}
+
+func (r *Record) addStock(c cells) {
+	r.Rows = append(r.Rows, c.row())
+	c = c.in(r.Invalid, "stock.")
+	r.Product.Stock = append(r.Product.Stock, catalog.StockOf{
+		Warehouse: c.plain("warehouse_name"),
+		Quantity:  ownField(c, "quantity", ownInteger(0, catalog.MaxQuantity)).Value,
+	})
+}
+
+func archivedCustomer(r *reading, g group) []Record {
+	records := ownCustomer(r, g)
+	c, customer := g.rows[0], records[0].Customer
+	if c.raw("erased_at") != "" {
+		customer.Name, customer.Email, customer.ErasedAt = nil, nil, new(c.past("erased_at"))
+	}
+	return records
+}
+
+// readOrders yields orders with their items, each with its cancellation.
+func (a *archiveReader) readOrders() error {
+	orders, err := a.open("orders")
+	if err != nil {
+		return err
+	}
+	defer orders.rows.rows.Close()
+	items, err := a.open("order_items")
+	if err != nil {
+		return err
+	}
+	for !orders.end {
+		c, number := orders.cells, orders.plain("number")
+		r := Record{Kind: Order, Key: c.key("number"), Rows: []Row{c.row()}, Order: newOwnOrder(c), Invalid: c.invalid}
+		r.Order.Number, r.Order.Content = number, c.digest()
+		for !items.end && items.plain("order_number") == number {
+			if err := a.addItem(&r, items.cells); err != nil {
+				return err
+			}
+			if err := items.next(); err != nil {
+				return err
+			}
+		}
+		at := ownField(c, "cancelled_at", ownTime)
+		r.Cancelled = at.Set
+		if err := a.record(r); err != nil {
+			return err
+		}
+		if at.Set {
+			err := a.record(Record{
+				Kind: Cancellation, Key: r.Key, Rows: r.Rows[:1], Invalid: c.invalid,
+				Cancellation: &sales.Cancellation{OrderNumber: number, CancelledAt: &at.Value},
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := orders.next(); err != nil {
+			return err
+		}
+	}
+	return items.close("number")
+}
+
+// addItem adds an item as it was sold.
+func (a *archiveReader) addItem(r *Record, c cells) error {
+	i := len(r.Order.Items)
+	c = c.in(r.Invalid, fmt.Sprintf("items[%d].", i))
+	r.addOwnItem(c)
+	if len(r.Order.Items) == i {
+		return nil // too many
+	}
+	item := &r.Order.Items[i]
+	sold, err := a.archive.sold.at(c.number("sold_product"))
+	if err != nil {
+		return err
+	}
+	if item.SKU, item.Sold = c.plain("sku"), sold; sold == nil {
+		c.refuse("sold_product", "%q is not in sold_products.csv", c.raw("sold_product"))
+	}
+	return nil
+}
+
+// refunds returns a function that reads a refund. Equal refunds without a reference have the same time, so they are near
+// each other.
+func (a *archiveReader) refunds() func(cells) Record {
+	var last time.Time
+	before := map[string]int{}
+	return func(c cells) Record {
+		at, amount := ownField(c, "refunded_at", ownTime), c.money("amount", "amount")
+		c.require("order_number", "refunded_at", "amount")
+		refund := &sales.Refund{
+			OrderNumber: c.plain("order_number"), RefundedAt: &at.Value, Reference: optional(c.plain("reference")),
+			Content: c.digest(),
+		}
+		if amount != nil {
+			refund.Amount = *amount
+		}
+		if !at.Value.Equal(last) {
+			clear(before)
+			last = at.Value
+		}
+		if refund.Reference == nil {
+			key := refund.OrderNumber + " " + string(refund.Content)
+			refund.Before = before[key]
+			before[key]++
+		}
+		return Record{Kind: Refund, Key: c.key("order_number"), Rows: []Row{c.row()}, Refund: refund, Invalid: c.invalid}
+	}
+}
+
+// soldRows are the rows of sold_products.csv in a temporary file.
+type soldRows struct {
+	ids     []int64 // ascending
+	offsets []int64 // one more than ids
+	file    *table.TempFile
+}
+
+// readSold copies sold_products.csv.
+func (a *archiveReader) readSold() (*soldRows, error) {
+	file, err := a.space.File()
+	if err != nil {
+		return nil, err
+	}
+	s := &soldRows{file: file, offsets: []int64{0}}
+	err = s.copy(a)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return s, nil
+}
+
+func (s *soldRows) copy(a *archiveReader) error {
+	c, err := a.open("sold_products")
+	if err != nil {
+		return err
+	}
+	defer c.rows.rows.Close()
+	var buffer []byte
+	size := int64(0)
+	for ; !c.end; err = c.next() {
+		if err != nil {
+			return err
+		}
+		id := c.number("id")
+		if len(s.ids) > 0 && id <= s.ids[len(s.ids)-1] {
+			return fmt.Errorf("%s line %d: the id is not in ascending order", c.rows.Name, c.line)
+		}
+		sold := sales.Sold{
+			ID: id, Product: c.number("product"), Category: c.number("category"), Seller: c.number("seller"),
+			Name: c.plain("name"), CategoryName: c.plain("category_name"), SellerName: c.plain("seller_name"),
+		}
+		for _, name := range []string{sold.Name, sold.CategoryName, sold.SellerName} {
+			if _, problem := catalog.CheckName(name); problem != "" && name != "" {
+				return fmt.Errorf("%s line %d: a name %s", c.rows.Name, c.line, problem)
+			}
+		}
+		text, err := json.Marshal(sold)
+		if err != nil {
+			return err
+		}
+		buffer = append(buffer, text...)
+		size += int64(len(text))
+		s.ids, s.offsets = append(s.ids, id), append(s.offsets, size)
+		if len(buffer) > 64<<10 {
+			if _, err := s.file.Write(buffer); err != nil {
+				return fmt.Errorf("temporary file: %w", err)
+			}
+			buffer = buffer[:0]
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := s.file.Write(buffer); err != nil {
+		return fmt.Errorf("temporary file: %w", err)
+	}
+	return nil
+}
+
+// at returns the row with an id, or nil.
+func (s *soldRows) at(id int64) (*sales.Sold, error) {
+	i, exists := slices.BinarySearch(s.ids, id)
+	if !exists {
+		return nil, nil
+	}
+	text := make([]byte, s.offsets[i+1]-s.offsets[i])
+	_, err := s.file.ReadAt(text, s.offsets[i])
+	sold := &sales.Sold{}
+	if err == nil {
+		err = json.Unmarshal(text, sold)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("temporary file: %w", err)
+	}
+	return sold, nil
+}

@@ -1,0 +1,170 @@
+package imports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/storeroom/storeroom/api/imports/table"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// Pictures is where the pictures of archives are stored. Without a Store they are left out.
+type Pictures struct {
+	Store  *media.Store
+	Memory int64 // of a child process that decodes one
+	Quota  int64 // of each tenant, in bytes
+	// Wait waits until a picture may be decoded. It may be nil.
+	Wait func(context.Context, tenancy.ID) (release func(), err error)
+}
+
+// pictureTries limits how often a picture is decoded if other work needs the CPUs.
+const pictureTries = 3
+
+// pictures stores the pictures of an archive while it is planned. Applying the plan uses them; those that no product uses
+// are deleted after two days.
+type pictures struct {
+	Pictures
+	db     *tenancy.DB
+	tenant tenancy.ID
+	space  *table.Space
+	file   *table.Archive
+	listed map[string]bool
+	used   int64 // bytes of the tenant
+}
+
+// openPictures returns nil if pictures are not stored.
+func (p *planner) openPictures(ctx context.Context) (*pictures, error) {
+	if p.Pictures.Store == nil || p.archive == nil || p.isDry {
+		return nil, nil
+	}
+	s := &pictures{
+		Pictures: p.Pictures, db: p.db, tenant: p.tenant, space: p.archive.space, listed: map[string]bool{},
+	}
+	for _, f := range p.archive.manifest.Pictures {
+		s.listed[f.Name] = true
+	}
+	var err error
+	if s.used, err = p.catalog.MediaBytes(ctx, p.tenant); err == nil {
+		s.file, err = p.archive.open()
+	}
+	return s, err
+}
+
+func (s *pictures) close() {
+	if s != nil {
+		_ = s.file.Close() // it was read
+	}
+}
+
+// images stores the pictures of a planned product. An image that cannot be stored is left out with a note.
+func (s *pictures) images(ctx context.Context, row *PlannedRow) error {
+	archived := row.Product.Archived
+	if archived == nil || len(archived.Images) == 0 {
+		return nil
+	}
+	all := *archived
+	all.Images = nil
+	for _, image := range archived.Images {
+		problem, err := "", error(nil)
+		switch {
+		case !row.setsImages:
+			continue
+		case len(all.Images) == catalog.MaxImages:
+			problem = fmt.Sprintf("the product has more than %d images", catalog.MaxImages)
+		case image.File == "":
+			image.URL, problem = catalog.CheckImageURL(image.URL)
+		case s == nil:
+			problem = "pictures are not stored"
+		default:
+			image, problem, err = s.picture(ctx, "images/"+image.File)
+		}
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			row.Notes = append(row.Notes, Note{Text: "an image was not imported: " + problem})
+			continue
+		}
+		all.Images = append(all.Images, image)
+	}
+	row.Product.Archived = &all
+	return nil
+}
+
+// picture decodes and stores a picture, or returns why not.
+func (s *pictures) picture(ctx context.Context, name string) (image catalog.Image, problem string, err error) {
+	switch {
+	case !s.listed[name]:
+		return image, "the archive does not have the picture", nil
+	case s.used >= s.Quota:
+		return image, fmt.Sprintf("it would exceed the storage for images of this account, which is %d MiB", s.Quota>>20), nil
+	}
+	var picture media.Processed
+	for try := 1; ; try++ {
+		var buffer *table.TempFile
+		if buffer, err = s.space.File(); err != nil {
+			return image, "", err
+		}
+		defer buffer.Close() // after it is written to the storage
+		picture, err = s.process(ctx, name, buffer)
+		if !errors.Is(err, media.ErrSlow) || try == pictureTries {
+			break
+		}
+	}
+	if invalid, ok := errors.AsType[tenancy.InvalidError](err); ok {
+		return image, "it " + invalid["file"][0], nil
+	}
+	if err == nil {
+		err = media.ReserveForPlan(ctx, s.db, s.tenant, picture.File)
+	}
+	if err == nil {
+		err = s.Store.Write(ctx, picture)
+	}
+	if err != nil {
+		return image, "", fmt.Errorf("store a picture: %w", err)
+	}
+	s.used += picture.Bytes
+	return catalog.Image{
+		File: picture.File, Width: int32(picture.Width), Height: int32(picture.Height), Bytes: picture.Bytes,
+	}, "", nil
+}
+
+func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWriteSeeker) (p media.Processed, err error) {
+	if s.Wait != nil {
+		release, err := s.Wait(ctx, s.tenant)
+		if err != nil {
+			return p, err
+		}
+		defer release()
+	}
+	if _, err := buffer.Seek(0, io.SeekStart); err != nil {
+		return p, err
+	}
+	upload, err := s.file.Open(name)
+	if err != nil {
+		return p, err
+	}
+	defer upload.Close()
+	return media.Process(ctx, s.Memory, upload, buffer, func() io.Reader {
+		_, err := buffer.Seek(0, io.SeekStart)
+		return &afterSeek{buffer, err}
+	})
+}
+
+// afterSeek reads a file unless seeking failed.
+type afterSeek struct {
+	from io.Reader
+	err  error
+}
+
+// Read implements io.Reader.
+func (a *afterSeek) Read(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	return a.from.Read(p)
+}

@@ -1,0 +1,147 @@
+package imports_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+func TestMain(m *testing.M) {
+	if media.IsChild() {
+		os.Exit(media.RunChild())
+	}
+	os.Exit(m.Run())
+}
+
+// mustPicture adds an image with a file, whose name repeats a letter.
+func (s shop) mustPicture(t *testing.T, dir string, product int64, letter string, content []byte) {
+	t.Helper()
+	file := strings.Repeat(letter, 26) + ".jpg"
+	path := filepath.Join(dir, file[:2], file)
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644),
+		media.Reserve(t.Context(), s.DB, s.tenant, file))
+	if err == nil {
+		_, err = s.store.AddImage(t.Context(), catalog.Actor{Tenant: s.tenant}, product, catalog.Image{
+			File: file, Width: 30, Height: 20, Bytes: int64(len(content)),
+		}, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// countFiles returns the number of files in a folder.
+func countFiles(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (s shop) importPictures(t *testing.T, file []byte, p imports.Pictures, dry bool) imports.Report {
+	t.Helper()
+	report, err := imports.NewRunner(s.DB, s.of, imports.Options{By: tenancy.Operator, Pictures: p, DryRun: dry}).
+		Import(t.Context(), archiveDir(file))
+	if err != nil || report.Refused() > 0 || len(report.Kept) > 0 {
+		t.Fatalf("the import returned %+v, %v", report, err)
+	}
+	return report
+}
+
+func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p, err := s.store.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, catalog.Changes{
+		SKU: catalog.Value("TEA"), Name: catalog.Value("Tea"), Price: catalog.Value(money.Cents(100)),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var picture bytes.Buffer
+	if err := jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	from, to := t.TempDir(), t.TempDir()
+	s.mustPicture(t, from, p.ID, "A", picture.Bytes())
+	s.mustPicture(t, from, p.ID, "B", []byte("not a picture"))
+	if _, err := s.store.AddImage(t.Context(), catalog.Actor{Tenant: s.tenant}, p.ID,
+		catalog.Image{URL: "https://example.com/a.jpg"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	file := s.mustArchive(t, from)
+	with := func(quota int64) imports.Pictures {
+		return imports.Pictures{Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: quota}
+	}
+	other := s.other(t, "other")
+	other.importPictures(t, file, with(1<<30), true)
+	if n := countFiles(t, to); n > 0 {
+		t.Errorf("a dry run stored %d files", n)
+	}
+	other.importPictures(t, file, with(1<<30), false)
+	images := other.mustProduct(t, "TEA").Images
+	if len(images) != 2 || images[0].Width != 30 || images[0].Height != 20 || strings.HasPrefix(images[0].File, "AAAA") ||
+		images[1].URL != "https://example.com/a.jpg" || images[1].Position != 2 {
+		t.Fatalf("the product has the images %+v, want the picture and the URL", images)
+	}
+	if bytes, err := other.store.MediaBytes(t.Context(), other.tenant); err != nil || bytes != images[0].Bytes {
+		t.Errorf("the tenant has %d bytes, %v, want %d", bytes, err, images[0].Bytes)
+	}
+	if n := countFiles(t, to); n != 1 {
+		t.Errorf("there are %d files, want 1", n)
+	}
+	if second := other.importPictures(t, file, with(1<<30), false); second.Files[3].Unchanged != 4 || countFiles(t, to) != 1 {
+		t.Errorf("the second import = %+v with %d files, want the product unchanged", second, countFiles(t, to))
+	}
+	other.mustUndo(t)
+	if n, err := media.Open("file://"+to).DeleteUnused(t.Context(), other.DB); err != nil || n != 1 || countFiles(t, to) != 0 {
+		t.Errorf("%d files were deleted after the undo, %v, %d are left", n, err, countFiles(t, to))
+	}
+	full := s.other(t, "full")
+	full.importPictures(t, file, with(0), false)
+	if images := full.mustProduct(t, "TEA").Images; len(images) != 1 || images[0].File != "" || countFiles(t, to) != 0 {
+		t.Errorf("without storage the product has %+v", images)
+	}
+	if got := fmt.Sprint(full.planNotes(t)); !strings.Contains(got, "an image was not imported: it would exceed the storage") {
+		t.Errorf("the plan has the notes %s", got)
+	}
+}
+
+// planNotes returns the notes of the rows of the first plan.
+func (s shop) planNotes(t *testing.T) (notes []string) {
+	t.Helper()
+	jobs := imports.NewJobs(changeplan.New(s.DB, nil))
+	plan, err := tenancy.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
+		`select min(id) as id from change_plans where tenant_id = $1`, s.tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := jobs.Rows(t.Context(), s.tenant, plan.ID, imports.RowFilter{Kind: imports.Product, Page: paging.Page{Number: 1, PerPage: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows.Items {
+		notes = append(notes, row.Notes...)
+	}
+	return notes
+}

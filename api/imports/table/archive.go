@@ -1,0 +1,136 @@
+package table
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+// maxArchiveDirectory is maxDirectory of an archive, which has an entry for each picture.
+const maxArchiveDirectory = 8 << 20
+
+// Archive is a ZIP file that is read by the names of its entries.
+type Archive struct {
+	Name    string
+	file    *File
+	zip     *zip.Reader
+	closer  io.Closer
+	entries map[string]int
+}
+
+// FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the names
+// of all other files.
+func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others []string, err error) {
+	files, err := fs.ReadDir(dir, ".")
+	if err != nil {
+		return nil, nil, fmt.Errorf("read directory: %w", err)
+	}
+	for _, e := range files {
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil, nil, err
+		}
+		f := &File{Name: e.Name(), Size: info.Size(), space: space, directory: maxArchiveDirectory,
+			content: func() (io.ReadCloser, error) { return dir.Open(e.Name()) }}
+		if found == nil {
+			if found, err = f.archive(entry); err != nil {
+				return nil, nil, err
+			}
+			if found != nil {
+				continue
+			}
+		}
+		others = append(others, e.Name())
+	}
+	return found, others, nil
+}
+
+// archive returns the file as an archive, or nil if it is no ZIP file with the entry. Files reports a damaged one.
+func (f *File) archive(entry string) (*Archive, error) {
+	start, err := f.start()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	if !bytes.HasPrefix(start, []byte("PK\x03\x04")) {
+		return nil, nil
+	}
+	reader, closer, err := f.zip()
+	if err != nil {
+		return nil, nil
+	}
+	a := &Archive{Name: f.Name, file: f, zip: reader, closer: closer, entries: map[string]int{}}
+	twice := ""
+	for i, e := range reader.File {
+		if _, exists := a.entries[e.Name]; exists {
+			twice = e.Name
+		}
+		a.entries[e.Name] = i
+	}
+	if _, exists := a.entries[entry]; !exists {
+		return nil, closer.Close()
+	}
+	if twice != "" {
+		return nil, errors.Join(fmt.Errorf("%s has two files with the name %q", f.Name, twice), closer.Close())
+	}
+	return a, nil
+}
+
+// Close closes the file. Files of File remain readable.
+func (a *Archive) Close() error { return a.closer.Close() }
+
+// Names returns the names of all entries.
+func (a *Archive) Names() []string {
+	var names []string
+	for _, e := range a.zip.File {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Check returns an error if an entry is encrypted, or if the entries unpack to more than those of other ZIP files may.
+// Entries that are not compressed do not count.
+func (a *Archive) Check() error {
+	left := unpackedLimit(a.file.Size)
+	for _, e := range a.zip.File {
+		switch {
+		case e.Flags&1 != 0:
+			return fmt.Errorf("%s is encrypted", e.Name)
+		case e.Method == zip.Store && e.CompressedSize64 == e.UncompressedSize64:
+		case e.UncompressedSize64 > maxUnpacked:
+			return errUnpacked
+		default:
+			if left -= int64(e.UncompressedSize64); left < 0 {
+				return errUnpacked
+			}
+		}
+	}
+	return nil
+}
+
+// Open opens an entry. It reads no more than the size in the directory.
+func (a *Archive) Open(name string) (io.ReadCloser, error) {
+	i, exists := a.entries[name]
+	if !exists {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return a.zip.File[i].Open()
+}
+
+// File returns an entry as a table in UTF-8 with commas.
+func (a *Archive) File(name string) (*File, error) {
+	i, exists := a.entries[name]
+	if !exists {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	size := int64(a.zip.File[i].CompressedSize64)
+	return &File{
+		Name: name, Size: size, space: a.file.space, content: a.file.entry(i), charset: utf8Text, delimiter: ',',
+	}, nil
+}
