@@ -75,10 +75,10 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 	case err == nil && !isArchive:
 		return nil, nil
 	case err == nil && len(others) > 0:
-		err = fmt.Errorf("is an archive, which must be imported alone, without %s", others[0])
+		err = fmt.Errorf("an archive must be imported alone, without %s", others[0])
 	case err == nil && a.manifest.Tenant.Currency != r.tenant.Currency:
-		err = fmt.Errorf("is of a tenant with the currency %s, and this tenant has %s: import it into a tenant that was "+
-			"created with the currency %[1]s", a.manifest.Tenant.Currency, r.tenant.Currency)
+		err = fmt.Errorf("the archive is of a tenant with the currency %s, and this tenant has %s: import it into a tenant "+
+			"that was created with the currency %[1]s", a.manifest.Tenant.Currency, r.tenant.Currency)
 	case err == nil:
 		err = a.verify(ctx, file)
 	}
@@ -114,7 +114,7 @@ func (a *archive) readManifest(file *table.Archive) (bool, error) {
 		return false, nil
 	}
 	if head.Version != archiveVersion {
-		return false, fmt.Errorf("is an archive of version %d, and this program reads version %d",
+		return false, fmt.Errorf("the archive has version %d, and this program reads version %d",
 			head.Version, archiveVersion)
 	}
 	if err := json.Unmarshal(text, &a.manifest); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/storeroom/storeroom/reports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -622,7 +623,7 @@ func TestArchivesThatWereChangedAreRefused(t *testing.T) {
 		{same, []string{"more.csv"}, `"more.csv" is not in manifest.json`},
 		{same, []string{"../../etc/passwd"}, `"../../etc/passwd" is not in manifest.json`},
 		{same, []string{"orders.csv"}, `has two files with the name "orders.csv"`},
-		{replace("manifest.json", `"version":1`, `"version":2`), nil, "is an archive of version 2, and this program reads version 1"},
+		{replace("manifest.json", `"version":1`, `"version":2`), nil, "shop.zip: the archive has version 2, and this program reads version 1"},
 		{replace("manifest.json", `"currency":"`, `"currency":"X`), nil, "import it into a tenant that was created with the currency X"},
 		{replace("manifest.json", `"name":"refunds.csv"`, `"name":"../refunds.csv"`), nil, "refunds.csv is missing in manifest.json"},
 		{replace("manifest.json", `"pictures":[`, `"pictures":[{"name":"images/../a.jpg","bytes":1,"sha256":""}`), nil,
@@ -667,5 +668,45 @@ func TestAnOrderSentAgainAfterAnArchiveIsUnchanged(t *testing.T) {
 	to.mustImport(t, archiveDir(s.mustArchive(t, "")))
 	if order, refund := send(to); order != sales.Unchanged || refund != sales.Unchanged {
 		t.Errorf("the order is %s, the refund %s, want both unchanged", order, refund)
+	}
+}
+
+func TestAnUploadedArchiveIsPlannedAppliedAndUndone(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	s := shop{j.Database, catalog.New(j.DB), sales.New(j.DB), 0, tenancy.Tenant{}}.other(t, "from")
+	s.mustHistory(t, 5, 100)
+	file := s.mustArchive(t, "")
+	to := s
+	to.tenant, to.of = j.tenant.ID, j.tenant
+	empty := to.contents(t)
+	i := j.mustImport(t, imports.Settings{}, "shop.zip", string(file))
+	if i.State != changeplan.Planned || len(i.Totals) == 0 {
+		t.Fatalf("the import is %s, failure %v, totals %v", i.State, i.Failure, i.Totals)
+	}
+	if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	if i = j.mustWork(t, i.ID); i.State != changeplan.Applied {
+		t.Fatalf("the import is %s, failure %v", i.State, i.Failure)
+	}
+	day := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	mustEqual(t, s, to, file, to.mustArchive(t, ""), reports.Range{From: day, To: day.AddDate(0, 1, 0)})
+	if err := j.Undo(t.Context(), j.tenant.ID, tenancy.Operator, i.ID); err != nil {
+		t.Fatal(err)
+	}
+	if i = j.mustWork(t, i.ID); i.State != changeplan.Undone || !slices.Equal(to.contents(t), empty) {
+		t.Errorf("the import is %s, and the tenant has %v, want %v", i.State, to.contents(t), empty)
+	}
+	damaged := bytes.Replace(file, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1)
+	if i = j.mustImport(t, imports.Settings{}, "shop.zip", string(damaged)); i.State != changeplan.Failed {
+		t.Errorf("an import of a damaged file is %s", i.State)
+	}
+	other := rewritten(t, file, func(name string, content []byte) (string, []byte) {
+		return name, bytes.Replace(content, []byte(`"version":1`), []byte(`"version":7`), 1)
+	})
+	i = j.mustImport(t, imports.Settings{}, "shop.zip", string(other))
+	if want := "Shop.zip: the archive has version 7, and this program reads version 1."; *i.Failure != want {
+		t.Errorf("the failure is %q, want %q", *i.Failure, want)
 	}
 }
