@@ -85,13 +85,14 @@ func TestASecondImportOfRealDataChangesNothing(t *testing.T) {
 		set       string
 		rows      map[string]int
 		exceeding int
+		period    [2]string // of the reports that are compared after a restored archive
 	}{
 		{"uci", map[string]int{"products": 3808, "channels": 2, "customers": 4372, "orders": 19948, "order_items": 530124,
-			"refunds": 3882}, 5},
+			"refunds": 3882}, 5, [2]string{"2011-06-01", "2011-12-31"}},
 		{"contoso", map[string]int{"products": 2517, "channels": 2, "customers": 3165, "orders": 3242, "order_items": 7794,
-			"refunds": 0}, 0},
+			"refunds": 0}, 0, [2]string{"2017-01-01", "2025-01-01"}},
 		{"grocery", map[string]int{"products": 20816, "channels": 1, "customers": 2372, "orders": 46272,
-			"order_items": 73820, "refunds": 0}, 0},
+			"order_items": 73820, "refunds": 0}, 0, [2]string{}},
 	} {
 		t.Run(test.set, func(t *testing.T) {
 			t.Parallel()
@@ -119,6 +120,9 @@ func TestASecondImportOfRealDataChangesNothing(t *testing.T) {
 				}
 			}
 			s.mustAgree(t)
+			if test.period[0] != "" {
+				s.mustRestore(t, test.period[0], test.period[1])
+			}
 		})
 	}
 }
