@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -26,25 +26,50 @@ const (
 	archiveVersion = 1
 	manifestName   = "manifest.json"
 	maxManifest    = 32 << 20
+	maxListed      = 200_000                     // elements of a list of the manifest: a ZIP with more entries is too large to be opened
+	maxArchiveIDs  = 2_000_000                   // different ones of all tables, each of which needs 16 bytes
 	ledgerName     = "inventory_adjustments.csv" // is not read
+	maxQuoted      = 100                         // characters of names in errors
+	// Other columns than those of our files are ignored.
+	maxArchiveColumns = 100
 )
 
 // manifest lists what an archive has.
 type manifest struct {
-	Format  string
-	Version int
-	Tenant  struct{ Timezone, Currency string }
-	Files   []struct {
-		archivedFile
-		Rows int
-	}
-	Pictures []archivedFile
+	Format          string
+	Version         int
+	Tenant          struct{ Timezone, Currency string }
+	Files, Pictures archivedFiles
 }
 
 type archivedFile struct {
 	Name   string
 	Bytes  int64
 	SHA256 string
+	Rows   int // of a CSV file
+}
+
+// archivedFiles is a list in a manifest.
+type archivedFiles []archivedFile
+
+// UnmarshalJSON implements json.Unmarshaler. The text of an element can be much smaller than its memory.
+func (all *archivedFiles) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	if start, err := in.Token(); err != nil || start != json.Delim('[') {
+		return errors.New("a list of files is not an array")
+	}
+	*all = nil
+	for in.More() {
+		var f archivedFile
+		if err := in.Decode(&f); err != nil {
+			return err
+		}
+		if len(*all) == maxListed {
+			return fmt.Errorf("a list has more than %d files", maxListed)
+		}
+		*all = append(*all, f)
+	}
+	return nil
 }
 
 // archive is an archive that is read and planned. All ids are those of the tenant that it is of until the planner
@@ -76,6 +101,8 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 		return nil, nil
 	case err == nil && len(others) > 0:
 		err = fmt.Errorf("an archive must be imported alone, without %s", others[0])
+	case err == nil && !currencyCode.MatchString(a.manifest.Tenant.Currency):
+		err = fmt.Errorf("%q in %s is not a currency", shorten(a.manifest.Tenant.Currency, maxQuoted), manifestName)
 	case err == nil && a.manifest.Tenant.Currency != r.tenant.Currency:
 		err = fmt.Errorf("the archive is of a tenant with the currency %s, and this tenant has %s: import it into a tenant "+
 			"that was created with the currency %[1]s", a.manifest.Tenant.Currency, r.tenant.Currency)
@@ -86,6 +113,9 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 		return nil, fmt.Errorf("%s: %w", file.Name, err)
 	}
 	if zone := a.manifest.Tenant.Timezone; zone != r.tenant.Timezone.String() {
+		if _, err := tenancy.LoadZone(zone); err != nil {
+			return nil, fmt.Errorf("%s: %q in %s is not a time zone", file.Name, shorten(zone, maxQuoted), manifestName)
+		}
 		a.timezone = zone
 	}
 	if err := r.openArchived(ctx, a, file); err != nil {
@@ -94,14 +124,21 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 	return a, nil
 }
 
+var currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)
+
 // readManifest reports whether the file is an archive.
 func (a *archive) readManifest(file *table.Archive) (bool, error) {
+	if err := file.Check(); err != nil {
+		return false, err
+	}
 	content, err := file.Open(manifestName)
 	if err != nil {
 		return false, err
 	}
 	defer content.Close()
-	text, err := io.ReadAll(io.LimitReader(content, maxManifest))
+	names := file.Names()
+	limit := min(maxManifest, 64<<10+400*len(names)) // enough for each picture
+	text, err := io.ReadAll(io.LimitReader(content, int64(limit)+1))
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", manifestName, err)
 	}
@@ -110,7 +147,10 @@ func (a *archive) readManifest(file *table.Archive) (bool, error) {
 		Format  string
 		Version int
 	}
-	if json.Unmarshal(text, &head) != nil || head.Format != archiveFormat {
+	if len(text) > limit || json.Unmarshal(text, &head) != nil || head.Format != archiveFormat {
+		if slices.Contains(names, "sold_products.csv") {
+			return false, fmt.Errorf("the archive is damaged: %s is not the manifest of an archive", manifestName)
+		}
 		return false, nil
 	}
 	if head.Version != archiveVersion {
@@ -128,24 +168,21 @@ var pictureName = regexp.MustCompile(`^images/[A-Za-z0-9_-]{1,100}(\.[A-Za-z0-9]
 
 // verify compares the entries with the manifest.
 func (a *archive) verify(ctx context.Context, file *table.Archive) error {
-	if err := file.Check(); err != nil {
-		return err
-	}
 	listed := map[string]archivedFile{}
 	for _, f := range a.manifest.Files {
-		listed[f.Name] = f.archivedFile
+		listed[f.Name] = f
 	}
 	for _, name := range append(slices.Sorted(maps.Keys(archiveFiles)), strings.TrimSuffix(ledgerName, ".csv")) {
 		if _, exists := listed[name+".csv"]; !exists {
 			return fmt.Errorf("%s.csv is missing in %s", name, manifestName)
 		}
 	}
-	if len(listed) != len(archiveFiles)+1 {
+	if len(a.manifest.Files) != len(archiveFiles)+1 {
 		return fmt.Errorf("%s has other files than those of version %d", manifestName, archiveVersion)
 	}
 	for _, p := range a.manifest.Pictures {
-		if !pictureName.MatchString(p.Name) || p.Bytes > media.MaxUpload {
-			return fmt.Errorf("%q in %s is not a picture", p.Name, manifestName)
+		if !pictureName.MatchString(p.Name) {
+			return fmt.Errorf("%q in %s is not a picture", shorten(p.Name, maxQuoted), manifestName)
 		}
 		listed[p.Name] = p
 	}
@@ -155,7 +192,7 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 		case name == manifestName:
 			continue
 		case !exists:
-			return fmt.Errorf("%q is not in %s", name, manifestName)
+			return fmt.Errorf("%q is not in %s", shorten(name, maxQuoted), manifestName)
 		}
 		delete(listed, name)
 		if err := f.verify(ctx, file); err != nil {
@@ -175,10 +212,10 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 	}
 	defer content.Close()
 	hash := sha256.New()
-	var bytes int64
+	var size int64
 	for {
 		n, err := io.CopyN(hash, content, 1<<20)
-		bytes += n
+		size += n
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -189,8 +226,8 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 			return fmt.Errorf("is damaged: %w", err)
 		}
 	}
-	if bytes != f.Bytes {
-		return fmt.Errorf("is damaged: it has %d bytes instead of %d", bytes, f.Bytes)
+	if size != f.Bytes {
+		return fmt.Errorf("is damaged: it has %d bytes instead of %d", size, f.Bytes)
 	}
 	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
 		return fmt.Errorf("is damaged: its SHA-256 differs from the one in %s", manifestName)
@@ -214,10 +251,18 @@ func (r *reading) openArchived(ctx context.Context, a *archive, file *table.Arch
 			return err
 		}
 		observed := *s.format
-		observed.observe = a.collect
+		last, problem := int64(0), error(nil)
+		observed.observe = func(s *source, c cells) {
+			if problem == nil {
+				problem = a.collect(s, c, &last)
+			}
+		}
 		s.format, s.Format = &observed, s.name
 		if err := s.scan(ctx); err != nil {
 			return err
+		}
+		if problem != nil {
+			return problem
 		}
 		if s.Rows != f.Rows {
 			return fmt.Errorf("%s is damaged: it has %d rows instead of %d", s.Name, s.Rows, f.Rows)
@@ -241,6 +286,9 @@ func (s *source) useArchived(f *ownFile) error {
 		return s.readError(0, err)
 	}
 	s.Header, s.skip = slices.Clone(header.Cells), 1
+	if len(s.Header) > maxArchiveColumns {
+		return fmt.Errorf("%s has more than %d columns", s.Name, maxArchiveColumns)
+	}
 	for _, column := range f.names {
 		if !slices.Contains(s.Header, column) {
 			return fmt.Errorf("%s line 1: column %s is missing", s.Name, column)
@@ -250,8 +298,8 @@ func (s *source) useArchived(f *ownFile) error {
 	return nil
 }
 
-// collect adds the ids of a row.
-func (a *archive) collect(s *source, c cells) {
+// collect adds the ids of a row. last is the id of the row before.
+func (a *archive) collect(s *source, c cells, last *int64) error {
 	switch s.name {
 	case "sold_products":
 		a.ids["products"].add(c.number("product"))
@@ -259,14 +307,28 @@ func (a *archive) collect(s *source, c cells) {
 		a.ids["sellers"].add(c.number("seller"))
 		fallthrough
 	case "products", "categories", "sellers", "warehouses":
-		a.ids[s.name].add(c.number("id"))
+		id := c.number("id")
+		if id <= *last {
+			return fmt.Errorf("%s line %d: the id must be a whole number above that of the row before, %d", s.Name, c.line, *last)
+		}
+		*last = id
+		a.ids[s.name].add(id)
 	}
+	distinct := 0
+	for _, ids := range a.ids {
+		distinct += ids.sorted
+	}
+	if distinct > maxArchiveIDs {
+		return fmt.Errorf("%s line %d: the archive has more than %d ids of products, categories, sellers, warehouses and sold "+
+			"products", s.Name, c.line, maxArchiveIDs)
+	}
+	return nil
 }
 
 // newIDs are ids of rows of an archive, in ascending order, and those that they get.
 type newIDs struct {
 	old, new []int64
-	sorted   int
+	sorted   int // of old, when they were sorted
 }
 
 // add adds an id. 0 is none.

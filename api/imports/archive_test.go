@@ -5,18 +5,22 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -587,6 +591,67 @@ func rewritten(t *testing.T, file []byte, change func(name string, content []byt
 	return out.Bytes()
 }
 
+// sealed returns a change that also changes the manifest, as if an archive had been written with it.
+func sealed(t *testing.T, change func(string, []byte) (string, []byte)) func(string, []byte) (string, []byte) {
+	files := map[string]archive.File{}
+	return func(name string, content []byte) (string, []byte) {
+		if name, content = change(name, content); name != archive.ManifestName {
+			sum := sha256.Sum256(content)
+			files[name] = archive.File{
+				Name: name, Rows: int64(bytes.Count(content, []byte("\n")) - 1), Bytes: int64(len(content)),
+				SHA256: hex.EncodeToString(sum[:]),
+			}
+			return name, content
+		}
+		var m archive.Manifest
+		if err := json.Unmarshal(content, &m); err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range m.Files {
+			if files[f.Name].SHA256 != f.SHA256 {
+				m.Files[i] = files[f.Name]
+			}
+		}
+		content, _ = json.Marshal(m)
+		return name, content
+	}
+}
+
+func TestRecordsOfAnArchiveWithTooManyRowsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	_, err := s.store.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, catalog.Changes{
+		SKU: catalog.Value("TEA"), Name: catalog.Value("Tea"), Price: catalog.Value(money.Cents(100)),
+	}, nil)
+	results, err2 := s.sales.Ingest(t.Context(), s.tenant, []sales.Row{{Order: sales.Order{
+		Number: "A-1", PlacedAt: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), Channel: "pos",
+		Items: []sales.Item{{SKU: "TEA", Quantity: 1, UnitPrice: 100}},
+	}}})
+	if err := errors.Join(err, err2, results[0].Err); err != nil {
+		t.Fatal(err)
+	}
+	file := s.mustArchive(t, "")
+	for of, want := range map[string][2]string{
+		"order_items.csv": {"", "items must contain 1 to 5000 items"},
+		"images.csv":      {"TEA,1,https://example.com/a.jpg,\r\n", "stock and images have more than 5002 rows or 8 MiB"},
+		"stock.csv":       {"TEA," + strings.Repeat("x", 2000) + ",1\r\n", "stock and images have more than 5002 rows or 8 MiB"},
+	} {
+		changed := rewritten(t, file, sealed(t, func(name string, content []byte) (string, []byte) {
+			if row := want[0]; name == of {
+				if lines := bytes.SplitAfter(content, []byte("\r\n")); row == "" {
+					row = string(lines[1])
+				}
+				content = append(content, strings.Repeat(row, 6000)...)
+			}
+			return name, content
+		}))
+		_, refused, err := s.other(t, fmt.Sprintf("other-%x", rand.Uint64())).try(t.Context(), archiveDir(changed))
+		if err != nil || !slices.ContainsFunc(refused, func(r string) bool { return strings.Contains(r, want[1]) }) {
+			t.Errorf("%s: the import refused %.500q, %v, want %q", of, refused, err, want[1])
+		}
+	}
+}
+
 func TestArchivesThatWereChangedAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -615,7 +680,26 @@ func TestArchivesThatWereChangedAreRefused(t *testing.T) {
 		{same, []string{"../../etc/passwd"}, `"../../etc/passwd" is not in manifest.json`},
 		{same, []string{"orders.csv"}, `has two files with the name "orders.csv"`},
 		{replace("manifest.json", `"version":1`, `"version":2`), nil, "shop.zip: the archive has version 2, and this program reads version 1"},
-		{replace("manifest.json", `"currency":"`, `"currency":"X`), nil, "import it into a tenant that was created with the currency X"},
+		{replace("manifest.json", `"currency":"USD"`, `"currency":"CHF"`), nil,
+			"import it into a tenant that was created with the currency CHF"},
+		{replace("manifest.json", `"currency":"`, `"currency":"`+strings.Repeat("X", 9000)), nil,
+			`shop.zip: "` + strings.Repeat("X", 100) + `" in manifest.json is not a currency`},
+		{replace("manifest.json", `"timezone":"`, `"timezone":"X`), nil, "in manifest.json is not a time zone"},
+		{replace("manifest.json", "{", "\xEF\xBB\xBF{"), nil, "the archive is damaged: manifest.json is not the manifest of an archive"},
+		{replace("manifest.json", `"pictures":[`, `"pictures":[`+strings.Repeat("{},", 100_000)), nil,
+			"the archive is damaged: manifest.json is not the manifest of an archive"},
+		{sealed(t, func(name string, content []byte) (string, []byte) {
+			if lines := bytes.SplitAfter(content, []byte("\r\n")); name == "warehouses.csv" {
+				content = append(content, lines[1]...)
+			}
+			return name, content
+		}), nil, "shop.zip: warehouses.csv line"},
+		{sealed(t, func(name string, content []byte) (string, []byte) {
+			if name == "products.csv" {
+				content = regexp.MustCompile(`\n\d+,`).ReplaceAll(content, []byte("\n,"))
+			}
+			return name, content
+		}), nil, "shop.zip: products.csv line 2: the id must be a whole number above that of the row before, 0"},
 		{replace("manifest.json", `"name":"refunds.csv"`, `"name":"../refunds.csv"`), nil, "refunds.csv is missing in manifest.json"},
 		{replace("manifest.json", `"pictures":[`, `"pictures":[{"name":"images/../a.jpg","bytes":1,"sha256":""}`), nil,
 			`"images/../a.jpg" in manifest.json is not a picture`},
@@ -696,6 +780,11 @@ func TestAnUploadedArchiveIsPlannedAppliedAndUndone(t *testing.T) {
 	other := rewritten(t, file, func(name string, content []byte) (string, []byte) {
 		return name, bytes.Replace(content, []byte(`"version":1`), []byte(`"version":7`), 1)
 	})
+	long := rewritten(t, file, func(name string, content []byte) (string, []byte) { return name, content },
+		strings.Repeat("x", 5000), strings.Repeat("x", 5000))
+	if i = j.mustImport(t, imports.Settings{}, "shop.zip", string(long)); utf8.RuneCountInString(*i.Failure) > 1010 {
+		t.Errorf("the failure has %d characters", utf8.RuneCountInString(*i.Failure))
+	}
 	i = j.mustImport(t, imports.Settings{}, "shop.zip", string(other))
 	if want := "Shop.zip: the archive has version 7, and this program reads version 1."; *i.Failure != want {
 		t.Errorf("the failure is %q, want %q", *i.Failure, want)

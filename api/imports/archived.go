@@ -139,7 +139,10 @@ func (a *archiveReader) open(name string) (*cursor, error) {
 		return nil, err
 	}
 	c := &cursor{rows: rows, ctx: a.ctx}
-	return c, c.next()
+	if err := c.next(); err != nil {
+		return nil, errors.Join(err, rows.rows.Close())
+	}
+	return c, nil
 }
 
 // next goes to the next row.
@@ -156,9 +159,8 @@ func (c *cursor) next() error {
 	return err
 }
 
-// close returns an error if there are rows that belong to nothing.
-func (c *cursor) close(column string) error {
-	defer c.rows.rows.Close()
+// finished returns an error if there are rows that belong to nothing.
+func (c *cursor) finished(column string) error {
 	if !c.end {
 		return fmt.Errorf("%s line %d: the %s is not in the sequence of the other files", c.rows.Name, c.line, column)
 	}
@@ -207,26 +209,36 @@ func (a *archiveReader) readProducts() error {
 	if err != nil {
 		return err
 	}
+	defer stock.rows.rows.Close()
 	images, err := a.open("images")
 	if err != nil {
-		return errors.Join(err, stock.rows.rows.Close())
+		return err
 	}
+	defer images.rows.rows.Close()
 	for !products.end {
-		r := a.product(products.cells)
+		r, kept := a.product(products.cells), group{}
+		kept.add(products.cells)
 		for !stock.end && stock.plain("sku") == r.Product.SKU.Value {
-			r.addStock(stock.cells)
+			if kept.add(stock.cells) {
+				r.addStock(stock.cells)
+			}
 			if err := stock.next(); err != nil {
 				return err
 			}
 		}
 		for !images.end && images.plain("sku") == r.Product.SKU.Value {
-			r.Rows = append(r.Rows, images.row())
-			r.Product.Archived.Images = append(r.Product.Archived.Images, catalog.Image{
-				URL: images.plain("url"), File: images.plain("file"),
-			})
+			if kept.add(images.cells) {
+				r.Rows = append(r.Rows, images.row())
+				r.Product.Archived.Images = append(r.Product.Archived.Images, catalog.Image{
+					URL: images.plain("url"), File: images.plain("file"),
+				})
+			}
 			if err := images.next(); err != nil {
 				return err
 			}
+		}
+		if r.Omitted = kept.omitted; r.Omitted > 0 {
+			r.Invalid.Add("stock", "and images have more than %d rows or 8 MiB", maxGroupRows)
 		}
 		if err := a.record(r); err != nil {
 			return err
@@ -235,7 +247,7 @@ func (a *archiveReader) readProducts() error {
 			return err
 		}
 	}
-	return errors.Join(stock.close("SKU"), images.close("SKU"))
+	return errors.Join(stock.finished("SKU"), images.finished("SKU"))
 }
 
 // product returns a product without quantity, which is the sum of its stock.
@@ -304,17 +316,25 @@ func (a *archiveReader) readOrders() error {
 	if err != nil {
 		return err
 	}
+	defer items.rows.rows.Close()
 	for !orders.end {
 		c, number := orders.cells, orders.plain("number")
 		r := Record{Kind: Order, Key: c.key("number"), Rows: []Row{c.row()}, Order: newOwnOrder(c), Invalid: c.invalid}
 		r.Order.Number, r.Order.Content = number, c.digest()
+		kept := group{}
+		kept.add(c)
 		for !items.end && items.plain("order_number") == number {
-			if err := a.addItem(&r, items.cells); err != nil {
-				return err
+			if kept.add(items.cells) {
+				if err := a.addItem(&r, items.cells); err != nil {
+					return err
+				}
 			}
 			if err := items.next(); err != nil {
 				return err
 			}
+		}
+		if r.Omitted = kept.omitted; r.Omitted > 0 && len(r.Order.Items) <= sales.MaxItems {
+			r.Invalid.Add("items", "have more than 8 MiB")
 		}
 		at := ownField(c, "cancelled_at", ownTime)
 		r.Cancelled = at.Set
@@ -334,7 +354,7 @@ func (a *archiveReader) readOrders() error {
 			return err
 		}
 	}
-	return items.close("number")
+	return items.finished("number")
 }
 
 // addItem adds an item as it was sold.
@@ -342,9 +362,6 @@ func (a *archiveReader) addItem(r *Record, c cells) error {
 	i := len(r.Order.Items)
 	c = c.in(r.Invalid, fmt.Sprintf("items[%d].", i))
 	r.addOwnItem(c)
-	if len(r.Order.Items) == i {
-		return nil // too many
-	}
 	item := &r.Order.Items[i]
 	sold, err := a.archive.sold.at(c.number("sold_product"))
 	if err != nil {
@@ -386,7 +403,7 @@ func (a *archiveReader) refunds() func(cells) Record {
 
 // soldRows are the rows of sold_products.csv in a temporary file.
 type soldRows struct {
-	ids     []int64 // ascending
+	ids     []int64 // ascending, as collect has checked
 	offsets []int64 // one more than ids
 	file    *table.TempFile
 }
@@ -418,9 +435,6 @@ func (s *soldRows) copy(a *archiveReader) error {
 			return err
 		}
 		id := c.number("id")
-		if len(s.ids) > 0 && id <= s.ids[len(s.ids)-1] {
-			return fmt.Errorf("%s line %d: the id is not in ascending order", c.rows.Name, c.line)
-		}
 		sold := sales.Sold{
 			ID: id, Product: c.number("product"), Category: c.number("category"), Seller: c.number("seller"),
 			Name: c.plain("name"), CategoryName: c.plain("category_name"), SellerName: c.plain("seller_name"),

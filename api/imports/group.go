@@ -34,15 +34,17 @@ type group struct {
 	suspect string // a refused row beside those of the order, which may belong to it
 }
 
-func (g *group) add(c cells) {
+// add reports whether the row is kept.
+func (g *group) add(c cells) bool {
 	for _, cell := range c.cells {
 		g.bytes += len(cell)
 	}
 	if len(g.rows) == maxGroupRows || g.bytes > maxGroupBytes {
 		g.omitted++
-		return
+		return false
 	}
 	g.rows = append(g.rows, c)
+	return true
 }
 
 // orderKey returns the number of an order.

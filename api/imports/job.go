@@ -25,6 +25,7 @@ const MaxFiles = 20
 const (
 	maxFileName = 200
 	maxSettings = 256 << 10 // bytes of JSON
+	maxFailure  = 1000      // characters: lists show it
 )
 
 // Jobs are the imports that instances carry out in the background. It is safe for concurrent use.
@@ -211,6 +212,9 @@ func readFailure(ctx context.Context, err error) error {
 		return err
 	}
 	text := err.Error()
+	if short := shorten(text, maxFailure); short != text {
+		text = short + "…"
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	return changeplan.Failure(strings.ToUpper(string(first)) + text[size:] + ".")
 }

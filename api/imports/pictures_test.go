@@ -85,6 +85,7 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	s.mustPicture(t, from, p.ID, "A", picture.Bytes())
 	s.mustPicture(t, from, p.ID, "B", []byte("not a picture"))
+	s.mustPicture(t, from, p.ID, "C", append(bytes.Clone(picture.Bytes()), make([]byte, media.MaxUpload)...))
 	if _, err := s.store.AddImage(t.Context(), catalog.Actor{Tenant: s.tenant}, p.ID,
 		catalog.Image{URL: "https://example.com/a.jpg"}, nil); err != nil {
 		t.Fatal(err)
@@ -99,6 +100,10 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 		t.Errorf("a dry run stored %d files", n)
 	}
 	other.importPictures(t, file, with(1<<30), false)
+	if got, want := fmt.Sprint(other.planNotes(t)), "an image was not imported: it must have at most 10485760 bytes"; !strings.Contains(
+		got, want) {
+		t.Errorf("the plan has the notes %s, want %q", got, want)
+	}
 	images := other.mustProduct(t, "TEA").Images
 	if len(images) != 2 || images[0].Width != 30 || images[0].Height != 20 || strings.HasPrefix(images[0].File, "AAAA") ||
 		images[1].URL != "https://example.com/a.jpg" || images[1].Position != 2 {

@@ -25,6 +25,11 @@ type Archive struct {
 // FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the names
 // of all other files.
 func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others []string, err error) {
+	defer func() {
+		if err != nil && found != nil {
+			err, found = errors.Join(err, found.Close()), nil
+		}
+	}()
 	files, err := fs.ReadDir(dir, ".")
 	if err != nil {
 		return nil, nil, fmt.Errorf("read directory: %w", err)
@@ -35,7 +40,7 @@ func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others 
 		}
 		info, err := e.Info()
 		if err != nil {
-			return nil, nil, err
+			return found, nil, err
 		}
 		f := &File{Name: e.Name(), Size: info.Size(), space: space, directory: maxArchiveDirectory,
 			content: func() (io.ReadCloser, error) { return dir.Open(e.Name()) }}
@@ -95,10 +100,15 @@ func (a *Archive) Names() []string {
 }
 
 // Check returns an error if an entry is encrypted, or if the entries unpack to more than those of other ZIP files may.
-// Entries that are not compressed do not count.
+// Entries that are not compressed do not count. Two entries can have the same bytes, which would be read for both, so all
+// together must not have more than the file.
 func (a *Archive) Check() error {
-	left := unpackedLimit(a.file.Size)
+	left, stored := unpackedLimit(a.file.Size), uint64(a.file.Size)
 	for _, e := range a.zip.File {
+		if e.CompressedSize64 > stored {
+			return errors.New("its entries have more bytes than the file")
+		}
+		stored -= e.CompressedSize64
 		switch {
 		case e.Flags&1 != 0:
 			return fmt.Errorf("%s is encrypted", e.Name)
