@@ -26,10 +26,11 @@ const (
 	archiveVersion = 1
 	manifestName   = "manifest.json"
 	maxManifest    = 32 << 20
-	maxListed      = 200_000                     // elements of a list of the manifest: a ZIP with more entries is too large to be opened
-	maxArchiveIDs  = 2_000_000                   // different ones of all tables, each of which needs 16 bytes
-	ledgerName     = "inventory_adjustments.csv" // is not read
-	maxQuoted      = 100                         // characters of names in errors
+	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too large.
+	maxListed     = 200_000
+	maxArchiveIDs = 2_000_000                   // different ones of all tables, each of which needs 16 bytes
+	ledgerName    = "inventory_adjustments.csv" // is not read
+	maxQuoted     = 100                         // characters of names in errors
 	// Other columns than those of our files are ignored.
 	maxArchiveColumns = 100
 )
@@ -309,7 +310,8 @@ func (a *archive) collect(s *source, c cells, last *int64) error {
 	case "products", "categories", "sellers", "warehouses":
 		id := c.number("id")
 		if id <= *last {
-			return fmt.Errorf("%s line %d: the id must be a whole number above that of the row before, %d", s.Name, c.line, *last)
+			return fmt.Errorf("%s line %d: the id must be a whole number above that of the row before, %d",
+				s.Name, c.line, *last)
 		}
 		*last = id
 		a.ids[s.name].add(id)
@@ -319,8 +321,8 @@ func (a *archive) collect(s *source, c cells, last *int64) error {
 		distinct += ids.sorted
 	}
 	if distinct > maxArchiveIDs {
-		return fmt.Errorf("%s line %d: the archive has more than %d ids of products, categories, sellers, warehouses and sold "+
-			"products", s.Name, c.line, maxArchiveIDs)
+		return fmt.Errorf("%s line %d: the archive has more than %d ids of products, categories, sellers, warehouses "+
+			"and sold products", s.Name, c.line, maxArchiveIDs)
 	}
 	return nil
 }
