@@ -686,7 +686,7 @@ func TestArchivesThatWereChangedAreRefused(t *testing.T) {
 			`shop.zip: "` + strings.Repeat("X", 100) + `" in manifest.json is not a currency`},
 		{replace("manifest.json", `"timezone":"`, `"timezone":"X`), nil, "in manifest.json is not a time zone"},
 		{replace("manifest.json", "{", "\xEF\xBB\xBF{"), nil, "the archive is damaged: manifest.json is not the manifest of an archive"},
-		{replace("manifest.json", `"pictures":[`, `"pictures":[`+strings.Repeat("{},", 100_000)), nil,
+		{replace("manifest.json", `"pictures":[`, `"pictures":[`+strings.Repeat("{},", 100_000)+"{}"), nil,
 			"the archive is damaged: manifest.json is not the manifest of an archive"},
 		{sealed(t, func(name string, content []byte) (string, []byte) {
 			if lines := bytes.SplitAfter(content, []byte("\r\n")); name == "warehouses.csv" {
