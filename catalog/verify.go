@@ -153,7 +153,7 @@ const verifyFilesSQL = `
 const filesSize = `coalesce((
 	       select sum((i ->> 'bytes')::bigint)
 	         from products, jsonb_array_elements(images) i
-	        where tenant_id = $1 and images <> '[]'), 0)::bigint as bytes`
+	        where tenant_id = $1), 0)::bigint as bytes`
 
 // RepairFilesSize corrects the size that the quota of images uses, and reports whether it was wrong. Images can change
 // meanwhile: a trigger adds their sizes, so it waits for the lock of the row.

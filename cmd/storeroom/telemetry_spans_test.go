@@ -152,7 +152,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/archive.zip":            {32, 35},
 	"GET /settings/t/{slug}/imports":                {2, 4},
 	"POST /settings/t/{slug}/imports":               {10, 10},
-	"GET /settings/t/{slug}/imports/{id}":           {4, 7},
+	"GET /settings/t/{slug}/imports/{id}":           {7, 13}, // after it is planned: two parts of the rows
 	"GET /settings/t/{slug}/imports/{id}/progress":  {3, 5},
 	"GET /settings/t/{slug}/imports/{id}/refused":   {4, 7},
 	"POST /settings/t/{slug}/imports/{id}/settings": {9, 13},
