@@ -39,9 +39,8 @@ func (n neighbours) String() string {
 
 // neighbour is a tenant that sends a request every neighbourPause.
 type neighbour struct {
-	key      string
-	products []int64
-	sent     int
+	key  string
+	sent int
 }
 
 // measureNeighbours sends the requests of the neighbours alternately without and with an import of another tenant.
