@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -29,10 +30,13 @@ const (
 )
 
 // Jobs are the imports that instances carry out in the background. It is safe for concurrent use.
-type Jobs struct{ plans *changeplan.Store }
+type Jobs struct {
+	db    *tenancy.DB
+	plans *changeplan.Store
+}
 
 // NewJobs returns the imports in plans.
-func NewJobs(plans *changeplan.Store) *Jobs { return &Jobs{plans} }
+func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans} }
 
 // Create stores the files of a form, from which an instance then computes the plan. The form has parts named file, and
 // may have one named settings with JSON. Create returns an InvalidError by part, changeplan.ErrTooMany,
@@ -154,7 +158,7 @@ func (m *Importer) PlanFiles(
 	d.Files, d.Questions, d.Totals, d.Notes = set.Files, set.Questions, nil, nil
 	if len(set.Questions) == 0 {
 		sums := newTotals(zone)
-		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, false,
+		err := m.planRecords(ctx, tenant, set, failing(ctx, set.Records(ctx)), sums, plan.CreatedAt,
 			func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
 		if err != nil {
 			return nil, false, err
@@ -270,10 +274,14 @@ func (j *Jobs) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id
 
 // Cancel stops an import after the part that is being applied.
 func (j *Jobs) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	if _, err := j.get(ctx, tenant, id); err != nil {
+	plan, err := j.get(ctx, tenant, id)
+	if err == nil {
+		err = j.plans.Cancel(ctx, tenant, by, id)
+	}
+	if err != nil {
 		return err
 	}
-	return j.plans.Cancel(ctx, tenant, by, id)
+	return media.ReleasePlan(ctx, j.db, tenant, reservedUntil(plan.CreatedAt))
 }
 
 // get returns a plan of an import, or tenancy.ErrNotFound.

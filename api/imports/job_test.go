@@ -28,7 +28,7 @@ func newJobs(t *testing.T) jobs {
 	t.Helper()
 	d := tenancytest.New(t)
 	store := changeplan.New(d.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(d.DB, imports.Pictures{})})
-	return jobs{d, imports.NewJobs(store), d.MustTenant(t, "acme"), store}
+	return jobs{d, imports.NewJobs(d.DB, store), d.MustTenant(t, "acme"), store}
 }
 
 // form is a form with files by name and content, and with settings.

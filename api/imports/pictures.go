@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // Pictures is where the pictures of archives are stored. Without a Store they are left out.
@@ -17,15 +19,28 @@ type Pictures struct {
 	Store  *media.Store
 	Memory int64 // of a child process that decodes one
 	Quota  int64 // of each tenant, in bytes
-	// Wait waits until a picture may be decoded. It may be nil.
+	// Wait waits until a picture may be decoded. It is called again after admission.ErrBusy. It may be nil.
 	Wait func(context.Context, tenancy.ID) (release func(), err error)
 }
 
 // pictureTries limits how often a picture is decoded if other work needs the CPUs.
 const pictureTries = 3
 
-// pictures stores the pictures of an archive while it is planned. Applying the plan uses them; those that no product uses
-// are deleted after two days.
+// busyPause is the time until Wait is called again.
+const busyPause = 200 * time.Millisecond
+
+// reservation is how long a plan reserves its pictures: a day until it is applied, seven until it can no longer be
+// continued after a failure, and one in reserve.
+const reservation = 9 * 24 * time.Hour
+
+// reservedBytes is the size that the quota counts for a picture of a plan, because only its name is stored.
+const reservedBytes = 1 << 20
+
+// reservedUntil identifies the reservations of a plan, of all tries to compute it.
+func reservedUntil(created time.Time) time.Time { return created.Add(reservation) }
+
+// pictures stores the pictures of an archive while it is planned. Applying the plan uses them. Those that no product uses
+// are deleted when their reservation ends, and soon if the plan is computed again or cancelled.
 type pictures struct {
 	Pictures
 	db     *tenancy.DB
@@ -34,24 +49,37 @@ type pictures struct {
 	file   *table.Archive
 	listed map[string]bool
 	used   int64 // bytes of the tenant
+	until  time.Time
 }
 
 // openPictures returns nil if pictures are not stored.
 func (p *planner) openPictures(ctx context.Context) (*pictures, error) {
-	if p.Pictures.Store == nil || p.archive == nil || p.isDry {
+	if p.Pictures.Store == nil || p.archive == nil || p.isDry() {
 		return nil, nil
 	}
 	s := &pictures{
 		Pictures: p.Pictures, db: p.db, tenant: p.tenant, space: p.archive.space, listed: map[string]bool{},
+		until: reservedUntil(p.created),
 	}
 	for _, f := range p.archive.manifest.Pictures {
 		s.listed[f.Name] = true
 	}
-	var err error
-	if s.used, err = p.catalog.MediaBytes(ctx, p.tenant); err == nil {
+	err := media.ReleasePlan(ctx, s.db, s.tenant, s.until) // of earlier tries
+	var reserved int64
+	if err == nil {
+		reserved, err = media.CountReserved(ctx, s.db, s.tenant)
+	}
+	if err == nil {
+		s.used, err = p.catalog.MediaBytes(ctx, p.tenant)
+		s.used += reserved * reservedBytes
+	}
+	if err == nil {
 		s.file, err = p.archive.open()
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *pictures) close() {
@@ -61,7 +89,7 @@ func (s *pictures) close() {
 }
 
 // images stores the pictures of a planned product. An image that cannot be stored is left out with a note.
-func (s *pictures) images(ctx context.Context, row *PlannedRow) error {
+func (p *planner) images(ctx context.Context, row *PlannedRow) error {
 	archived := row.Product.Archived
 	if archived == nil || len(archived.Images) == 0 {
 		return nil
@@ -77,10 +105,11 @@ func (s *pictures) images(ctx context.Context, row *PlannedRow) error {
 			problem = fmt.Sprintf("the product has more than %d images", catalog.MaxImages)
 		case image.File == "":
 			image.URL, problem = catalog.CheckImageURL(image.URL)
-		case s == nil:
+		case p.isDry():
+		case p.pictures == nil:
 			problem = "pictures are not stored"
 		default:
-			image, problem, err = s.picture(ctx, "images/"+image.File)
+			image, problem, err = p.pictures.picture(ctx, "images/"+image.File)
 		}
 		if err != nil {
 			return err
@@ -119,7 +148,7 @@ func (s *pictures) picture(ctx context.Context, name string) (image catalog.Imag
 		return image, "it " + invalid["file"][0], nil
 	}
 	if err == nil {
-		err = media.ReserveForPlan(ctx, s.db, s.tenant, picture.File)
+		err = media.ReserveForPlan(ctx, s.db, s.tenant, picture.File, s.until)
 	}
 	if err == nil {
 		err = s.Store.Write(ctx, picture)
@@ -135,7 +164,7 @@ func (s *pictures) picture(ctx context.Context, name string) (image catalog.Imag
 
 func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWriteSeeker) (p media.Processed, err error) {
 	if s.Wait != nil {
-		release, err := s.Wait(ctx, s.tenant)
+		release, err := s.wait(ctx)
 		if err != nil {
 			return p, err
 		}
@@ -153,6 +182,20 @@ func (s *pictures) process(ctx context.Context, name string, buffer io.ReadWrite
 		_, err := buffer.Seek(0, io.SeekStart)
 		return &afterSeek{buffer, err}
 	})
+}
+
+// wait is Wait without a limit: a picture of a plan has no client that could send it again.
+func (s *pictures) wait(ctx context.Context) (release func(), err error) {
+	for {
+		if release, err = s.Wait(ctx, s.tenant); !errors.Is(err, admission.ErrBusy) {
+			return release, err
+		}
+		select {
+		case <-time.After(busyPause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // afterSeek reads a file unless seeking failed.

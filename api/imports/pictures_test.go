@@ -2,6 +2,7 @@ package imports_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -15,6 +16,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/money"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -96,10 +98,18 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 	}
 	other := s.other(t, "other")
 	other.importPictures(t, file, with(1<<30), true)
+	busy := 2
+	waiting := with(1 << 30)
+	waiting.Wait = func(context.Context, tenancy.ID) (func(), error) {
+		if busy--; busy >= 0 {
+			return nil, fmt.Errorf("%w: pictures", admission.ErrBusy)
+		}
+		return func() {}, nil
+	}
 	if n := countFiles(t, to); n > 0 {
 		t.Errorf("a dry run stored %d files", n)
 	}
-	other.importPictures(t, file, with(1<<30), false)
+	other.importPictures(t, file, waiting, false)
 	if got, want := fmt.Sprint(other.planNotes(t)), "an image was not imported: it must have at most 10485760 bytes"; !strings.Contains(
 		got, want) {
 		t.Errorf("the plan has the notes %s, want %q", got, want)
@@ -135,7 +145,7 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 // planNotes returns the notes of the rows of the first plan.
 func (s shop) planNotes(t *testing.T) (notes []string) {
 	t.Helper()
-	jobs := imports.NewJobs(changeplan.New(s.DB, nil))
+	jobs := imports.NewJobs(s.DB, changeplan.New(s.DB, nil))
 	plan, err := tenancy.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
 		`select min(id) as id from change_plans where tenant_id = $1`, s.tenant)
 	if err != nil {
@@ -149,4 +159,46 @@ func (s shop) planNotes(t *testing.T) (notes []string) {
 		notes = append(notes, row.Notes...)
 	}
 	return notes
+}
+
+// A tenant cannot fill the storage with plans that it does not apply.
+func TestPicturesOfPlansCountAndAreReleased(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p, err := s.store.Create(t.Context(), catalog.Actor{Tenant: s.tenant}, catalog.Changes{
+		SKU: catalog.Value("TEA"), Name: catalog.Value("Tea"), Price: catalog.Value(money.Cents(100)),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var picture bytes.Buffer
+	if err := jpeg.Encode(&picture, image.NewGray(image.Rect(0, 0, 30, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	from, to := t.TempDir(), t.TempDir()
+	s.mustPicture(t, from, p.ID, "A", picture.Bytes())
+	file := string(s.mustArchive(t, from))
+	worker := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{
+		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 20,
+	})})
+	j := jobs{s.Database, imports.NewJobs(s.DB, worker), s.MustTenant(t, "other"), worker}
+	want := func(when string, files int, reserved int64) {
+		t.Helper()
+		n, err := media.CountReserved(t.Context(), s.DB, j.tenant.ID)
+		if stored := countFiles(t, to); err != nil || n != reserved || stored != files {
+			t.Errorf("%s: %d files, %d reserved, %v, want %d and %d", when, stored, n, err, files, reserved)
+		}
+	}
+	first := j.mustImport(t, imports.Settings{}, "a.zip", file)
+	want("planned", 1, 1)
+	second := j.mustImport(t, imports.Settings{}, "a.zip", file)
+	want("a second plan above the quota", 1, 1)
+	j.mustRun(t, first.ID, j.Configure(t.Context(), j.tenant.ID, first.ID, imports.Settings{}))
+	want("planned again", 2, 1)
+	for _, id := range []int64{first.ID, second.ID} {
+		if err := j.Cancel(t.Context(), j.tenant.ID, tenancy.Operator, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("cancelled", 2, 0)
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -71,17 +72,17 @@ func NewImporter(db *tenancy.DB, p Pictures) *Importer {
 }
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
-// be nil. Rows that depend on an earlier row
-// of the same plan are recognised by their keys, which need about 20 bytes each.
+// be nil. Rows that depend on an earlier row of the same plan are recognised by their keys, which need about 20 bytes
+// each. created is the time of the plan; without one it is not stored, nor are pictures.
 func (m *Importer) planRecords(
-	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, isDry bool,
+	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, created time.Time,
 	add func(changeplan.Part, []PlannedRow) error,
 ) error {
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
 		products: map[uint64]struct{}{}, customers: map[uint64]struct{}{}, orders: map[uint64]struct{}{},
-		refunded: map[uint64]money.Cents{}, archive: set.archive, isDry: isDry,
+		refunded: map[uint64]money.Cents{}, archive: set.archive, created: created,
 	}
 	if p.archive != nil {
 		if err := p.archive.reserve(ctx, tenant, m.catalog, m.sales); err != nil {
@@ -121,8 +122,11 @@ type planner struct {
 	refunded    map[uint64]money.Cents // the cumulative amounts of refunds
 	archive     *archive               // that is planned, or nil
 	pictures    *pictures              // of the archive, or nil
-	isDry       bool                   // store no pictures
+	created     time.Time
 }
+
+// isDry reports whether the plan is not stored.
+func (p *planner) isDry() bool { return p.created.IsZero() }
 
 // sequence is the order in which parts are applied.
 var sequence = []Kind{
@@ -200,7 +204,7 @@ func (p *planner) flush(ctx context.Context) error {
 			}
 			p.archive.exists(rows[i].Record, rows[i].storedID)
 			if rows[i].Product != nil && rows[i].writes() {
-				if err := p.pictures.images(ctx, &rows[i]); err != nil {
+				if err := p.images(ctx, &rows[i]); err != nil {
 					return err
 				}
 			}

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
@@ -104,7 +106,7 @@ func (r *Runner) open(ctx context.Context, dir fs.FS, of Tenant) (set *Set, reme
 func (r *Runner) importSet(ctx context.Context, set *Set) (Report, error) {
 	report := newReporter(set.Files, r.Refused)
 	if r.DryRun {
-		err := r.plan(ctx, set, func(_ changeplan.Part, rows []PlannedRow) error {
+		err := r.plan(ctx, set, time.Time{}, func(_ changeplan.Part, rows []PlannedRow) error {
 			report.add(rows)
 			return nil
 		})
@@ -117,12 +119,14 @@ func (r *Runner) importSet(ctx context.Context, set *Set) (Report, error) {
 	return r.apply(ctx, id)
 }
 
-func (r *Runner) plan(ctx context.Context, set *Set, add func(changeplan.Part, []PlannedRow) error) error {
+func (r *Runner) plan(
+	ctx context.Context, set *Set, created time.Time, add func(changeplan.Part, []PlannedRow) error,
+) error {
 	total, done := map[string]int{}, map[string]int{}
 	for _, f := range set.Files {
 		total[f.Name] = f.Rows
 	}
-	return r.planRecords(ctx, r.tenant.ID, set, set.Records(ctx), nil, r.DryRun, func(part changeplan.Part, rows []PlannedRow) error {
+	return r.planRecords(ctx, r.tenant.ID, set, set.Records(ctx), nil, created, func(part changeplan.Part, rows []PlannedRow) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -154,8 +158,12 @@ func (r *Runner) store(ctx context.Context, set *Set) (id int64, err error) {
 	if id, err = r.plans.Create(ctx, r.tenant.ID, r.By, PlanKind, strings.Join(names, ", "), data); err != nil {
 		return 0, err
 	}
-	if err = r.plans.Claim(ctx, r.tenant.ID, id, r.Waits); err == nil {
-		err = r.plan(ctx, set, func(part changeplan.Part, _ []PlannedRow) error {
+	plan, err := r.get(ctx, id)
+	if err == nil {
+		err = r.plans.Claim(ctx, r.tenant.ID, id, r.Waits)
+	}
+	if err == nil {
+		err = r.plan(ctx, set, plan.CreatedAt, func(part changeplan.Part, _ []PlannedRow) error {
 			return r.plans.AddPart(ctx, r.tenant.ID, id, part)
 		})
 	}
@@ -163,7 +171,9 @@ func (r *Runner) store(ctx context.Context, set *Set) (id int64, err error) {
 		err = r.plans.EndPlanning(ctx, r.tenant.ID, id, data)
 	}
 	if err != nil {
-		err = errors.Join(err, r.plans.Cancel(context.WithoutCancel(ctx), r.tenant.ID, r.By, id))
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, r.plans.Cancel(ctx, r.tenant.ID, r.By, id),
+			media.ReleasePlan(ctx, r.db, r.tenant.ID, reservedUntil(plan.CreatedAt)))
 	}
 	return id, err
 }

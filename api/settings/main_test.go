@@ -84,7 +84,7 @@ func newSite(t testing.TB, base string) *site {
 	s.Options = Options{
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
-		Imports: imports.NewJobs(changeplan.New(s.Database.DB, map[string]changeplan.Kind{
+		Imports: imports.NewJobs(s.Database.DB, changeplan.New(s.Database.DB, map[string]changeplan.Kind{
 			imports.PlanKind: imports.NewImporter(s.Database.DB, imports.Pictures{}),
 		})),
 		Limiter: limiter, BaseURL: at,

@@ -20,8 +20,8 @@ func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string
 	return err
 }
 
-// ReserveForPlan is Reserve for two days, longer than a plan that uses the file can wait to be applied.
-func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string) error {
+// ReserveForPlan is Reserve until a time that identifies the plan which uses the file, for ReleasePlan.
+func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string, until time.Time) error {
 	return db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		var reserved bool
 		err := tx.QueryRow(ctx, `select reserve_media($1)`, file).Scan(&reserved)
@@ -32,12 +32,30 @@ func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file
 			_, err = tx.Exec(ctx, `delete from unused_media where tenant_id = $1 and file = $2`, tenant, file)
 		}
 		if err == nil {
-			_, err = tx.Exec(ctx, `
-				insert into unused_media (tenant_id, due, file)
-				values ($1, now() + interval '48 hours', $2)`, tenant, file)
+			_, err = tx.Exec(ctx, `insert into unused_media (tenant_id, due, file) values ($1, $2, $3)`, tenant, until, file)
 		}
 		return err
 	})
+}
+
+// ReleasePlan deletes the files that a plan reserved and no product uses, in ten minutes: a worker that lost the plan
+// may still write one.
+func ReleasePlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, until time.Time) error {
+	_, err := db.Exec(ctx, tenant, `
+		with gone as (
+			delete from unused_media where tenant_id = $1 and due = $2 returning file
+		)
+		insert into unused_media (tenant_id, due, file)
+		select $1, now() + interval '10 minutes', file
+		  from gone`, tenant, until)
+	return err
+}
+
+// CountReserved returns the number of a tenant's files that no product uses yet, without those that ReleasePlan deletes.
+func CountReserved(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) (int64, error) {
+	reserved, err := tenancy.One[struct{ Count int64 }](ctx, db, tenant, `
+		select count(*) from unused_media where tenant_id = $1 and due > now() + interval '10 minutes'`, tenant)
+	return reserved.Count, err
 }
 
 // Discard deletes a reserved file that no product uses.

@@ -104,7 +104,7 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	t.Cleanup(stop)
 	go plans.RunPeriodically(ctx, logger)
 	server := api.New(api.Options{
-		Imports: imports.NewJobs(plans),
+		Imports: imports.NewJobs(s.DB, plans),
 		DB:      s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
 		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),

@@ -110,7 +110,7 @@ func openInstance(
 		Reports: reportStore,
 		Keys:    i.keys,
 		Usage:   i.usage,
-		Imports: imports.NewJobs(plans),
+		Imports: imports.NewJobs(i.db, plans),
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
