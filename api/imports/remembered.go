@@ -120,16 +120,22 @@ func (s *Settings) add(others Settings) (names []string) {
 	return names
 }
 
-// toRemember returns what the next import with the same headers should know, and nil for what it should not.
+// toRemember returns what the next import with the same headers should know, and nil for what it should not: also for
+// files with the same header and different mappings. Imports by the command are not remembered.
 func (d details) toRemember() (map[changeplan.Header][]byte, error) {
-	settings := map[changeplan.Header][]byte{}
+	if d.Remembered == nil {
+		return nil, nil
+	}
+	settings, differs := map[changeplan.Header][]byte{}, map[changeplan.Header]bool{}
 	byFile, all := headers(d.Files)
 	for _, f := range d.Files {
 		header, exists := byFile[f.Name]
 		if !exists {
 			continue
 		}
-		settings[header] = nil
+		if _, seen := settings[header]; !seen {
+			settings[header] = nil
+		}
 		mapping, mapped := d.Settings.Mapping[f.Name]
 		if !mapped {
 			continue
@@ -138,9 +144,16 @@ func (d details) toRemember() (map[changeplan.Header][]byte, error) {
 		for i, column := range f.Header {
 			r.Fields[i] = mapping[column]
 		}
-		var err error
-		if settings[header], err = json.Marshal(r); err != nil {
+		text, err := json.Marshal(r)
+		if err != nil {
 			return nil, err
+		}
+		differs[header] = differs[header] || settings[header] != nil && string(settings[header]) != string(text)
+		settings[header] = text
+	}
+	for header := range differs {
+		if differs[header] {
+			settings[header] = nil
 		}
 	}
 	others := d.Settings

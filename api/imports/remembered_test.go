@@ -116,3 +116,26 @@ func TestAnswersAreRememberedForAllColumnsOfAnImport(t *testing.T) {
 		t.Errorf("with a field that no longer exists: %s, %v, remembered %v", invalid.State, invalid.Failure, invalid.Remembered)
 	}
 }
+
+func TestFilesWithTheSameColumnsShareAMapping(t *testing.T) {
+	t.Parallel()
+	const products = "Ding,Text,Kostet\n%s,Blue mug,9.50\n"
+	columns := map[string]string{"Ding": "sku", "Text": "name", "Kostet": "price"}
+	swapped := map[string]string{"Ding": "name", "Text": "sku", "Kostet": "price"}
+	for name, c := range map[string]struct {
+		second     map[string]string
+		remembered bool
+	}{
+		"the same":  {columns, true},
+		"different": {swapped, false},
+	} {
+		j := newJobs(t)
+		i := j.mustImport(t, imports.Settings{Mapping: map[string]map[string]string{"a.csv": columns, "b.csv": c.second}},
+			"a.csv", fmt.Sprintf(products, "MUG"), "b.csv", fmt.Sprintf(products, "CUP"))
+		j.mustApply(t, i.ID)
+		next := j.mustImport(t, imports.Settings{}, "c.csv", fmt.Sprintf(products, "TEA"))
+		if slices.Contains(next.Remembered, "mapping") != c.remembered {
+			t.Errorf("%s mappings: remembered %v", name, next.Remembered)
+		}
+	}
+}

@@ -38,7 +38,6 @@ type Report struct {
 	Plan       int64 // 0 if nothing was stored
 	Files      []Count
 	PassedOver []string       // files that are not imported
-	Remembered []string       // the names of settings that come from an earlier import
 	Exceeding  int            // orders that are refunded above what was paid
 	Kept       []tenancy.Kept // rows that were not applied, or not undone, because something else has changed them
 }

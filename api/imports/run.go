@@ -24,7 +24,6 @@ var ErrIncomplete = errors.New("the plan of this import was not completed, and n
 // Options are settings and callbacks of Run. A callback may be nil.
 type Options struct {
 	Settings Settings
-	Recall   bool // use the settings of an earlier import where Settings has none
 	By       tenancy.Actor
 	Pictures Pictures // of an archive
 	DryRun   bool     // store nothing
@@ -42,7 +41,8 @@ type Options struct {
 type details struct {
 	Files    []File   `json:"files"`
 	Settings Settings `json:"settings"`
-	// Remembered are the names of the settings that come from an earlier import. It is nil before the files are read.
+	// Remembered are the names of the settings that come from an earlier import. It is nil before the files are read,
+	// and in imports by the command, which neither uses nor stores such settings.
 	Remembered []string    `json:"remembered"`
 	Currency   string      `json:"currency"`
 	Timezone   string      `json:"timezone"`
@@ -79,7 +79,7 @@ func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	set, remembered, err := r.open(ctx, dir, Tenant{r.tenant.Currency, zone})
+	set, err := Open(ctx, dir, "", Tenant{r.tenant.Currency, zone}, r.Settings)
 	switch {
 	case err != nil:
 		return Report{}, err
@@ -88,19 +88,7 @@ func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	case len(set.Questions) > 0:
 		return Report{}, QuestionsError{set.Questions}
 	}
-	report, err := r.importSet(ctx, set)
-	report.Remembered = remembered
-	return report, err
-}
-
-// open opens the files of dir and sets the settings that it used.
-func (r *Runner) open(ctx context.Context, dir fs.FS, of Tenant) (set *Set, remembered []string, err error) {
-	if !r.Recall {
-		set, err = Open(ctx, dir, "", of, r.Settings)
-		return set, nil, err
-	}
-	set, r.Settings, remembered, err = r.Importer.open(ctx, r.tenant.ID, dir, of, r.Settings)
-	return set, remembered, err
+	return r.importSet(ctx, set)
 }
 
 func (r *Runner) importSet(ctx context.Context, set *Set) (Report, error) {

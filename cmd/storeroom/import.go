@@ -41,8 +41,7 @@ func (c console) importCommand() *cli.Command {
 		// The library would require a required flag also before the name of the subcommand.
 		stringFlag("tenant", "slug of the tenant (required)"), stringFlag("errors", "write all refused rows to this CSV file"),
 		&cli.BoolFlag{Name: "dry-run", Usage: "check the files and count the rows; import nothing"},
-		&cli.StringSliceFlag{Name: "set", Usage: "how to read files: date_order=dmy, decimal=, or another setting (default: as the last import " +
-			"of files with the same columns)"},
+		&cli.StringSliceFlag{Name: "set", Usage: "how to read files: date_order=dmy, decimal=, or another setting"},
 		&cli.Int64Flag{Name: "resume", Usage: "continue the import with this number"})
 	cmd.ArgsUsage = "PATH..."
 	undo := c.operatorCommand("undo", "undo an import of the last seven days", undoImport,
@@ -72,7 +71,7 @@ func importFiles(ctx context.Context, o operation) error {
 		return err
 	}
 	runner := o.importRunner(imports.Options{
-		Settings: settings, Recall: !o.cmd.IsSet("set"), DryRun: o.cmd.Bool("dry-run"), Refused: refused.add,
+		Settings: settings, DryRun: o.cmd.Bool("dry-run"), Refused: refused.add,
 	})
 	var report imports.Report
 	if resume != 0 {
@@ -256,10 +255,6 @@ func (o operation) printImport(report imports.Report) error {
 	if len(report.PassedOver) > 0 {
 		fmt.Fprintf(o.stderr, "skipped %s: only files of known columns are imported\n",
 			strings.Join(report.PassedOver, ", "))
-	}
-	if len(report.Remembered) > 0 {
-		fmt.Fprintf(o.stderr, "read as the last import of files with these columns: %s (--set replaces all settings)\n",
-			strings.Join(report.Remembered, ", "))
 	}
 	if n := int64(report.Exceeding); n > 0 {
 		fmt.Fprintf(o.stderr, "%s refunded above what was paid\n", counted(n, "order is", "orders are"))
