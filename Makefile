@@ -29,7 +29,7 @@ build: go ## build bin/storeroom
 # The limiter's tests run first and alone, because they need Redis to answer within
 # 50 ms, which fails while other tests use all CPUs.
 test: test-servers ## run all tests against temporary servers
-	exec bin/with-servers sh -c 'go test ./ratelimit && exec go test ./...'
+	exec bin/with-servers sh -c 'go test ./ratelimit && exec go test -timeout 20m ./...'
 
 # One package at a time, because these tests measure and print times.
 test-ops: go ## run the operational tests: servers killed under load, rolling restart, Redis Cluster, attacks (30 to 90 minutes)

@@ -251,7 +251,7 @@ var budgets = []struct {
 	{"GET /api/imports/{id}", testRequest{path: "/api/imports/{import}", want: 200}, 2, 4},
 	{"GET /api/imports/{id}/rows", testRequest{path: "/api/imports/{import}/rows?kind=order", want: 200}, 2, 4},
 	{"GET /api/imports/{id}/refused.csv", testRequest{path: "/api/imports/" + big + "/refused.csv", want: 404}, 1, 2},
-	{"POST /api/imports/{id}/cancel", testRequest{path: "/api/imports/{import}/cancel", want: 202}, 9, 13},
+	{"POST /api/imports/{id}/cancel", testRequest{path: "/api/imports/{import}/cancel", want: 202}, 10, 15},
 	{"POST /api/imports/{id}/undo", testRequest{path: "/api/imports/{import}/undo", want: 409}, 7, 10},
 	{"POST /api/imports/{id}/apply", testRequest{path: "/api/imports/{import}/apply", body: `{}`, want: 409}, 7, 10},
 	{

@@ -157,7 +157,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/imports/{id}/refused":   {4, 7},
 	"POST /settings/t/{slug}/imports/{id}/settings": {9, 13},
 	"POST /settings/t/{slug}/imports/{id}/apply":    {8, 12},
-	"POST /settings/t/{slug}/imports/{id}/cancel":   {8, 12},
+	"POST /settings/t/{slug}/imports/{id}/cancel":   {9, 14},
 	"GET /settings/t/{slug}/imports/{id}/undo":      {3, 5},
 	"POST /settings/t/{slug}/imports/{id}/undo":     {8, 12},
 }
