@@ -171,7 +171,7 @@ func (m *Importer) PlanFiles(
 }
 
 // openAgain opens the files with the settings of the details. Only when they are planned first, it looks for remembered
-// ones, which a user can then change.
+// mappings, which a user can then change.
 func (m *Importer) openAgain(
 	ctx context.Context, tenant tenancy.ID, files fs.FS, zone *time.Location, d *details,
 ) (set *Set, err error) {

@@ -412,17 +412,6 @@ var fieldNames = map[string]string{
 	"images": "Image URLs",
 }
 
-// settingNames are settings in words.
-var settingNames = map[string]string{
-	"mapping": "the columns", "date_order": "the order of dates", "decimal": "the decimal separator",
-	"timezone": "the time zone", "channel": "the channel", "missing_sku": "rows without a SKU",
-	"refunds": "returns without an order number", "tax_included": "whether prices include tax",
-	"restore_zeros": "leading zeros of barcodes",
-}
-
-// settingName returns a setting in words.
-func settingName(setting string) string { return cmp.Or(settingNames[setting], setting) }
-
 // fieldName returns a field of a mapping in words.
 func fieldName(field string) string {
 	return cmp.Or(fieldNames[field], title(strings.ReplaceAll(field, "_", " ")))

@@ -65,7 +65,6 @@ var functions = template.FuncMap{
 
 	"importFormat":  formatName,
 	"importField":   fieldName,
-	"importSetting": settingName,
 	"importFields":  mappingFields,
 	"importActions": func() []imports.Action { return importActions },
 	"changes":       changesOf,
