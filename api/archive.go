@@ -4,11 +4,8 @@ import (
 	"net/http"
 
 	"github.com/storeroom/storeroom/api/archive"
-	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/tenancy"
 )
-
-const archiveDeadline = settings.ArchiveDeadline
 
 // exportArchive handles GET /api/archive.
 func (s *Server) exportArchive(w http.ResponseWriter, r *http.Request) error {

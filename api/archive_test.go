@@ -109,7 +109,7 @@ func TestAnArchiveNeedsEveryPermission(t *testing.T) {
 	}
 }
 
-// An archive that is larger than the buffers of the network, and whose client does not read, uses no connection.
+// The archive is larger than the socket buffers, so sending it blocks while the client does not read.
 func TestASlowReaderOfAnArchiveHoldsNoConnection(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -201,7 +201,8 @@ func (s *Server) routes() []route {
 	report := options{class: admission.Report, deadline: reportDeadline}
 	export := options{class: admission.Export, deadline: exportDeadline}
 	archived := options{
-		class: admission.Archive, deadline: archiveDeadline, also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
+		class: admission.Archive, deadline: settings.ArchiveDeadline,
+		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
 	}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
 	all := []route{

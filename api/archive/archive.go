@@ -60,7 +60,7 @@ type Writer struct {
 	files  []string // the pictures
 }
 
-// switchable is a writer whose target changes.
+// switchable writes to Writer, which is replaced after the rows.
 type switchable struct{ io.Writer }
 
 // New returns the writer of an archive.

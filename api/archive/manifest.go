@@ -25,7 +25,7 @@ type Manifest struct {
 	Pictures  []Picture `json:"pictures"`
 }
 
-// Tenant is the tenant whose data an archive has.
+// Tenant describes the tenant whose data is in the archive.
 type Tenant struct {
 	Slug     string `json:"slug"`
 	Name     string `json:"name"`

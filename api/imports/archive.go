@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	archives "github.com/storeroom/storeroom/api/archive"
 	"github.com/storeroom/storeroom/api/imports/table"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -22,10 +23,7 @@ import (
 )
 
 const (
-	archiveFormat  = "storeroom-archive"
-	archiveVersion = 1
-	manifestName   = "manifest.json"
-	maxManifest    = 32 << 20
+	maxManifest = 32 << 20
 	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too large.
 	maxListed     = 200_000
 	maxArchiveIDs = 2_000_000                   // different ones of all tables, each of which needs 16 bytes
@@ -87,13 +85,13 @@ type archive struct {
 
 // openArchive returns the archive of dir and verifies it, or nil if there is none.
 func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) {
-	file, others, err := table.FindArchive(dir, r.space, manifestName)
+	file, others, err := table.FindArchive(dir, r.space, archives.ManifestName)
 	if file == nil || err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	a := &archive{space: r.space, sources: map[string]*source{}, open: func() (*table.Archive, error) {
-		file, _, err := table.FindArchive(dir, r.space, manifestName)
+		file, _, err := table.FindArchive(dir, r.space, archives.ManifestName)
 		return file, err
 	}}
 	isArchive, err := a.readManifest(file)
@@ -103,7 +101,7 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 	case err == nil && len(others) > 0:
 		err = fmt.Errorf("an archive must be imported alone, without %s", others[0])
 	case err == nil && !currencyCode.MatchString(a.manifest.Tenant.Currency):
-		err = fmt.Errorf("%q in %s is not a currency", shorten(a.manifest.Tenant.Currency, maxQuoted), manifestName)
+		err = fmt.Errorf("%q in %s is not a currency", shorten(a.manifest.Tenant.Currency, maxQuoted), archives.ManifestName)
 	case err == nil && a.manifest.Tenant.Currency != r.tenant.Currency:
 		err = fmt.Errorf("the archive is of a tenant with the currency %s, and this tenant has %s: import it into a tenant "+
 			"that was created with the currency %[1]s", a.manifest.Tenant.Currency, r.tenant.Currency)
@@ -115,7 +113,8 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 	}
 	if zone := a.manifest.Tenant.Timezone; zone != r.tenant.Timezone.String() {
 		if _, err := tenancy.LoadZone(zone); err != nil {
-			return nil, fmt.Errorf("%s: %q in %s is not a time zone", file.Name, shorten(zone, maxQuoted), manifestName)
+			return nil, fmt.Errorf("%s: %q in %s is not a time zone",
+				file.Name, shorten(zone, maxQuoted), archives.ManifestName)
 		}
 		a.timezone = zone
 	}
@@ -132,7 +131,7 @@ func (a *archive) readManifest(file *table.Archive) (bool, error) {
 	if err := file.Check(); err != nil {
 		return false, err
 	}
-	content, err := file.Open(manifestName)
+	content, err := file.Open(archives.ManifestName)
 	if err != nil {
 		return false, err
 	}
@@ -141,25 +140,25 @@ func (a *archive) readManifest(file *table.Archive) (bool, error) {
 	limit := min(maxManifest, 64<<10+400*len(names)) // enough for each picture
 	text, err := io.ReadAll(io.LimitReader(content, int64(limit)+1))
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", manifestName, err)
+		return false, fmt.Errorf("%s: %w", archives.ManifestName, err)
 	}
 	// Other values of another version may have other types.
 	var head struct {
 		Format  string
 		Version int
 	}
-	if len(text) > limit || json.Unmarshal(text, &head) != nil || head.Format != archiveFormat {
+	if len(text) > limit || json.Unmarshal(text, &head) != nil || head.Format != archives.Format {
 		if slices.Contains(names, "sold_products.csv") {
-			return false, fmt.Errorf("the archive is damaged: %s is not the manifest of an archive", manifestName)
+			return false, fmt.Errorf("the archive is damaged: %s is not the manifest of an archive", archives.ManifestName)
 		}
 		return false, nil
 	}
-	if head.Version != archiveVersion {
+	if head.Version != archives.Version {
 		return false, fmt.Errorf("the archive has version %d, and this program reads version %d",
-			head.Version, archiveVersion)
+			head.Version, archives.Version)
 	}
 	if err := json.Unmarshal(text, &a.manifest); err != nil {
-		return false, fmt.Errorf("%s: %w", manifestName, err)
+		return false, fmt.Errorf("%s: %w", archives.ManifestName, err)
 	}
 	return true, nil
 }
@@ -175,25 +174,25 @@ func (a *archive) verify(ctx context.Context, file *table.Archive) error {
 	}
 	for _, name := range append(slices.Sorted(maps.Keys(archiveFiles)), strings.TrimSuffix(ledgerName, ".csv")) {
 		if _, exists := listed[name+".csv"]; !exists {
-			return fmt.Errorf("%s.csv is missing in %s", name, manifestName)
+			return fmt.Errorf("%s.csv is missing in %s", name, archives.ManifestName)
 		}
 	}
 	if len(a.manifest.Files) != len(archiveFiles)+1 {
-		return fmt.Errorf("%s has other files than those of version %d", manifestName, archiveVersion)
+		return fmt.Errorf("%s has other files than those of version %d", archives.ManifestName, archives.Version)
 	}
 	for _, p := range a.manifest.Pictures {
 		if !pictureName.MatchString(p.Name) {
-			return fmt.Errorf("%q in %s is not a picture", shorten(p.Name, maxQuoted), manifestName)
+			return fmt.Errorf("%q in %s is not a picture", shorten(p.Name, maxQuoted), archives.ManifestName)
 		}
 		listed[p.Name] = p
 	}
 	for _, name := range file.Names() {
 		f, exists := listed[name]
 		switch {
-		case name == manifestName:
+		case name == archives.ManifestName:
 			continue
 		case !exists:
-			return fmt.Errorf("%q is not in %s", shorten(name, maxQuoted), manifestName)
+			return fmt.Errorf("%q is not in %s", shorten(name, maxQuoted), archives.ManifestName)
 		}
 		delete(listed, name)
 		if err := f.verify(ctx, file); err != nil {
@@ -231,7 +230,7 @@ func (f archivedFile) verify(ctx context.Context, file *table.Archive) error {
 		return fmt.Errorf("is damaged: it has %d bytes instead of %d", size, f.Bytes)
 	}
 	if hex.EncodeToString(hash.Sum(nil)) != f.SHA256 {
-		return fmt.Errorf("is damaged: its SHA-256 differs from the one in %s", manifestName)
+		return fmt.Errorf("is damaged: its SHA-256 differs from the one in %s", archives.ManifestName)
 	}
 	return nil
 }
@@ -333,7 +332,7 @@ type newIDs struct {
 	sorted   int // of old, when they were sorted
 }
 
-// add adds an id. 0 is none.
+// add adds the id of a row. An empty cell is read as 0, which is not an id.
 func (n *newIDs) add(id int64) {
 	if id <= 0 || len(n.old) > 0 && n.old[len(n.old)-1] == id {
 		return

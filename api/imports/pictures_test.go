@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// mustPicture adds an image with a file, whose name repeats a letter.
+// mustPicture adds an image and its file. The name of the file is 26 times the letter.
 func (s shop) mustPicture(t *testing.T, dir string, product int64, letter string, content []byte) {
 	t.Helper()
 	file := strings.Repeat(letter, 26) + ".jpg"

@@ -66,7 +66,7 @@ type Options struct {
 	Send func(w http.ResponseWriter, r *http.Request, name, format string, list func(context.Context) export.Sheet) error
 	// SendCustomer sends all data about a customer as a JSON file.
 	SendCustomer func(w http.ResponseWriter, r *http.Request, tenant tenancy.ID, id string) error
-	// SendArchive sends everything that a tenant owns as a ZIP file, and records who did it.
+	// SendArchive sends everything that a tenant owns as a ZIP file, and adds the download to the audit log.
 	SendArchive func(w http.ResponseWriter, r *http.Request, tenant tenancy.Tenant, by tenancy.Actor) error
 }
 

@@ -461,7 +461,7 @@ func resized(upload []byte, w, h uint32) []byte {
 	return upload
 }
 
-// withFrames returns an AVIF file whose picture repeats its frame.
+// withFrames returns the AVIF file with its only frame repeated n times.
 func withFrames(t testing.TB, upload []byte, n int) []byte {
 	t.Helper()
 	at := bytes.Index(upload, []byte("mdat")) + 4

@@ -27,39 +27,16 @@ var ownBaseline = regexp.MustCompile(`^bare |, against |import`)
 // compare runs the scenarios on this program and on that of another commit alternately. The other commit generates the
 // data with its own cmd/bench. A copy of its database is migrated for this program.
 func compare(ctx context.Context, o options, out io.Writer) (err error) {
-	run := func(dir string, program string, args ...string) error {
-		cmd := command(ctx, program, args...)
-		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
-		}
-		return nil
-	}
 	temporary, err := os.MkdirTemp("", "storeroom-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	tree, program := filepath.Join(temporary, "tree"), filepath.Join(temporary, "storeroom")
-	if err := run(".", "git", "worktree", "add", "--quiet", "--detach", tree, o.against); err != nil {
-		return err
-	}
-	defer func() {
-		remove := command(context.WithoutCancel(ctx), "git", "-C", tree, "worktree", "remove", "--force", tree)
-		err = errors.Join(err, remove.Run())
-	}()
-	bench := filepath.Join(temporary, "bench")
-	if err := errors.Join(
-		run(tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/storeroom"),
-		run(tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", bench, "./cmd/bench"),
-	); err != nil {
-		return err
-	}
 	if o.dir, err = filepath.Abs(filepath.Join(o.dir, "against")); err != nil {
 		return err
 	}
-	if err := run(temporary, bench, "-dir", o.dir, "-products", fmt.Sprint(o.products), "-orders", fmt.Sprint(o.orders),
-		"-program", program, "-run", "^$"); err != nil {
+	program, err := o.buildOther(ctx, temporary, out)
+	if err != nil {
 		return err
 	}
 
@@ -87,6 +64,34 @@ func compare(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	r.targets(out)
 	return nil
+}
+
+// buildOther builds the program and the benchmark of the other commit in a folder, and generates its data.
+func (o options) buildOther(ctx context.Context, folder string, out io.Writer) (program string, err error) {
+	run := func(dir string, program string, args ...string) error {
+		cmd := command(ctx, program, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
+		}
+		return nil
+	}
+	tree, program, bench := filepath.Join(folder, "tree"), filepath.Join(folder, "storeroom"), filepath.Join(folder, "bench")
+	if err := run(".", "git", "worktree", "add", "--quiet", "--detach", tree, o.against); err != nil {
+		return "", err
+	}
+	defer func() {
+		remove := command(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree)
+		err = errors.Join(err, remove.Run())
+	}()
+	if err := errors.Join(
+		run(tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/storeroom"),
+		run(tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", bench, "./cmd/bench"),
+	); err != nil {
+		return "", err
+	}
+	return program, run(folder, bench, "-dir", o.dir, "-products", fmt.Sprint(o.products), "-orders", fmt.Sprint(o.orders),
+		"-program", program, "-run", "^$")
 }
 
 // both are the running programs of two commits, and the scenarios that compare them.

@@ -38,7 +38,7 @@ var allowedImports = map[string][]string{
 	},
 	"api/docs": {},
 	"api/imports": {
-		"api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
+		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
 		"tenancy/csvcell", "tenancy/money", "tenancy/paging",
 	},
 	"api/imports/table": {"tenancy/money"},

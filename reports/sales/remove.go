@@ -86,11 +86,10 @@ func (r *removal) write(q *pgx.Batch) error {
 		return err
 	}
 	r.kept = nil
-	recorded := map[recordedFact]bool{}
+	recorded, given := map[recordedFact]bool{}, map[recordedFact]bool{}
 	for _, f := range r.recorded {
 		recorded[f] = true
 	}
-	given := map[recordedFact]bool{}
 	for kind, ids := range map[string][]int64{
 		"orders": r.given.Orders, "refunds": r.given.Refunds, "cancellations": r.given.Cancellations,
 	} {
@@ -101,47 +100,57 @@ func (r *removal) write(q *pgx.Batch) error {
 	events, rollups := r.facts.events(zone), newDeltas()
 	var removed Facts
 	for _, o := range r.facts.orders {
-		order, cancellation := recordedFact{"orders", o.ID}, recordedFact{"cancellations", o.ID}
-		foreign := o.CancelledAt != nil && !recorded[cancellation]
-		for id := range events[o.ID].refunds {
-			foreign = foreign || !recorded[recordedFact{"refunds", id}]
-		}
-		if foreign && recorded[order] {
+		if recorded[recordedFact{"orders", o.ID}] && hasForeignFact(o, events[o.ID], recorded) {
 			r.kept = append(r.kept, tenancy.Kept{
 				Key: o.Number, Reason: "has a refund or a cancellation that is not of this import",
 			})
 			continue
 		}
-		uncancelled := o.CancelledAt != nil && (given[order] || given[cancellation])
-		if uncancelled {
-			removed.Cancellations = append(removed.Cancellations, o.ID)
-		}
-		if given[order] {
-			removed.Orders = append(removed.Orders, o.ID)
-		}
-		var rest []event // counts afterwards
-		for id, refund := range events[o.ID].refunds {
-			switch {
-			case given[order] || given[recordedFact{"refunds", id}]:
-				removed.Refunds = append(removed.Refunds, id)
-				if o.CancelledAt == nil {
-					rollups.subtract(refund)
-				}
-			default:
-				rest = append(rest, refund)
-			}
-		}
-		switch {
-		case given[order] && o.CancelledAt == nil:
-			rollups.subtract(events[o.ID].placed)
-		case !given[order] && uncancelled:
-			rollups.add(events[o.ID].placed)
-			for _, refund := range rest {
-				rollups.add(refund)
-			}
-		}
+		removed.add(o, events[o.ID], given, rollups)
 	}
 	queueRemove(q, r.plan, removed, nil)
 	rollups.queue(q, r.tenant)
 	return nil
+}
+
+// hasForeignFact reports whether an order has a cancellation or a refund that the plan did not create.
+func hasForeignFact(o *orderFact, e orderEvents, recorded map[recordedFact]bool) bool {
+	if o.CancelledAt != nil && !recorded[recordedFact{"cancellations", o.ID}] {
+		return true
+	}
+	for id := range e.refunds {
+		if !recorded[recordedFact{"refunds", id}] {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds the given facts of an order, and changes the rollups from what it counts with them to what it counts without.
+func (f *Facts) add(o *orderFact, e orderEvents, given map[recordedFact]bool, rollups *deltas) {
+	order := given[recordedFact{"orders", o.ID}]
+	uncancelled := o.CancelledAt != nil && (order || given[recordedFact{"cancellations", o.ID}])
+	if order {
+		f.Orders = append(f.Orders, o.ID)
+	}
+	if uncancelled {
+		f.Cancellations = append(f.Cancellations, o.ID)
+	}
+	if order && o.CancelledAt == nil {
+		rollups.subtract(e.placed)
+	}
+	if !order && uncancelled {
+		rollups.add(e.placed)
+	}
+	for id, refund := range e.refunds {
+		switch {
+		case order || given[recordedFact{"refunds", id}]:
+			f.Refunds = append(f.Refunds, id)
+			if o.CancelledAt == nil {
+				rollups.subtract(refund)
+			}
+		case uncancelled:
+			rollups.add(refund)
+		}
+	}
 }

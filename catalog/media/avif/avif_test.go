@@ -59,7 +59,7 @@ func TestDamagedFiles(t *testing.T) {
 	t.Log(decoded)
 }
 
-// A file whose parts refer to each other or beyond its end needs little memory.
+// Small files whose items refer to themselves, to each other or to data after the end must not use much memory.
 func TestContainersAreBounded(t *testing.T) {
 	t.Parallel()
 	box := func(kind string, content ...byte) []byte {

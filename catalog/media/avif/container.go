@@ -336,7 +336,7 @@ type grid struct {
 	tileW, tileH  int
 }
 
-// grid returns the tiles of an item: itself, if it is no grid.
+// grid returns the layout of an item. An item that is not a grid is its own only tile.
 func (c *container) grid(i *item) (g grid, err error) {
 	if g.w, g.h, err = i.size(); err != nil {
 		return g, err

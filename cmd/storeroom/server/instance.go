@@ -97,12 +97,7 @@ func openInstance(
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
 	admitted := admission.New(i.db.MaxConns())
-	plans := changeplan.New(i.db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(i.db, imports.Pictures{
-		Store: i.media, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota),
-		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
-			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
-		},
-	})})
+	plans := newPlans(cfg, i.db, i.media, admitted)
 	handler := api.New(api.Options{
 		DB:      i.db,
 		Catalog: catalogStore,
@@ -136,6 +131,19 @@ func openInstance(
 	go i.media.DeleteUnusedPeriodically(requests, i.db, logger)
 	go plans.RunPeriodically(requests, logger)
 	return i, nil
+}
+
+// newPlans returns the plans of imports. Their pictures are processed within the same limits as uploaded ones.
+func newPlans(
+	cfg config.Config, db *tenancy.DB, store *media.Store, admitted *admission.Controller,
+) *changeplan.Store {
+	importer := imports.NewImporter(db, imports.Pictures{
+		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota),
+		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
+			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
+		},
+	})
+	return changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: importer})
 }
 
 // openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old
