@@ -77,6 +77,9 @@ func TestVerifyPrintsDifferencesAndRebuildCorrectsRollups(t *testing.T) {
 		o.stdout != "everything agrees: 1 product, 1 order, days in UTC\n" {
 		t.Errorf("verify = %+v, want that everything agrees", o)
 	}
+	if o := p.run(t, "verify", "--all"); o.code != 0 || o.stdout != "everything agrees: 2 tenants, 2 products, 2 orders\n" {
+		t.Errorf("verify --all = %+v, want that everything agrees", o)
+	}
 	db := p.MustSuper(t)
 	const acme = ` where tenant_id = (select id from tenants where slug = 'acme')`
 	for _, sql := range []string{
@@ -98,6 +101,17 @@ files of images                         bytes              70      0
 	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 ||
 		o.stderr != "storeroom: 4 differences; "+rebuildHint {
 		t.Errorf("verify = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
+	}
+	o = p.run(t, "verify", "--all")
+	want = `TENANT  OBJECT                                  FIGURE             STORED  COMPUTED
+acme    rollup of day 2026-02-28, channel web   revenue            0.01    20.00
+acme    stock of product 1                      sum of warehouses  9       5
+acme    stock of product 1                      end of ledger      9       5
+acme    files of images                         bytes              70      0
+`
+	if diff := cmp.Diff(joinColumns(want), joinColumns(o.stdout)); diff != "" || o.code != 1 ||
+		o.stderr != "storeroom: 1 tenant has differences; `storeroom verify --tenant SLUG` says what corrects them\n" {
+		t.Errorf("verify --all = %d, %s (-want +got):\n%s", o.code, o.stderr, diff)
 	}
 	o = p.run(t, "rebuild", "--tenant", "acme")
 	if o.code != 0 || !strings.HasPrefix(o.stdout, "changed 1 rollup and 0 low products of tenant acme in ") ||

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,11 +20,19 @@ import (
 const maxDifferences = 1000
 
 func (c console) verifyCommand() *cli.Command {
-	return c.operatorCommand("verify", "recompute the stock and the sales of a tenant and print what differs", verify,
+	cmd := c.operatorCommand("verify", "recompute the stock and the sales of tenants and print what differs", verify,
 		describe("storeroom verify --tenant acme",
 			"Compares rollups, orders and refunds with their items, stock with its warehouses and its ledger, and what lists",
-			"and quotas use with the products. It can run while the service runs. Exit code: 0 if everything agrees, 1 if something differs."),
-		tenantFlag())
+			"and quotas use with the products. It can run while the service runs.",
+			"Exit code: 0 if everything agrees, 1 if something differs."),
+		stringFlag("tenant", "slug of the tenant"), &cli.BoolFlag{Name: "all", Usage: "verify all tenants, one after the other"})
+	cmd.Before = func(ctx context.Context, cmd *cli.Command) (context.Context, error) {
+		if cmd.Bool("all") == cmd.IsSet("tenant") {
+			return ctx, errors.New("set either --tenant or --all")
+		}
+		return ctx, nil
+	}
+	return cmd
 }
 
 // verification is the result of verify.
@@ -42,7 +51,10 @@ func rebuildCorrects(d tenancy.Difference) bool {
 }
 
 func verify(ctx context.Context, o operation) error {
-	v, err := o.findDifferences(ctx)
+	if o.cmd.Bool("all") {
+		return verifyAll(ctx, o)
+	}
+	v, err := o.findDifferences(ctx, o.tenant)
 	if err != nil {
 		return err
 	}
@@ -60,6 +72,54 @@ func verify(ctx context.Context, o operation) error {
 	return fmt.Errorf("%s%s", counted(int64(len(v.Differences)), "difference", "differences"), hint)
 }
 
+// verifications is the result of verify --all.
+type verifications struct {
+	Tenants  int64          `json:"tenants"`
+	Products int64          `json:"products"`
+	Orders   int64          `json:"orders"`
+	Differ   []verification `json:"differ"` // only tenants with differences
+}
+
+func verifyAll(ctx context.Context, o operation) error {
+	tenants, err := tenancy.Tenants(ctx, o.db)
+	if err != nil {
+		return err
+	}
+	all := verifications{Differ: []verification{}}
+	for _, tenant := range tenants {
+		v, err := o.findDifferences(ctx, tenant)
+		if err != nil {
+			return fmt.Errorf("verify tenant %s: %w", tenant.Slug, err)
+		}
+		all.Tenants, all.Products, all.Orders = all.Tenants+1, all.Products+v.Products, all.Orders+v.Orders
+		if len(v.Differences) > 0 {
+			all.Differ = append(all.Differ, v)
+		}
+	}
+	if err := o.print(all, all.write); err != nil {
+		return err
+	}
+	if n := int64(len(all.Differ)); n > 0 {
+		return fmt.Errorf("%s; `storeroom verify --tenant SLUG` says what corrects them",
+			counted(n, "tenant has differences", "tenants have differences"))
+	}
+	return nil
+}
+
+func (all verifications) write(w io.Writer) {
+	if len(all.Differ) == 0 {
+		fmt.Fprintf(w, "everything agrees: %s, %s, %s\n", counted(all.Tenants, "tenant", "tenants"),
+			counted(all.Products, "product", "products"), counted(all.Orders, "order", "orders"))
+		return
+	}
+	fmt.Fprintln(w, "TENANT\tOBJECT\tFIGURE\tSTORED\tCOMPUTED")
+	for _, v := range all.Differ {
+		for _, d := range v.Differences {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Tenant, d.What, d.Figure, d.Stored, d.Facts)
+		}
+	}
+}
+
 func (v verification) write(w io.Writer) {
 	if len(v.Differences) == 0 {
 		fmt.Fprintf(w, "everything agrees: %s, %s, days in %s\n",
@@ -72,8 +132,7 @@ func (v verification) write(w io.Writer) {
 	}
 }
 
-func (o operation) findDifferences(ctx context.Context) (verification, error) {
-	tenant := o.tenant
+func (o operation) findDifferences(ctx context.Context, tenant tenancy.Tenant) (verification, error) {
 	v := verification{Tenant: tenant.Slug, Differences: []tenancy.Difference{}}
 	products, orders := catalog.New(o.db), sales.New(o.db)
 	var err error
