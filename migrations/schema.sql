@@ -870,6 +870,7 @@ create table unused_media (
     tenant_id bigint not null,
     due       timestamptz not null,
     file      text collate "C" not null,
+    bytes     bigint not null default 1048576,
     PRIMARY KEY (tenant_id, file)
 );
 comment on table unused_media is 'Files in the media storage that no product uses: uploads in progress, and files of deleted images. Instances delete them when they are due. Files of deleted tenants have the tenant 0.';

@@ -33,9 +33,6 @@ const busyPause = 200 * time.Millisecond
 // continued after a failure, and one in reserve.
 const reservation = 9 * 24 * time.Hour
 
-// reservedBytes is the size that the quota counts for a picture of a plan, because only its name is stored.
-const reservedBytes = 1 << 20
-
 // reservedUntil identifies the reservations of a plan, of all tries to compute it.
 func reservedUntil(created time.Time) time.Time { return created.Add(reservation) }
 
@@ -67,11 +64,11 @@ func (p *planner) openPictures(ctx context.Context) (*pictures, error) {
 	err := media.ReleasePlan(ctx, s.db, s.tenant, s.until) // of earlier tries
 	var reserved int64
 	if err == nil {
-		reserved, err = media.CountReserved(ctx, s.db, s.tenant)
+		reserved, err = media.ReservedBytes(ctx, s.db, s.tenant)
 	}
 	if err == nil {
 		s.used, err = p.catalog.MediaBytes(ctx, p.tenant)
-		s.used += reserved * reservedBytes
+		s.used += reserved
 	}
 	if err == nil {
 		s.file, err = p.archive.open()
@@ -148,7 +145,7 @@ func (s *pictures) picture(ctx context.Context, name string) (image catalog.Imag
 		return image, "it " + invalid["file"][0], nil
 	}
 	if err == nil {
-		err = media.ReserveForPlan(ctx, s.db, s.tenant, picture.File, s.until)
+		err = media.ReserveForPlan(ctx, s.db, s.tenant, picture, s.until)
 	}
 	if err == nil {
 		err = s.Store.Write(ctx, picture)

@@ -61,6 +61,25 @@ func countFiles(t *testing.T, dir string) (n int) {
 	return n
 }
 
+// folderSize returns the size of all files in a folder.
+func folderSize(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
 func (s shop) importPictures(t *testing.T, file []byte, p imports.Pictures, dry bool) imports.Report {
 	t.Helper()
 	report, err := imports.NewRunner(s.DB, s.of, imports.Options{By: tenancy.Operator, Pictures: p, DryRun: dry}).
@@ -179,17 +198,20 @@ func TestPicturesOfPlansCountAndAreReleased(t *testing.T) {
 	s.mustPicture(t, from, p.ID, "A", picture.Bytes())
 	file := string(s.mustArchive(t, from))
 	worker := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{
-		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1 << 20,
+		Store: media.Open("file://" + to), Memory: media.MaxMemory, Quota: 1,
 	})})
 	j := jobs{s.Database, imports.NewJobs(s.DB, worker), s.MustTenant(t, "other"), worker}
+	var size int64 // of the stored picture
 	want := func(when string, files int, reserved int64) {
 		t.Helper()
-		n, err := media.CountReserved(t.Context(), s.DB, j.tenant.ID)
-		if stored := countFiles(t, to); err != nil || n != reserved || stored != files {
-			t.Errorf("%s: %d files, %d reserved, %v, want %d and %d", when, stored, n, err, files, reserved)
+		bytes, err := media.ReservedBytes(t.Context(), s.DB, j.tenant.ID)
+		if stored := countFiles(t, to); err != nil || bytes != reserved*size || stored != files {
+			t.Errorf("%s: %d files, %d bytes reserved, %v, want %d and %d pictures of %d bytes",
+				when, stored, bytes, err, files, reserved, size)
 		}
 	}
 	first := j.mustImport(t, imports.Settings{}, "a.zip", file)
+	size = folderSize(t, to)
 	want("planned", 1, 1)
 	second := j.mustImport(t, imports.Settings{}, "a.zip", file)
 	want("a second plan above the quota", 1, 1)

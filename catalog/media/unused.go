@@ -20,19 +20,20 @@ func Reserve(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string
 	return err
 }
 
-// ReserveForPlan is Reserve until a time that identifies the plan which uses the file, for ReleasePlan.
-func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, file string, until time.Time) error {
+// ReserveForPlan is Reserve until a time that identifies the plan which uses the picture, for ReleasePlan.
+func ReserveForPlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, p Processed, until time.Time) error {
 	return db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		var reserved bool
-		err := tx.QueryRow(ctx, `select reserve_media($1)`, file).Scan(&reserved)
+		err := tx.QueryRow(ctx, `select reserve_media($1)`, p.File).Scan(&reserved)
 		if err == nil && !reserved {
 			err = tenancy.ErrNotFound
 		}
 		if err == nil {
-			_, err = tx.Exec(ctx, `delete from unused_media where tenant_id = $1 and file = $2`, tenant, file)
+			_, err = tx.Exec(ctx, `delete from unused_media where tenant_id = $1 and file = $2`, tenant, p.File)
 		}
 		if err == nil {
-			_, err = tx.Exec(ctx, `insert into unused_media (tenant_id, due, file) values ($1, $2, $3)`, tenant, until, file)
+			_, err = tx.Exec(ctx, `insert into unused_media (tenant_id, due, file, bytes) values ($1, $2, $3, $4)`,
+				tenant, until, p.File, p.Bytes)
 		}
 		return err
 	})
@@ -51,11 +52,14 @@ func ReleasePlan(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, until t
 	return err
 }
 
-// CountReserved returns the number of a tenant's files that no product uses yet, without those that ReleasePlan deletes.
-func CountReserved(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) (int64, error) {
-	reserved, err := tenancy.One[struct{ Count int64 }](ctx, db, tenant, `
-		select count(*) from unused_media where tenant_id = $1 and due > now() + interval '10 minutes'`, tenant)
-	return reserved.Count, err
+// ReservedBytes returns the size of a tenant's files that no product uses yet, without those that ReleasePlan deletes.
+func ReservedBytes(ctx context.Context, db *tenancy.DB, tenant tenancy.ID) (int64, error) {
+	reserved, err := tenancy.One[struct{ Bytes int64 }](ctx, db, tenant, `
+		select coalesce(sum(bytes), 0)::bigint as bytes
+		  from unused_media
+		 where tenant_id = $1
+		   and due > now() + interval '10 minutes'`, tenant)
+	return reserved.Bytes, err
 }
 
 // Discard deletes a reserved file that no product uses.
