@@ -46,7 +46,7 @@ func (f importFiles) write(dir string) (bytes int64, err error) {
 func usualFiles(n int) []importFiles {
 	return []importFiles{
 		{name: "products", rows: n, files: map[string]func(io.Writer) error{"products.csv": func(w io.Writer) error {
-			fmt.Fprintln(w, "sku,name,description,price,cost,quantity,category,seller,tags")
+			fmt.Fprintln(w, "sku,name,description,price,cost,quantity,category_name,seller_name,tags")
 			for i := range n {
 				fmt.Fprintf(w, "IMPORT-%d,Lamp of brass %d,A lamp for a desk of a study with a shade of linen,%d.%02d,7.50,9,"+
 					"Category %d,Seller %d,brass|lamp\n", i, i, 10+i%500, i%100, i%40, i%20)

@@ -111,9 +111,6 @@ func (i *importer) measureCommand(ctx context.Context, args ...string) (peak uin
 	for {
 		select {
 		case err := <-ended:
-			if cmd.ProcessState.ExitCode() == 2 { // rows were refused
-				err = nil
-			}
 			if err != nil {
 				err = fmt.Errorf("storeroom import: %w: %.1000s", err, &output)
 			}
@@ -202,26 +199,39 @@ type importState struct {
 	ID       int64
 	State    string
 	Failure  string // empty for null
+	Counts   map[string]struct{ Refused int }
 	Progress struct {
 		Rows int
 		Of   *int
 	}
 }
 
-// await waits until an import has a state.
+// await waits until an import has a state. Refused rows are an error: they are not measured.
 func (i *importer) await(ctx context.Context, key string, id int64, state string) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 	for {
 		now, err := i.call(ctx, key, "GET", fmt.Sprint("/api/imports/", id), "", nil)
-		if err != nil || now[0].State == state {
+		if err != nil {
 			return err
+		}
+		if now[0].State == state {
+			return now[0].refused()
 		}
 		if now[0].State != "planning" && now[0].State != "applying" {
 			return fmt.Errorf("the import is %s, want %s: %s", now[0].State, state, now[0].Failure)
 		}
 		time.Sleep(pollImport)
 	}
+}
+
+func (s importState) refused() error {
+	for kind, counts := range s.Counts {
+		if counts.Refused > 0 {
+			return fmt.Errorf("%d rows of kind %s were refused", counts.Refused, kind)
+		}
+	}
+	return nil
 }
 
 // call sends a request about imports and returns the import or the imports of the response.
