@@ -222,10 +222,14 @@ func (db *DB) send(ctx context.Context, batch *pgx.Batch) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// SQLState returns the PostgreSQL error code of err, or "".
+// SQLState returns the PostgreSQL error code of err, or "". A statement on a connection that is closed has the code
+// for connection_does_not_exist.
 func SQLState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
+	}
+	if errors.Is(err, pgconn.ErrConnClosed) {
+		return "08003"
 	}
 	return ""
 }

@@ -361,6 +361,21 @@ func TestOpenWaitsLongerForAConnectionThanARequest(t *testing.T) {
 	db.Close()
 }
 
+// The API asks clients for a retry if the SQLSTATE says that the connection is lost.
+func TestAClosedConnectionHasASQLState(t *testing.T) {
+	t.Parallel()
+	err := tenancytest.New(t).DB.Conn(t.Context(), func(conn *pgx.Conn) error {
+		if err := conn.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		_, err := conn.Exec(t.Context(), `select 1`)
+		return err
+	})
+	if got, want := tenancy.SQLState(err), "08003"; got != want {
+		t.Errorf("SQLState(%v) = %q, want %q", err, got, want)
+	}
+}
+
 func TestAStatementTimeoutStopsASlowStatement(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
