@@ -30,6 +30,9 @@ type Options struct {
 	// Durable makes PostgreSQL survive a crash of the machine. Tests run several times
 	// faster without it.
 	Durable bool
+	// StandbyOf is the URL of a superuser of a durable PostgreSQL. The first start copies that server, and the copy
+	// follows it as a streaming standby.
+	StandbyOf string
 }
 
 // Servers are the running servers of one directory.
@@ -55,7 +58,7 @@ func Start(ctx context.Context, dir string, o Options) (*Servers, error) {
 	}
 	s := &Servers{lock: d.lock}
 	if o.Postgres {
-		if err := s.startPostgres(ctx, d, o.Durable); err != nil {
+		if err := s.startPostgres(ctx, d, o); err != nil {
 			return nil, errors.Join(fmt.Errorf("start PostgreSQL in %s: %w", d.path, err), s.Stop())
 		}
 	}

@@ -17,13 +17,13 @@ import (
 const superuser = "storeroom_admin"
 
 // startPostgres creates the cluster on the first start and runs it.
-func (s *Servers) startPostgres(ctx context.Context, d *directory, durable bool) error {
+func (s *Servers) startPostgres(ctx context.Context, d *directory, o Options) error {
 	data := filepath.Join(d.path, "postgres")
 	bin, err := postgresBin(ctx, data)
 	if err != nil {
 		return err
 	}
-	if err := d.initPostgres(ctx, bin, data, durable); err != nil {
+	if err := d.initPostgres(ctx, bin, data, o); err != nil {
 		return err
 	}
 	// The lock guarantees that no server of this directory runs. After a crash the file
@@ -34,7 +34,7 @@ func (s *Servers) startPostgres(ctx context.Context, d *directory, durable bool)
 	err = s.startServer(ctx, d, server{
 		name:    "postgres",
 		port:    &d.state.PostgresPort,
-		command: func() command { return postgresCommand(bin, data, d.state.PostgresPort, durable) },
+		command: func() command { return postgresCommand(bin, data, d.state.PostgresPort, o.Durable) },
 		ready:   func(ctx context.Context) error { return pingPostgres(ctx, d.state.adminURL()) },
 	})
 	s.AdminURL = d.state.adminURL()
@@ -48,56 +48,81 @@ func (s state) adminURL() string {
 
 // initPostgres creates the cluster unless it exists. It creates it under another name and
 // renames it when it is complete, so that an interrupted start leaves no partial cluster.
-func (d *directory) initPostgres(ctx context.Context, bin, data string, durable bool) error {
+func (d *directory) initPostgres(ctx context.Context, bin, data string, o Options) error {
 	if _, err := os.Stat(data); err == nil {
 		if d.state.PostgresPassword == "" {
 			return fmt.Errorf("%s exists but servers.json has no password for it: remove both to start over", data)
 		}
 		return nil
 	}
+	if o.StandbyOf != "" {
+		return d.copyPostgres(ctx, bin, data, o.StandbyOf)
+	}
 	if d.state.PostgresPassword == "" {
 		d.state.PostgresPassword = rand.Text()
 	}
-	if err := d.saveState(); err != nil {
-		return err
-	}
-	password := filepath.Join(d.path, "postgres.password")
-	defer os.Remove(password)
-	if err := errors.Join(
-		os.WriteFile(password, []byte(d.state.PostgresPassword), 0o600), d.account.own(password),
-	); err != nil {
+	file, err := d.savePassword("postgres.password", d.state.PostgresPassword)
+	defer os.Remove(file)
+	if err != nil {
 		return err
 	}
 	// C.UTF-8 handles case beyond ASCII, but some systems do not have it.
-	err := d.initdb(ctx, bin, data, "--pwfile="+password, "C.UTF-8", durable)
+	err = d.initdb(ctx, bin, data, file, "C.UTF-8", o.Durable)
 	if err != nil && ctx.Err() == nil {
-		err = d.initdb(ctx, bin, data, "--pwfile="+password, "C", durable)
+		err = d.initdb(ctx, bin, data, file, "C", o.Durable)
 	}
 	return err
 }
 
+// savePassword saves the state, and writes a file with the password in the form that a program reads.
+func (d *directory) savePassword(name, text string) (file string, err error) {
+	file = filepath.Join(d.path, name)
+	return file, errors.Join(d.saveState(), os.WriteFile(file, []byte(text), 0o600), d.account.own(file))
+}
+
 // initdb creates a cluster with a locale at data.
-func (d *directory) initdb(ctx context.Context, bin, data, pwfile, locale string, durable bool) error {
+func (d *directory) initdb(ctx context.Context, bin, data, password, locale string, durable bool) error {
+	args := []string{
+		"--username=" + superuser, "--pwfile=" + password,
+		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=" + locale,
+	}
+	if !durable {
+		args = append(args, "--no-sync")
+	}
+	return d.createCluster(ctx, bin, data, "initdb", args...)
+}
+
+// copyPostgres creates a standby of the server with a superuser's URL. The superuser keeps its password.
+func (d *directory) copyPostgres(ctx context.Context, bin, data, primary string) error {
+	config, err := pgx.ParseConfig(primary)
+	if err != nil {
+		return err
+	}
+	d.state.PostgresPassword = config.Password
+	// The standby reads this file whenever it connects.
+	file, err := d.savePassword("postgres.passfile", "*:*:*:*:"+config.Password)
+	if err != nil {
+		return err
+	}
+	return d.createCluster(ctx, bin, data, "pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+		fmt.Sprintf("--dbname=host=%s port=%d user=%s passfile='%s'", config.Host, config.Port, config.User, file))
+}
+
+// createCluster runs a program that creates a cluster in an empty directory, and renames the result to data.
+func (d *directory) createCluster(ctx context.Context, bin, data, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
 	defer cancel()
 	unfinished := data + ".init"
 	if err := errors.Join(os.RemoveAll(unfinished), os.Mkdir(unfinished, 0o700), d.account.own(unfinished)); err != nil {
 		return err
 	}
-	args := []string{
-		"-D", unfinished, "--username=" + superuser, pwfile,
-		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=" + locale,
-	}
-	if !durable {
-		args = append(args, "--no-sync")
-	}
-	initdb := command{path: filepath.Join(bin, "initdb"), args: args, quit: []syscall.Signal{syscall.SIGTERM}}
-	p, err := d.spawn("initdb", initdb)
+	args = append([]string{"--pgdata=" + unfinished}, args...)
+	p, err := d.spawn(name, command{path: filepath.Join(bin, name), args: args, quit: []syscall.Signal{syscall.SIGTERM}})
 	if err != nil {
 		return err
 	}
 	if err := p.wait(ctx); err != nil {
-		return fmt.Errorf("initdb: %w", err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return os.Rename(unfinished, data)
 }
