@@ -304,6 +304,9 @@ func (s *Server) routeHandler(r route) http.Handler {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), deadline)
 		defer cancel()
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(disconnectDelay, cancel) })()
+		if r.class().Reads() {
+			ctx = s.DB.Reading(ctx)
+		}
 		return handle(w, req.WithContext(ctx))
 	}
 	return s.handlerFunc(func(w http.ResponseWriter, req *http.Request) error {

@@ -341,17 +341,17 @@ func (s *Store) search(
 		Total int64
 	}
 	var page Products
-	err := s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &hits, `select ids, total from search_products($1, $2, $3, $4, $5, $6)`,
 			patterns, filters, sortColumn(f.Order), f.Order.Descending, limit, offset)
-	}, func(b *pgx.Batch) error {
-		tenancy.QueueRows(b, &page.Items, productsOf("$2::bigint[]"), tenant, hits[0].IDs)
-		return nil
 	})
-	if err == nil {
-		page.Total = hits[0].Total
+	if err != nil {
+		return page, err
 	}
-	return page, err
+	page.Total = hits[0].Total
+	return page, s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &page.Items, productsOf("$2::bigint[]"), tenant, hits[0].IDs)
+	})
 }
 
 // searchPatterns returns a LIKE pattern for each word. A word of one or two characters

@@ -1025,6 +1025,15 @@ create policy tenant on import_settings for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant delete, insert, select, update on import_settings to storeroom_runtime;
 
+create table timelines (
+    timeline text not null,
+    id       uuid not null default gen_random_uuid(),
+    PRIMARY KEY (timeline)
+);
+comment on table timelines is 'Timelines of PostgreSQL in which this database was the primary. A promotion begins a new one. A standby that has not replayed the row of a timeline follows another history. The runtime role has no privilege.';
+comment on column timelines.timeline is 'The first 8 digits of the name of a WAL file.';
+comment on column timelines.id is 'Differs for two servers that were promoted to the same timeline.';
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -2578,3 +2587,39 @@ begin
 end $function$;
 revoke execute on function claim_due_change_plan(uuid,integer,bigint,bigint,bigint,boolean) from public;
 grant execute on function claim_due_change_plan(uuid,integer,bigint,bigint,bigint,boolean) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.wal_position(OUT lsn pg_lsn, OUT timeline_id uuid)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    current text;
+begin
+    -- With synchronous_commit = off a transaction is acknowledged before its WAL is flushed.
+    lsn := case current_setting('synchronous_commit')
+               when 'off' then pg_current_wal_insert_lsn()
+               else pg_current_wal_flush_lsn() end;
+    current := left(pg_walfile_name(lsn), 8);
+    select t.id into timeline_id from timelines t where t.timeline = current;
+    if not found then
+        insert into timelines (timeline) values (current) on conflict do nothing;
+        select t.id into timeline_id from timelines t where t.timeline = current;
+    end if;
+end $function$;
+revoke execute on function wal_position() from public;
+grant execute on function wal_position() to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.has_replayed(lsn pg_lsn, timeline_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select case when pg_is_in_recovery()
+                then coalesce(pg_last_wal_replay_lsn() >= lsn, false)
+                     and exists (select from timelines t where t.id = timeline_id) end
+$function$;
+revoke execute on function has_replayed(pg_lsn,uuid) from public;
+grant execute on function has_replayed(pg_lsn,uuid) to storeroom_runtime;

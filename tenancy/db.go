@@ -26,6 +26,8 @@
 //
 // For a table of fewer than 400 rows PostgreSQL can choose any index.
 //
+// Standbys can answer requests that only read; replicas.go explains how they never show old data.
+//
 // No other package of the module imports pgxpool; a test checks that.
 package tenancy
 
@@ -86,7 +88,7 @@ func (id ID) setting() string {
 
 // Run sends the queries that queue adds as one batch in one transaction of the tenant.
 // The callbacks of pgx.QueuedQuery read the results. queue may be called again after
-// a deadlock.
+// a deadlock, or if a replica fails.
 func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error {
 	return db.RunPlanned(ctx, tenant, GenericPlan, queue)
 }
@@ -101,15 +103,28 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 		})
 	}
 	return retry(ctx, maxTries, func() error {
-		batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
-		if plan == GenericPlan {
-			batch.Queue(setTenant, tenant.setting())
-		} else {
-			batch.Queue(setPlanned, tenant.setting())
+		if reading := db.readingOf(ctx); reading != nil {
+			done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+				return conn.SendBatch(ctx, newBatch(tenant, plan, queue)).Close()
+			})
+			if done {
+				return err
+			}
 		}
-		queue(batch)
-		return db.send(ctx, batch)
+		return db.send(ctx, newBatch(tenant, plan, queue))
 	})
+}
+
+// newBatch returns the queries of a tenant after those that set the tenant and the plan mode.
+func newBatch(tenant ID, plan PlanMode, queue func(*pgx.Batch)) *pgx.Batch {
+	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
+	if plan == GenericPlan {
+		batch.Queue(setTenant, tenant.setting())
+	} else {
+		batch.Queue(setPlanned, tenant.setting())
+	}
+	queue(batch)
+	return batch
 }
 
 // RunEach is Run for several tenants, with one transaction and one round trip for all of
@@ -157,6 +172,7 @@ func One[T any](ctx context.Context, db *DB, tenant ID, sql string, args ...any)
 
 // Exec runs one statement of the tenant and returns the number of affected rows.
 func (db *DB) Exec(ctx context.Context, tenant ID, sql string, args ...any) (affected int64, err error) {
+	db.stayOnPrimary(ctx)
 	err = db.Run(ctx, tenant, func(batch *pgx.Batch) {
 		batch.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 			affected = tag.RowsAffected()

@@ -24,6 +24,7 @@ func (s *suite) newCaller(t testing.TB) *caller {
 		"text":                     {"'ann@example.com'", "'amy@example.com'", "'owner'", "'invitation'", "'reset'", "'a'"},
 		"text[]":                   {"'{products:write}'"},
 		"bytea":                    {"sha256('mine')"},
+		"pg_lsn":                   {"'0/1'"},
 		"bytea[]":                  {"array[sha256('mine')]"},
 		"bigint":                   {fmt.Sprint(s.a), "1", "2", fmt.Sprint(s.tables["api_keys"].a["id"])},
 		"bigint[]":                 {"'{1}'"},

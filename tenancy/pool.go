@@ -56,12 +56,28 @@ type DB struct {
 	pool     *pgxpool.Pool
 	waiting  atomic.Int64 // callers that wait for a connection
 	observed metric.Registration
+	states   poolStates
+	replicas *replicas // nil if all reads use this pool
 }
 
 // Open parses a connection string and connects. TCP keep-alive detects a dead server
 // within 30 s, even for callers without a deadline. Each change is applied to the
 // settings of a connection last.
 func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB, error) {
+	db, err := newPool(ctx, url, "storeroom", 0, change...)
+	if err != nil {
+		return nil, err
+	}
+	// At start the caller's deadline applies, not acquireTimeout.
+	if err := db.pool.Ping(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	return db, nil
+}
+
+// newPool is Open without connecting. Metrics have the name of the pool, which has at least conns as its size.
+func newPool(ctx context.Context, url, name string, conns int, change ...func(*pgx.ConnConfig)) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
@@ -74,6 +90,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = max(minMaxConns, int32(connsPerThread*runtime.GOMAXPROCS(0)))
 	}
+	config.MaxConns = max(config.MaxConns, int32(conns))
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
 	config.PrepareConn = discardOldPlans
@@ -89,12 +106,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	db := &DB{pool: pool}
-	// At start the caller's deadline applies, not acquireTimeout.
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach the database: %w", err)
-	}
+	db := &DB{pool: pool, states: newPoolStates(name)}
 	db.observed = db.observePool()
 	return db, nil
 }
@@ -113,6 +125,16 @@ func discardOldPlans(ctx context.Context, conn *pgx.Conn) (usable bool, err erro
 
 // Close waits for running queries and closes every connection.
 func (db *DB) Close() {
+	if db.replicas != nil {
+		db.replicas.close()
+		if db.replicas.observed != nil {
+			_ = db.replicas.observed.Unregister()
+		}
+		for _, r := range db.replicas.all {
+			r.setProbe(nil)
+			r.db.Close()
+		}
+	}
 	_ = db.observed.Unregister() // does not fail in the SDK
 	db.pool.Close()
 }
@@ -159,11 +181,23 @@ func (c *conn) Release() {
 // has more connections than the budgets allow, so this step waits only for PostgreSQL to open one.
 // After five seconds it returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
+	db.stayOnPrimary(ctx)
 	ticket := admission.FromContext(ctx)
 	free, err := ticket.Connection(ctx)
 	if err != nil {
 		return nil, err
 	}
+	conn, err := db.take(ctx, ticket)
+	if err != nil {
+		free()
+		return nil, err
+	}
+	conn.free = free
+	return conn, nil
+}
+
+// take is acquire for a caller that has acquired its part of the budgets.
+func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error) {
 	acquireCtx, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
 	began := time.Now()
@@ -171,18 +205,17 @@ func (db *DB) acquire(ctx context.Context) (*conn, error) {
 	pooled, err := db.pool.Acquire(acquireCtx)
 	db.waiting.Add(-1)
 	if waitTime.Enabled(ctx) {
-		waitTime.Record(ctx, time.Since(began).Seconds(), poolName)
+		waitTime.Record(ctx, time.Since(began).Seconds(), db.states.pool)
 	}
 	if err != nil {
-		free()
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			waitTimeouts.Add(ctx, 1, poolName)
+			waitTimeouts.Add(ctx, 1, db.states.pool)
 			err = ErrBusy
 		}
 		return nil, err
 	}
 	pooled.Conn().PgConn().CustomData()[ticketKey] = ticket
-	return &conn{pooled, free}, nil
+	return &conn{pooled, func() {}}, nil
 }
 
 // ticketKey is the key of the request's ticket in the data of its connection.

@@ -46,16 +46,27 @@ var (
 	pending, _ = meter.Int64ObservableUpDownCounter("db.client.connection.pending_requests",
 		metric.WithUnit("{request}"), metric.WithDescription("Callers that wait for a connection now."))
 
-	idle            = poolState(semconv.DBClientConnectionStateIdle)
-	used            = poolState(semconv.DBClientConnectionStateUsed)
-	poolName        = metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom")))
+	replicaReads, _ = meter.Int64Counter("storeroom.replica.reads", metric.WithUnit("{read}"),
+		metric.WithDescription("Reads that a replica may answer, by what happened."))
+	replicaInUse, _ = meter.Int64ObservableGauge("storeroom.replica.in_use",
+		metric.WithDescription("1 if reads use the replica, 0 if they skip it. A server that is a primary has no value."))
+	replicaWait, _ = meter.Float64Histogram("storeroom.replica.wait", metric.WithUnit("s"),
+		metric.WithDescription("How long a read waited until its replica had replayed what the primary had written."),
+		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25))
+
 	refusedByPolicy = metric.WithAttributes(attribute.String("storeroom.violation", "refused_by_policy"))
 	withoutTenant   = metric.WithAttributes(attribute.String("storeroom.violation", "no_tenant"))
 	succeeded       = metric.WithAttributeSet(attribute.NewSet(semconv.DBSystemNamePostgreSQL))
 )
 
-func poolState(name attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(semconv.DBClientConnectionPoolName("storeroom"), name))
+// poolStates are the attributes of the metrics of a pool.
+type poolStates struct{ pool, idle, used metric.MeasurementOption }
+
+func newPoolStates(name string) poolStates {
+	with := func(state ...attribute.KeyValue) metric.MeasurementOption {
+		return metric.WithAttributeSet(attribute.NewSet(append(state, semconv.DBClientConnectionPoolName(name))...))
+	}
+	return poolStates{with(), with(semconv.DBClientConnectionStateIdle), with(semconv.DBClientConnectionStateUsed)}
 }
 
 // observePool registers the metrics of the pool's state. It cannot fail, because all
@@ -63,13 +74,49 @@ func poolState(name attribute.KeyValue) metric.MeasurementOption {
 func (db *DB) observePool() metric.Registration {
 	registration, _ := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stat := db.pool.Stat()
-		o.ObserveInt64(connections, int64(stat.IdleConns()), idle)
-		o.ObserveInt64(connections, int64(stat.AcquiredConns()), used)
-		o.ObserveInt64(maxConnections, int64(stat.MaxConns()), poolName)
-		o.ObserveInt64(pending, db.waiting.Load(), poolName)
+		o.ObserveInt64(connections, int64(stat.IdleConns()), db.states.idle)
+		o.ObserveInt64(connections, int64(stat.AcquiredConns()), db.states.used)
+		o.ObserveInt64(maxConnections, int64(stat.MaxConns()), db.states.pool)
+		o.ObserveInt64(pending, db.waiting.Load(), db.states.pool)
 		return nil
 	}, connections, maxConnections, pending)
 	return registration
+}
+
+// outcome says what happened to a read that a replica may answer.
+type outcome string
+
+const (
+	answered   outcome = "answered"
+	behind     outcome = "behind"      // the replica had not replayed the position in time
+	failed     outcome = "failed"      // the replica could not be reached, did not answer, or returned an error
+	notStandby outcome = "not_standby" // the server is a primary
+	wrote      outcome = "wrote"       // the read wrote, which is a programming error
+	skipped    outcome = "skipped"     // all replicas are skipped
+)
+
+// observe registers the metric of the states of replicas.
+func (r *replicas) observe() metric.Registration {
+	registration, _ := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, replica := range r.all {
+			value := int64(0)
+			if replica.inUse.Load() {
+				value = 1
+			}
+			if !replica.isPrimary.Load() {
+				number := attribute.String("storeroom.replica", replica.number)
+				o.ObserveInt64(replicaInUse, value, metric.WithAttributes(number))
+			}
+		}
+		return nil
+	}, replicaInUse)
+	return registration
+}
+
+// countRead counts a read. replica is "" if all are skipped.
+func countRead(ctx context.Context, replica string, result outcome) {
+	replicaReads.Add(ctx, 1, metric.WithAttributes(
+		attribute.String("storeroom.replica", replica), attribute.String("storeroom.outcome", string(result))))
 }
 
 // tracerHooks records a span and a duration for every round trip. It is the pgx tracer

@@ -97,15 +97,28 @@ const setSnapshot = `
 
 // Snapshot sends the queries that each queue adds as one batch, in a read-only
 // transaction that sees the tenant's rows at one moment, so that the figures of several
-// queries agree. Each query has the given timeout and is planned for its values.
+// queries agree. Each query has the given timeout and is planned for its values. Each queue may be called again if a
+// replica fails.
 func (db *DB) Snapshot(
 	ctx context.Context, tenant ID, timeout time.Duration, queues ...func(*pgx.Batch),
 ) error {
+	if reading := db.readingOf(ctx); reading != nil {
+		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+			return conn.snapshot(ctx, tenant, timeout, queues)
+		})
+		if done {
+			return err
+		}
+	}
 	conn, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
+	return conn.snapshot(ctx, tenant, timeout, queues)
+}
+
+func (c *conn) snapshot(ctx context.Context, tenant ID, timeout time.Duration, queues []func(*pgx.Batch)) error {
 	var tx pgx.Tx
 	for i, queue := range queues {
 		batch := &pgx.Batch{}
@@ -117,7 +130,7 @@ func (db *DB) Snapshot(
 		if i == len(queues)-1 {
 			batch.Queue("commit")
 		}
-		results := conn.SendBatch(ctx, batch)
+		results := c.SendBatch(ctx, batch)
 		if i == 0 {
 			tx = results.Tx()
 		}

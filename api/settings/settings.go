@@ -289,6 +289,9 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request, u user, route route)
 		if err := ticket.Exchange(r.Context(), u.Tenant.ID.User(), route.class); err != nil {
 			return err
 		}
+		if route.class.Reads() {
+			r = r.WithContext(p.DB.Reading(r.Context()))
+		}
 	}
 	return route.handle(w, r, u)
 }

@@ -67,8 +67,9 @@ func TestMetricsMatchTheTable(t *testing.T) {
 			}
 		}
 	}
-	// These metrics appear with their first event.
+	// These metrics appear with their first event, or with replicas.
 	later := []string{
+		"storeroom_replica_reads_total", "storeroom_replica_wait_seconds", "storeroom_replica_in_use",
 		"db_client_connection_timeouts_total", "storeroom_connections_closed_total", "storeroom_tenancy_violations_total",
 		"storeroom_image_duration_seconds", "storeroom_media_failures_total", "storeroom_usage_dropped_total",
 		"storeroom_work_refused_total", "storeroom_change_plan_part_duration_seconds", "storeroom_change_plans_ended_total",

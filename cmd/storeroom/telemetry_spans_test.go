@@ -263,6 +263,9 @@ var metricAttributes = map[string]string{
 	"db.client.connection.pending_requests": "db.client.connection.pool.name",
 	"db.client.connection.timeouts":         "db.client.connection.pool.name",
 	"db.client.connection.wait_time":        "db.client.connection.pool.name",
+	"storeroom.replica.reads":               "storeroom.replica,storeroom.outcome",
+	"storeroom.replica.wait":                "",
+	"storeroom.replica.in_use":              "storeroom.replica",
 	"storeroom.auth.results":                "storeroom.auth.result",
 	"storeroom.auth.cache":                  "storeroom.auth.cache.result",
 	"storeroom.auth.cache.entries":          "",
@@ -306,8 +309,9 @@ func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 			}
 		}
 	}
-	// These count events that do not happen in this test.
+	// These count events that do not happen in this test, which has no replica.
 	never := []string{
+		"storeroom.replica.reads", "storeroom.replica.wait", "storeroom.replica.in_use",
 		"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations",
 		"storeroom.ratelimit.errors", "storeroom.usage.dropped", "storeroom.image.duration", "storeroom.media.failures",
 		"storeroom.change_plan.part.duration", "storeroom.change_plans.ended",

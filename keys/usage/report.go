@@ -75,11 +75,12 @@ func Read(ctx context.Context, db *tenancy.DB, tenant tenancy.Tenant, q Query) (
 	if err != nil {
 		return Report{}, err
 	}
-	r := reader{found: map[int64]*keyReader{}}
+	var r reader
 	before := tenancy.StartOfDay(q.To.AddDate(0, 0, 1), zone)
-	r.Starts = starts(q, zone, before)
 	var known []Key
 	err = db.Snapshot(ctx, tenant.ID, readTimeout, func(batch *pgx.Batch) {
+		r = reader{found: map[int64]*keyReader{}}
+		r.Starts = starts(q, zone, before)
 		tenancy.QueueRows(batch, &known, `
 			select id, name, prefix, last4 from api_keys where tenant_id = $1`, tenant.ID)
 		batch.Queue(`

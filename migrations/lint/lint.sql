@@ -13,7 +13,7 @@ with
 tables as (
     select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
            c.relname in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
-                         'schema_migrations') as without_tenant
+                         'schema_migrations', 'timelines') as without_tenant
       from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
 ),
@@ -119,7 +119,7 @@ problems (object, problem) as (
                 'search_products', 'search_customers', 'schema_version', 'password_parameters', 'begin_session',
                 'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
-                'end_link', 'open_link', 'accept_invitation', 'use_reset'),
+                'end_link', 'open_link', 'accept_invitation', 'use_reset', 'wal_position', 'has_replayed'),
             'is a security definer function that is not in the list of the lint'),
            (not coalesce(p.proconfig @> '{"search_path=pg_catalog, public, pg_temp"}', false),
             'is a security definer function without a pinned search_path'),

@@ -61,6 +61,9 @@ const (
 	Archive         Class = "archive"
 )
 
+// Reads reports whether requests of the class only read rows of their tenant.
+func (c Class) Reads() bool { return c == Read || c == Report || c == Export }
+
 const mib = 1 << 20
 
 // Controller has the budgets of an instance. It is safe for concurrent use.

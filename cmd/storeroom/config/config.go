@@ -26,15 +26,18 @@ import (
 	"github.com/storeroom/storeroom/ratelimit"
 )
 
-// Config is the configuration. The tag hide says which part of a value Settings hides: "all" or "password".
+// Config is the configuration. The tag hide says which part of a value Settings hides: "all", "password", or
+// "passwords" of a list.
 type Config struct {
 	DatabaseURL      string `env:"DATABASE_URL" hide:"password"`       // connects as the runtime role
 	DatabaseAdminURL string `env:"DATABASE_ADMIN_URL" hide:"password"` // connects as the migrator
 	// DatabaseDirectURL bypasses a connection pooler, for LISTEN. The default is DatabaseURL.
 	DatabaseDirectURL string `env:"DATABASE_DIRECT_URL" hide:"password"`
-	RedisURL          string `env:"REDIS_URL" hide:"password"`
-	Addr              string `env:"STOREROOM_ADDR" envDefault:"127.0.0.1:8080"`
-	OpsAddr           string `env:"STOREROOM_OPS_ADDR"` // of the operations port; empty: no such port
+	// DatabaseReplicaURLs are standbys of DatabaseURL that answer reads, as the same role.
+	DatabaseReplicaURLs URLs   `env:"DATABASE_REPLICA_URLS" hide:"passwords"`
+	RedisURL            string `env:"REDIS_URL" hide:"password"`
+	Addr                string `env:"STOREROOM_ADDR" envDefault:"127.0.0.1:8080"`
+	OpsAddr             string `env:"STOREROOM_OPS_ADDR"` // of the operations port; empty: no such port
 	// BaseURL is the address that browsers use. See PublicURL for the default.
 	BaseURL *url.URL `env:"STOREROOM_BASE_URL" hide:"password"`
 	// MediaURL is the storage of pictures. Each tenant may use MediaQuota.
@@ -55,6 +58,8 @@ type (
 	LogFormat string
 	// Drain is the time between reporting "not ready" and refusing connections.
 	Drain time.Duration
+	// URLs are separated by spaces, because a URL of several hosts contains commas.
+	URLs []string
 	// MediaURL is the URL of a folder or a bucket.
 	MediaURL string
 	// Bytes is a size.
@@ -68,6 +73,7 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[url.URL]():        func(s string) (any, error) { return parseBaseURL(s) },
 	reflect.TypeFor[keys.Peppers]():   func(s string) (any, error) { return keys.ParsePeppers(s) },
 	reflect.TypeFor[[]netip.Prefix](): func(s string) (any, error) { return parsePrefixes(s) },
+	reflect.TypeFor[URLs]():           func(s string) (any, error) { return parseURLs(s) },
 	reflect.TypeFor[LogFormat]():      func(s string) (any, error) { return parseLogFormat(s) },
 	reflect.TypeFor[MediaURL]():       func(s string) (any, error) { return MediaURL(s), media.CheckURL(s) },
 	reflect.TypeFor[Bytes]():          func(s string) (any, error) { return parseBytes(s) },
@@ -81,6 +87,19 @@ func parseBaseURL(s string) (url.URL, error) {
 		u = &url.URL{} // CheckBaseURL reports it without quoting s
 	}
 	return url.URL{Scheme: u.Scheme, Host: u.Host}, settings.CheckBaseURL(u)
+}
+
+// parseURLs reads URLs of PostgreSQL.
+func parseURLs(s string) (URLs, error) {
+	all := URLs(strings.Fields(s))
+	for i, u := range all {
+		_, err := pgx.ParseConfig(u)
+		if err != nil || !strings.HasPrefix(u, "postgres") || strings.Count(u, "://") != 1 {
+			return nil, fmt.Errorf("URL %d: must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE whose files "+
+				"can be read; separate URLs with spaces", i+1)
+		}
+	}
+	return all, nil
 }
 
 // parsePrefixes reads IP addresses and CIDR blocks, separated by commas.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,7 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		"STOREROOM_OPS_ADDR":          "127.0.0.1:70000",
 		"DATABASE_DIRECT_URL":         "postgres://runtime:horse@db:port/shop",
 		"DATABASE_ADMIN_URL":          "host=db password='horse",
+		"DATABASE_REPLICA_URLS":       "postgres://ann:horse@a/shop,postgres://ann:horse@b/shop",
 		"REDIS_URL":                   "",
 		"OTHER":                       "1",
 	}, "DATABASE_URL", "REDIS_URL")
@@ -60,7 +62,28 @@ func TestParseNamesEveryProblem(t *testing.T) {
 		`STOREROOM_OPS_ADDR: must be HOST:PORT, not "127.0.0.1:70000"`,
 		"DATABASE_DIRECT_URL: must be a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE",
 		"DATABASE_ADMIN_URL: must be a URL",
+		"DATABASE_REPLICA_URLS: URL 1: must be a URL such as postgres://USER",
 	}, "short", "horse", "TEST_DATABASE", "OTHER")
+}
+
+func TestReplicaURLsAreSeparatedBySpaces(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]URLs{
+		"":                                   nil,
+		" postgres://a/shop\n postgres://b ": {"postgres://a/shop", "postgres://b"},
+		"postgresql://a:1,b:2/shop?target_session_attrs=prefer-standby": {
+			"postgresql://a:1,b:2/shop?target_session_attrs=prefer-standby",
+		},
+	} {
+		got, err := Parse(map[string]string{"DATABASE_REPLICA_URLS": value})
+		if err != nil || !slices.Equal(got.DatabaseReplicaURLs, want) {
+			t.Errorf("%q = %q, %v, want %q", value, got.DatabaseReplicaURLs, err, want)
+		}
+	}
+	for _, value := range []string{"host=a password=horse", "postgres://a:horse@a:port/shop", "postgres://a redis://horse@b"} {
+		_, err := Parse(map[string]string{"DATABASE_REPLICA_URLS": value})
+		wantProblems(t, err, []string{"DATABASE_REPLICA_URLS: URL "}, "horse")
+	}
 }
 
 func TestParseServeNamesEveryProblem(t *testing.T) {

@@ -46,6 +46,12 @@ func Settings(file, environment map[string]string) []Setting {
 			s.Value = hidden
 		case hide == "password":
 			s.Value = withoutPassword(s.Value)
+		case hide == "passwords":
+			var urls []string
+			for _, u := range strings.Fields(s.Value) {
+				urls = append(urls, withoutPassword(u))
+			}
+			s.Value = strings.Join(urls, " ")
 		}
 		s.Value = printable(s.Value)
 		all = append(all, s)

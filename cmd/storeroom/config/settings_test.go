@@ -15,6 +15,7 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 	}
 	environment := map[string]string{
 		"DATABASE_URL":                "postgres://runtime:horse@db:5432/shop?sslmode=verify-full&pool_max_conns=20",
+		"DATABASE_REPLICA_URLS":       "postgres://ann:horse@a/shop  postgres://ann:horse@b:1,c:2/shop host=d password=horse",
 		"STOREROOM_KEY_PEPPERS":       "1:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
 		"STOREROOM_GRACE":             "1m",
 		"STOREROOM_MEDIA_URL":         "s3://ann:horse@bucket?region=eu",
@@ -28,6 +29,10 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 		{"DATABASE_URL", "postgres://runtime:hidden@db:5432/shop?pool_max_conns=20&sslmode=verify-full", "environment"},
 		{"DATABASE_ADMIN_URL", "", "not set"},
 		{"DATABASE_DIRECT_URL", "postgres://runtime:hidden@db:5432/shop?pool_max_conns=20&sslmode=verify-full", "default"},
+		{
+			"DATABASE_REPLICA_URLS",
+			"postgres://ann:hidden@a/shop postgres://ann:hidden@b:1,c:2/shop host=d password=hidden", "environment",
+		},
 		{"REDIS_URL", "redis://:hidden@cache:6379/1", ".local/env"},
 		{"STOREROOM_ADDR", "127.0.0.1:8080", "default"},
 		{"STOREROOM_OPS_ADDR", "", "not set"},

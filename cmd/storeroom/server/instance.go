@@ -82,6 +82,9 @@ func openInstance(
 	if i.db, err = openDatabase(ctx, cfg.DatabaseURL, logger); err != nil {
 		return nil, err
 	}
+	if err := i.db.UseReplicas(ctx, cfg.DatabaseReplicaURLs, checkReplica(logger), logger); err != nil {
+		return nil, fmt.Errorf("DATABASE_REPLICA_URLS: %w", err)
+	}
 	listenURL := cmp.Or(cfg.DatabaseDirectURL, cfg.DatabaseURL)
 	if i.keys, err = keys.Open(ctx, i.db, listenURL, cfg.KeyPeppers, logger); err != nil {
 		return nil, err
@@ -155,17 +158,25 @@ func openDatabase(ctx context.Context, url string, logger *slog.Logger) (*tenanc
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
-	if err := db.Conn(ctx, func(conn *pgx.Conn) error { return checkDatabase(ctx, conn, logger) }); err != nil {
+	if err := db.Conn(ctx, func(conn *pgx.Conn) error {
+		return checkDatabase(ctx, conn, "DATABASE_URL", logger)
+	}); err != nil {
 		db.Close()
 		return nil, err
 	}
 	return db, nil
 }
 
-func checkDatabase(ctx context.Context, conn *pgx.Conn, logger *slog.Logger) error {
+func checkReplica(logger *slog.Logger) func(context.Context, *pgx.Conn) error {
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		return checkDatabase(ctx, conn, "DATABASE_REPLICA_URLS", logger)
+	}
+}
+
+func checkDatabase(ctx context.Context, conn *pgx.Conn, variable string, logger *slog.Logger) error {
 	problems, err := migrations.RuntimeRole(ctx, conn)
 	if err == nil {
-		err = problems.Err("DATABASE_URL names a role that may not serve")
+		err = problems.Err(variable + " names a role that may not serve")
 	}
 	if err != nil {
 		return err
