@@ -303,7 +303,8 @@ func TestKubernetesPodsAreRestricted(t *testing.T) {
 		"kubernetes/base/migrate/job.yaml": {"DATABASE_ADMIN_URL": "storeroom-migrator"},
 		"kubernetes/base/serve/deployment.yaml": {
 			"DATABASE_URL": "storeroom-runtime", "DATABASE_DIRECT_URL": "storeroom-runtime",
-			"REDIS_URL": "storeroom-runtime", "STOREROOM_KEY_PEPPERS": "storeroom-runtime",
+			"DATABASE_REPLICA_URLS": "storeroom-runtime",
+			"REDIS_URL":             "storeroom-runtime", "STOREROOM_KEY_PEPPERS": "storeroom-runtime",
 			"AWS_ACCESS_KEY_ID": "storeroom-media", "AWS_SECRET_ACCESS_KEY": "storeroom-media",
 		},
 	} {
