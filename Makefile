@@ -32,7 +32,7 @@ test: test-servers ## run all tests against temporary servers
 	exec bin/with-servers sh -c 'go test ./ratelimit && exec go test -timeout 20m ./...'
 
 # One package at a time, because these tests measure and print times.
-test-ops: go ## run the operational tests: servers killed under load, rolling restart, Redis Cluster, attacks (30 to 90 minutes)
+test-ops: go ## run the operational tests: servers killed under load, rolling restart, replicas and failover, Redis Cluster, attacks (30 to 90 minutes)
 	@sh deploy/local/install.sh postgresql redis haproxy prometheus shellcheck systemd
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
 	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -timeout 30m -run "^TestPlansDo" ./api && \
