@@ -210,6 +210,9 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (err er
 	}); err != nil {
 		return err
 	}
+	if err := r.measureReplicas(ctx, o, before, out); err != nil {
+		return err
+	}
 	if r.Files, err = measureFiles(ctx, d.full, o); err != nil {
 		return err
 	}
