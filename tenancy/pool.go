@@ -55,6 +55,7 @@ var runtimeParams = map[string]string{
 type DB struct {
 	pool     *pgxpool.Pool
 	waiting  atomic.Int64 // callers that wait for a connection
+	used     atomic.Int64 // nanoseconds: see Used
 	observed metric.Registration
 	states   poolStates
 	replicas *replicas // nil if all reads use this pool
@@ -163,6 +164,7 @@ func (db *DB) Conn(ctx context.Context, f func(*pgx.Conn) error) error {
 type conn struct {
 	*pooledConn
 	free func() // leaves the budget; nil after Release
+	used func() // counts how long the caller had it
 }
 
 type pooledConn = pgxpool.Conn // the name of the embedded field must not hide the method Conn
@@ -172,6 +174,7 @@ func (c *conn) Release() {
 	if c.free != nil {
 		delete(c.Conn().PgConn().CustomData(), ticketKey)
 		c.pooledConn.Release()
+		c.used()
 		c.free()
 		c.free = nil
 	}
@@ -215,7 +218,7 @@ func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error)
 		return nil, err
 	}
 	pooled.Conn().PgConn().CustomData()[ticketKey] = ticket
-	return &conn{pooled, func() {}}, nil
+	return &conn{pooled, func() {}, db.use(ctx)}, nil
 }
 
 // ticketKey is the key of the request's ticket in the data of its connection.

@@ -59,8 +59,11 @@ func decode(part changeplan.Part) (all []PlannedRow, writes []*PlannedRow, err e
 func (m *Importer) Changed(
 	ctx context.Context, tenant tenancy.ID, _ changeplan.Plan, part changeplan.Part,
 ) ([]tenancy.Kept, error) {
+	if part.Created+part.Updated == 0 {
+		return nil, nil
+	}
 	_, planned, err := decode(part)
-	if err != nil || len(planned) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	again := make([]PlannedRow, len(planned))
@@ -104,6 +107,14 @@ func (r *PlannedRow) whyChanged() string {
 func (m *Importer) Apply(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, part changeplan.Part,
 ) (changeplan.Result, error) {
+	if part.Part == 0 {
+		if err := m.remember(ctx, tenant, plan); err != nil {
+			return changeplan.Result{}, err
+		}
+	}
+	if part.Created+part.Updated == 0 {
+		return partResult{}.encode(part.Counts)
+	}
 	all, rows, err := decode(part)
 	if err != nil {
 		return changeplan.Result{}, err
@@ -112,16 +123,9 @@ func (m *Importer) Apply(
 	for i, row := range all {
 		planned[i] = row.Action
 	}
-	if part.Part == 0 {
-		if err := m.remember(ctx, tenant, plan); err != nil {
-			return changeplan.Result{}, err
-		}
-	}
 	var result partResult
-	if len(rows) > 0 {
-		if err := m.apply(ctx, tenant, sales.PlanID(plan.ID), rows, &result); err != nil {
-			return changeplan.Result{}, fmt.Errorf("apply %d rows of kind %s: %w", len(rows), part.Kind, err)
-		}
+	if err := m.apply(ctx, tenant, sales.PlanID(plan.ID), rows, &result); err != nil {
+		return changeplan.Result{}, fmt.Errorf("apply %d rows of kind %s: %w", len(rows), part.Kind, err)
 	}
 	var counts changeplan.Counts
 	for i := range all {

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -68,9 +69,11 @@ const (
 	pollInterval = 5 * time.Second
 	turn         = 15 * time.Second // of a tenant, before others go first
 	claimPause   = 500 * time.Millisecond
-	partTimeout  = time.Minute
-	maxTries     = 3 // of a part
-	tryPause     = time.Second
+	// exchangeTimeout is how long a worker waits for an idle one, which may be asking for plans.
+	exchangeTimeout = time.Second
+	partTimeout     = time.Minute
+	maxTries        = 3 // of a part
+	tryPause        = time.Second
 	// lockTries limits how often a change of the state waits for the transaction of a part.
 	lockTries = 10
 )
@@ -136,12 +139,14 @@ type Store struct {
 	// maxPlanBytes and maxStored are the constants of these names, except in tests.
 	maxPlanBytes, maxStored int64
 
-	wake map[bool]chan struct{} // there is work for the worker of long plans and for the other one
+	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other one
+	exchange chan struct{}          // the worker of long plans is idle, and becomes the other one
 }
 
 // New returns a store of plans of these kinds.
 func New(db *tenancy.DB, kinds map[string]Kind) *Store {
-	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, wake: map[bool]chan struct{}{}}
+	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored,
+		wake: map[bool]chan struct{}{}, exchange: make(chan struct{})}
 	for _, long := range []bool{false, true} {
 		s.wake[long] = make(chan struct{}, 1)
 	}
@@ -276,7 +281,9 @@ func (s *Store) AddPart(ctx context.Context, tenant tenancy.ID, id int64, part P
 }
 
 func (s *Store) addPart(ctx context.Context, tenant tenancy.ID, id int64, part Part, rows []byte) error {
-	err := s.change(ctx, tenant, id, `
+	args := []any{tenant, id, s.worker, leaseSeconds, part.Kind, part.Created, part.Updated, part.Unchanged, part.Refused,
+		part.Ignored, rows}
+	err := s.changeParts(ctx, tenant, id, `
 		with plan as (
 			update change_plans
 			   set parts = parts + 1, lease_until = clock_timestamp() + make_interval(secs => $4)
@@ -285,8 +292,7 @@ func (s *Store) addPart(ctx context.Context, tenant tenancy.ID, id int64, part P
 		)
 		insert into change_plan_parts (tenant_id, plan_id, part, kind, created, updated, unchanged, refused, ignored, rows)
 		select $1, $2, part, $5, $6, $7, $8, $9, $10, $11
-		  from plan`, s.worker, leaseSeconds, part.Kind, part.Created, part.Updated, part.Unchanged, part.Refused,
-		part.Ignored, rows)
+		  from plan`, args)
 	return wrap(err, "add a part to the plan %d", id)
 }
 
@@ -379,8 +385,8 @@ func (s *Store) request(
 func (s *Store) changeTx(
 	ctx context.Context, tenant tenancy.ID, id int64, then func(pgx.Tx) error, sql string, args ...any,
 ) error {
-	for try := 1; ; try++ {
-		err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
+	return s.retry(ctx, tenant, id, func() error {
+		return s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, sql, append([]any{tenant, id}, args...)...)
 			if err == nil && tag.RowsAffected() == 0 {
 				err = ErrState
@@ -390,6 +396,29 @@ func (s *Store) changeTx(
 			}
 			return then(tx)
 		})
+	})
+}
+
+// changeParts is change in one round trip, which does not wait for the disk: the next change of the state does. The
+// statement affects no row and changes nothing if the state does not allow it.
+func (s *Store) changeParts(ctx context.Context, tenant tenancy.ID, id int64, sql string, args []any) error {
+	return s.retry(ctx, tenant, id, func() error {
+		return s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+			b.Queue(`select set_config('synchronous_commit', 'off', true)`)
+			b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+				if tag.RowsAffected() == 0 {
+					return ErrState
+				}
+				return nil
+			})
+		})
+	})
+}
+
+// retry runs a change until it need not wait for the transaction of a part.
+func (s *Store) retry(ctx context.Context, tenant tenancy.ID, id int64, change func() error) error {
+	for try := 1; ; try++ {
+		err := change()
 		if tenancy.SQLState(err) == "55P03" && try < lockTries {
 			continue
 		}
@@ -406,7 +435,7 @@ func (s *Store) changeTx(
 // some tries, or the error of ctx. Then the plan has failed, or another worker may continue it. progress is called after
 // each part, unless it is nil.
 func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress func(Plan)) error {
-	return s.work(ctx, tenant, id, 0, func(p Plan) (proceed bool) {
+	return s.work(ctx, tenant, id, nil, func(p Plan) (proceed bool) {
 		if progress != nil {
 			progress(p)
 		}
@@ -417,10 +446,49 @@ func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 // errLong is why work ends that cannot be continued later, and takes longer than the turn of a tenant.
 var errLong = errors.New("the plan takes longer than a turn")
 
-// work is Work that ends before the next part if progress returns false. A limit of the time to compute a plan, or to
-// compare it, leaves plans that take longer to the worker of long plans.
+// limit is the time in which a worker may compute or compare a plan. A worker that needs longer exchanges its role with
+// the worker of long plans if that is idle. Otherwise it leaves the plan to it, which starts over.
+type limit struct {
+	time.Duration
+	long     bool // the worker of long plans, which has no limit
+	exchange chan<- struct{}
+}
+
+// exceeds reports whether the worker must end its work after the time.
+func (l *limit) exceeds() bool {
+	if l == nil || l.long {
+		return false
+	}
+	select {
+	case l.exchange <- struct{}{}:
+		l.long = true
+		return false
+	case <-time.After(exchangeTimeout):
+		return true
+	}
+}
+
+// watch calls cancel if work takes too long, until stop is called.
+func (l *limit) watch(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
+	if l == nil || l.long {
+		return func() {}
+	}
+	ctx, end := context.WithCancel(ctx)
+	var watches sync.WaitGroup
+	watches.Go(func() {
+		if pause(ctx, l.Duration) == nil && l.exceeds() {
+			cancel(errLong)
+		}
+	})
+	return func() {
+		end()
+		watches.Wait()
+	}
+}
+
+// work is Work that ends before the next part if progress returns false. limit may be nil.
 func (s *Store) work(
-	ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration, progress func(Plan) (proceed bool),
+	ctx context.Context, tenant tenancy.ID, id int64, limit *limit, progress func(Plan) (proceed bool),
 ) (err error) {
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), tenant, id) }() // otherwise the claim ends by itself
 	defer func() {
@@ -429,8 +497,8 @@ func (s *Store) work(
 			err = s.fail(ctx, tenant, plan, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()
+	plan, err := s.Get(ctx, tenant, id)
 	for verified := false; ; {
-		plan, err := s.Get(ctx, tenant, id)
 		if err != nil {
 			return err
 		}
@@ -440,6 +508,7 @@ func (s *Store) work(
 			if err := s.tryPlan(ctx, tenant, plan, limit); err != nil {
 				return s.failUnlessLong(ctx, tenant, plan, err)
 			}
+			plan, err = s.Get(ctx, tenant, id)
 			continue
 		default:
 			return nil
@@ -449,22 +518,26 @@ func (s *Store) work(
 				return s.failUnlessLong(ctx, tenant, plan, err)
 			}
 			verified = true
+			plan, err = s.Get(ctx, tenant, id)
 			continue
 		}
-		for try := 1; ; try++ {
-			err := s.step(ctx, tenant, id)
-			if err == nil {
-				break
-			}
-			if errors.Is(err, ErrLost) {
-				return err
-			}
-			if try == maxTries || pause(ctx, tryPause) != nil {
-				return s.fail(ctx, tenant, plan, err)
-			}
-		}
-		if plan, err = s.Get(ctx, tenant, id); err == nil && !progress(plan) {
+		before := plan.NextPart
+		plan, err = s.tryStep(ctx, tenant, plan)
+		if err == nil && plan.NextPart != before && !progress(plan) {
 			return nil
+		}
+	}
+}
+
+// tryStep is step with some tries.
+func (s *Store) tryStep(ctx context.Context, tenant tenancy.ID, plan Plan) (Plan, error) {
+	for try := 1; ; try++ {
+		after, err := s.step(ctx, tenant, plan.ID)
+		if err == nil || errors.Is(err, ErrLost) {
+			return after, err
+		}
+		if try == maxTries || pause(ctx, tryPause) != nil {
+			return plan, s.fail(ctx, tenant, plan, err)
 		}
 	}
 }
@@ -498,7 +571,7 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 }
 
 // verify compares all rows of a plan with what is stored now. If some have changed, the plan returns to planned.
-func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit time.Duration) error {
+func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
 	kind, err := s.kind(plan)
 	if err != nil {
 		return err
@@ -510,7 +583,7 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 			return err
 		}
 		began := time.Now()
-		if limit > 0 && began.Sub(first) > limit {
+		if limit != nil && began.Sub(first) > limit.Duration && limit.exceeds() {
 			return errLong
 		}
 		rows, err := kind.Changed(ctx, tenant, plan, part)
@@ -519,16 +592,20 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 		}
 		recordPart(ctx, "verify", began)
 		changed += len(rows)
-		err = s.change(ctx, tenant, plan.ID, `
-			with changed as (
-				update change_plan_parts
+		err = s.changeParts(ctx, tenant, plan.ID, `
+			with plan as (
+				update change_plans
+				   set lease_until = clock_timestamp() + make_interval(secs => $4)
+				 where tenant_id = $1 and id = $2 and worker = $3
+				returning id
+			), changed as (
+				update change_plan_parts c
 				   set skipped = $6, result = $7
+				  from plan
 				 where tenant_id = $1 and plan_id = $2 and part = $5 and (skipped > 0 or $6 > 0)
 			)
-			update change_plans
-			   set lease_until = clock_timestamp() + make_interval(secs => $4)
-			 where tenant_id = $1 and id = $2 and worker = $3`,
-			s.worker, leaseSeconds, part.Part, len(rows), compress(mustJSON(map[string]any{"Kept": rows})))
+			select from plan`, []any{tenant, plan.ID, s.worker, leaseSeconds, part.Part, len(rows),
+			compress(mustJSON(map[string]any{"Kept": rows}))})
 		if err != nil {
 			return err
 		}
@@ -544,7 +621,8 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 }
 
 // step applies the next part of a plan, or undoes the last one. Without such a part the plan is applied or undone.
-func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) error {
+// It returns the plan after that.
+func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Plan, err error) {
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	var plans []Plan
@@ -557,26 +635,26 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) error {
 		        where tenant_id = $1 and id = $2)`, tenant, id)
 	})
 	if err != nil {
-		return err
+		return plan, err
 	}
 	defer tx.Rollback(ctx)
 	if len(plans) == 0 {
-		return ErrLost
+		return plan, ErrLost
 	}
-	plan := plans[0]
+	plan = plans[0]
 	kind, err := s.kind(plan)
 	if err != nil {
-		return err
+		return plan, err
 	}
 	switch {
 	case plan.State != Applying && plan.State != Undoing:
-		return nil // cancelled
+		return plan, nil // cancelled
 	case len(parts) == 0:
 		return s.end(ctx, tx, tenant, plan)
 	}
 	part := parts[0]
 	if err := part.decompress(); err != nil {
-		return err
+		return plan, err
 	}
 	began, move, phase, carryOut := time.Now(), 1, "apply", kind.Apply
 	if plan.State == Undoing {
@@ -584,7 +662,7 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) error {
 	}
 	result, err := carryOut(txCtx, tenant, plan, part)
 	if err != nil {
-		return err
+		return plan, err
 	}
 	err = tx.Commit(ctx, func(b *pgx.Batch) {
 		b.Queue(`
@@ -599,12 +677,13 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) error {
 	})
 	if err == nil {
 		recordPart(ctx, phase, began)
+		plan.NextPart += int32(move)
 	}
-	return err
+	return plan, err
 }
 
 // end commits that a plan is applied or undone.
-func (s *Store) end(ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID, plan Plan) error {
+func (s *Store) end(ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID, plan Plan) (Plan, error) {
 	ended := Applied
 	if plan.State == Undoing {
 		ended = Undone
@@ -617,8 +696,9 @@ func (s *Store) end(ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID
 	})
 	if err == nil {
 		countEnded(ctx, ended)
+		plan.State = ended
 	}
-	return err
+	return plan, err
 }
 
 func (s *Store) kind(plan Plan) (Kind, error) {
@@ -629,32 +709,28 @@ func (s *Store) kind(plan Plan) (Kind, error) {
 	return kind, nil
 }
 
-// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits as long
-// as the part took, for other work. To compute a plan, and to compare it with what is stored, cannot be continued by
+// RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits while
+// requests need the database: see pacer. To compute a plan, and to compare it with what is stored, cannot be continued by
 // another turn: a second worker does that for plans for which a turn does not suffice, so that no tenant waits for them.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
+	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
 	for long := range s.wake {
-		workers.Go(func() { s.run(ctx, logger, long) })
+		workers.Go(func() { s.run(ctx, logger, &limit{s.turn, long, s.exchange}) })
 	}
 	workers.Wait()
 }
 
 // run is the worker of long plans, or of the other ones.
-func (s *Store) run(ctx context.Context, logger *slog.Logger, long bool) {
-	limit := s.turn
-	if long {
-		limit = 0
-	}
+func (s *Store) run(ctx context.Context, logger *slog.Logger, limit *limit) {
 	for after := tenancy.ID(0); ctx.Err() == nil; {
-		claimed, err := s.claim(ctx, after, nil, nil, &long)
+		claimed, err := s.claim(ctx, after, nil, nil, &limit.long)
 		if len(claimed) > 0 {
 			after = claimed[0].Tenant
-			part, end := time.Now(), time.Now().Add(s.turn)
+			end, parts, wasLong := time.Now().Add(s.turn), s.newPacer(), limit.long
 			err = s.work(ctx, after, claimed[0].Plan, limit, func(Plan) (proceed bool) {
-				_ = pause(ctx, time.Since(part)) // work sees that ctx has ended
-				part = time.Now()
-				return !long && part.Before(end)
+				parts.wait(ctx) // work sees that ctx has ended
+				return !wasLong && time.Now().Before(end)
 			})
 		}
 		if errors.Is(err, errLong) {
@@ -669,13 +745,42 @@ func (s *Store) run(ctx context.Context, logger *slog.Logger, long bool) {
 		case after > 0:
 			after = 0
 		default:
-			select {
-			case <-s.wake[long]:
-			case <-time.After(pollInterval):
-			case <-ctx.Done():
-			}
+			s.idle(ctx, limit)
 		}
 	}
+}
+
+// idle waits for work, or until the worker of long plans is needed as the other one.
+func (s *Store) idle(ctx context.Context, limit *limit) {
+	var exchange <-chan struct{}
+	if limit.long {
+		exchange = s.exchange
+	}
+	select {
+	case <-exchange:
+		limit.long = false
+	case <-s.wake[limit.long]:
+	case <-time.After(pollInterval):
+	case <-ctx.Done():
+	}
+}
+
+// requestWeight is how many times longer a request uses a CPU of the instance or of PostgreSQL than it has a connection.
+const requestWeight = 3
+
+// pacer makes a worker wait after each part, so that requests of other tenants are not delayed: in proportion to the time
+// for which requests had connections during the part, and at most as long as the part took.
+type pacer struct {
+	db    *tenancy.DB
+	began time.Time
+	used  time.Duration
+}
+
+func (s *Store) newPacer() *pacer { return &pacer{s.db, time.Now(), s.db.Used()} }
+
+func (p *pacer) wait(ctx context.Context) {
+	_ = pause(ctx, min(time.Since(p.began), requestWeight*(p.db.Used()-p.used))) // the next statement sees that ctx has ended
+	p.began, p.used = time.Now(), p.db.Used()
 }
 
 // wakeUp makes RunPeriodically of this store look for work now. Other instances find it within their poll interval.

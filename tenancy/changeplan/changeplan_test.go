@@ -667,16 +667,17 @@ func TestAPlanWhoseWorkersAreKilledFails(t *testing.T) {
 	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
 }
 
-// A tenant's plan that takes long is computed again by the worker of such plans. Meanwhile the plans of others are
-// computed and applied, also one that waits for it.
+// A tenant's plan that takes long does not start over: its worker becomes that of long plans. Meanwhile the plans of
+// others are computed and applied.
 func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t)
 	s.SetTurn(100 * time.Millisecond)
 	other, third := s.MustTenant(t, "other").ID, s.MustTenant(t, "third").ID
-	release := make(chan struct{})
+	release, begun := make(chan struct{}), atomic.Int32{}
 	s.kind.plans = func(ctx context.Context, tenant tenancy.ID) {
 		if tenant == s.tenant {
+			begun.Add(1)
 			select {
 			case <-ctx.Done():
 			case <-release:
@@ -700,6 +701,9 @@ func TestALongPlanDoesNotDelayOtherTenants(t *testing.T) {
 	s.mustBe(t, s.tenant, long, changeplan.Planning, 0)
 	close(release)
 	s.await(t, long, changeplan.Planned)
+	if n := begun.Load(); n != 1 {
+		t.Errorf("the plan was computed %d times, want once", n)
+	}
 	s.mustApply(t, long, false)
 	s.await(t, long, changeplan.Applied)
 }

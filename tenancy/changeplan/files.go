@@ -135,7 +135,7 @@ const deleteFiles = `
 		)`
 
 // tryPlan is plan with some tries.
-func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit time.Duration) error {
+func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
 	for try := 1; ; try++ {
 		err := s.plan(ctx, tenant, plan, limit)
 		switch {
@@ -153,17 +153,14 @@ func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit
 	}
 }
 
-// plan computes a plan from its files. It starts over if an earlier try was interrupted. Unless limit is 0, it returns
-// errLong after that time.
-func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit time.Duration) error {
-	timeout, cause := planTimeout, error(errPlanTimeout)
-	if limit > 0 {
-		timeout, cause = limit, errLong
-	}
-	limited, stop := context.WithTimeoutCause(ctx, timeout, cause)
+// plan computes a plan from its files. It starts over if an earlier try was interrupted. It returns errLong if the limit
+// is exceeded.
+func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
+	limited, stop := context.WithTimeoutCause(ctx, planTimeout, errPlanTimeout)
 	defer stop()
 	limited, cancel := context.WithCancelCause(limited)
 	defer cancel(nil)
+	defer limit.watch(limited, cancel)()
 	go s.keep(limited, tenant, plan.ID, cancel)
 	began := time.Now()
 	details, complete, err := s.planParts(limited, tenant, plan)
@@ -216,15 +213,14 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	defer files.close()
-	last, stored := time.Now(), int64(0)
+	parts, stored := s.newPacer(), int64(0)
 	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
 		rows := compress(part.Rows)
 		if stored += int64(len(rows)); stored > s.maxPlanBytes {
 			return errPlanBytes
 		}
 		err := s.addPart(ctx, tenant, plan.ID, part, rows)
-		_ = pause(ctx, time.Since(last)) // for other work; the next statement sees that ctx has ended
-		last = time.Now()
+		parts.wait(ctx)
 		return err
 	})
 }
