@@ -319,6 +319,14 @@ func (s *planShop) salesReads() []operation {
 		s.get("/api/orders?cursor=&sort=number"),
 		s.get("/api/orders?updated_since=2036-01-01T00:00:00Z"),
 		s.get("/api/orders?updated_since=2026-01-01T00:00:00Z&status=cancelled&channel=web"),
+		s.get("/api/orders?updated_since=2026-01-01T00:00:00Z"),
+		s.get("/api/orders?updated_since=2026-01-01T00:00:00Z&page=20&per_page=100"),
+		s.walk("/api/orders?updated_since=2026-01-01T00:00:00Z&per_page=100"),
+		s.walk("/api/orders?updated_since=2026-01-01T00:00:00Z&channel=web&sort=number&per_page=100"),
+		s.walk("/api/orders?updated_since=2026-01-01T00:00:00Z&status=cancelled&per_page=100"),
+		s.walk("/api/orders?search=N-&per_page=100"),
+		s.walk("/api/orders?search=customer&per_page=100"),
+		s.walk("/api/orders?search=customer&updated_since=2026-01-01T00:00:00Z&from=2026-01-01&to=2026-12-31&per_page=100"),
 		s.get("/api/orders?search=N-7"),
 		s.get("/api/orders?search=N-77&updated_since=2026-01-01T00:00:00Z"),
 		s.get("/api/orders?search=c7&sort=number"),
@@ -328,7 +336,9 @@ func (s *planShop) salesReads() []operation {
 		s.get("/api/customers/C7"),
 		s.get("/api/customers/C7/data"),
 		s.get("/api/orders/export?channel=web"),
+		s.get("/api/orders/export?updated_since=2026-01-01T00:00:00Z"),
 		s.get("/api/order-items/export?from=2026-02-01&to=2026-02-20"),
+		s.get("/api/refunds/export?search=customer"),
 		s.get("/api/refunds/export"),
 		s.get("/api/archive"),
 		s.get("/api/orders/N-77"),
@@ -337,6 +347,16 @@ func (s *planShop) salesReads() []operation {
 		s.listOrders("of a customer, cancelled", sales.Filter{Customer: "C7", Status: "cancelled"}),
 		s.listOrders("of a customer by number", sales.Filter{Customer: "C7", Order: paging.Order{By: "number"}}),
 	}
+}
+
+// walk returns requests for the first two pages of a list.
+func (s *planShop) walk(path string) operation {
+	return operation{"walk " + path, func(t testing.TB) {
+		first := s.request(t, "GET", path+"&cursor=", "")
+		if next := mustDecode[struct{ Meta cursorMeta }](t, first.body).Meta.NextCursor; next != nil {
+			s.request(t, "GET", path+"&cursor="+*next, "")
+		}
+	}}
 }
 
 // listOrders returns a list that no request can ask for.

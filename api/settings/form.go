@@ -71,7 +71,7 @@ var options = map[string][]option{
 		{"orders:read", "orders:read", "Read orders and channels."},
 		{"orders:write", "orders:write", "Create, cancel and refund orders, and manage channels."},
 		{"reports:read", "reports:read", "Read and export all reports."},
-		{"customers:read", "customers:read", "Read customers, and their names and e-mail addresses in orders and reports."},
+		{"customers:read", "customers:read", "Read customers and what they bought, and their names and e-mail addresses everywhere."},
 		{"customers:write", "customers:write", "Erase customers."},
 		{"usage:read", "usage:read", "Read the usage of all API keys."},
 		{"imports:read", "imports:read", "Read imports and their rows."},

@@ -31,8 +31,11 @@ func (f Filter) argument(at paging.Position) (any, error) {
 	return placed, nil
 }
 
-// continueAfter adds the condition that the orders follow f.After.
+// continueAfter adds the condition that the orders follow f.After, unless it is nil.
 func (q *orderQuery) continueAfter(f Filter) error {
+	if f.After == nil {
+		return nil
+	}
 	value, err := f.argument(*f.After)
 	if err != nil {
 		return err

@@ -40,7 +40,8 @@ type Filter struct {
 // Orders is a page of orders.
 type Orders struct {
 	paging.List[StoredOrder]
-	Next *paging.Position // with Keyset: where the next page starts, nil after the last one
+	Next    *paging.Position // with Keyset: where the next page starts, nil after the last one
+	counted *int64           // the total, if the next page needs it
 }
 
 // SortColumns are the columns that List can sort by.
@@ -66,42 +67,58 @@ type countRow struct{ Count int64 }
 
 // List returns a page of orders without their lines and refunds.
 func (s *Store) List(ctx context.Context, tenant tenancy.ID, f Filter) (Orders, error) {
-	var page Orders
-	var counts []countRow
-	limit, offset := f.Page.PerPage, f.Page.Offset()
-	if f.Keyset {
-		limit, offset = f.Page.PerPage+1, 0 // the additional row shows that there is a next page
+	read := s.readPage
+	if f.Search != "" || !f.UpdatedSince.IsZero() {
+		read = s.readMatches
 	}
-	q := f.query(tenant)
-	count, countArgs := f.count(q), slices.Clone(q.Args)
-	if f.After != nil {
-		if err := q.continueAfter(f); err != nil {
-			return page, err
-		}
-	}
-	sql := q.page(f, limit, offset)
-	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-		if !f.withoutTotal {
-			tenancy.QueueRows(b, &counts, count, countArgs...)
-		}
-		if q.inOrder {
-			// An index that has the order of the list must win even for pages far behind the
-			// estimated end. Otherwise PostgreSQL reads and sorts all orders.
-			b.Queue(`select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`)
-		}
-		tenancy.QueueRows(b, &page.Items, sql, q.Args...)
-	})
+	page, err := read(ctx, tenant, f)
 	if err != nil {
 		return page, fmt.Errorf("list orders: %w", err)
-	}
-	if !f.withoutTotal {
-		page.Total = counts[0].Count
 	}
 	if f.Keyset && len(page.Items) > f.Page.PerPage {
 		page.Items = page.Items[:f.Page.PerPage]
 		page.Next = new(f.positionOf(page.Items[f.Page.PerPage-1]))
+		page.Next.Total = page.counted
 	}
 	return page, nil
+}
+
+// limits returns how many rows a page reads. With Keyset the additional row shows that there is a next page.
+func (f Filter) limits() (limit int, offset int64) {
+	if f.Keyset {
+		return f.Page.PerPage + 1, 0
+	}
+	return f.Page.PerPage, f.Page.Offset()
+}
+
+// readPage reads the total and the page of a list without a search and without UpdatedSince.
+func (s *Store) readPage(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
+	var counts []countRow
+	q := f.query(tenant)
+	count, countArgs := f.count(q), slices.Clone(q.Args)
+	if err := q.continueAfter(f); err != nil {
+		return page, err
+	}
+	sql := q.page(f)
+	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		if !f.withoutTotal {
+			tenancy.QueueRows(b, &counts, count, countArgs...)
+		}
+		q.prepare(b)
+		tenancy.QueueRows(b, &page.Items, sql, q.Args...)
+	})
+	if err == nil && !f.withoutTotal {
+		page.Total = counts[0].Count
+	}
+	return page, err
+}
+
+// prepare makes an index that has the order of the list win even for pages far behind the estimated
+// end. Otherwise PostgreSQL reads and sorts all orders.
+func (q *orderQuery) prepare(b *pgx.Batch) {
+	if q.inOrder {
+		b.Queue(`select set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true)`)
+	}
 }
 
 // orderQuery is the query for the ids of a list of orders. Its first argument is the tenant.
@@ -119,22 +136,15 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 	found := ""
 	switch {
 	case f.Search != "":
-		found = q.search(f)
+		found = q.found(f)
 		if !f.UpdatedSince.IsZero() {
-			q.Where(changedSince, f.UpdatedSince)
+			q.Where(q.changed(f))
 		}
 	case !f.UpdatedSince.IsZero():
 		found = strings.ReplaceAll(changedOrders, "$2", q.Arg(f.UpdatedSince))
 	}
 	if found != "" {
-		// No index contains revenue. To find one id, PostgreSQL might read all of an index that contains the other columns.
-		q.from = `(
-       select o.*
-         from (` + found + `
-              ) found
-        cross join lateral (
-              select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
-       ) o`
+		q.from = "(" + found + "\n       ) o"
 	}
 	if f.Channel != "" {
 		channel := q.Arg(f.Channel)
@@ -156,37 +166,6 @@ func (f Filter) query(tenant tenancy.ID) *orderQuery {
 
 func (f Filter) hasDays() bool { return !f.From.IsZero() || !f.Before.IsZero() }
 
-// search returns a query for the ids of the orders that a search finds. No number contains
-// U+10FFFF, so it ends the range of those with the prefix.
-func (q *orderQuery) search(f Filter) string {
-	sql := `
-              select id from orders where tenant_id = $1 and number >= ` + q.Arg(f.Search) +
-		` and number < ` + q.Arg(f.Search+"\U0010FFFF")
-	patterns := customerPatterns(f.Search)
-	if !f.SearchCustomers || len(patterns) == 0 {
-		return sql
-	}
-	return sql + `
-               union
-              select o.id
-                from unnest(search_customers(` + q.Arg(patterns) + `)) customer (id)
-               cross join lateral (
-                     select id from orders where tenant_id = $1 and customer_id = customer.id offset 0) o`
-}
-
-// changedOrders are the ids of orders with a change since $2.
-const changedOrders = `
-              select id from orders where tenant_id = $1 and created_at >= $2
-               union
-              select order_id from refunds where tenant_id = $1 and created_at >= $2
-               union
-              select order_id from cancellations where tenant_id = $1 and created_at >= $2`
-
-// changedSince is the condition that an order changed since a time.
-const changedSince = `greatest(o.created_at,
-       (select max(created_at) from refunds where tenant_id = $1 and order_id = o.id),
-       (select created_at from cancellations where tenant_id = $1 and order_id = o.id)) >= %s`
-
 // ofStatus returns the orders with a status that match the conditions.
 func (q *orderQuery) ofStatus(f Filter, status string) string {
 	if status == "cancelled" && f.Customer == "" && q.from == "orders o" {
@@ -207,7 +186,9 @@ var statusConditions = map[string]string{
 const cancelledOrders = `(
        select tenant_id, order_id as id, placed_at,
               (select channel from orders where tenant_id = $1 and id = order_id) as channel,
-              (select number from orders where tenant_id = $1 and id = order_id) as number
+              (select number from orders where tenant_id = $1 and id = order_id) as number,
+              (select created_at from orders where tenant_id = $1 and id = order_id) as created_at,
+              (select customer_id from orders where tenant_id = $1 and id = order_id) as customer_id
          from cancellations
        ) o`
 
@@ -230,19 +211,28 @@ func (f Filter) count(q *orderQuery) string {
 select` + map[string]string{"": all, "placed": placed, "cancelled": cancelled}[f.Status] + ` as count`
 }
 
-// page returns the query of a page. It selects the ids first, and joins the rest to these. The
-// offset of 0 keeps PostgreSQL from reading all orders in the order of an index.
-func (q *orderQuery) page(f Filter, limit int, offset int64) string {
-	column := cmp.Or(f.Order.By, "placed_at")
+// page returns the query of a page. The offset of 0 keeps PostgreSQL from reading all orders in the
+// order of an index.
+func (q *orderQuery) page(f Filter) string {
 	orders := q.ofStatus(f, f.Status)
 	if !q.inOrder {
-		orders = "\n  from (\n       select o.id, o." + column + paging.Indent(orders) + "\n       offset 0\n       ) o"
+		orders = "\n  from (\n       select o.id, o." + f.column() + paging.Indent(orders) + "\n       offset 0\n       ) o"
 	}
-	order := "\n order by o." + column + " " + f.Order.Direction()
-	if column != "number" { // numbers are unique
+	return ordersOf("\nselect o.id" + orders + f.orderBy() + q.Limit(f.limits()))
+}
+
+func (f Filter) column() string { return cmp.Or(f.Order.By, "placed_at") }
+
+func (f Filter) orderBy() string {
+	order := "\n order by o." + f.column() + " " + f.Order.Direction()
+	if f.column() != "number" { // numbers are unique
 		order += ", o.id " + f.Order.Direction()
 	}
-	ids := "\nselect o.id" + orders + order + q.Limit(limit, offset)
+	return order
+}
+
+// ordersOf returns the query for the orders whose ids a query returns, in its order.
+func ordersOf(ids string) string {
 	return `
 select ` + orderColumns + `
   from unnest(array(` + paging.Indent(ids) + `

@@ -24,6 +24,7 @@ func TestTheSQLOfSales(t *testing.T) {
 	golden := tenancytest.NewSQL(t, s.Database, *update)
 	after := paging.Position{Value: "2026-02-01T00:00:00Z", ID: 700}
 	afterNumber := paging.Position{Value: "N-00700"}
+	afterNumberOfMany := paging.Position{Value: "N-00700", Total: new(int64(2000))}
 	for name, f := range map[string]sales.Filter{
 		"list":                         {Order: paging.Order{Descending: true}},
 		"list_by_number":               {Order: paging.Order{By: "number"}},
@@ -37,8 +38,13 @@ func TestTheSQLOfSales(t *testing.T) {
 		"list_changed_cancelled":       {UpdatedSince: noon, Status: "cancelled", Channel: "web"},
 		"list_search":                  {Search: "N-007"},
 		"list_search_customers":        {Search: "customer 17", SearchCustomers: true, Order: paging.Order{Descending: true}},
-		"list_after":                   {Order: paging.Order{Descending: true}, Keyset: true, After: &after},
-		"list_after_a_number":          {Order: paging.Order{By: "number"}, Keyset: true, After: &afterNumber},
+		"list_changed_after":           {UpdatedSince: noon, Keyset: true, After: &after, Order: paging.Order{Descending: true}},
+		"list_search_after": {
+			Search: "customer 17", SearchCustomers: true, UpdatedSince: noon, Order: paging.Order{By: "number"}, Keyset: true,
+			After: &afterNumberOfMany,
+		},
+		"list_after":          {Order: paging.Order{Descending: true}, Keyset: true, After: &after},
+		"list_after_a_number": {Order: paging.Order{By: "number"}, Keyset: true, After: &afterNumber},
 	} {
 		f.Page = paging.Page{Number: 2, PerPage: 20}
 		golden.Golden(t, name, func(db *tenancy.DB) error {

@@ -1,29 +1,31 @@
 select
        (select count(*)
          from (
+              select * from orders where tenant_id = $1 and created_at >= $2
+               union all
               select o.*
                 from (
-                     select id from orders where tenant_id = $1 and created_at >= $2
-                      union
-                     select order_id from refunds where tenant_id = $1 and created_at >= $2
+                     select order_id as id from refunds where tenant_id = $1 and created_at >= $2
                       union
                      select order_id from cancellations where tenant_id = $1 and created_at >= $2
-                     ) found
-               cross join lateral (
-                     select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                     ) changed
+               cross join lateral (select * from orders where tenant_id = $1 and id = changed.id and revenue >= 0 limit 1) o
+               where o.created_at < $2
               ) o
         where o.tenant_id = $1) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
---     Nested Loop Inner
---       Aggregate
---         Append
---           Index Only Scan using orders_created on orders
---           Index Only Scan using refunds_created on refunds
---           Index Only Scan using cancellations_created on cancellations
---       Limit
---         Index Scan using orders_pkey on orders
+--     Append
+--       Index Only Scan using orders_created on orders
+--       Nested Loop Inner
+--         Unique
+--           Sort
+--             Append
+--               Index Only Scan using refunds_created on refunds
+--               Index Only Scan using cancellations_created on cancellations
+--         Limit
+--           Index Scan using orders_pkey on orders
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -32,22 +34,18 @@ select o.id, o.number, o.placed_at, o.channel,
   from unnest(array(
        select o.id
          from (
-              select o.id, o.placed_at
-                from (
-                     select o.*
-                       from (
-                            select id from orders where tenant_id = $1 and created_at >= $2
-                             union
-                            select order_id from refunds where tenant_id = $1 and created_at >= $2
-                             union
-                            select order_id from cancellations where tenant_id = $1 and created_at >= $2
-                            ) found
-                      cross join lateral (
-                            select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
-                     ) o
+              select o.id, o.placed_at, o.number, o.created_at, o.customer_id
+                from orders o
                where o.tenant_id = $1
-              offset 0
+               order by o.placed_at asc, o.id asc
+               limit 20000
               ) o
+        where true
+          and (o.created_at >= $2
+               or (select max(created_at) from refunds
+                    where tenant_id = $1 and order_id = o.id and amount >= 0) >= $2
+               or (select created_at from cancellations
+                    where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $2)
         order by o.placed_at asc, o.id asc
         limit $3 offset $4
        )) with ordinality page (id, place)
@@ -64,15 +62,11 @@ select o.id, o.number, o.placed_at, o.channel,
 -- Plan on PostgreSQL 15:
 --   Nested Loop Left
 --     Limit (InitPlan)
---       Sort
---         Nested Loop Inner
---           Aggregate
---             Append
---               Index Only Scan using orders_created on orders
---               Index Only Scan using refunds_created on refunds
---               Index Only Scan using cancellations_created on cancellations
---           Limit
---             Index Scan using orders_pkey on orders
+--       Limit
+--         Index Scan using orders_placed on orders
+--       Aggregate (SubPlan)
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Index Scan using cancellations_pkey on cancellations (SubPlan)
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

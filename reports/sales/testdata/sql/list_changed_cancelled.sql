@@ -1,16 +1,16 @@
 select
        (select count(*)
          from (
+              select * from orders where tenant_id = $1 and created_at >= $2
+               union all
               select o.*
                 from (
-                     select id from orders where tenant_id = $1 and created_at >= $2
-                      union
-                     select order_id from refunds where tenant_id = $1 and created_at >= $2
+                     select order_id as id from refunds where tenant_id = $1 and created_at >= $2
                       union
                      select order_id from cancellations where tenant_id = $1 and created_at >= $2
-                     ) found
-               cross join lateral (
-                     select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                     ) changed
+               cross join lateral (select * from orders where tenant_id = $1 and id = changed.id and revenue >= 0 limit 1) o
+               where o.created_at < $2
               ) o
         where o.tenant_id = $1
           and o.channel = $3
@@ -18,15 +18,18 @@ select
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
---     Nested Loop Inner
---       Aggregate
---         Append
---           Index Only Scan using orders_created on orders
---           Index Only Scan using refunds_created on refunds
---           Index Only Scan using cancellations_created on cancellations
---       Limit
---         Index Scan using orders_pkey on orders
+--     Append
+--       Bitmap Heap Scan on orders
+--         Bitmap Index Scan using orders_created
 --       Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--       Nested Loop Inner
+--         Unique
+--           Sort
+--             Append
+--               Index Only Scan using refunds_created on refunds
+--               Index Only Scan using cancellations_created on cancellations
+--         Limit
+--           Index Scan using orders_pkey on orders
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -37,16 +40,16 @@ select o.id, o.number, o.placed_at, o.channel,
          from (
               select o.id, o.placed_at
                 from (
+                     select * from orders where tenant_id = $1 and created_at >= $2
+                      union all
                      select o.*
                        from (
-                            select id from orders where tenant_id = $1 and created_at >= $2
-                             union
-                            select order_id from refunds where tenant_id = $1 and created_at >= $2
+                            select order_id as id from refunds where tenant_id = $1 and created_at >= $2
                              union
                             select order_id from cancellations where tenant_id = $1 and created_at >= $2
-                            ) found
-                      cross join lateral (
-                            select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                            ) changed
+                      cross join lateral (select * from orders where tenant_id = $1 and id = changed.id and revenue >= 0 limit 1) o
+                      where o.created_at < $2
                      ) o
                where o.tenant_id = $1
                  and o.channel = $3
@@ -70,15 +73,18 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Nested Loop Left
 --     Limit (InitPlan)
 --       Sort
---         Nested Loop Inner
---           Aggregate
---             Append
---               Index Only Scan using orders_created on orders
---               Index Only Scan using refunds_created on refunds
---               Index Only Scan using cancellations_created on cancellations
---           Limit
---             Index Scan using orders_pkey on orders
+--         Append
+--           Bitmap Heap Scan on orders
+--             Bitmap Index Scan using orders_created
 --           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Nested Loop Inner
+--             Unique
+--               Sort
+--                 Append
+--                   Index Only Scan using refunds_created on refunds
+--                   Index Only Scan using cancellations_created on cancellations
+--             Limit
+--               Index Scan using orders_pkey on orders
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

@@ -7,7 +7,9 @@ select
          from (
               select tenant_id, order_id as id, placed_at,
                      (select channel from orders where tenant_id = $1 and id = order_id) as channel,
-                     (select number from orders where tenant_id = $1 and id = order_id) as number
+                     (select number from orders where tenant_id = $1 and id = order_id) as number,
+                     (select created_at from orders where tenant_id = $1 and id = order_id) as created_at,
+                     (select customer_id from orders where tenant_id = $1 and id = order_id) as customer_id
                 from cancellations
               ) o
         where o.tenant_id = $1

@@ -1,21 +1,13 @@
 select
        (select count(*)
          from (
-              select o.*
-                from (
-                     select id from orders where tenant_id = $1 and number >= $2 and number < $3
-                     ) found
-               cross join lateral (
-                     select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+              select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
               ) o
         where o.tenant_id = $1) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
---     Nested Loop Inner
---       Index Scan using orders_tenant_id_number_key on orders
---       Limit
---         Index Scan using orders_pkey on orders
+--     Index Only Scan using orders_tenant_id_number_key on orders
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -26,12 +18,7 @@ select o.id, o.number, o.placed_at, o.channel,
          from (
               select o.id, o.placed_at
                 from (
-                     select o.*
-                       from (
-                            select id from orders where tenant_id = $1 and number >= $2 and number < $3
-                            ) found
-                      cross join lateral (
-                            select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                     select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
                      ) o
                where o.tenant_id = $1
               offset 0
@@ -53,10 +40,7 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Nested Loop Left
 --     Limit (InitPlan)
 --       Sort
---         Nested Loop Inner
---           Index Scan using orders_tenant_id_number_key on orders
---           Limit
---             Index Scan using orders_pkey on orders
+--         Index Scan using orders_tenant_id_number_key on orders
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

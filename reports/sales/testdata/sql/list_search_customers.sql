@@ -8,31 +8,23 @@ select array(select id from public.customers where tenant_id = $1 and customer_t
 select
        (select count(*)
          from (
+              select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+               union all
               select o.*
-                from (
-                     select id from orders where tenant_id = $1 and number >= $2 and number < $3
-                      union
-                     select o.id
-                       from unnest(search_customers($4)) customer (id)
-                      cross join lateral (
-                            select id from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-                     ) found
+                from unnest(search_customers($4)) customer (id)
                cross join lateral (
-                     select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                     select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
+               where not (o.number >= $2 and o.number < $3)
               ) o
         where o.tenant_id = $1) as count
 
 -- Plan on PostgreSQL 15:
 --   Aggregate (InitPlan)
---     Nested Loop Inner
---       Aggregate
---         Append
---           Index Scan using orders_tenant_id_number_key on orders
---           Nested Loop Inner
---             Function Scan on unnest
---             Index Scan using orders_customer on orders
---       Limit
---         Index Scan using orders_pkey on orders
+--     Append
+--       Index Only Scan using orders_tenant_id_number_key on orders
+--       Nested Loop Inner
+--         Function Scan on unnest
+--         Index Scan using orders_customer on orders
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
@@ -43,17 +35,13 @@ select o.id, o.number, o.placed_at, o.channel,
          from (
               select o.id, o.placed_at
                 from (
+                     select o.* from orders o where tenant_id = $1 and o.number >= $2 and o.number < $3
+                      union all
                      select o.*
-                       from (
-                            select id from orders where tenant_id = $1 and number >= $2 and number < $3
-                             union
-                            select o.id
-                              from unnest(search_customers($4)) customer (id)
-                             cross join lateral (
-                                   select id from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
-                            ) found
+                       from unnest(search_customers($4)) customer (id)
                       cross join lateral (
-                            select * from orders where tenant_id = $1 and id = found.id and revenue >= 0 limit 1) o
+                            select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
+                      where not (o.number >= $2 and o.number < $3)
                      ) o
                where o.tenant_id = $1
               offset 0
@@ -75,15 +63,11 @@ select o.id, o.number, o.placed_at, o.channel,
 --   Nested Loop Left
 --     Limit (InitPlan)
 --       Sort
---         Nested Loop Inner
---           Aggregate
---             Append
---               Index Scan using orders_tenant_id_number_key on orders
---               Nested Loop Inner
---                 Function Scan on unnest
---                 Index Scan using orders_customer on orders
---           Limit
---             Index Scan using orders_pkey on orders
+--         Append
+--           Index Scan using orders_tenant_id_number_key on orders
+--           Nested Loop Inner
+--             Function Scan on unnest
+--             Index Scan using orders_customer on orders
 --     Nested Loop Inner
 --       Nested Loop Left
 --         Nested Loop Inner

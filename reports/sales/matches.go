@@ -1,0 +1,169 @@
+package sales
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+// A list with a search or UpdatedSince has two plans. One finds all matches with their own indexes and sorts
+// them. The other compares the orders that follow the cursor, in the order of the list, until the page is
+// full, so a walk of many matches reads each order about once.
+
+const (
+	// fewMatches are found and sorted.
+	fewMatches = 1000
+	// maxCompared is how many orders a page compares before it finds and sorts all matches.
+	maxCompared = 20_000
+)
+
+// readMatches reads a page of a list with a search or UpdatedSince. Only the first page of a walk counts.
+func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
+	if f.After != nil {
+		page.counted = f.After.Total
+	}
+	q := f.query(tenant)
+	if page.counted == nil && !f.withoutTotal {
+		count, err := tenancy.One[countRow](ctx, s.db, tenant, f.count(q), q.Args...)
+		if err != nil {
+			return page, err
+		}
+		page.counted = &count.Count
+	}
+	if page.counted != nil {
+		page.Total = *page.counted
+	}
+	if page.Total > fewMatches || f.withoutTotal {
+		complete, err := s.compare(ctx, tenant, f, &page.Items)
+		if err != nil || complete {
+			return page, err
+		}
+	}
+	if err := q.continueAfter(f); err != nil {
+		return page, err
+	}
+	page.Items, err = tenancy.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
+	return page, err
+}
+
+// compare reads a page from the next maxCompared orders that match the other filters. It returns false if
+// these do not fill the page and others follow.
+func (s *Store) compare(ctx context.Context, tenant tenancy.ID, f Filter, page *[]StoredOrder) (bool, error) {
+	all := f
+	all.Search, all.UpdatedSince = "", time.Time{}
+	q := all.query(tenant)
+	limit, offset := f.limits()
+	if !q.inOrder || offset+int64(limit) > maxCompared {
+		return false, nil
+	}
+	if err := q.continueAfter(f); err != nil {
+		return false, err
+	}
+	from := q.ofStatus(all, f.Status)
+	rest := "\nselect o.id" + from + f.orderBy() + fmt.Sprintf("\n limit 1 offset %d", maxCompared)
+	restArgs := slices.Clone(q.Args)
+	sql := q.compare(f, from, limit, offset)
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		q.prepare(b)
+		tenancy.QueueRows(b, page, sql, q.Args...)
+	})
+	if err != nil || len(*page) == limit {
+		return err == nil, err
+	}
+	var following []idRow
+	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		q.prepare(b)
+		tenancy.QueueRows(b, &following, rest, restArgs...)
+	})
+	return len(following) == 0, err
+}
+
+// compare returns the query of the page of matches among maxCompared orders.
+func (q *orderQuery) compare(f Filter, from string, limit int, offset int64) string {
+	compared := "\n  from (\n       select o.id, o.placed_at, o.number, o.created_at, o.customer_id" +
+		paging.Indent(from+f.orderBy()+fmt.Sprintf("\n limit %d", maxCompared)) + "\n       ) o"
+	conditions := ""
+	if !f.UpdatedSince.IsZero() {
+		conditions += "\n   and " + q.changed(f)
+	}
+	if f.Search != "" {
+		conditions += "\n   and (" + q.numberFound(f) + q.customerFound(f) + ")"
+	}
+	return ordersOf("\nselect o.id" + compared + "\n where true" + conditions + f.orderBy() + q.Limit(limit, offset))
+}
+
+// changedOrders are the orders with a change since $2.
+const changedOrders = `
+       select * from orders where tenant_id = $1 and created_at >= $2
+        union all
+       select o.*
+         from (
+              select order_id as id from refunds where tenant_id = $1 and created_at >= $2
+               union
+              select order_id from cancellations where tenant_id = $1 and created_at >= $2
+              ) changed
+        cross join lateral (` + anOrder + `) o
+        where o.created_at < $2`
+
+// anOrder looks up an order. No index contains revenue. To find one id, PostgreSQL might read all of an index
+// that contains the other columns.
+const anOrder = `select * from orders where tenant_id = $1 and id = changed.id and revenue >= 0 limit 1`
+
+// changed is the condition that an order o changed since f.UpdatedSince. No index contains amount or
+// cancelled_at, as in anOrder.
+func (q *orderQuery) changed(f Filter) string {
+	since := q.Arg(f.UpdatedSince)
+	return `(o.created_at >= ` + since + `
+        or (select max(created_at) from refunds
+             where tenant_id = $1 and order_id = o.id and amount >= 0) >= ` + since + `
+        or (select created_at from cancellations
+             where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= ` + since + `)`
+}
+
+// found returns the query for the orders that a search finds.
+func (q *orderQuery) found(f Filter) string {
+	byNumber := q.numberFound(f)
+	sql := `
+       select o.* from orders o where tenant_id = $1 and ` + byNumber
+	patterns := f.customerPatterns()
+	if len(patterns) == 0 {
+		return sql
+	}
+	return sql + `
+        union all
+       select o.*
+         from unnest(search_customers(` + q.Arg(patterns) + `)) customer (id)
+        cross join lateral (
+              select * from orders where tenant_id = $1 and customer_id = customer.id offset 0) o
+        where not (` + byNumber + `)`
+}
+
+// numberFound is the condition that a search finds the number of an order o. No number contains U+10FFFF, so
+// it ends the range of those with the prefix.
+func (q *orderQuery) numberFound(f Filter) string {
+	return "o.number >= " + q.Arg(f.Search) + " and o.number < " + q.Arg(f.Search+"\U0010FFFF")
+}
+
+// customerFound returns the alternative that a search finds the customer of an order o.
+func (q *orderQuery) customerFound(f Filter) string {
+	patterns := f.customerPatterns()
+	if len(patterns) == 0 {
+		return ""
+	}
+	return `
+        or (select customer_text(number, name, email) from customers where tenant_id = $1 and id = o.customer_id)
+           like all (array(select lower(pattern) from unnest(` + q.Arg(patterns) + `::text[]) pattern))`
+}
+
+func (f Filter) customerPatterns() []string {
+	if !f.SearchCustomers {
+		return nil
+	}
+	return customerPatterns(f.Search)
+}

@@ -1,0 +1,61 @@
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
+  from unnest(array(
+       select o.id
+         from (
+              select o.id, o.placed_at, o.number, o.created_at, o.customer_id
+                from orders o
+               where o.tenant_id = $1
+                 and o.number > $2
+               order by o.number asc
+               limit 20000
+              ) o
+        where true
+          and (o.created_at >= $3
+               or (select max(created_at) from refunds
+                    where tenant_id = $1 and order_id = o.id and amount >= 0) >= $3
+               or (select created_at from cancellations
+                    where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $3)
+          and (o.number >= $4 and o.number < $5
+               or (select customer_text(number, name, email) from customers where tenant_id = $1 and id = o.customer_id)
+                  like all (array(select lower(pattern) from unnest($6::text[]) pattern)))
+        order by o.number asc
+        limit $7 offset $8
+       )) with ordinality page (id, place)
+ cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as amount, max(created_at) as created_at
+         from refunds
+        where tenant_id = $1 and order_id = o.id
+       ) r
+  left join lateral (select * from cancellations where tenant_id = $1 and order_id = o.id limit 1) x on true
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Limit (InitPlan)
+--       Function Scan on unnest (InitPlan)
+--       Limit
+--         Index Scan using orders_tenant_id_number_key on orders
+--       Aggregate (SubPlan)
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Index Scan using cancellations_pkey on cancellations (SubPlan)
+--       Index Scan using customers_pkey on customers (SubPlan)
+--     Nested Loop Inner
+--       Nested Loop Left
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Memoize
+--           Limit
+--             Index Scan using customers_pkey on customers
+--       Memoize
+--         Aggregate
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Memoize
+--       Limit
+--         Index Scan using cancellations_pkey on cancellations
