@@ -28,28 +28,128 @@ func TestExportsOfOrdersEqualTheList(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.mustManyOrders(t)
+	a.try(t, call{method: "POST", path: "/api/orders/b/refunds", body: `{"amount":2,"reference":"r"}`, wantStatus: 201})
+	refunded := mustData(t, a.send(t, call{path: "/api/orders/b"}))["updated_at"].(string)
 	for _, query := range []string{
-		"", "direction=asc", "sort=number", "status=cancelled", "channel=web", "customer_id=C-1", "search=person+2",
-		"from=2026-03-02&to=2026-03-03", "updated_since=2200-01-01T00:00:00Z", "updated_since=1970-01-01T00:00:00Z",
+		"", "direction=asc", "sort=number", "sort=number&direction=desc", "sort=placed_at", "status=placed", "status=cancelled",
+		"channel=web", "customer_id=C-1", "customer_id=none", "search=person+2", "search=b", "search=nothing", "channel=none",
+		"from=2026-03-02&to=2026-03-03", "period=last_month", "updated_since=2200-01-01T00:00:00Z",
+		"updated_since=1970-01-01T00:00:00Z", "updated_since=" + refunded, "updated_since=" + refunded + "&status=cancelled",
+		"updated_since=" + refunded + "&search=b&channel=web&sort=number", "updated_since=" + refunded + "&status=placed",
 	} {
-		list := a.try(t, call{path: "/api/orders?per_page=100&" + query, wantStatus: 200})
-		want := mustDecode[struct{ Data []json.RawMessage }](t, list.body).Data
-		lines := strings.SplitAfter(a.mustFile(t, "/api/orders/export?format=ndjson&"+query), "\n")
-		lines = lines[:len(lines)-1] // nothing follows the last line break
-		if !slices.EqualFunc(want, lines, func(w json.RawMessage, line string) bool { return string(w)+"\n" == line }) {
-			t.Errorf("?%s: NDJSON = %s, the list %s", query, lines, want)
+		list := mustDecode[struct {
+			Data []json.RawMessage
+			Meta struct{ Total int }
+		}](t, a.try(t, call{path: "/api/orders?per_page=100&" + query, wantStatus: 200}).body)
+		if list.Meta.Total != len(list.Data) {
+			t.Errorf("?%s: %d orders of %d", query, len(list.Data), list.Meta.Total)
 		}
-		numbers := mustDecode[listedOrders](t, list.body).numbers()
-		for _, path := range []string{"/api/orders/export?", "/api/order-items/export?"} {
-			rows := mustCSV(t, []byte(a.mustFile(t, path+query)))[1:]
-			if !slices.EqualFunc(numbers, rows, func(number string, row []string) bool { return row[0] == number }) {
-				t.Errorf("%s%s: CSV = %v, the list %v", path, query, rows, numbers)
+		var items, refunds []string
+		for _, listed := range list.Data {
+			number := mustDecode[struct{ Number string }](t, listed).Number
+			whole := mustDecode[struct {
+				Data struct{ Items, Refunds []json.RawMessage }
+			}](t, a.try(t, call{path: "/api/orders/" + number, wantStatus: 200}).body).Data
+			items = append(items, mapSlice(whole.Items, withOrderNumber(number))...)
+			refunds = append(refunds, mapSlice(whole.Refunds, withOrderNumber(number))...)
+		}
+		orders := mapSlice(list.Data, func(order json.RawMessage) string { return string(order) })
+		a.compareExport(t, "/api/orders/export?"+query, "number", orders)
+		a.compareExport(t, "/api/order-items/export?"+query, "order_number", items)
+		a.compareExport(t, "/api/refunds/export?"+query, "order_number", refunds)
+	}
+}
+
+// withOrderNumber adds the number of an order to its items and refunds, as their exports have it.
+func withOrderNumber(number string) func(json.RawMessage) string {
+	return func(object json.RawMessage) string {
+		return fmt.Sprintf(`{"order_number":%q,%s`, number, object[1:])
+	}
+}
+
+// compareExport checks that the NDJSON file has the lines, and that the CSV and XLSX files have their values of a field in
+// the first column.
+func (a *testAPI) compareExport(t testing.TB, path, field string, lines []string) {
+	t.Helper()
+	var want []string
+	for _, line := range lines {
+		want = append(want, fmt.Sprint(mustDecode[map[string]any](t, []byte(line))[field]))
+	}
+	file := a.mustFile(t, path+"&format=ndjson")
+	if wantFile := strings.Join(append(lines, ""), "\n"); file != wantFile {
+		t.Errorf("%s: NDJSON = %s, the list %s", path, file, wantFile)
+	}
+	for format, rows := range map[string][][]string{
+		"CSV":  mustCSV(t, []byte(a.mustFile(t, path))),
+		"XLSX": mustCells(t, []byte(a.mustFile(t, path+"&format=xlsx"))),
+	} {
+		if len(rows) == 0 || rows[0][0] == "" {
+			t.Errorf("%s: %s has no header: %v", path, format, rows)
+			continue
+		}
+		if got := mapSlice(rows[1:], func(row []string) string { return row[0] }); !slices.Equal(got, want) {
+			t.Errorf("%s: %s = %v, the list %v", path, format, got, want)
+		}
+	}
+}
+
+func TestExportsOfCustomersEqualTheList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.compareExport(t, "/api/customers/export?search=", "id", nil)
+	a.mustManyOrders(t)
+	a.try(t, call{method: "DELETE", path: "/api/customers/C-2", wantStatus: 204})
+	for _, query := range []string{"search=", "search=person", "search=P1%40", "search=c-2", "search=nothing"} {
+		list := a.try(t, call{path: "/api/customers?per_page=100&" + query, wantStatus: 200})
+		customers := mustDecode[struct{ Data []json.RawMessage }](t, list.body).Data
+		a.compareExport(t, "/api/customers/export?"+query, "id",
+			mapSlice(customers, func(customer json.RawMessage) string { return string(customer) }))
+	}
+}
+
+func TestExportsOfStockEqualTheList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	north, south := a.mustCreate(t, "/api/warehouses", `{"name":"North"}`), a.mustCreate(t, "/api/warehouses", `{"name":"South"}`)
+	tools := a.mustCreate(t, "/api/categories", `{"name":"Tools"}`)
+	for i, sku := range []string{"d", "a", "c", "b"} {
+		id := a.mustProduct(t, fmt.Sprintf(`{"sku":%q,"name":"Thing %[1]s","price":%d,"quantity":1,"tags":["t%d"],"status":%q,
+			"category_id":%d,"warehouse_id":%d}`, sku, 9-i, i%2, []string{"active", "draft"}[i/3], tools, north))
+		if i%2 == 0 {
+			a.try(t, call{
+				method: "POST", path: fmt.Sprintf("/api/products/%d/inventory/adjust", id), wantStatus: 200,
+				body: fmt.Sprintf(`{"type":"add","quantity":5,"warehouse_id":%d}`, south),
+			})
+		}
+	}
+	changed := mustData(t, a.send(t, call{path: "/api/products/sku/c"}))["updated_at"].(string)
+	for _, query := range []string{
+		"sort=sku", "sort=price", "", "status=draft", "tag=t1&sort=name", "search=thing+a", "search=nothing",
+		fmt.Sprint("category_id=", tools), fmt.Sprint("warehouse_id=", north), "from=2200-01-01", "updated_since=" + changed,
+		"updated_since=2200-01-01T00:00:00Z",
+	} {
+		var want []string
+		products := mustDecode[struct {
+			Data []struct {
+				ID  int64
+				SKU string
 			}
-			workbook := mustCells(t, []byte(a.mustFile(t, path+query+"&format=xlsx")))[1:]
-			if !slices.EqualFunc(numbers, workbook, func(number string, row []string) bool { return row[0] == number }) {
-				t.Errorf("%s%s: XLSX = %v, the list %v", path, query, workbook, numbers)
+		}](t, a.try(t, call{path: "/api/products?per_page=100&" + query, wantStatus: 200}).body).Data
+		for _, p := range products {
+			rows := mustDecode[struct {
+				Data struct {
+					Warehouses []struct {
+						Warehouse json.RawMessage
+						Quantity  int
+					}
+				}
+			}](t, a.try(t, call{path: fmt.Sprintf("/api/products/%d/inventory", p.ID), wantStatus: 200}).body).Data.Warehouses
+			for _, row := range rows {
+				want = append(want, fmt.Sprintf(`{"product_id":%d,"sku":%q,"warehouse":%s,"quantity":%d}`,
+					p.ID, p.SKU, row.Warehouse, row.Quantity))
 			}
 		}
+		a.compareExport(t, "/api/stock/export?"+query, "sku", want)
 	}
 }
 
