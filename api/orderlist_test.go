@@ -147,10 +147,13 @@ func TestUpdatedSinceFindsOrdersThatChanged(t *testing.T) {
 			}
 		}
 	}
-	a.try(t, call{
-		path: "/api/orders?updated_since=yesterday", wantStatus: 400, wantCode: InvalidParameter,
-		want: []string{`"details":{"updated_since":["must be`},
-	})
+	for _, time := range []string{"yesterday", "2026-03-01T09:30:00+01:00"} { // a + in a query is a space
+		a.try(t, call{
+			path: "/api/orders?updated_since=" + time, wantStatus: 400, wantCode: InvalidParameter,
+			want: []string{`"details":{"updated_since":["must be an RFC 3339 time`, `+ is written as %2B`},
+		})
+	}
+	a.try(t, call{path: "/api/orders?updated_since=2026-03-01T09:30:00%2B01:00", wantStatus: 200})
 }
 
 func TestOrdersAreFoundByNumberAndCustomer(t *testing.T) {
