@@ -25,21 +25,23 @@ const (
 
 // readMatches reads a page of a list with a search or UpdatedSince. Only the first page of a walk counts.
 func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (page Orders, err error) {
+	q := f.query(tenant)
 	if f.After != nil {
 		page.counted = f.After.Total
 	}
-	q := f.query(tenant)
-	if page.counted == nil && !f.withoutTotal {
-		count, err := tenancy.One[countRow](ctx, s.db, tenant, f.count(q), q.Args...)
+	if page.counted == nil {
+		sql := f.count(q)
+		if f.withoutTotal {
+			sql = q.countFew(f)
+		}
+		count, err := tenancy.One[countRow](ctx, s.db, tenant, sql, q.Args...)
 		if err != nil {
 			return page, err
 		}
 		page.counted = &count.Count
 	}
-	if page.counted != nil {
-		page.Total = *page.counted
-	}
-	if page.Total > fewMatches || f.withoutTotal {
+	page.Total = *page.counted
+	if page.Total > fewMatches {
 		complete, err := s.compare(ctx, tenant, f, &page.Items)
 		if err != nil || complete {
 			return page, err
@@ -50,6 +52,12 @@ func (s *Store) readMatches(ctx context.Context, tenant tenancy.ID, f Filter) (p
 	}
 	page.Items, err = tenancy.All[StoredOrder](ctx, s.db, tenant, q.page(f), q.Args...)
 	return page, err
+}
+
+// countFew returns a query that counts until there are more than a few matches.
+func (q *orderQuery) countFew(f Filter) string {
+	return "\nselect count(*)\n  from (\n       select" + paging.Indent(q.ofStatus(f, f.Status)) +
+		fmt.Sprintf("\n        limit %d", fewMatches+1) + "\n       ) few"
 }
 
 // compare reads a page from the next maxCompared orders that match the other filters. It returns false if

@@ -16,6 +16,7 @@
 //
 //	List, page          orders by the index of the sort column, then customers, refunds, cancellations by key
 //	List, total         sales_rollups by day and cancellations; orders if more than channel and status are given
+//	List, matches       orders by created_at, number or customer, or in the order of the list (see matches.go)
 //	Order               orders, order_items, sold_products, refunds and refund_items of one number
 //	Ingest, Refund      orders by number, sold_products by SKU, customers and channels by key
 //	Verify, Repair      all facts of a month, and sales_rollups

@@ -64,6 +64,14 @@ func TestTheSQLOfSales(t *testing.T) {
 				store.EachRefund(ctx, s.tenant, func(sales.RefundFact) error { return nil }))
 		})
 	})
+	golden.Golden(t, "walk_changed", func(db *tenancy.DB) error {
+		f := sales.Filter{UpdatedSince: noon, Status: "placed"}
+		err := sales.New(db).Walk(t.Context(), s.tenant, f, func(sales.StoredOrder) error { return context.Canceled })
+		if errors.Is(err, context.Canceled) { // after the first page
+			return nil
+		}
+		return err
+	})
 	plan, imported := s.mustRecord(t, "N-00700")
 	// Each write continues where the previous one ended.
 	placed := order("new", sales.Item{SKU: "SKU-7", Quantity: 1, UnitPrice: 5})

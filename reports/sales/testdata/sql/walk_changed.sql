@@ -1,0 +1,92 @@
+select count(*)
+  from (
+       select
+         from (
+              select * from orders where tenant_id = $1 and created_at >= $2
+               union all
+              select o.*
+                from (
+                     select order_id as id from refunds where tenant_id = $1 and created_at >= $2
+                      union
+                     select order_id from cancellations where tenant_id = $1 and created_at >= $2
+                     ) changed
+               cross join lateral (select * from orders where tenant_id = $1 and id = changed.id and revenue >= 0 limit 1) o
+               where o.created_at < $2
+              ) o
+        where o.tenant_id = $1
+          and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is null
+        limit 1001
+       ) few
+
+-- Plan on PostgreSQL 15:
+--   Aggregate
+--     Limit
+--       Append
+--         Index Only Scan using orders_created on orders
+--         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--         Nested Loop Inner
+--           Unique
+--             Sort
+--               Append
+--                 Index Only Scan using refunds_created on refunds
+--                 Index Only Scan using cancellations_created on cancellations
+--           Limit
+--             Index Scan using orders_pkey on orders
+
+select o.id, o.number, o.placed_at, o.channel,
+       c.number as customer_number, c.name as customer_name, c.email as customer_email,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
+  from unnest(array(
+       select o.id
+         from (
+              select o.id, o.placed_at, o.number, o.created_at, o.customer_id
+                from orders o
+               where o.tenant_id = $1
+                 and (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is null
+               order by o.placed_at asc, o.id asc
+               limit 20000
+              ) o
+        where true
+          and (o.created_at >= $2
+               or (select max(created_at) from refunds
+                    where tenant_id = $1 and order_id = o.id and amount >= 0) >= $2
+               or (select created_at from cancellations
+                    where tenant_id = $1 and order_id = o.id and cancelled_at > '-infinity') >= $2)
+        order by o.placed_at asc, o.id asc
+        limit $3 offset $4
+       )) with ordinality page (id, place)
+ cross join lateral (select * from orders where tenant_id = $1 and id = page.id limit 1) o
+  left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
+ cross join lateral (
+       select coalesce(sum(amount), 0)::bigint as amount, max(created_at) as created_at
+         from refunds
+        where tenant_id = $1 and order_id = o.id
+       ) r
+  left join lateral (select * from cancellations where tenant_id = $1 and order_id = o.id limit 1) x on true
+ order by page.place
+
+-- Plan on PostgreSQL 15:
+--   Nested Loop Left
+--     Limit (InitPlan)
+--       Limit
+--         Index Scan using orders_placed on orders
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--       Aggregate (SubPlan)
+--         Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--       Index Scan using cancellations_pkey on cancellations (SubPlan)
+--     Nested Loop Inner
+--       Nested Loop Left
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Limit
+--             Index Scan using orders_pkey on orders
+--         Memoize
+--           Limit
+--             Index Scan using customers_pkey on customers
+--       Memoize
+--         Aggregate
+--           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Memoize
+--       Limit
+--         Index Scan using cancellations_pkey on cancellations
