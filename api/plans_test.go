@@ -143,7 +143,7 @@ var (
 )
 
 // shape leaves out nodes that pass rows on, whether an index is read with a bitmap, sorts,
-// which PostgreSQL prefers for less than a page of rows, and how a small table is read. Unless a
+// which PostgreSQL prefers for less than a page of rows, also to remove duplicates, and how a small table is read. Unless a
 // limit needs the order of an index, it leaves out the index of a scan of the whole tenant, and
 // which of several indexes that differ in their order is read.
 func (n planNode) shape(indent string, small []string, limited bool) string {
@@ -158,6 +158,9 @@ func (n planNode) shape(indent string, small []string, limited bool) string {
 	case slices.Contains([]string{"Result", "Subquery Scan", "Bitmap Heap Scan", "Memoize"}, n.Type):
 	default:
 		kind, index := scanKind.ReplaceAllString(n.Type, "Scan"), n.Index
+		if kind == "Unique" {
+			kind = "Aggregate"
+		}
 		if !limited {
 			index = orderedIndex.ReplaceAllString(index, "$1")
 		}

@@ -120,7 +120,7 @@ var pageBudgets = map[string][2]int{
 	"GET /settings/t/{slug}/products/{id}":          {5, 14},
 	"GET /settings/t/{slug}/products.csv":           {5, 11},
 	"GET /settings/t/{slug}/products.xlsx":          {3, 10},
-	"GET /settings/t/{slug}/orders.csv":             {3, 10},
+	"GET /settings/t/{slug}/orders.csv":             {4, 10},
 	"GET /settings/t/{slug}/orders.xlsx":            {3, 10},
 	"GET /settings/t/{slug}/order_items.csv":        {5, 12},
 	"GET /settings/t/{slug}/refunds.csv":            {5, 12},
