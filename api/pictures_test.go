@@ -7,9 +7,11 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +21,9 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 )
 
 // aJPEG is a picture of 640 by 480 pixels.
@@ -287,6 +291,46 @@ func TestAFailingStorageIsTemporary(t *testing.T) {
 	a.mustUpload(t, product, aJPEG())
 	if images := a.mustImages(t, product); len(images) != 1 {
 		t.Errorf("%d images", len(images))
+	}
+}
+
+// An upload to an S3 server that fails or does not answer ends with an error and creates no image. What the server may
+// have stored stays reserved until it is deleted.
+func TestAnUploadToAServerThatFailsOrHangs(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"fails": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"hangs": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the context does not end
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(answer)
+			t.Cleanup(server.Close)
+			a := newAPI(t, func(s *Server) {
+				s.Media = media.Open("s3://pictures?region=us-east-1&anonymous=true&use_path_style=true&endpoint=" + server.URL)
+				with(route{
+					"POST", "/api/short/{id}/images", keys.ProductsWrite, at(pathID, s.addImage),
+					options{class: admission.Upload, deadline: 5 * time.Second},
+				})(s)
+			})
+			product := a.mustProduct(t, `{"sku":"a","name":"A","price":1}`)
+			c := upload(product, "file", "a.jpg", aJPEG())
+			c.path = fmt.Sprintf("/api/short/%d/images", product)
+			began := time.Now()
+			got := a.send(t, c)
+			if took := time.Since(began); got.StatusCode != 503 || got.code(t) != ServiceUnavailable || took > 30*time.Second {
+				t.Errorf("the upload = %d %s after %v, want 503 after the deadline", got.StatusCode, got.body, took)
+			}
+			if images := a.mustImages(t, product); len(images) > 0 {
+				t.Errorf("the product has %d images", len(images))
+			}
+			if n := a.count(t, `select count(*) from unused_media`); n != 1 {
+				t.Errorf("%d files are reserved, want 1: %s", n, a.log)
+			}
+		})
 	}
 }
 

@@ -2,9 +2,11 @@ package media
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -19,12 +21,12 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// onEachStorage runs a test on a folder and on a server of the S3 protocol. keys lists the stored objects.
-func onEachStorage(t *testing.T, f func(t *testing.T, s *Store, keys func() []string)) {
-	t.Run("folder", func(t *testing.T) {
+// storages are the storages of onEachStorage by name. Each function returns an empty one, and a function that lists the
+// keys of the stored objects. server_ops_test.go adds another one.
+var storages = map[string]func(t *testing.T) (s *Store, keys func() []string){
+	"folder": func(t *testing.T) (*Store, func() []string) {
 		dir := filepath.Join(t.TempDir(), "new", "folder")
-		s := Open("file://" + dir)
-		f(t, s, func() (keys []string) {
+		return Open("file://" + dir), func() (keys []string) {
 			_ = filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 				if err == nil && !info.IsDir() {
 					keys = append(keys, strings.TrimPrefix(path, dir+"/"))
@@ -32,20 +34,17 @@ func onEachStorage(t *testing.T, f func(t *testing.T, s *Store, keys func() []st
 				return nil
 			})
 			return keys
-		})
-	})
-	t.Run("S3", func(t *testing.T) {
-		t.Setenv("AWS_ACCESS_KEY_ID", "test")
-		t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-		t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+		}
+	},
+	"S3 in memory": func(t *testing.T) (*Store, func() []string) {
+		setCredentials(t)
 		backend := s3mem.New()
 		server := httptest.NewServer(gofakes3.New(backend).Server())
-		defer server.Close()
+		t.Cleanup(server.Close)
 		if err := backend.CreateBucket("pictures"); err != nil {
 			t.Fatal(err)
 		}
-		s := Open("s3://pictures?region=us-east-1&use_path_style=true&endpoint=" + server.URL)
-		f(t, s, func() (keys []string) {
+		return Open(s3URL(server.URL)), func() (keys []string) {
 			all, err := backend.ListBucket("pictures", nil, gofakes3.ListBucketPage{})
 			if err != nil {
 				t.Fatal(err)
@@ -54,13 +53,36 @@ func onEachStorage(t *testing.T, f func(t *testing.T, s *Store, keys func() []st
 				keys = append(keys, object.Key)
 			}
 			return keys
+		}
+	},
+}
+
+// setCredentials sets those of the S3 servers of tests.
+func setCredentials(t *testing.T) {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+// s3URL returns the URL of the bucket pictures of a server.
+func s3URL(endpoint string) string {
+	return "s3://pictures?region=us-east-1&use_path_style=true&endpoint=" + endpoint
+}
+
+// onEachStorage runs a test on each of storages.
+func onEachStorage(t *testing.T, f func(t *testing.T, s *Store, keys func() []string)) {
+	for name, open := range storages {
+		t.Run(name, func(t *testing.T) {
+			s, keys := open(t)
+			defer s.Close()
+			f(t, s, keys)
 		})
-	})
+	}
 }
 
 func TestPicturesAreStoredReadAndDeleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, s *Store, keys func() []string) {
-		defer s.Close()
 		if err := s.Probe(t.Context()); err != nil || len(keys()) != 0 {
 			t.Fatalf("Probe = %v, and left %v", err, keys())
 		}
@@ -108,7 +130,6 @@ func TestPicturesAreStoredReadAndDeleted(t *testing.T) {
 // A write that fails midway leaves nothing.
 func TestAnIncompletePictureIsNotStored(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, s *Store, keys func() []string) {
-		defer s.Close()
 		err := s.write(t.Context(), newFile("jpg"), strings.NewReader("half"), 8)
 		if !errors.Is(err, ErrStorage) || len(keys()) != 0 {
 			t.Errorf("write = %v, stored %v", err, keys())
@@ -116,9 +137,79 @@ func TestAnIncompletePictureIsNotStored(t *testing.T) {
 	})
 }
 
+// The client of S3 uploads a file of this size in parts.
+func TestALargeFileIsStored(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, s *Store, keys func() []string) {
+		content := make([]byte, 12<<20)
+		for i := range content {
+			content[i] = byte(i * 2654435761 >> 16)
+		}
+		file := newFile("png")
+		if err := s.write(t.Context(), file, bytes.NewReader(content), int64(len(content))); err != nil {
+			t.Fatal(err)
+		}
+		picture, err := s.Read(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer picture.Close()
+		if stored, err := io.ReadAll(picture); err != nil || !bytes.Equal(stored, content) {
+			t.Errorf("read %d bytes, %v, want the %d that were written", len(stored), err, len(content))
+		}
+		err = s.write(t.Context(), newFile("png"), io.MultiReader(bytes.NewReader(content), failingReader{}), 16<<20)
+		if !errors.Is(err, ErrStorage) || len(keys()) != 1 {
+			t.Errorf("an incomplete write = %v, stored %v", err, keys())
+		}
+	})
+}
+
+// failingReader is an upload that breaks off.
+type failingReader struct{}
+
+// Read implements io.Reader.
+func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// A server that refuses writes or does not answer stores nothing and holds nobody longer than the deadline.
+func TestAServerThatFailsOrDoesNotAnswer(t *testing.T) {
+	setCredentials(t)
+	for name, answer := range map[string]http.HandlerFunc{
+		"fails":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"is full": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInsufficientStorage) },
+		"is silent": func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // otherwise the context does not end
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(answer)
+			defer server.Close()
+			s := Open(s3URL(server.URL))
+			defer s.Close()
+			const timeout = time.Second
+			for operation, do := range map[string]func(context.Context) error{
+				"write": func(ctx context.Context) error {
+					return s.write(ctx, newFile("jpg"), strings.NewReader("full"), 4)
+				},
+				"read": func(ctx context.Context) error {
+					_, err := s.Read(ctx, newFile("jpg"))
+					return err
+				},
+				"delete": func(ctx context.Context) error { return s.remove(ctx, newFile("jpg")) },
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				began := time.Now()
+				err := do(ctx)
+				cancel()
+				if took := time.Since(began); !errors.Is(err, ErrStorage) || took > 10*timeout {
+					t.Errorf("%s = %v after %v, want ErrStorage after at most about %v", operation, err, took, timeout)
+				}
+			}
+		})
+	}
+}
+
 func TestUnusedFilesAreDeleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, s *Store, keys func() []string) {
-		defer s.Close()
 		d := tenancytest.New(t)
 		a, b := d.MustTenant(t, "a").ID, d.MustTenant(t, "b").ID
 		store := func(tenant tenancy.ID) string {
