@@ -109,26 +109,96 @@ func (s *Store) PlanProducts(ctx context.Context, tenant tenancy.ID, rows []Plan
 		if err != nil {
 			return err
 		}
-		keys, wanted := make([]RowKey, len(rows)), make([]upsertRow, len(rows))
+		wanted := make([]upsertRow, len(rows))
 		for i, row := range rows {
-			keys[i].SKU, wanted[i] = row.SKU.Value, names.row(row, true)
+			wanted[i] = names.row(row, true)
 		}
-		stored, err := readStored(ctx, tx, tenant, wanted, nil, selectProducts)
+		sizes, err := readSizes(ctx, tx, tenant, wanted)
 		if err != nil {
 			return err
 		}
-		names.addTo(stored)
-		for i, row := range wanted {
-			planned[i].Version = stored.version(row)
-		}
-		for _, pass := range splitBySKU(keys) {
-			for _, i := range pass {
-				stored.plan(&planned[i], wanted[i], names, -int64(i+1))
+		for _, part := range splitBySize(wanted, sizes) {
+			if err := planPart(ctx, tx, tenant, planned, wanted, part, names); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
 	return planned, wrap(err, "plan %d products", len(rows))
+}
+
+// planPart sets planned of the rows with these indexes.
+func planPart(
+	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, planned []Planned, all []upsertRow, indexes []int,
+	names referenceNames,
+) error {
+	keys, rows := make([]RowKey, len(indexes)), make([]upsertRow, len(indexes))
+	for n, i := range indexes {
+		keys[n].SKU, rows[n] = all[i].SKU.Value, all[i]
+	}
+	stored, err := readStored(ctx, tx, tenant, rows, nil, selectProducts)
+	if err != nil {
+		return err
+	}
+	names.addTo(stored)
+	for n, i := range indexes {
+		planned[i].Version = stored.version(rows[n])
+	}
+	for _, pass := range splitBySKU(keys) {
+		for _, n := range pass {
+			i := indexes[n]
+			stored.plan(&planned[i], rows[n], names, -int64(i+1))
+		}
+	}
+	return nil
+}
+
+// readSizes returns the sizes of the stored descriptions by SKU.
+func readSizes(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertRow) (map[string]int, error) {
+	var skus []string
+	for _, row := range rows {
+		if sku, problem := checkSKU(row.SKU.Value); problem == "" {
+			skus = append(skus, sku)
+		}
+	}
+	var stored []lockedRow
+	b := &pgx.Batch{}
+	tenancy.QueueRows(b, &stored, `
+		select p.id, p.sku, coalesce(octet_length(p.description), 0) as size
+		  from unnest($2::text[]) s (sku)
+		 cross join lateral (
+		       select id, sku, description
+		         from products
+		        where tenant_id = $1 and sku = s.sku
+		        limit 1
+		       ) p`, tenant, skus)
+	sizes := map[string]int{}
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return nil, fmt.Errorf("read the sizes of %d products: %w", len(skus), err)
+	}
+	for _, p := range stored {
+		sizes[p.SKU] = p.Size
+	}
+	return sizes, nil
+}
+
+// splitBySize splits rows into parts whose stored descriptions take about maxPart. All rows of a SKU are in one part.
+func splitBySize(rows []upsertRow, sizes map[string]int) (parts [][]int) {
+	partOf, size := map[string]int{}, maxPart
+	for i, row := range rows {
+		sku, _ := checkSKU(row.SKU.Value)
+		part, known := partOf[sku]
+		if !known {
+			if size >= maxPart {
+				parts, size = append(parts, nil), 0
+			}
+			part = len(parts) - 1
+			partOf[sku] = part
+			size += sizes[sku]
+		}
+		parts[part] = append(parts[part], i)
+	}
+	return parts
 }
 
 // version returns the version of the stored product that a row depends on.
