@@ -65,6 +65,8 @@ var (
 
 const (
 	leaseSeconds = 10
+	// maxAgeDays is how long after its creation a plan is applied: the pictures of an import are kept for nine days.
+	maxAgeDays = 8
 	// pollInterval is how often an instance asks for plans whose worker was killed, or of another instance.
 	pollInterval = 5 * time.Second
 	turn         = 15 * time.Second // of a tenant, before others go first
@@ -313,7 +315,8 @@ func (s *Store) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, 
 	err := s.request(ctx, tenant, by, "apply", id, `
 		update change_plans
 		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + interval '7 days'
-		 where tenant_id = $1 and id = $2 and state in ('planned', 'failed') and planned_at is not null`, skipChanged)
+		 where tenant_id = $1 and id = $2 and state in ('planned', 'failed') and planned_at is not null
+		   and created_at > now() - make_interval(days => $4)`, skipChanged, maxAgeDays)
 	return wrap(err, "apply the plan %d", id)
 }
 
@@ -513,6 +516,9 @@ func (s *Store) work(
 		default:
 			return nil
 		}
+		if plan.State == Applying && time.Since(plan.CreatedAt) > maxAgeDays*24*time.Hour {
+			return s.failOld(ctx, tenant, plan)
+		}
 		if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && !verified {
 			if err := s.verify(ctx, tenant, plan, limit); err != nil && !errors.Is(err, ErrState) {
 				return s.failUnlessLong(ctx, tenant, plan, err)
@@ -568,6 +574,19 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 		countEnded(ctx, Failed)
 	}
 	return errors.Join(fmt.Errorf("plan %d, part %d: %w", plan.ID, plan.NextPart, err), failErr)
+}
+
+// failOld stores that a plan is too old, for example because its tenant was suspended.
+func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error {
+	err := s.change(ctx, tenant, plan.ID, deleteFiles+`
+		update change_plans
+		   set state = 'failed', failure = $4
+		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker,
+		fmt.Sprintf("Plans cannot be applied more than %d days after they were created. Start again.", maxAgeDays))
+	if err == nil {
+		countEnded(ctx, Failed)
+	}
+	return wrap(err, "end the plan %d", plan.ID)
 }
 
 // verify compares all rows of a plan with what is stored now. If some have changed, the plan returns to planned.

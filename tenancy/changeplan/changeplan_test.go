@@ -727,6 +727,30 @@ func TestALongComparisonIsContinuedByTheOtherWorker(t *testing.T) {
 	s.mustBe(t, s.tenant, id, changeplan.Applied, 5)
 }
 
+// The pictures of an import are kept for nine days, so that a part that uses them would fail later.
+func TestAnOldPlanIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	id := s.mustPlan(t, s.tenant, 2)
+	s.mustApply(t, id, true)
+	if _, err := s.MustSuper(t).Exec(t.Context(),
+		`update change_plans set created_at = now() - interval '8 days 1 minute'`); err != nil {
+		t.Fatal(err)
+	}
+	s.mustWork(t, id)
+	s.mustBe(t, s.tenant, id, changeplan.Failed, 0)
+	plan, err := s.Get(t.Context(), s.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "Plans cannot be applied more than 8 days after they were created. Start again."; *plan.Failure != want {
+		t.Errorf("the failure is %q, want %q", *plan.Failure, want)
+	}
+	if err := s.Apply(t.Context(), s.tenant, tenancy.Operator, id, true); !errors.Is(err, changeplan.ErrState) {
+		t.Errorf("Apply of an old plan = %v, want ErrState", err)
+	}
+}
+
 // await waits until a plan has a state.
 func (s setup) await(t *testing.T, id int64, state changeplan.State) {
 	t.Helper()
