@@ -39,6 +39,7 @@ type Report struct {
 	Files      []Count
 	PassedOver []string       // files that are not imported
 	Exceeding  int            // orders that are refunded above what was paid
+	Notes      []NoteCount    // the most frequent first
 	Kept       []tenancy.Kept // rows that were not applied, or not undone, because something else has changed them
 }
 
@@ -55,10 +56,11 @@ type reporter struct {
 	report    Report
 	refused   func(Refusal)
 	exceeding map[string]bool
+	notes     noteCounts
 }
 
 func newReporter(files []File, refused func(Refusal)) *reporter {
-	r := &reporter{refused: refused, exceeding: map[string]bool{}}
+	r := &reporter{refused: refused, exceeding: map[string]bool{}, notes: noteCounts{}}
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(sequenceOf(a), sequenceOf(b)) })
 	for _, f := range files {
@@ -119,7 +121,11 @@ func (r *reporter) add(rows []PlannedRow) {
 		if row.Action == Refused {
 			r.refuse(row)
 		}
+		for _, note := range row.Notes {
+			r.notes.add(note)
+		}
 	}
+	r.report.Notes = r.notes.sorted()
 }
 
 func (r *reporter) count(file string) *Count {

@@ -43,21 +43,21 @@ type NoteCount struct {
 type totals struct {
 	zone    *time.Location
 	byGroup map[totalGroup]*Total
-	byText  map[string]*NoteCount
+	notes   noteCounts
 	omitted bool // there are more than maxTotals
 }
 
 type totalGroup struct{ month, channel string }
 
 func newTotals(zone *time.Location) *totals {
-	return &totals{zone: zone, byGroup: map[totalGroup]*Total{}, byText: map[string]*NoteCount{}}
+	return &totals{zone: zone, byGroup: map[totalGroup]*Total{}, notes: noteCounts{}}
 }
 
 // add adds planned rows, before their content is removed.
 func (t *totals) add(rows []PlannedRow) {
 	for _, row := range rows {
 		for _, note := range row.Notes {
-			t.note(note)
+			t.notes.add(note)
 		}
 		if row.Action == Refused || row.Action == Ignored {
 			continue
@@ -107,17 +107,31 @@ func (t *totals) of(at time.Time, channel string) *Total {
 	return sum
 }
 
-func (t *totals) note(n Note) {
-	count := t.byText[n.Text]
+// noteCounts are notes by their text.
+type noteCounts map[string]*NoteCount
+
+func (c noteCounts) add(n Note) {
+	count := c[n.Text]
 	if count == nil {
 		count = &NoteCount{Text: n.Text}
-		if len(t.byText) >= maxNotes {
+		if len(c) >= maxNotes {
 			return
 		}
-		t.byText[n.Text] = count
+		c[n.Text] = count
 	}
 	count.Count++
 	count.Amount += money.Cents(n.Amount)
+}
+
+// sorted returns the notes with the most frequent first.
+func (c noteCounts) sorted() (notes []NoteCount) {
+	for _, note := range c {
+		notes = append(notes, *note)
+	}
+	slices.SortFunc(notes, func(a, b NoteCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text, b.Text))
+	})
+	return notes
 }
 
 // sorted returns the totals by month and channel, and the notes with the most frequent first.
@@ -128,13 +142,7 @@ func (t *totals) sorted() ([]Total, []NoteCount) {
 	}) {
 		sums = append(sums, *t.byGroup[group])
 	}
-	var notes []NoteCount
-	for _, note := range t.byText {
-		notes = append(notes, *note)
-	}
-	slices.SortFunc(notes, func(a, b NoteCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Text, b.Text))
-	})
+	notes := t.notes.sorted()
 	if t.omitted {
 		notes = append(notes, NoteCount{Text: "The totals do not have all months and channels, because there are too many.", Count: 1})
 	}

@@ -539,7 +539,8 @@ func TestImportCommandLoadsReportsAndCounts(t *testing.T) {
     "notes.csv"
   ],
   "refused": 25,
-  "exceeding": 0
+  "exceeding": 0,
+  "notes": []
 }
 `
 	if diff := cmp.Diff(want, o.stdout); diff != "" || o.code != 2 {

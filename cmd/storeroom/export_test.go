@@ -41,9 +41,19 @@ func TestExportWritesAnArchive(t *testing.T) {
 		}
 	}
 
+	p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", "rome", "--name", "Rome", "--timezone", "Europe/Rome")
+	const note = "note: the archive is of a tenant in the time zone UTC: the days of reports differ (1 row)\n"
+	for _, args := range [][]string{{"--dry-run", path}, {path}} {
+		o := p.run(t, append([]string{"import", "--tenant", "rome"}, args...)...)
+		if o.code != 0 || !strings.Contains(o.stderr, note) {
+			t.Errorf("import %q = %d %q, want %q", args, o.code, o.stderr, note)
+		}
+	}
+
 	// A picture that the storage does not have, and then a storage that fails.
 	if _, err := p.MustSuper(t).Exec(t.Context(), `
-		insert into unused_media (tenant_id, due, file) select id, now(), repeat('A', 26) || '.jpg' from tenants`); err != nil {
+		insert into unused_media (tenant_id, due, file)
+		select id, now(), repeat('A', 26) || '.jpg' from tenants where slug = 'acme'`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.MustSuper(t).Exec(t.Context(), `

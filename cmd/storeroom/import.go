@@ -248,6 +248,8 @@ type importJSON struct {
 	PassedOver []string        `json:"passed_over"` // files that are not imported
 	Refused    int             `json:"refused"`
 	Exceeding  int             `json:"exceeding"` // orders that are refunded above what was paid
+	// Notes are remarks about rows that were imported, with the number of the rows.
+	Notes []imports.NoteCount `json:"notes"`
 }
 
 // printImport prints the number of imported rows, also if the import failed.
@@ -259,12 +261,20 @@ func (o operation) printImport(report imports.Report) error {
 	if n := int64(report.Exceeding); n > 0 {
 		fmt.Fprintf(o.stderr, "%s refunded above what was paid\n", counted(n, "order is", "orders are"))
 	}
+	for _, note := range report.Notes {
+		text := counted(note.Count, "row", "rows")
+		if note.Amount != 0 {
+			text += fmt.Sprintf(", %s %s", note.Amount, o.tenant.Currency)
+		}
+		fmt.Fprintf(o.stderr, "note: %s (%s)\n", note.Text, text)
+	}
 	result := importJSON{
 		ID:         report.Plan,
 		Files:      append([]imports.Count{}, report.Files...),
 		PassedOver: append([]string{}, report.PassedOver...),
 		Refused:    report.Refused(),
 		Exceeding:  report.Exceeding,
+		Notes:      append([]imports.NoteCount{}, report.Notes...),
 	}
 	return o.print(result, func(w io.Writer) {
 		fmt.Fprintln(w, "FILE\tCREATED\tUPDATED\tUNCHANGED\tREFUSED\tIGNORED")

@@ -1,15 +1,23 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -26,20 +34,7 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 	db := p.MustSuper(t)
 	killAt := func(condition string, args ...string) {
 		t.Helper()
-		running := start(t, p.dir, p.environ, append([]string{"import"}, args...)...)
-		for range poll(t, 60*time.Second) {
-			if p.mustExist(t, db, "killed", condition) {
-				break
-			}
-		}
-		_ = running.Process.Kill() // wait checks the result
-		if err := running.wait(t); exitSignal(err) != syscall.SIGKILL {
-			t.Fatalf("storeroom import %q ended with %v before the kill at %s", args, err, condition)
-		}
-		// The claim of the killed process would end after ten seconds.
-		if _, err := db.Exec(t.Context(), `update change_plans set lease_until = now()`); err != nil {
-			t.Fatal(err)
-		}
+		p.mustKillImport(t, db, condition, args...)
 	}
 	for parts := range 3 {
 		// Nothing is imported before the plan is complete.
@@ -74,6 +69,144 @@ func TestAKilledImportEndsWithTheSameFigures(t *testing.T) {
 	}
 	p.mustRun(t, &importJSON{}, "import", "--tenant", "killed", dir)
 	p.mustHaveSameSums(t, db)
+}
+
+// mustKillImport runs an import of the tenant killed, and kills it when one of its plans fulfils a condition.
+func (p program) mustKillImport(t *testing.T, db *pgx.Conn, condition string, args ...string) {
+	t.Helper()
+	running := start(t, p.dir, p.environ, append([]string{"import"}, args...)...)
+	for range poll(t, 60*time.Second) {
+		if p.mustExist(t, db, "killed", condition) {
+			break
+		}
+	}
+	_ = running.Process.Kill() // wait checks the result
+	if err := running.wait(t); exitSignal(err) != syscall.SIGKILL {
+		t.Fatalf("storeroom import %q ended with %v before the kill at %s", args, err, condition)
+	}
+	// The claim of the killed process would end after ten seconds.
+	if _, err := db.Exec(t.Context(), `update change_plans set lease_until = now()`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An import of an archive that was killed at seven points loses and duplicates nothing: the archive of the new tenant has
+// the same rows and as many pictures.
+func TestAKilledImportOfAnArchiveGivesTheSameArchive(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	media := t.TempDir()
+	p = p.with("STOREROOM_MEDIA_URL=file://" + media)
+	for _, slug := range []string{"whole", "killed"} {
+		p.mustRun(t, &tenantJSON{}, "tenant", "create", "--slug", slug, "--name", slug, "--timezone", "Europe/London")
+	}
+	p.mustRun(t, &importJSON{}, "import", "--tenant", "whole", mustSalesFiles(t, 3000))
+	db := p.MustSuper(t)
+	p.mustStorePictures(t, db, media)
+	file := filepath.Join(t.TempDir(), "whole.zip")
+	p.mustRun(t, &exported{}, "export", "--tenant", "whole", file)
+
+	for n, parts := range []int{0, 2} {
+		p.mustKillImport(t, db, fmt.Sprintf(`state = 'planning' and parts >= %d
+			and id = %d + (select min(id) from change_plans where tenant_id = p.tenant_id)`, parts, n), "--tenant", "killed", file)
+	}
+	p.mustKillImport(t, db, `state = 'applying'`, "--tenant", "killed", file)
+	var id string
+	if err := db.QueryRow(t.Context(), `select max(id)::text from change_plans`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []int{0, 1, 3, 5} {
+		p.mustKillImport(t, db, fmt.Sprintf(`id = %s and state = 'applying' and next_part > %d`, id, part),
+			"--tenant", "killed", "--resume", id)
+	}
+	if n, all := p.mustCount(t, db, "killed", "orders"), p.mustCount(t, db, "whole", "orders"); n >= all {
+		t.Errorf("%d of %d orders are stored after the last kill, want some", n, all)
+	}
+	p.mustRun(t, &importJSON{}, "import", "--tenant", "killed", "--resume", id)
+	p.mustHaveSameSums(t, db)
+	again := filepath.Join(t.TempDir(), "killed.zip")
+	p.mustRun(t, &exported{}, "export", "--tenant", "killed", again)
+	if diff := cmp.Diff(archivedRows(t, file), archivedRows(t, again)); diff != "" {
+		t.Errorf("the archive of the new tenant differs (-old +new):\n%s", diff)
+	}
+}
+
+// mustStorePictures gives ten products of the tenant whole a picture.
+func (p program) mustStorePictures(t *testing.T, db *pgx.Conn, dir string) {
+	t.Helper()
+	var content bytes.Buffer
+	if err := jpeg.Encode(&content, image.NewGray(image.Rect(0, 0, 30, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
+		name := strings.Repeat(string(rune('A'+n)), 26) + ".jpg"
+		path := filepath.Join(dir, name[:2], name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range []string{
+			`insert into unused_media (tenant_id, due, file) select id, now() + interval '1 hour', $1 from tenants
+			  where slug = 'whole' and $2 <> ''`,
+			`update products
+			    set images = jsonb_build_array(jsonb_build_object(
+			        'id', 1, 'position', 1, 'file', $1::text, 'width', 30, 'height', 20, 'bytes', 100))
+			  where sku = $2 and tenant_id = (select id from tenants where slug = 'whole')`,
+		} {
+			if _, err := db.Exec(t.Context(), statement, name, fmt.Sprint("P-", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// archivedRows returns the rows of the CSV files of an archive by name, but the ledger, which an import does not read,
+// and the number of pictures. Ids and names of pictures are replaced by numbers in the order of their first occurrence.
+func archivedRows(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	archive, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	rows := map[string][]string{}
+	for _, entry := range archive.File {
+		switch {
+		case strings.HasPrefix(entry.Name, "images/"):
+			rows["pictures"] = append(rows["pictures"], "picture")
+		case strings.HasSuffix(entry.Name, ".csv") && entry.Name != "inventory_adjustments.csv":
+			rows[entry.Name] = withoutIDs(t, entry)
+		}
+	}
+	return rows
+}
+
+func withoutIDs(t *testing.T, entry *zip.File) (rows []string) {
+	t.Helper()
+	file, err := entry.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	all, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	for n, row := range all {
+		for i, column := range all[0] {
+			isID := column == "id" && entry.Name != "customers.csv" || strings.HasSuffix(column, "_id") ||
+				slices.Contains([]string{"product", "category", "seller", "sold_product", "file"}, column)
+			if n > 0 && isID && row[i] != "" {
+				key := column + " " + row[i]
+				if numbers[key] == 0 {
+					numbers[key] = len(numbers) + 1
+				}
+				row[i] = fmt.Sprint(numbers[key])
+			}
+		}
+		rows = append(rows, strings.Join(row, ","))
+	}
+	return rows
 }
 
 func (p program) mustExist(t *testing.T, db *pgx.Conn, slug, condition string) (exists bool) {
