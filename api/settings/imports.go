@@ -29,6 +29,7 @@ const (
 	MaxUpload      = 200 << 20
 	uploadDeadline = time.Minute // of storing the files
 	importRows     = 50
+	firstRows      = 10 // of the page without a filter or a page number
 )
 
 // uploadPattern is the route that receives files.
@@ -102,6 +103,7 @@ type importPage struct {
 	imports.Import
 	Kind, Action string
 	Rows         []imports.PlanRow
+	IsShort      bool // shows only the first rows
 	Pager        pager
 	Running      bool
 	HasTheirs    bool
@@ -132,6 +134,9 @@ func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, s
 	page := importPage{Import: i, Running: isRunning(i.State), Errors: errors}
 	page.HasTheirs = slices.ContainsFunc(i.Totals, func(t imports.Total) bool { return len(t.Theirs) > 0 })
 	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
+	if page.IsShort = len(r.URL.Query()) == 0; page.IsShort {
+		filter.Page.PerPage = firstRows
+	}
 	if kind := imports.Kind(r.FormValue("kind")); slices.Contains(importKinds, kind) {
 		filter.Kind, page.Kind = kind, string(kind)
 	}
@@ -143,7 +148,7 @@ func (p *Pages) showImportWith(w http.ResponseWriter, r *http.Request, u user, s
 		if err != nil {
 			return err
 		}
-		page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, importRows, rows.Total)
+		page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
 	}
 	return p.show(w, status, "import", u, page)
 }

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"archive/zip"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
@@ -201,8 +203,65 @@ func TestTheProgressOfAnImportIsShown(t *testing.T) {
 		!evaluate[bool](b, `window.same`) {
 		t.Errorf("the bar is at %v, want 83 in the same page", value)
 	}
+	b.do(chromedp.EmulateViewport(360, 740))
+	if wrapped := evaluate[bool](b, `(() => {
+		const [bar, text] = document.querySelector(".progress").children;
+		return text.offsetTop > bar.offsetTop + bar.offsetHeight;
+	})()`); wrapped {
+		t.Error("the text of the progress is below the bar")
+	}
 	b.check("import-importing")
 	b.press("Stop")
 	b.wantText("This import was cancelled. 500 rows were imported before.", "undo them")
 	b.check("import-stopped")
+	const rows = `document.querySelector("#rows ~ table").rows.length - 1`
+	if n := evaluate[int](b, rows); n != 10 {
+		t.Errorf("the page shows %d rows, want the first 10", n)
+	}
+	b.press("Show all 600 rows")
+	b.wantText("Page 1 of 12")
+	if n := evaluate[int](b, rows); n != 50 {
+		t.Errorf("the page of all rows shows %d, want 50", n)
+	}
+}
+
+func TestTheArchiveIsDownloaded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.newTab(t)
+	b.signIn(s.mustPerson(t, "ann", people.Admin))
+	b.mustOpen(s.page("imports"))
+	b.wantText("Download everything", "The audit log records each download.")
+	dir := t.TempDir()
+	b.do(call(browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir, BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
+	}), chromedp.Click(named("Download archive")))
+	var paths []string
+	for begin := time.Now(); len(paths) == 0 && time.Since(begin) < 30*time.Second; time.Sleep(100 * time.Millisecond) {
+		paths, _ = filepath.Glob(filepath.Join(dir, "*.zip"))
+	}
+	want := "storeroom-" + s.tenant.Slug + "_" + time.Now().UTC().Format(time.DateOnly) + ".zip"
+	if len(paths) != 1 || filepath.Base(paths[0]) != want {
+		t.Fatalf("the browser has the files %q, want %s", paths, want)
+	}
+	archive, err := zip.OpenReader(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if last := archive.File[len(archive.File)-1].Name; last != "manifest.json" {
+		t.Errorf("the last entry of the archive is %s, want manifest.json", last)
+	}
+	b.check("imports-archive")
+	b.mustOpen(s.page("audit"))
+	b.wantText("Exported an archive")
+
+	viewer := s.newTab(t)
+	viewer.signIn(s.mustPerson(t, "vera", people.Viewer))
+	if strings.Contains(viewer.html(), "archive.zip") || strings.Contains(viewer.text("nav"), "Imports") {
+		t.Error("a viewer sees a link to the archive or to the imports")
+	}
+	if status := viewer.open(s.page("archive.zip")); status != http.StatusForbidden {
+		t.Errorf("a viewer gets %d for the archive, want 403", status)
+	}
 }
