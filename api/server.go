@@ -304,7 +304,7 @@ func (s *Server) routeHandler(r route) http.Handler {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), deadline)
 		defer cancel()
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(disconnectDelay, cancel) })()
-		if r.class().Reads() {
+		if r.permission != noKey && r.class().Reads() {
 			ctx = s.DB.Reading(ctx)
 		}
 		return handle(w, req.WithContext(ctx))
