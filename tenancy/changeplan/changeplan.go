@@ -402,12 +402,11 @@ func (s *Store) changeTx(
 	})
 }
 
-// changeParts is change in one round trip, which does not wait for the disk: the next change of the state does. The
-// statement affects no row and changes nothing if the state does not allow it.
+// changeParts is change in one round trip. The statement affects no row and changes nothing if the state does not allow
+// it.
 func (s *Store) changeParts(ctx context.Context, tenant tenancy.ID, id int64, sql string, args []any) error {
 	return s.retry(ctx, tenant, id, func() error {
 		return s.db.Run(ctx, tenant, func(b *pgx.Batch) {
-			b.Queue(`select set_config('synchronous_commit', 'off', true)`)
 			b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 				if tag.RowsAffected() == 0 {
 					return ErrState
