@@ -109,10 +109,10 @@ func hostileFiles(bytes int) []importFiles {
 			}
 			return nil
 		}),
-		one("990 columns", "products.csv", wide, func(w io.Writer) error {
+		one("990 columns", "wide.csv", wide, func(w io.Writer) error {
 			return writeWide(w, columns, wide, func(int) string { return "abc" })
 		}),
-		one("rows of 2 MB", "products.csv", long, func(w io.Writer) error {
+		one("rows of 2 MB", "wide.csv", long, func(w io.Writer) error {
 			return writeWide(w, columns, long, func(int) string { return text[:cell] })
 		}),
 		one("shortest products", "products.csv", small, func(w io.Writer) error {

@@ -163,6 +163,24 @@ func (i *importer) planAPI(ctx context.Context, _, key, dir string) (peak uint64
 	return peakMemoryOf(i.server)
 }
 
+// planTwiceAPI is planAPI of two tenants at once: an instance has two workers.
+func (i *importer) planTwiceAPI(ctx context.Context, slug, key, dir string) (peak uint64, err error) {
+	_, second, err := i.newTenant(ctx)
+	if err != nil {
+		return 0, err
+	}
+	other := make(chan error, 1)
+	go func() {
+		_, err := i.planAPI(ctx, "", second, dir)
+		other <- err
+	}()
+	_, err = i.planAPI(ctx, slug, key, dir)
+	if err := errors.Join(err, <-other); err != nil {
+		return 0, err
+	}
+	return peakMemoryOf(i.server)
+}
+
 // upload sends the files of a directory and returns the id of the import.
 func (i *importer) upload(ctx context.Context, key, dir string) (id int64, err error) {
 	entries, err := os.ReadDir(dir)
