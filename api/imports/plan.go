@@ -72,7 +72,7 @@ func NewImporter(db *tenancy.DB, p Pictures) *Importer {
 }
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
-// be nil. Rows that depend on an earlier row of the same plan are recognised by their keys, which need about 20 bytes
+// be nil. Rows that depend on an earlier row of the same plan are recognised by their keys, which need about 10 bytes
 // each. created is the time of the plan; without one it is not stored, nor are pictures.
 func (m *Importer) planRecords(
 	ctx context.Context, tenant tenancy.ID, set *Set, records iter.Seq2[Record, error], sums *totals, created time.Time,
@@ -81,7 +81,6 @@ func (m *Importer) planRecords(
 	p := &planner{
 		Importer: m, tenant: tenant, add: add, totals: sums, seed: maphash.MakeSeed(),
 		pending: map[Kind][]Record{}, references: map[catalog.Kind]map[string]bool{}, channels: map[string]bool{},
-		products: map[uint64]struct{}{}, customers: map[uint64]struct{}{}, orders: map[uint64]struct{}{},
 		refunded: map[uint64]money.Cents{}, archive: set.archive, created: created,
 	}
 	if p.archive != nil {
@@ -116,9 +115,9 @@ type planner struct {
 	references  map[catalog.Kind]map[string]bool
 	channels    map[string]bool
 	seed        maphash.Seed
-	products    map[uint64]struct{}
-	customers   map[uint64]struct{}
-	orders      map[uint64]struct{}
+	products    keySet
+	customers   keySet
+	orders      keySet
 	refunded    map[uint64]money.Cents // the cumulative amounts of refunds
 	archive     *archive               // that is planned, or nil
 	pictures    *pictures              // of the archive, or nil
@@ -308,11 +307,11 @@ func (p *planner) accumulate(r Record) (before money.Cents) {
 func (p *planner) isPlanned(r Record) (is bool) {
 	switch {
 	case r.Product != nil:
-		_, is = p.products[p.hash(r.Product.SKU.Value)]
+		is = p.products.has(p.hash(r.Product.SKU.Value))
 	case r.Refund != nil:
-		_, is = p.orders[p.hash(r.Refund.OrderNumber)]
+		is = p.orders.has(p.hash(r.Refund.OrderNumber))
 	case r.Cancellation != nil:
-		_, is = p.orders[p.hash(r.Cancellation.OrderNumber)]
+		is = p.orders.has(p.hash(r.Cancellation.OrderNumber))
 	}
 	return is
 }
@@ -322,13 +321,13 @@ func (p *planner) remember(r Record) {
 	case Category, Seller, Warehouse:
 		p.rememberReference(referenceKinds[r.Kind], r.Name)
 	case Product, Stock:
-		p.products[p.hash(r.Product.SKU.Value)] = struct{}{}
+		p.products.add(p.hash(r.Product.SKU.Value))
 	case Channel:
 		p.channels[strings.Clone(r.Channel.Identifier)] = true
 	case Customer:
-		p.customers[p.hash(r.Customer.ID)] = struct{}{}
+		p.customers.add(p.hash(r.Customer.ID))
 	case Order:
-		p.orders[p.hash(r.Order.Number)] = struct{}{}
+		p.orders.add(p.hash(r.Order.Number))
 	}
 }
 
@@ -381,7 +380,7 @@ func (p *planner) addImplied(ctx context.Context, kind Kind, rows []PlannedRow) 
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(customers)) {
-		if _, planned := p.customers[p.hash(id)]; !planned {
+		if !p.customers.has(p.hash(id)) {
 			implied = append(implied, PlannedRow{Record: Record{Kind: Customer, Key: id, Customer: customers[id]}})
 		}
 	}
