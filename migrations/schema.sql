@@ -1026,11 +1026,15 @@ create policy tenant on import_settings for all to public
 grant delete, insert, select, update on import_settings to storeroom_runtime;
 
 create table timelines (
+    system   bigint not null,
+    database oid not null,
     timeline text not null,
     id       uuid not null default gen_random_uuid(),
-    PRIMARY KEY (timeline)
+    PRIMARY KEY (system, database, timeline)
 );
 comment on table timelines is 'Timelines of PostgreSQL in which this database was the primary. A promotion begins a new one. A standby that has not replayed the row of a timeline follows another history. The runtime role has no privilege.';
+comment on column timelines.system is 'The identifier of the database system. A dump that is restored elsewhere contains rows of another one.';
+comment on column timelines.database is 'The oid of the database, which differs for a copy in the same system.';
 comment on column timelines.timeline is 'The first 8 digits of the name of a WAL file.';
 comment on column timelines.id is 'Differs for two servers that were promoted to the same timeline.';
 
@@ -2595,18 +2599,25 @@ CREATE OR REPLACE FUNCTION public.wal_position(OUT lsn pg_lsn, OUT timeline_id u
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
 AS $function$
 declare
-    current text;
+    current timelines;
 begin
     -- With synchronous_commit = off a transaction is acknowledged before its WAL is flushed.
     lsn := case current_setting('synchronous_commit')
                when 'off' then pg_current_wal_insert_lsn()
                else pg_current_wal_flush_lsn() end;
-    current := left(pg_walfile_name(lsn), 8);
-    select t.id into timeline_id from timelines t where t.timeline = current;
-    if not found then
-        insert into timelines (timeline) values (current) on conflict do nothing;
-        select t.id into timeline_id from timelines t where t.timeline = current;
-    end if;
+    select c.system_identifier, d.oid, left(pg_walfile_name(lsn), 8)
+      into current.system, current.database, current.timeline
+      from pg_control_system() c, pg_database d
+     where d.datname = current_database();
+    for tries in 1..2 loop
+        select t.id into timeline_id
+          from timelines t
+         where t.system = current.system and t.database = current.database and t.timeline = current.timeline;
+        exit when found;
+        insert into timelines (system, database, timeline)
+        values (current.system, current.database, current.timeline)
+            on conflict do nothing;
+    end loop;
 end $function$;
 revoke execute on function wal_position() from public;
 grant execute on function wal_position() to storeroom_runtime;

@@ -172,7 +172,7 @@ func One[T any](ctx context.Context, db *DB, tenant ID, sql string, args ...any)
 
 // Exec runs one statement of the tenant and returns the number of affected rows.
 func (db *DB) Exec(ctx context.Context, tenant ID, sql string, args ...any) (affected int64, err error) {
-	db.stayOnPrimary(ctx)
+	db.StayOnPrimary(ctx)
 	err = db.Run(ctx, tenant, func(batch *pgx.Batch) {
 		batch.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 			affected = tag.RowsAffected()

@@ -184,7 +184,7 @@ func (c *conn) Release() {
 // has more connections than the budgets allow, so this step waits only for PostgreSQL to open one.
 // After five seconds it returns ErrBusy.
 func (db *DB) acquire(ctx context.Context) (*conn, error) {
-	db.stayOnPrimary(ctx)
+	db.StayOnPrimary(ctx)
 	ticket := admission.FromContext(ctx)
 	free, err := ticket.Connection(ctx)
 	if err != nil {

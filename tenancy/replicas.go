@@ -31,7 +31,7 @@ const (
 	replicaDelay = 100 * time.Millisecond
 	// A read that takes longer than aliveAfter ends if the replica does not answer a ping in the rest of replicaDelay.
 	aliveAfter = 20 * time.Millisecond
-	// maxPoll is the longest time between two questions whether a replica has replayed a position.
+	// maxPoll is the longest interval between two polls of the position of a replica.
 	maxPoll = 10 * time.Millisecond
 	// A replica is tested after minSkip, and after each failure without a success after twice as long, up to maxSkip.
 	minSkip = time.Second
@@ -121,8 +121,8 @@ func (db *DB) readingOf(ctx context.Context) *reading {
 	return r
 }
 
-// stayOnPrimary makes the request in ctx use the primary from now on.
-func (db *DB) stayOnPrimary(ctx context.Context) {
+// StayOnPrimary makes the request in ctx use the primary from now on.
+func (db *DB) StayOnPrimary(ctx context.Context) {
 	if r := db.readingOf(ctx); r != nil {
 		r.primary.Store(true)
 	}
@@ -259,6 +259,9 @@ func (r *replica) test(ctx context.Context) error {
 func (r *replica) setProbe(conn *pgx.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if conn != nil && r.primary.replicas.ctx.Err() != nil { // after Close
+		conn, r.probe = nil, conn
+	}
 	if r.probe != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), replicaDelay)
 		defer cancel()

@@ -134,6 +134,34 @@ func TestThePrimaryIsNoReplica(t *testing.T) {
 	}
 }
 
+// A dump contains the rows of timelines of the database that was dumped, whose standbys have them too.
+func TestARestoredDatabaseHasOtherTimelines(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	timeline := func() string {
+		t.Helper()
+		found, err := tenancy.Call[struct{ ID string }](t.Context(), d.DB, `select timeline_id::text as id from wal_position()`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found[0].ID
+	}
+	first := timeline()
+	if again := timeline(); again != first {
+		t.Errorf("the second position has the timeline %s, want %s", again, first)
+	}
+	for _, column := range []string{"system", "database"} {
+		before := timeline()
+		if _, err := d.MustSuper(t).Exec(t.Context(),
+			`update timelines set `+column+` = `+column+`::text::bigint - 1 where id = $1`, before); err != nil {
+			t.Fatal(err)
+		}
+		if timeline() == before {
+			t.Errorf("a row of another %s is used", column)
+		}
+	}
+}
+
 func TestAReplicaThatFailsTheCheckIsNotUsed(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)

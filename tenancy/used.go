@@ -12,8 +12,16 @@ func InBackground(ctx context.Context) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, true)
 }
 
-// Used returns for how long callers had connections, all together since Open, without those InBackground.
-func (db *DB) Used() time.Duration { return time.Duration(db.used.Load()) }
+// Used returns for how long callers had connections, also of replicas, all together since Open, without those InBackground.
+func (db *DB) Used() time.Duration {
+	used := db.used.Load()
+	if db.replicas != nil {
+		for _, r := range db.replicas.all {
+			used += r.db.used.Load()
+		}
+	}
+	return time.Duration(used)
+}
 
 // use returns a function that ends the use of a connection.
 func (db *DB) use(ctx context.Context) (end func()) {

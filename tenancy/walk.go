@@ -44,7 +44,7 @@ func (db *DB) InSnapshot(ctx context.Context, tenant ID, timeout time.Duration, 
 func Walk[T any](
 	ctx context.Context, db *DB, tenant ID, sql string, first []any, position func(T) []any, f func(T) error,
 ) error {
-	db.stayOnPrimary(ctx) // if a replica failed, f would get rows again
+	db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
 	for at := first; at != nil; {
 		args := append([]any{tenant}, at...)
 		at = nil
