@@ -57,7 +57,7 @@ func TestReplicasAnswerEveryRead(t *testing.T) {
 	ids["/api/imports"] = a.mustImport(t, "", "products.csv", "sku,name,price\nA,Axe,x\n").ID
 	a.mustOrder(t, order("A-1", `"customer":{"id":"7","name":"Ann"}`))
 	names := strings.NewReplacer("{sku}", "MUG", "{number}", "A-1", "{customer_id}", "7", "{identifier}", "web",
-		"{type}", "products")
+		"{type}", "channels")
 	read := func(name string, request func() (status int)) {
 		a.MustAwaitReplica(t)
 		before := replicaReads(t, reader)
@@ -100,6 +100,13 @@ func TestReplicasAnswerEveryRead(t *testing.T) {
 			got, _ := a.page(t, "GET", "/settings/t/"+a.tenant.Slug+page, cookie, nil)
 			return got.StatusCode
 		})
+	}
+	before := replicaReads(t, reader)
+	for _, report := range []string{"products", "customers"} { // cannot start again after the first row
+		a.try(t, call{path: "/api/reports/export/" + report + march, wantStatus: 200})
+	}
+	if after := replicaReads(t, reader); after["answered"] != before["answered"] {
+		t.Errorf("reads were %v, then %v; want that the primary answers exports of reports with many rows", before, after)
 	}
 	if reads < 30 {
 		t.Errorf("only %d routes read", reads)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -143,13 +145,16 @@ func (c *customersOfFacts) result() (customers Customers, withoutOrder Sums) {
 func (s *Store) WalkCustomers(
 	ctx context.Context, t tenancy.Tenant, q CustomersQuery, f func(CustomerSums) error,
 ) error {
-	var began bool
+	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
 	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		sql := fill(customerSumsSQL+allCustomersSQL, b.customerFragments(q, &args))
-		var c CustomerSums
-		fields := append([]any{&c.CustomerID, &c.Name, &c.Email, &c.FirstOrderAt, &c.LastOrderAt}, c.Destinations()...)
-		b.queueWalk(sql, args, fields, &began, func() error { return f(c.inUTC()) })
+		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+			var c CustomerSums
+			fields := append([]any{&c.CustomerID, &c.Name, &c.Email, &c.FirstOrderAt, &c.LastOrderAt}, c.Destinations()...)
+			_, err := pgx.ForEachRow(rows, fields, func() error { return f(c.inUTC()) })
+			return err
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("read sales by customer: %w", err)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -154,16 +156,19 @@ func (s *pageScan) page() (soldIDs []int64, skipped int64) {
 func (s *Store) WalkProducts(
 	ctx context.Context, t tenancy.Tenant, q ProductsQuery, f func(ProductSums) error,
 ) error {
-	var began bool
+	s.db.StayOnPrimary(ctx) // if a replica failed, f would get rows again
 	_, err := s.run(ctx, t, exportTimeout, func(b batch) {
 		args := arguments{b.tenant}
 		// To sort the rows of so many groups takes half the time of hashing them, and less memory. A sort on disk
 		// takes twice as long.
 		b.Queue(`select set_config('enable_sort', 'on', true), set_config('work_mem', '128MB', true)`)
 		sql := fill(productSumsSQL+allProductsSQL, b.productFragments(q, nil, &args))
-		var p ProductSums
-		fields := append([]any{&p.ProductID, &p.SKU, &p.Name}, p.Destinations()...)
-		b.queueWalk(sql, args, fields, &began, func() error { return f(p) })
+		b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+			var p ProductSums
+			fields := append([]any{&p.ProductID, &p.SKU, &p.Name}, p.Destinations()...)
+			_, err := pgx.ForEachRow(rows, fields, func() error { return f(p) })
+			return err
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("read sales by product: %w", err)

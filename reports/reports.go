@@ -37,7 +37,6 @@ package reports
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -73,24 +72,6 @@ type batch struct {
 }
 
 func (b batch) today() time.Time { return tenancy.DayOf(time.Now(), b.zone) }
-
-// errInterrupted reports that a replica failed in the middle of a walk, which cannot start again.
-var errInterrupted = fmt.Errorf("the report was interrupted: %w", tenancy.ErrBusy)
-
-// queueWalk adds a query and calls f when fields have the values of a row. began says if it has been called.
-func (b batch) queueWalk(sql string, args arguments, fields []any, began *bool, f func() error) {
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
-		if *began {
-			rows.Close()
-			return errInterrupted
-		}
-		_, err := pgx.ForEachRow(rows, fields, func() error {
-			*began = true
-			return f()
-		})
-		return err
-	})
-}
 
 var errOtherZone = errors.New("the rollups use another time zone")
 
