@@ -14,7 +14,7 @@
 //	exports      256     2      until the client has read the whole export
 //	connections  2/3 P   1/4    while PostgreSQL works for a tenant; P is the size of the pool
 //	long         1/3 P   1/8    the same, for exports, bulk requests and reports
-//	archives     1/12 P  1      the same, while an archive reads all rows in one transaction, which can take minutes
+//	archives     1/6 P   1      the same, while an archive reads all rows in one transaction, which can take minutes
 //	public       1/4 P   1/4    the same, for sign-in, sessions, keys that are not cached, and settings
 //	settings     1/8 P   1/2    while a page of keys or members is made; it takes no place of requests
 //	cpu          CPUs/2  1      while a password is hashed, and in turns of 10 ms while a large body is
@@ -71,7 +71,8 @@ type Controller struct {
 	// WaitTimeout is how long a request waits at most. It must not change after the first request.
 	WaitTimeout time.Duration
 
-	requests, exports, connections, long, archives, public, settings, cpu, copies, large, memory, compressors, disk, images, pictures *budget
+	requests, exports, connections, long, archives, public, settings *budget
+	cpu, copies, large, memory, compressors, disk, images, pictures  *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -84,7 +85,7 @@ func New(pool int) *Controller {
 		exports:     newBudget("exports", 256, 2),
 		connections: newBudget("connections", tenants, part(tenants, 4)),
 		long:        newBudget("long-running connections", max(1, tenants/2), part(tenants/2, 8)),
-		archives:    newBudget("archives", max(1, tenants/8), 1),
+		archives:    newBudget("archives", max(1, tenants/4), 1),
 		public:      newBudget("connections for pages", max(1, pool/4), part(pool/4, 4)),
 		settings:    newBudget("pages of keys and members", max(1, pool/8), part(pool/8, 2)),
 		cpu:         newBudget("CPUs", max(1, runtime.GOMAXPROCS(0)/4), 1),

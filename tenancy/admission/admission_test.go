@@ -195,6 +195,28 @@ func TestLongWorkLeavesConnectionsForShortRequests(t *testing.T) {
 	})
 }
 
+func TestArchivesOfATenantLeaveThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := New(24)
+		began := time.Now()
+		for i := range 3 {
+			mustHold(t, 1, c.Enter(fmt.Sprint(i), Archive).Connection)
+		}
+		if _, err := c.Enter("0", Archive).Connection(t.Context()); !errors.Is(err, ErrBusy) || time.Since(began) != waitTimeout {
+			t.Errorf("the second archive of a tenant = %v after %v, want %v after %v", err, time.Since(began), ErrBusy, waitTimeout)
+		}
+		began = time.Now()
+		mustHold(t, 1, c.Enter("3", Archive).Connection)
+		for i := range 4 {
+			mustHold(t, 1, c.Enter(fmt.Sprint("other ", i), Export).Connection)
+		}
+		if time.Since(began) != 0 {
+			t.Errorf("requests of other tenants waited %v, want no wait", time.Since(began))
+		}
+	})
+}
+
 func TestTheQueueOfAUserIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -45,6 +45,8 @@ var All = []Attack{
 		readSlowly(export("products", "xlsx"), export("customers", "xlsx")),
 	},
 	{"Report exports as XLSX of 5 tenants, repeated", sellers(5), workbooks},
+	{"2 archives of each of 5 tenants, never read", sellers(5), unread(10, "/api/archive")},
+	{"Archives of 5 tenants, read slowly", sellers(5), readSlowly("/api/archive")},
 	{"200 lists of 6 MB, never read", authors(2), unread(200, "/api/products?per_page=100")},
 	{"3,000 lists of 250 KB, never read", authors(2), unread(3000, "/api/products?per_page=4")},
 	{"60 lists of 900 KB at a time of each of 5 tenants", authors(5), manyLists},
