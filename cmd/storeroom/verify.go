@@ -16,6 +16,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
+// maxFailed is how many tenants verify --all cannot read before it ends: then the database is the reason.
+const maxFailed = 3
+
 // maxDifferences is the largest number of differences that verify reports for the catalog and for the sales each.
 const maxDifferences = 1000
 
@@ -86,10 +89,18 @@ func verifyAll(ctx context.Context, o operation) error {
 		return err
 	}
 	all := verifications{Differ: []verification{}}
+	var failed []error
 	for _, tenant := range tenants {
 		v, err := o.findDifferences(ctx, tenant)
+		if errors.Is(err, tenancy.ErrNotFound) {
+			continue // deleted in the meantime
+		}
 		if err != nil {
-			return fmt.Errorf("verify tenant %s: %w", tenant.Slug, err)
+			failed = append(failed, fmt.Errorf("verify tenant %s: %w", tenant.Slug, err))
+			if ctx.Err() != nil || len(failed) == maxFailed {
+				break
+			}
+			continue
 		}
 		all.Tenants, all.Products, all.Orders = all.Tenants+1, all.Products+v.Products, all.Orders+v.Orders
 		if len(v.Differences) > 0 {
@@ -100,10 +111,10 @@ func verifyAll(ctx context.Context, o operation) error {
 		return err
 	}
 	if n := int64(len(all.Differ)); n > 0 {
-		return fmt.Errorf("%s; `storeroom verify --tenant SLUG` says what corrects them",
-			counted(n, "tenant has differences", "tenants have differences"))
+		failed = append(failed, fmt.Errorf("%s; `storeroom verify --tenant SLUG` says what corrects them",
+			counted(n, "tenant has differences", "tenants have differences")))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (all verifications) write(w io.Writer) {
