@@ -313,6 +313,7 @@ type Import struct {
 	Progress   Progress         `json:"progress"`
 	Failure    *string          `json:"failure"`
 	HasSkipped bool             `json:"-"`
+	IsOld      bool             `json:"-"` // it can no longer be applied
 }
 
 // Counts are the numbers of rows of a kind by what happens to them. Skipped rows were changed by something else, and
@@ -367,8 +368,8 @@ func newImport(plan changeplan.Plan, parts []changeplan.PartCounts) (Import, err
 		ID: plan.ID, State: plan.State, CreatedAt: plan.CreatedAt, CreatedBy: plan.Actor, PlannedAt: plan.PlannedAt,
 		AppliedAt: plan.AppliedAt, ExpiresAt: plan.ExpiresAt, Title: plan.Title, Settings: d.Settings, Failure: plan.Failure,
 		Files: orEmpty(d.Files), Questions: orEmpty(d.Questions), Totals: orEmpty(d.Totals), Notes: orEmpty(d.Notes),
-		Remembered: orEmpty(d.Remembered),
-		Counts:     map[Kind]Counts{},
+		Remembered: orEmpty(d.Remembered), IsOld: plan.IsOld(),
+		Counts: map[Kind]Counts{},
 	}
 	var all, before int64
 	for _, part := range parts {

@@ -515,7 +515,7 @@ func (s *Store) work(
 		default:
 			return nil
 		}
-		if plan.State == Applying && time.Since(plan.CreatedAt) > maxAgeDays*24*time.Hour {
+		if plan.State == Applying && plan.IsOld() {
 			return s.failOld(ctx, tenant, plan)
 		}
 		if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && !verified {
@@ -574,6 +574,9 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 	}
 	return errors.Join(fmt.Errorf("plan %d, part %d: %w", plan.ID, plan.NextPart, err), failErr)
 }
+
+// IsOld reports whether the plan can no longer be applied.
+func (p Plan) IsOld() bool { return time.Since(p.CreatedAt) > maxAgeDays*24*time.Hour }
 
 // failOld stores that a plan is too old, for example because its tenant was suspended.
 func (s *Store) failOld(ctx context.Context, tenant tenancy.ID, plan Plan) error {
