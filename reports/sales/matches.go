@@ -21,6 +21,8 @@ const (
 	fewMatches = 1000
 	// maxCompared is how many orders a page compares before it finds and sorts all matches.
 	maxCompared = 20_000
+	// maxMoved is how many of these may lose or gain a state between the two queries of a page.
+	maxMoved = 1000
 )
 
 // readMatches reads a page of a list with a search or UpdatedSince. Only the first page of a walk counts.
@@ -74,7 +76,7 @@ func (s *Store) compare(ctx context.Context, tenant tenancy.ID, f Filter, page *
 		return false, err
 	}
 	from := q.ofStatus(all, f.Status)
-	rest := "\nselect o.id" + from + f.orderBy() + fmt.Sprintf("\n limit 1 offset %d", maxCompared)
+	rest := "\nselect o.id" + from + f.orderBy() + fmt.Sprintf("\n limit 1 offset %d", maxCompared-maxMoved)
 	restArgs := slices.Clone(q.Args)
 	sql := q.compare(f, from, limit, offset)
 	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
