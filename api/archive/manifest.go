@@ -25,7 +25,7 @@ type Manifest struct {
 	Pictures  []Picture `json:"pictures"`
 }
 
-// Tenant describes the tenant whose data is in the archive.
+// Tenant has the settings of the exported tenant. An import compares them with those of its own tenant.
 type Tenant struct {
 	Slug     string `json:"slug"`
 	Name     string `json:"name"`

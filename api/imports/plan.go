@@ -208,7 +208,7 @@ func (p *planner) flush(ctx context.Context) error {
 				}
 			}
 		}
-		if err := p.addImplied(ctx, kind, rows); err != nil {
+		if err := p.addImplied(ctx, rows); err != nil {
 			return err
 		}
 		if err := p.addPart(kind, rows); err != nil {
@@ -344,7 +344,7 @@ var referenceKinds = map[Kind]catalog.Kind{
 
 // addImplied adds parts with the references of products, and with the channels and customers of orders, that do not
 // exist yet.
-func (p *planner) addImplied(ctx context.Context, kind Kind, rows []PlannedRow) error {
+func (p *planner) addImplied(ctx context.Context, rows []PlannedRow) error {
 	names := map[Kind]map[string]bool{Category: {}, Seller: {}, Warehouse: {}}
 	channels, customers := map[string]bool{}, map[string]*sales.Customer{}
 	for _, row := range rows {
@@ -384,6 +384,11 @@ func (p *planner) addImplied(ctx context.Context, kind Kind, rows []PlannedRow) 
 			implied = append(implied, PlannedRow{Record: Record{Kind: Customer, Key: id, Customer: customers[id]}})
 		}
 	}
+	return p.addPartsOf(ctx, implied)
+}
+
+// addPartsOf adds a part of each kind with those of the rows that would change something.
+func (p *planner) addPartsOf(ctx context.Context, implied []PlannedRow) error {
 	for _, kind := range sequence {
 		var rows []PlannedRow
 		for _, row := range implied {

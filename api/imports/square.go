@@ -193,10 +193,7 @@ func readSquareSale(r *reading, g group) []Record {
 		if row = b.itemCells(row); row.items {
 			continue
 		}
-		t := squareTotals{
-			row.cents("net sales", "unit_price"), row.cents("tax", "tax_total"), row.cents("tip", "tip"),
-			row.cents("service charges", "unit_price"), row.cents("total collected", "total"),
-		}
+		t := readSquareTotals(row)
 		if !details {
 			b.note("Square's transactions name no items", 0)
 			if t.net+t.tax+t.tip == t.collected {
@@ -230,6 +227,13 @@ func readSquareSale(r *reading, g group) []Record {
 
 // squareTotals are the amounts of a transaction.
 type squareTotals struct{ net, tax, tip, charges, collected int64 }
+
+func readSquareTotals(c cells) squareTotals {
+	return squareTotals{
+		c.cents("net sales", "unit_price"), c.cents("tax", "tax_total"), c.cents("tip", "tip"),
+		c.cents("service charges", "unit_price"), c.cents("total collected", "total"),
+	}
+}
 
 // squareLine adds a line of the details, and returns what it was sold for. Gross Sales is before the discount.
 func (b *builder) squareLine(row int, c cells) (net int64) {

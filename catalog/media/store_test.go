@@ -169,7 +169,7 @@ type failingReader struct{}
 // Read implements io.Reader.
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// A server that refuses writes or does not answer stores nothing and holds nobody longer than the deadline.
+// If the server refuses a file or does not answer, Store returns an error before the deadline and stores nothing.
 func TestAServerThatFailsOrDoesNotAnswer(t *testing.T) {
 	setCredentials(t)
 	for name, answer := range map[string]http.HandlerFunc{

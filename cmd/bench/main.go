@@ -210,6 +210,21 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (err er
 	}); err != nil {
 		return err
 	}
+	if err := r.measurePrograms(ctx, o, full, d, before, out); err != nil {
+		return err
+	}
+	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
+		return err
+	}
+	r.Deadlocks -= earlier
+	r.summary(out)
+	return r.with(before, o).save(path)
+}
+
+// measurePrograms measures what needs processes of its own.
+func (r *report) measurePrograms(
+	ctx context.Context, o options, full *service, d databases, before report, out io.Writer,
+) (err error) {
 	if err := r.measureReplicas(ctx, o, before, out); err != nil {
 		return err
 	}
@@ -219,15 +234,7 @@ func measure(ctx context.Context, o options, d databases, out io.Writer) (err er
 	if r.Start, err = measureStart(ctx, full, d.full, o); err != nil {
 		return err
 	}
-	if err := r.measureImports(ctx, o, d.imports, out); err != nil {
-		return err
-	}
-	if r.Deadlocks, err = deadlocks(ctx, full.db); err != nil {
-		return err
-	}
-	r.Deadlocks -= earlier
-	r.summary(out)
-	return r.with(before, o).save(path)
+	return r.measureImports(ctx, o, d.imports, out)
 }
 
 // measureAll runs the scenarios and prints each result.

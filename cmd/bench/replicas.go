@@ -226,7 +226,7 @@ func (s *replicated) reads(ctx context.Context) (answered, all float64, err erro
 	return answered, all, err
 }
 
-// sum returns the sum of a metric over the series whose labels contain a text.
+// sum adds the values of a metric. It uses only series with the label.
 func (s *replicated) sum(ctx context.Context, metric, label string) (sum float64, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
 	if err != nil {

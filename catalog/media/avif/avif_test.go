@@ -59,7 +59,7 @@ func TestDamagedFiles(t *testing.T) {
 	t.Log(decoded)
 }
 
-// Small files whose items refer to themselves, to each other or to data after the end must not use much memory.
+// The items of these small files refer to themselves, to each other or beyond the end of the file.
 func TestContainersAreBounded(t *testing.T) {
 	t.Parallel()
 	box := func(kind string, content ...byte) []byte {

@@ -200,7 +200,7 @@ func (s *shop) disturb(t *testing.T, h *replicated) {
 	})
 }
 
-// shop is a tenant whose products and orders clients change and read. They record all operations.
+// shop is a tenant. Concurrent clients change and read its products and orders, and record each operation for the checker.
 type shop struct {
 	*testing.T
 	instances []*replicaInstance

@@ -20,7 +20,7 @@ import (
 	"github.com/storeroom/storeroom/deploy/local"
 )
 
-// replicated is a service whose PostgreSQL has streaming standbys. Its instances read on them.
+// replicated is a service with a primary and streaming standbys, which its instances use as replicas.
 type replicated struct {
 	*service
 	primary  *proxy // between the instances and the primary

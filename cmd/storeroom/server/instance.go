@@ -97,9 +97,16 @@ func openInstance(
 	if err := i.media.Probe(ctx); err != nil {
 		logger.WarnContext(ctx, "STOREROOM_MEDIA_URL: pictures cannot be uploaded", "error", err)
 	}
+	i.createServer(requests, cfg, version, admission.New(i.db.MaxConns()))
+	return i, nil
+}
+
+// createServer creates the HTTP server and starts the background work, which ends with ctx.
+func (i *instance) createServer(
+	ctx context.Context, cfg config.Config, version string, admitted *admission.Controller,
+) {
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
-	admitted := admission.New(i.db.MaxConns())
 	plans := newPlans(cfg, i.db, i.media, admitted)
 	handler := api.New(api.Options{
 		DB:      i.db,
@@ -122,18 +129,17 @@ func openInstance(
 		},
 		WaitsForClient: func(request context.Context, begins bool) { open.wait(request, begins) },
 		TrustedProxies: cfg.TrustedProxies,
-		Logger:         logger,
+		Logger:         i.logger,
 		Version:        version,
 	})
-	i.http = newHTTPServer(i.trackRequests(handler), logger)
+	i.http = newHTTPServer(i.trackRequests(handler), i.logger)
 	open = limitConnections(i.http, maxConnections)
-	i.http.BaseContext = func(net.Listener) context.Context { return requests }
+	i.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	for _, task := range tenancy.Tasks {
-		go task.RunPeriodically(requests, i.db, logger)
+		go task.RunPeriodically(ctx, i.db, i.logger)
 	}
-	go i.media.DeleteUnusedPeriodically(requests, i.db, logger)
-	go plans.RunPeriodically(requests, logger)
-	return i, nil
+	go i.media.DeleteUnusedPeriodically(ctx, i.db, i.logger)
+	go plans.RunPeriodically(ctx, i.logger)
 }
 
 // newPlans returns the plans of imports. Their pictures are processed within the same limits as uploaded ones.
