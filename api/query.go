@@ -219,7 +219,8 @@ func (q *query) time(name string) time.Time {
 	}
 	t, err := readTime(value)
 	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
-		q.errs.Add(name, "must be an RFC 3339 time between 1970 and 2200, such as 2026-03-01T09:30:00Z; + is written as %%2B")
+		q.errs.Add(name,
+			"must be an RFC 3339 time between 1970 and 2200, such as 2026-03-01T09:30:00Z; + is written as %%2B")
 	}
 	return t
 }

@@ -182,8 +182,8 @@ func readSizes(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, rows []upsertR
 	return sizes, nil
 }
 
-// splitBySize splits rows into parts. The stored descriptions of a part have about maxPart bytes in total. Rows with the
-// same SKU are in the same part.
+// splitBySize splits rows into parts. The stored descriptions of a part have about maxPart bytes in total. Rows with
+// the same SKU are in the same part.
 func splitBySize(rows []upsertRow, sizes map[string]int) (parts [][]int) {
 	partOf, size := map[string]int{}, maxPart
 	for i, row := range rows {

@@ -12,7 +12,8 @@ func InBackground(ctx context.Context) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, true)
 }
 
-// Used returns for how long callers had connections, also of replicas, all together since Open, without those InBackground.
+// Used returns for how long callers had connections, also of replicas, all together since Open, without those
+// InBackground.
 func (db *DB) Used() time.Duration {
 	used := db.used.Load()
 	if db.replicas != nil {

@@ -101,7 +101,8 @@ func (r *reading) openArchive(ctx context.Context, dir fs.FS) (*archive, error) 
 	case err == nil && len(others) > 0:
 		err = fmt.Errorf("an archive must be imported alone, without %s", others[0])
 	case err == nil && !currencyCode.MatchString(a.manifest.Tenant.Currency):
-		err = fmt.Errorf("%q in %s is not a currency", shorten(a.manifest.Tenant.Currency, maxQuoted), archives.ManifestName)
+		err = fmt.Errorf("%q in %s is not a currency",
+			shorten(a.manifest.Tenant.Currency, maxQuoted), archives.ManifestName)
 	case err == nil && a.manifest.Tenant.Currency != r.tenant.Currency:
 		err = fmt.Errorf("the archive is of a tenant with the currency %s, and this tenant has %s: import it into a tenant "+
 			"that was created with the currency %[1]s", a.manifest.Tenant.Currency, r.tenant.Currency)
@@ -149,7 +150,8 @@ func (a *archive) readManifest(file *table.Archive) (bool, error) {
 	}
 	if len(text) > limit || json.Unmarshal(text, &head) != nil || head.Format != archives.Format {
 		if slices.Contains(names, "sold_products.csv") {
-			return false, fmt.Errorf("the archive is damaged: %s is not the manifest of an archive", archives.ManifestName)
+			return false, fmt.Errorf("the archive is damaged: %s is not the manifest of an archive",
+				archives.ManifestName)
 		}
 		return false, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 )
 
-// open is Open with the remembered mappings of files for which given has none. It returns the settings that it used, and
-// the names of the remembered ones.
+// open is Open with the remembered mappings of files for which given has none. It returns the settings that it used,
+// and the names of the remembered ones.
 func (m *Importer) open(ctx context.Context, tenant tenancy.ID, dir fs.FS, of Tenant, given Settings) (
 	set *Set, used Settings, names []string, err error,
 ) {
@@ -62,9 +62,9 @@ func (m *Importer) recall(ctx context.Context, tenant tenancy.ID, files []File, 
 	return used, names, nil
 }
 
-// toRemember returns the mappings that the next import of files with the same headers uses, by position of the columns,
-// because names can differ in case and spaces. It returns nil for a header that has none, or different ones in two files.
-// Those of imports by the command are not remembered.
+// toRemember returns the mappings that the next import of files with the same headers uses, by position of the
+// columns, because names can differ in case and spaces. It returns nil for a header that has none, or different ones
+// in two files. Those of imports by the command are not remembered.
 func (d details) toRemember() map[changeplan.Header][]string {
 	if d.Remembered == nil {
 		return nil

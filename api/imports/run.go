@@ -41,8 +41,8 @@ type Options struct {
 type details struct {
 	Files    []File   `json:"files"`
 	Settings Settings `json:"settings"`
-	// Remembered are the names of the settings that come from an earlier import: only the mapping is remembered. It is nil
-	// before the files are read, and in imports by the command, which neither uses nor stores mappings.
+	// Remembered are the names of the settings that come from an earlier import: only the mapping is remembered. It is
+	// nil before the files are read, and in imports by the command, which neither uses nor stores mappings.
 	Remembered []string    `json:"remembered"`
 	Currency   string      `json:"currency"`
 	Timezone   string      `json:"timezone"`

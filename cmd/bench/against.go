@@ -76,7 +76,8 @@ func (o options) buildOther(ctx context.Context, folder string, out io.Writer) (
 		}
 		return nil
 	}
-	tree, program, bench := filepath.Join(folder, "tree"), filepath.Join(folder, "storeroom"), filepath.Join(folder, "bench")
+	tree, bench := filepath.Join(folder, "tree"), filepath.Join(folder, "bench")
+	program = filepath.Join(folder, "storeroom")
 	if err := run(".", "git", "worktree", "add", "--quiet", "--detach", tree, o.against); err != nil {
 		return "", err
 	}
@@ -90,8 +91,8 @@ func (o options) buildOther(ctx context.Context, folder string, out io.Writer) (
 	); err != nil {
 		return "", err
 	}
-	return program, run(folder, bench, "-dir", o.dir, "-products", fmt.Sprint(o.products), "-orders", fmt.Sprint(o.orders),
-		"-program", program, "-run", "^$")
+	return program, run(folder, bench, "-dir", o.dir, "-program", program, "-run", "^$",
+		"-products", fmt.Sprint(o.products), "-orders", fmt.Sprint(o.orders))
 }
 
 // both are the running programs of two commits, and the scenarios that compare them.

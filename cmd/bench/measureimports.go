@@ -94,7 +94,9 @@ func measureImports(ctx context.Context, o options, now, old *importer, out io.W
 func measureHostile(ctx context.Context, i *importer, files importFiles, dir string) (all []imported, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ways := []way{
-		{"plan by the command", i, i.dryRun}, {"plan by the API", i, i.planAPI}, {"two plans by the API", i, i.planTwiceAPI},
+		{"plan by the command", i, i.dryRun},
+		{"plan by the API", i, i.planAPI},
+		{"two plans by the API", i, i.planTwiceAPI},
 	}
 	times := 1
 	if files.large {

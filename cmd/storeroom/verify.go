@@ -28,7 +28,8 @@ func (c console) verifyCommand() *cli.Command {
 			"Compares rollups, orders and refunds with their items, stock with its warehouses and its ledger, and what lists",
 			"and quotas use with the products. It can run while the service runs.",
 			"Exit code: 0 if everything agrees, 1 if something differs."),
-		stringFlag("tenant", "slug of the tenant"), &cli.BoolFlag{Name: "all", Usage: "verify all tenants, one after the other"})
+		stringFlag("tenant", "slug of the tenant"),
+		&cli.BoolFlag{Name: "all", Usage: "verify all tenants, one after the other"})
 	cmd.Before = func(ctx context.Context, cmd *cli.Command) (context.Context, error) {
 		if cmd.Bool("all") == cmd.IsSet("tenant") {
 			return ctx, errors.New("set either --tenant or --all")

@@ -731,8 +731,9 @@ func (s *Store) kind(plan Plan) (Kind, error) {
 }
 
 // RunPeriodically carries out plans of all tenants until ctx ends. Tenants take turns. After each part it waits while
-// requests need the database: see pacer. To compute a plan, and to compare it with what is stored, cannot be continued by
-// another turn: a second worker does that for plans for which a turn does not suffice, so that no tenant waits for them.
+// requests need the database: see pacer. To compute a plan, and to compare it with what is stored, cannot be continued
+// by another turn: a second worker does that for plans for which a turn does not suffice, so that no tenant waits for
+// them.
 func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
@@ -786,11 +787,12 @@ func (s *Store) idle(ctx context.Context, limit *limit) {
 	}
 }
 
-// requestWeight is how many times longer a request uses a CPU of the instance or of PostgreSQL than it has a connection.
+// requestWeight is how many times longer a request uses a CPU of the instance or of PostgreSQL than it has a
+// connection.
 const requestWeight = 3
 
-// pacer makes a worker wait after each part, so that requests of other tenants are not delayed: in proportion to the time
-// for which requests had connections during the part, and at most as long as the part took.
+// pacer makes a worker wait after each part, so that requests of other tenants are not delayed: in proportion to the
+// time for which requests had connections during the part, and at most as long as the part took.
 type pacer struct {
 	db    *tenancy.DB
 	began time.Time
@@ -800,7 +802,8 @@ type pacer struct {
 func (s *Store) newPacer() *pacer { return &pacer{s.db, time.Now(), s.db.Used()} }
 
 func (p *pacer) wait(ctx context.Context) {
-	_ = pause(ctx, min(time.Since(p.began), requestWeight*(p.db.Used()-p.used))) // the next statement sees that ctx has ended
+	// The next statement sees that ctx has ended.
+	_ = pause(ctx, min(time.Since(p.began), requestWeight*(p.db.Used()-p.used)))
 	p.began, p.used = time.Now(), p.db.Used()
 }
 

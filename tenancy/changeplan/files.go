@@ -153,8 +153,8 @@ func (s *Store) tryPlan(ctx context.Context, tenant tenancy.ID, plan Plan, limit
 	}
 }
 
-// plan computes a plan from its files. It starts over if an earlier try was interrupted. It returns errLong if the limit
-// is exceeded.
+// plan computes a plan from its files. It starts over if an earlier try was interrupted. It returns errLong if the
+// limit is exceeded.
 func (s *Store) plan(ctx context.Context, tenant tenancy.ID, plan Plan, limit *limit) error {
 	limited, stop := context.WithTimeoutCause(ctx, planTimeout, errPlanTimeout)
 	defer stop()

@@ -54,7 +54,8 @@ func RememberMappings(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, ma
 				insert into import_settings (tenant_id, header, settings)
 				values ($1, $2, jsonb_build_object('fields', $3::text[]))
 				    on conflict (tenant_id, header) do update
-				   set settings = excluded.settings, updated_at = excluded.updated_at`, tenant, header[:], mappings[header])
+				   set settings = excluded.settings, updated_at = excluded.updated_at`,
+				tenant, header[:], mappings[header])
 		}
 		b.Queue(`
 			delete from import_settings

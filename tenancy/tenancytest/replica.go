@@ -21,8 +21,8 @@ func (d *Database) MustUseReplica(t testing.TB, url string) {
 	d.MustAwaitReplica(t)
 }
 
-// MustAwaitReplica returns a context of a request that a replica has answered. On a busy machine, a replica can be skipped
-// for a second.
+// MustAwaitReplica returns a context of a request that a replica has answered. On a busy machine, a replica can be
+// skipped for a second.
 func (d *Database) MustAwaitReplica(t testing.TB) context.Context {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

@@ -57,8 +57,8 @@ func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others 
 	return found, others, nil
 }
 
-// archive returns the file as an archive, or nil if it is not a readable ZIP file with the entry. It reports no error for
-// a damaged ZIP file, because Files does.
+// archive returns the file as an archive, or nil if it is not a readable ZIP file with the entry. It reports no error
+// for a damaged ZIP file, because Files does.
 func (f *File) archive(entry string) (*Archive, error) {
 	start, err := f.start()
 	if err != nil {

@@ -200,7 +200,8 @@ func (s *shop) disturb(t *testing.T, h *replicated) {
 	})
 }
 
-// shop is a tenant. Concurrent clients change and read its products and orders, and record each operation for the checker.
+// shop is a tenant. Concurrent clients change and read its products and orders, and record each operation for the
+// checker.
 type shop struct {
 	*testing.T
 	instances []*replicaInstance
