@@ -53,6 +53,35 @@ func mustBuild(t *testing.T) string {
 	return program
 }
 
+func TestManyTenantsAreComparedWithFew(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t)
+	o.program, o.clients = mustBuild(t), []int{1}
+	var both [2]*tenants
+	for i, number := range []int{12, 3} {
+		d := mustFill(t, tenantShops(number, o.products, o.orders))
+		opened, err := openTenants(t.Context(), o, d, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = opened.close() })
+		both[i] = opened
+	}
+	var out strings.Builder
+	if err := measureTenants(t.Context(), o, both[0], both[1], &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, pattern := range []string{
+		`(?m)^bulk of 10 orders +1 +\d+ .* 3 tenants, `, `\n12 tenants\n`, `\n3 tenants\n`,
+		`(?m)storeroom verify --all +[0-9.]+ s$`, `(?m)CPU time of .*: get by id +\d+\.\d\d, \d+\.\d\d ms$`,
+		`(?m)space of an order +[1-9]\d+ bytes$`, `(?m)space of a tenant without them +[1-9]\d+ bytes$`,
+	} {
+		if !regexp.MustCompile(pattern).MatchString(out.String()) {
+			t.Errorf("no %s in\n%s", pattern, &out)
+		}
+	}
+}
+
 func TestARunMeasuresEveryScenario(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t)

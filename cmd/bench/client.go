@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -19,6 +20,7 @@ type request struct {
 	body         []byte
 	session      string // the cookie of a signed-in member, for pages
 	encoding     string // that the client accepts
+	key          string // instead of that of the client
 }
 
 // client is one keep-alive connection. It does less than the client of net/http, which would
@@ -26,19 +28,20 @@ type request struct {
 type client struct {
 	conn net.Conn
 	in   *bufio.Reader
-	head string       // headers of every request
+	head string // headers of every request
+	key  string
 	body bytes.Buffer // of the last response
 }
 
-// dial connects to a server until ctx ends. Each request carries the key.
+// dial connects to a server until ctx ends. Requests carry the key unless they have their own.
 func dial(ctx context.Context, address, key string) (*client, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	context.AfterFunc(ctx, func() { conn.Close() })
-	head := " HTTP/1.1\r\nHost: " + address + "\r\nAccept: application/json\r\nAuthorization: Bearer " + key + "\r\n"
-	return &client{conn: conn, in: bufio.NewReaderSize(conn, 32<<10), head: head}, nil
+	head := " HTTP/1.1\r\nHost: " + address + "\r\nAccept: application/json\r\n"
+	return &client{conn: conn, in: bufio.NewReaderSize(conn, 32<<10), head: head, key: key}, nil
 }
 
 // do sends a request, reads the response and returns its status.
@@ -46,7 +49,7 @@ func (c *client) do(r request) (status int, err error) {
 	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return 0, err
 	}
-	head := r.method + " " + r.path + c.head
+	head := r.method + " " + r.path + c.head + "Authorization: Bearer " + cmp.Or(r.key, c.key) + "\r\n"
 	if r.session != "" {
 		head += "Cookie: storeroom-insecure=" + r.session + "\r\n"
 	}

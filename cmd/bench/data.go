@@ -227,6 +227,7 @@ func (s shopSize) args(tenant tenancy.ID) pgx.NamedArgs {
 	args := pgx.NamedArgs{
 		"tenant":    tenant,
 		"products":  s.products,
+		"names":     max(10, min(500, s.products/10)),
 		"orders":    s.orders,
 		"customers": max(1, s.orders/8),
 		"sold":      min(s.products, max(smallSize, s.orders/20)),

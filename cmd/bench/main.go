@@ -10,7 +10,8 @@
 // is wrong, never because of a time.
 //
 // With -against main, the other side is the program of another commit. With -duckdb, reports are
-// also compared with DuckDB.
+// also compared with DuckDB. With -tenants 10000, many tenants are compared with 100 that have the
+// same numbers of products and orders.
 package main
 
 import (
@@ -47,6 +48,7 @@ type options struct {
 	against  string
 	duckdb   bool
 	hostile  bool
+	tenants  int
 	redis    string // URL, not a flag
 }
 
@@ -54,8 +56,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	o, run := parseFlags(), run
-	if o.against != "" {
+	switch {
+	case o.against != "":
 		run = compare
+	case o.tenants > 0:
+		run = compareTenants
 	}
 	if err := run(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -88,6 +93,8 @@ func parseFlags() options {
 		"compare reports with DuckDB too: install it with npm and export the rows of the large tenant once")
 	flag.BoolVar(&o.hostile, "hostile", false,
 		"import files that need much memory too, of 190 MB with 1,000,000 products")
+	flag.IntVar(&o.tenants, "tenants", 0,
+		"measure instead this `number` of tenants, which share the products and orders, against 100 tenants")
 	flag.Parse()
 	return o
 }

@@ -1,11 +1,12 @@
--- Creates 200 categories, 500 sellers, two warehouses and @products products of a tenant.
+-- Creates at most 200 categories and 500 sellers, two warehouses and @products products of a tenant. @names limits both.
 
 insert into categories (tenant_id, name)
 select @tenant, initcap(room) || ' ' || kind
   from unnest('{attic, balcony, bath, camp, cellar, garage, garden, hall, kitchen, nursery, office, patio, porch,
                 study, terrace, travel, van, winter, workshop, yard}'::text[]) room,
        unnest('{care, comfort, decor, furniture, lighting, storage, textiles, tools, ware, spares}'::text[]) kind
- order by 2;
+ order by 2
+ limit @names::int;
 
 insert into sellers (tenant_id, name)
 select @tenant, owner || ' ' || trade
@@ -13,7 +14,8 @@ select @tenant, owner || ' ' || trade
                 Pine, Quay, Rowan, Stone, Tern, Umber, Vale, Willow, Yarrow, Zinc}'::text[]) owner,
        unnest('{& Co, & Daughters, Brothers, Company, Crafts, Design, Direct, Factory, Forge, Goods, Guild, House,
                 Imports, Labs, Makers, Mill, Outlet, Studio, Supply, Works}'::text[]) trade
- order by 2;
+ order by 2
+ limit @names::int;
 
 insert into warehouses (tenant_id, name) values (@tenant, 'North depot'), (@tenant, 'Shop floor');
 
@@ -63,7 +65,8 @@ select @tenant, sku, name,
        case when pg_temp.draw(8, n, 10) = 0 then 'draft' else 'active' end,
        case when pg_temp.draw(9, n, 16) = 0 then 'used' else 'new' end,
        quantity, 20,
-       categories[1 + pg_temp.draw(10, n, 200)], sellers[1 + pg_temp.draw(11, n, 500)],
+       categories[1 + pg_temp.draw(10, n, cardinality(categories))],
+       sellers[1 + pg_temp.draw(11, n, cardinality(sellers))],
        warehouses[(array[1,1,1,1,1,1,2,2,2,3])[1 + pg_temp.draw(12, n, 10)]],
        format('%s-%s', chr(65 + pg_temp.draw(13, n, 26)), n % 400), upc, tags,
        ' ' || lower(name || ' ' || sku || ' ' || upc), created_at, created_at, created_at
@@ -77,8 +80,8 @@ select @tenant, 'U-' || lpad(pg_temp.draw(21, n, 10000) || '-' || n, 12, '0'),
        initcap(pg_temp.pick(2, n, '{bench, chair, desk, kettle, lamp, mat, oven, rug, stove, tent}')) || ' ' || n % 977,
        199 + pg_temp.draw(4, n, 60000), case when pg_temp.draw(8, n, 10) = 0 then 'draft' else 'active' end, 'new',
        c.ids[case when n % 5 = 0 then 1 when n % greatest(2, @products::bigint / 20) = 1 then 2
-                  else 3 + pg_temp.draw(10, n, 198) end],
-       s.ids[1 + pg_temp.draw(11, n, 500)], w.id, ' ', at, at, at
+                  else 3 + pg_temp.draw(10, n, cardinality(c.ids) - 2) end],
+       s.ids[1 + pg_temp.draw(11, n, cardinality(s.ids))], w.id, ' ', at, at, at
   from generate_series(1, case when @wide::int > 0 then @products::bigint else 0 end) n,
        lateral (select timestamptz '2024-01-01' + n * (interval '730 days' / @products::bigint::float)) created (at),
        (select array_agg(id order by id) as ids from categories where tenant_id = @tenant) c,
