@@ -6,17 +6,20 @@ create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
 create table tenants (
-    id               bigint not null generated always as identity,
-    slug             text collate "C" not null,
-    name             text not null,
-    plan             text not null,
-    rate_limit       integer,
-    timezone         text not null default 'UTC'::text,
-    currency         text not null default 'USD'::text,
-    suspended_at     timestamptz,
-    created_at       timestamptz not null default now(),
-    updated_at       timestamptz not null default now(),
-    due_change_plans integer not null default 0,
+    id                  bigint not null generated always as identity,
+    slug                text collate "C" not null,
+    name                text not null,
+    plan                text not null,
+    rate_limit          integer,
+    timezone            text not null default 'UTC'::text,
+    currency            text not null default 'USD'::text,
+    suspended_at        timestamptz,
+    created_at          timestamptz not null default now(),
+    updated_at          timestamptz not null default now(),
+    due_change_plans    integer not null default 0,
+    delete_responses_at timestamptz not null default now() + '24:00:00'::interval,
+    delete_usage_at     timestamptz not null default now() + '90 days'::interval,
+    delete_plans_at     timestamptz not null default now() + '24:00:00'::interval,
     PRIMARY KEY (id),
     UNIQUE (slug),
     CHECK ((plan = 'enterprise'::text) = (rate_limit IS NOT NULL)),
@@ -29,6 +32,12 @@ create table tenants (
 );
 comment on table tenants is 'Businesses that use the service. The runtime role has no privilege; it reads a tenant with resolve_key.';
 comment on column tenants.due_change_plans is 'Number of change plans that are computed, applied or undone. A trigger counts them.';
+comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: not later than a response expires.';
+comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: not later than usage or an error expires.';
+comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: not later than a plan expires.';
+CREATE INDEX tenants_delete_plans ON tenants USING btree (delete_plans_at);
+CREATE INDEX tenants_delete_responses ON tenants USING btree (delete_responses_at);
+CREATE INDEX tenants_delete_usage ON tenants USING btree (delete_usage_at);
 CREATE INDEX tenants_due_change_plans ON tenants USING btree (id) WHERE due_change_plans > 0;
 CREATE TRIGGER keep_unused_media AFTER DELETE ON tenants FOR EACH ROW EXECUTE FUNCTION keep_unused_media();
 CREATE TRIGGER notify_keys AFTER DELETE OR UPDATE OF name, plan, rate_limit, timezone, currency, suspended_at ON tenants FOR EACH ROW EXECUTE FUNCTION notify_keys();
@@ -782,6 +791,7 @@ create table unpacked_sums (
 );
 comment on table unpacked_sums is 'Rows of packed_sums to pack again and, with block -1, months of monthly_sums to add up again. Each transaction that changes sums inserts its own rows, so that none waits for another; pack_product_sums deletes those that it sees.';
 CREATE INDEX unpacked_sums_month ON unpacked_sums USING btree (tenant_id, month, block);
+CREATE TRIGGER queue_task AFTER INSERT ON unpacked_sums REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_product_sums');
 alter table unpacked_sums alter tenant_id set statistics 0, alter month set statistics 0;
 alter table unpacked_sums enable row level security, force row level security;
 create policy tenant on unpacked_sums for all to public
@@ -859,6 +869,7 @@ create table unpacked_customers (
 );
 comment on table unpacked_customers is 'Rows of packed_customers to pack again. Each transaction that changes sales inserts its own rows, so that none waits for another; pack_customers deletes those that it sees.';
 CREATE INDEX unpacked_customers_day ON unpacked_customers USING btree (tenant_id, day);
+CREATE TRIGGER queue_task AFTER INSERT ON unpacked_customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('pack_customers');
 alter table unpacked_customers alter tenant_id set statistics 0, alter day set statistics 0;
 alter table unpacked_customers enable row level security, force row level security;
 create policy tenant on unpacked_customers for all to public
@@ -875,6 +886,7 @@ create table unused_media (
 );
 comment on table unused_media is 'Files in the media storage that no product uses: uploads in progress, and files of deleted images. Instances delete them when they are due. Files of deleted tenants have the tenant 0.';
 CREATE INDEX unused_media_due ON unused_media USING btree (tenant_id, due);
+CREATE TRIGGER queue_task AFTER INSERT ON unused_media REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_task('claim_unused_media');
 alter table unused_media alter tenant_id set statistics 0, alter due set statistics 0;
 alter table unused_media enable row level security, force row level security;
 create policy tenant on unused_media for all to public
@@ -1037,6 +1049,14 @@ comment on column timelines.system is 'The identifier of the database system. A 
 comment on column timelines.database is 'The oid of the database, which differs for a copy in the same system.';
 comment on column timelines.timeline is 'The first 8 digits of the name of a WAL file.';
 comment on column timelines.id is 'Differs for two servers that were promoted to the same timeline.';
+
+create table tenants_with_work (
+    tenant_id bigint not null,
+    task      text collate "C" not null
+);
+comment on table tenants_with_work is 'Tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another. The task deletes the rows of a tenant that has no more work in the same snapshot. The runtime role has no privilege.';
+CREATE INDEX tenants_with_work_task ON tenants_with_work USING btree (task, tenant_id);
+alter table tenants_with_work alter tenant_id set statistics 0;
 
 create table schema_migrations (
     version     integer not null,
@@ -1491,7 +1511,12 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    select min(t.id) into tenant from tenants t where t.id > after_tenant;
+    select t.id into tenant
+      from tenants t
+     where t.delete_responses_at <= now()
+     order by t.delete_responses_at
+     limit 1
+       for no key update skip locked;
     if tenant is null then
         return;
     end if;
@@ -1506,6 +1531,11 @@ begin
             limit max_rows
               for update skip locked);
     get diagnostics deleted = row_count;
+    update tenants t
+       set delete_responses_at = case when deleted = max_rows then now() else
+               greatest(now() + interval '15 minutes', interval '24 hours' + least(
+                   now(), (select min(k.created_at) from idempotency_keys k where k.tenant_id = tenant))) end
+     where t.id = tenant;
     perform set_config('app.tenant_id', before, true);
     return next;
 end $function$;
@@ -1826,7 +1856,12 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    select min(t.id) into tenant from tenants t where t.id > after_tenant;
+    select t.id into tenant
+      from tenants t
+     where t.delete_usage_at <= now()
+     order by t.delete_usage_at
+     limit 1
+       for no key update skip locked;
     if tenant is null then
         return;
     end if;
@@ -1843,6 +1878,12 @@ begin
             limit max_rows
               for update skip locked);
     get diagnostics deleted = row_count;
+    update tenants t
+       set delete_usage_at = case when deleted = max_rows then now() else
+               greatest(now() + interval '15 minutes', interval '90 days' + least(
+                   now(), (select min(u.hour) from key_usage u where u.tenant_id = tenant),
+                   (select min(e.at) from key_errors e where e.tenant_id = tenant))) end
+     where t.id = tenant;
     perform set_config('app.tenant_id', before, true);
     return next;
 end $function$;
@@ -1960,11 +2001,13 @@ declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
     row record;
 begin
-    for tenant in select t.id from tenants t where t.id > after_tenant order by t.id loop
+    changed := 0;
+    tenant := after_tenant;
+    for visits in 1..1000 loop
+        tenant := next_tenant_with_work('pack_product_sums', tenant);
+        exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
-        continue when not exists (select from unpacked_sums u where u.tenant_id = tenant);
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
-        changed := 0;
         for row in
             select distinct u.month, u.block
               from unpacked_sums u
@@ -2011,10 +2054,16 @@ begin
                 null; -- The mark stays, and reports of the month fail with the same error.
             end;
         end loop;
-        return next;
-        exit;
+        delete from tenants_with_work w
+         where w.task = 'pack_product_sums'
+           and w.tenant_id = tenant
+           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
+        exit when changed > 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
+    if tenant is not null then
+        return next;
+    end if;
 end $function$;
 revoke execute on function pack_product_sums(bigint,integer) from public;
 grant execute on function pack_product_sums(bigint,integer) to storeroom_runtime;
@@ -2130,11 +2179,13 @@ declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
     row record;
 begin
-    for tenant in select t.id from tenants t where t.id > after_tenant order by t.id loop
+    changed := 0;
+    tenant := after_tenant;
+    for visits in 1..1000 loop
+        tenant := next_tenant_with_work('pack_customers', tenant);
+        exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
-        continue when not exists (select from unpacked_customers u where u.tenant_id = tenant);
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
-        changed := 0;
         for row in
             select distinct u.day
               from unpacked_customers u
@@ -2159,10 +2210,16 @@ begin
                 null; -- The mark stays, and reports of the day fail with the same error.
             end;
         end loop;
-        return next;
-        exit;
+        delete from tenants_with_work w
+         where w.task = 'pack_customers'
+           and w.tenant_id = tenant
+           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
+        exit when changed > 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
+    if tenant is not null then
+        return next;
+    end if;
 end $function$;
 revoke execute on function pack_customers(bigint,integer) from public;
 grant execute on function pack_customers(bigint,integer) to storeroom_runtime;
@@ -2249,8 +2306,16 @@ declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
     claimed record;
 begin
-    for tenant in select 0::bigint union all select t.id from tenants t loop
+    tenant := -1;
+    while max_rows > 0 loop
+        tenant := next_tenant_with_work('claim_unused_media', tenant);
+        exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'claim_unused_media'
+           and w.tenant_id = tenant
+           and not exists (select from unused_media u where u.tenant_id = tenant);
+        continue when found;
         for claimed in
             update unused_media u
                set due = now() + interval '10 minutes'
@@ -2268,7 +2333,6 @@ begin
             max_rows := max_rows - 1;
             return next;
         end loop;
-        exit when max_rows <= 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
 end $function$;
@@ -2355,7 +2419,12 @@ declare
     of_facts integer;
     of_plans integer;
 begin
-    select min(t.id) into tenant from tenants t where t.id > after_tenant;
+    select t.id into tenant
+      from tenants t
+     where t.delete_plans_at <= now()
+     order by t.delete_plans_at
+     limit 1
+       for no key update skip locked;
     if tenant is null then
         return;
     end if;
@@ -2388,6 +2457,12 @@ begin
         get diagnostics of_plans = row_count;
         deleted := least(deleted + of_plans, max_rows);
     end if;
+    update tenants t
+       set delete_plans_at = case when deleted = max_rows then now() else
+               greatest(now() + interval '15 minutes', least(
+                   now() + interval '24 hours',
+                   (select min(p.expires_at) from change_plans p where p.tenant_id = tenant))) end
+     where t.id = tenant;
     perform set_config('app.tenant_id', before, true);
     return next;
 end $function$;
@@ -2634,3 +2709,26 @@ AS $function$
 $function$;
 revoke execute on function has_replayed(pg_lsn,uuid) from public;
 grant execute on function has_replayed(pg_lsn,uuid) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.queue_task()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+    insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n;
+    return null;
+end $function$;
+revoke execute on function queue_task() from public;
+
+CREATE OR REPLACE FUNCTION public.next_tenant_with_work(of_task text, after_tenant bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+    select min(tenant_id) from tenants_with_work where task = of_task and tenant_id > after_tenant;
+$function$;
+revoke execute on function next_tenant_with_work(text,bigint) from public;

@@ -23,8 +23,8 @@ import (
 
 // withoutTenant are the tables that the runtime role has no access to.
 var withoutTenant = []string{
-	"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "timelines",
-	"users",
+	"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "tenants_with_work",
+	"timelines", "users",
 }
 
 // fixture inserts a row of :tenant into every tenant table. B gets the same values as A, because unique

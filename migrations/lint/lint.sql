@@ -13,7 +13,7 @@ with
 tables as (
     select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
            c.relname in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
-                         'schema_migrations', 'timelines') as without_tenant
+                         'schema_migrations', 'timelines', 'tenants_with_work') as without_tenant
       from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
 ),
@@ -114,7 +114,7 @@ problems (object, problem) as (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
                 'reserve_media', 'claim_unused_media', 'forget_unused_media',
-                'claim_change_plan', 'claim_due_change_plan', 'count_due_change_plans',
+                'claim_change_plan', 'claim_due_change_plan', 'count_due_change_plans', 'queue_task',
                 'delete_expired_change_plans', 'record_facts', 'remove_facts',
                 'search_products', 'search_customers', 'schema_version', 'password_parameters', 'begin_session',
                 'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password',

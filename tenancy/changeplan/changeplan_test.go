@@ -438,7 +438,8 @@ func TestExpiredPlansAreDeleted(t *testing.T) {
 	}
 	running = s.mustPlan(t, s.tenant, 1)
 	s.mustApply(t, running, true)
-	if _, err := s.MustSuper(t).Exec(t.Context(), `update change_plans set expires_at = now() - interval '1 s'`); err != nil {
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
+		update change_plans set expires_at = now() - interval '1 s'; update tenants set delete_plans_at = now()`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Release(t.Context(), s.tenant, running); err != nil {

@@ -282,10 +282,11 @@ func TestTwentyDuplicatesTakeEffectOnce(t *testing.T) {
 	}
 }
 
-// insertStored stores n responses that were created the given number of hours ago.
+// insertStored stores n responses that were created the given number of hours ago, and makes the tenant due.
 func insertStored(t testing.TB, super *pgx.Conn, tenant tenancy.ID, name string, n, hours int) {
 	t.Helper()
 	_, err := super.Exec(t.Context(), `
+		with due as (update tenants set delete_responses_at = now() where id = $1)
 		insert into idempotency_keys (tenant_id, key, fingerprint, created_at, status, header, body)
 		select $1, $2 || i, $5, now() - make_interval(hours => $4), 200, '{}', '{"name":"Ann"}'
 		  from generate_series(1, $3::int) i`, tenant, name, n, hours, make([]byte, 32))

@@ -1,0 +1,166 @@
+package tenancy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// taskWork is work of the tenant :tenant for a function, how to call it, and a query of the rows of the work.
+var taskWork = []struct{ name, work, call, left string }{
+	{
+		"pack_product_sums", `insert into unpacked_sums values (:tenant, '2026-03-01', 0)`,
+		`select tenant, changed from pack_product_sums($1, 1)`, `select from unpacked_sums`,
+	},
+	{
+		"pack_customers", `insert into unpacked_customers values (:tenant, '2026-03-01')`,
+		`select tenant, changed from pack_customers($1, 1)`, `select from unpacked_customers`,
+	},
+	{
+		"claim_unused_media", `insert into unused_media (tenant_id, due, file) values (:tenant, now(), 'A.jpg')`,
+		`select tenant, 1 from claim_unused_media(2) where tenant > $1`, `select from unused_media where due <= now()`,
+	},
+	{
+		"delete_expired_responses", `
+		insert into idempotency_keys (tenant_id, key, fingerprint, created_at)
+		values (:tenant, 'k', sha256('k'), now() - interval '25 hours');
+		update tenants set delete_responses_at = now() where id = :tenant`,
+		`select tenant, deleted from delete_expired_responses($1, 2)`, `select from idempotency_keys`,
+	},
+	{
+		"delete_expired_usage", `
+		insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'k', '{}', 'p', 'last');
+		insert into key_usage
+		       (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
+		select :tenant, now() - interval '91 days', id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}' from api_keys;
+		update tenants set delete_usage_at = now() where id = :tenant`,
+		`select tenant, deleted from delete_expired_usage($1, 2)`, `select from key_usage`,
+	},
+	{
+		"delete_expired_change_plans", `
+		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
+		values (:tenant, 'import', 'planned', 'orders.csv', 'ann@example.com', now() - interval '1 s');
+		update tenants set delete_plans_at = now() where id = :tenant`,
+		`select tenant, deleted from delete_expired_change_plans($1, 2)`, `select from change_plans`,
+	},
+}
+
+// An idle service must not need more of PostgreSQL because it has more tenants.
+func TestTasksReadNothingOfTenantsWithoutWork(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	var busy tenancy.ID
+	for i := range 100 {
+		busy = d.MustTenant(t, fmt.Sprint("tenant-", i)).ID
+	}
+	super := d.MustSuper(t)
+	for _, task := range taskWork {
+		t.Run(task.name, func(t *testing.T) {
+			tx, err := super.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback(t.Context()) }()
+			mustExecFor(t, tx, task.work, busy)
+			before := countScans(t, tx)
+			for after := tenancy.ID(0); ; {
+				rows, _ := tx.Query(t.Context(), task.call, after)
+				type batch struct {
+					Tenant  tenancy.ID
+					Changed int
+				}
+				found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[batch])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(found) == 0 {
+					break
+				}
+				after = found[0].Tenant
+			}
+			if scans := countScans(t, tx) - before; scans > 50 {
+				t.Errorf("the task scans tables %d times for one of 100 tenants, want at most 50", scans)
+			}
+			if left := mustCount(t, tx, task.left); left != 0 {
+				t.Errorf("%d rows of the work are left", left)
+			}
+		})
+	}
+}
+
+// countScans returns how often the transaction has scanned tables.
+func countScans(t *testing.T, tx pgx.Tx) (scans int) {
+	t.Helper()
+	const query = `select sum(seq_scan + coalesce(idx_scan, 0)) from pg_stat_xact_user_tables`
+	if err := tx.QueryRow(t.Context(), query).Scan(&scans); err != nil {
+		t.Fatal(err)
+	}
+	return scans
+}
+
+func mustCount(t *testing.T, tx pgx.Tx, query string) (n int) {
+	t.Helper()
+	if err := tx.QueryRow(t.Context(), `select count(*) from (`+query+`) rows`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func mustExecFor(t *testing.T, tx pgx.Tx, sql string, tenant tenancy.ID) {
+	t.Helper()
+	if _, err := tx.Exec(t.Context(), strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a transaction stores after a visit expires after the next one, and rows that exist set the time of that.
+func TestATenantIsVisitedWhenItsFirstRowExpires(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	for _, test := range []struct {
+		task         tenancy.Task
+		column, work string
+		wait         time.Duration
+	}{
+		{tenancy.DeleteExpiredResponses, "delete_responses_at", ``, 24 * time.Hour},
+		{tenancy.DeleteExpiredUsage, "delete_usage_at", ``, 90 * 24 * time.Hour},
+		{tenancy.DeleteExpiredChangePlans, "delete_plans_at", ``, 24 * time.Hour},
+		{tenancy.DeleteExpiredResponses, "delete_responses_at", `
+			insert into idempotency_keys (tenant_id, key, fingerprint, created_at)
+			values (:tenant, 'k', sha256('k'), now() - interval '21 hours')`, 3 * time.Hour},
+		{tenancy.DeleteExpiredUsage, "delete_usage_at", `
+			insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'k', '{}', 'p', 'last');
+			insert into key_usage (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused,
+			                       minutes, latency)
+			select :tenant, now() - interval '88 days', id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}' from api_keys`,
+			48 * time.Hour},
+		{tenancy.DeleteExpiredUsage, "delete_usage_at", `
+			insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
+			select :tenant, id, now() - interval '89 days', 'GET', '/', 404, 'NOT_FOUND', 'r' from api_keys`, 24 * time.Hour},
+		{tenancy.DeleteExpiredChangePlans, "delete_plans_at", `
+			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
+			values (:tenant, 'import', 'planned', 'a.csv', 'ann', now() + interval '5 hours')`, 5 * time.Hour},
+	} {
+		sql := test.work + `; update tenants set ` + test.column + ` = now()`
+		if _, err := super.Exec(t.Context(), strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))); err != nil {
+			t.Fatal(err)
+		}
+		if err := test.task.Run(t.Context(), d.DB); err != nil {
+			t.Fatal(err)
+		}
+		var at time.Time
+		if err := super.QueryRow(t.Context(), `select `+test.column+` from tenants`).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		if wait := time.Until(at); wait > test.wait || wait < test.wait-time.Minute {
+			t.Errorf("%s visits the tenant again in %s, want %s", test.task.Function, wait, test.wait)
+		}
+	}
+}
