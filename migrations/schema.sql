@@ -1881,7 +1881,7 @@ begin
     update tenants t
        set delete_usage_at = case when deleted = max_rows then now() else
                greatest(now() + interval '15 minutes', interval '90 days' + least(
-                   now(), (select min(u.hour) from key_usage u where u.tenant_id = tenant),
+                   date_trunc('hour', now()), (select min(u.hour) from key_usage u where u.tenant_id = tenant),
                    (select min(e.at) from key_errors e where e.tenant_id = tenant))) end
      where t.id = tenant;
     perform set_config('app.tenant_id', before, true);

@@ -101,8 +101,12 @@ select set_config('app.tenant_id', ':tenant', true);
 select record_facts(p.id, 'refunds', array[r.id]), record_facts(p.id, 'cancellations', array[r.order_id])
   from change_plans p join refunds r using (tenant_id) where p.tenant_id = :tenant;`
 
-// operatorRows is the part of the fixture that only an operator may write.
+// operatorRows is the part of the fixture that only an operator may write. Tenants are due for the tasks in their order.
 const operatorRows = `
+update tenants
+   set delete_responses_at = to_timestamp(:tenant), delete_usage_at = to_timestamp(:tenant),
+       delete_plans_at = to_timestamp(:tenant)
+ where id = :tenant;
 insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');
 insert into api_keys (tenant_id, name, permissions, prefix, last4)
 values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');`

@@ -35,7 +35,8 @@ var taskWork = []struct{ name, work, call, left string }{
 	},
 	{
 		"delete_expired_usage", `
-		insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'k', '{}', 'p', 'last');
+		insert into api_keys (tenant_id, name, permissions, prefix, last4)
+		values (:tenant, 'k', '{products:read}', 'sk_live_abcd', 'last');
 		insert into key_usage
 		       (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
 		select :tenant, now() - interval '91 days', id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}' from api_keys;
@@ -136,14 +137,16 @@ func TestATenantIsVisitedWhenItsFirstRowExpires(t *testing.T) {
 			insert into idempotency_keys (tenant_id, key, fingerprint, created_at)
 			values (:tenant, 'k', sha256('k'), now() - interval '21 hours')`, 3 * time.Hour},
 		{tenancy.DeleteExpiredUsage, "delete_usage_at", `
-			insert into api_keys (tenant_id, name, permissions, prefix, last4) values (:tenant, 'k', '{}', 'p', 'last');
+			insert into api_keys (tenant_id, name, permissions, prefix, last4)
+			values (:tenant, 'k', '{products:read}', 'sk_live_abcd', 'last');
 			insert into key_usage (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused,
 			                       minutes, latency)
 			select :tenant, now() - interval '88 days', id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}' from api_keys`,
 			48 * time.Hour},
 		{tenancy.DeleteExpiredUsage, "delete_usage_at", `
 			insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
-			select :tenant, id, now() - interval '89 days', 'GET', '/', 404, 'NOT_FOUND', 'r' from api_keys`, 24 * time.Hour},
+			select :tenant, id, now() - interval '89 days', 'GET', '/', 404, 'NOT_FOUND', 'r' from api_keys`,
+			24 * time.Hour},
 		{tenancy.DeleteExpiredChangePlans, "delete_plans_at", `
 			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
 			values (:tenant, 'import', 'planned', 'a.csv', 'ann', now() + interval '5 hours')`, 5 * time.Hour},
@@ -159,7 +162,7 @@ func TestATenantIsVisitedWhenItsFirstRowExpires(t *testing.T) {
 		if err := super.QueryRow(t.Context(), `select `+test.column+` from tenants`).Scan(&at); err != nil {
 			t.Fatal(err)
 		}
-		if wait := time.Until(at); wait > test.wait || wait < test.wait-time.Minute {
+		if wait := time.Until(at); wait > test.wait || wait < test.wait-time.Hour-time.Minute {
 			t.Errorf("%s visits the tenant again in %s, want %s", test.task.Function, wait, test.wait)
 		}
 	}

@@ -463,6 +463,9 @@ func TestUsageIsDeletedAfter90Days(t *testing.T) {
 		r.Record(p, request(recent, failing(400, "INVALID_PARAMETER")))
 	}
 	s.mustFlush(t, r)
+	if _, err := s.MustSuper(t).Exec(t.Context(), `update tenants set delete_usage_at = now()`); err != nil {
+		t.Fatal(err)
+	}
 	if err := tenancy.DeleteExpiredUsage.Run(t.Context(), s.DB); err != nil {
 		t.Fatal(err)
 	}

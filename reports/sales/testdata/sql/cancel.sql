@@ -119,6 +119,13 @@ select
 --       LockRows
 --         Index Scan using customers_pkey on customers
 
+insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on tenants_with_work
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into unpacked_customers (tenant_id, day)
 select tenant_id, (placed_at at time zone 'UTC')::date from changed_rows
  union

@@ -95,6 +95,13 @@ on conflict (tenant_id, number) do update
 --   ModifyTable Insert on customers
 --     Function Scan
 
+insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on tenants_with_work
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into unpacked_customers (tenant_id, day)
 select distinct tenant_id, (placed_at at time zone 'UTC')::date from changed_rows
 

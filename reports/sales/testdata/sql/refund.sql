@@ -86,6 +86,13 @@ select nextval('refunds_id_seq') as id
 -- Plan on PostgreSQL 15:
 --   Function Scan on generate_series
 
+insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on tenants_with_work
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into unpacked_customers (tenant_id, day)
 select distinct tenant_id, (refunded_at at time zone 'UTC')::date from changed_rows
 

@@ -198,6 +198,13 @@ or exists (select from cancellations c
 --     Bitmap Index Scan using refunds_created
 --   Index Only Scan using cancellations_created on cancellations (InitPlan)
 
+insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on tenants_with_work
+--     Aggregate
+--       Named Tuplestore Scan
+
 insert into unpacked_customers (tenant_id, day)
 select of_tenant, (o.placed_at at time zone 'UTC')::date
   from orders o
