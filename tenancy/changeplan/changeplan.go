@@ -738,7 +738,12 @@ func (s *Store) RunPeriodically(ctx context.Context, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	var workers sync.WaitGroup
 	for long := range s.wake {
-		workers.Go(func() { s.run(ctx, logger, &limit{s.turn, long, s.exchange}) })
+		workers.Go(func() {
+			if err := lowerPriority(); err != nil {
+				logger.WarnContext(ctx, "change plans have the priority of requests", "error", err)
+			}
+			s.run(ctx, logger, &limit{s.turn, long, s.exchange})
+		})
 	}
 	workers.Wait()
 }
@@ -787,12 +792,15 @@ func (s *Store) idle(ctx context.Context, limit *limit) {
 	}
 }
 
-// requestWeight is how many times longer a request uses a CPU of the instance or of PostgreSQL than it has a
-// connection.
-const requestWeight = 3
+// A worker waits after a part for requestWeight times the time for which requests had connections during the part, and at
+// most maxWait times as long as the part took. Both are that large because one request in a hundred that is slower, while
+// PostgreSQL carries out a part, raises the p99 of requests.
+const (
+	requestWeight = 25
+	maxWait       = 2
+)
 
-// pacer makes a worker wait after each part, so that requests of other tenants are not delayed: in proportion to the
-// time for which requests had connections during the part, and at most as long as the part took.
+// pacer makes a worker wait after each part while requests need the database, so that they are not delayed.
 type pacer struct {
 	db    *tenancy.DB
 	began time.Time
@@ -803,7 +811,7 @@ func (s *Store) newPacer() *pacer { return &pacer{s.db, time.Now(), s.db.Used()}
 
 func (p *pacer) wait(ctx context.Context) {
 	// The next statement sees that ctx has ended.
-	_ = pause(ctx, min(time.Since(p.began), requestWeight*(p.db.Used()-p.used)))
+	_ = pause(ctx, min(maxWait*time.Since(p.began), requestWeight*(p.db.Used()-p.used)))
 	p.began, p.used = time.Now(), p.db.Used()
 }
 
