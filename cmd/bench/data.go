@@ -28,6 +28,7 @@ type shopSize struct {
 	slug             string
 	products, orders int
 	wide             int
+	copies           int // tenants with the same rows, created from those of this one
 }
 
 const (
@@ -215,7 +216,19 @@ func generate(
 	if err := execFile(ctx, conn, "bare.sql", nil); err != nil {
 		return err
 	}
-	if err := execFile(ctx, conn, "finish.sql", pgx.NamedArgs{"version": version}); err != nil {
+	if err := execFile(ctx, conn, "finish.sql", nil); err != nil {
+		return err
+	}
+	for i, shop := range shops {
+		if shop.copies == 0 {
+			continue
+		}
+		args := pgx.NamedArgs{"tenant": ids[i], "copies": shop.copies}
+		if err := execFile(ctx, conn, "copy.sql", args); err != nil {
+			return err
+		}
+	}
+	if err := execFile(ctx, conn, "record.sql", pgx.NamedArgs{"version": version}); err != nil {
 		return err
 	}
 	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(started).Seconds())

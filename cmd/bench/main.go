@@ -15,6 +15,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -71,8 +72,10 @@ func main() {
 func parseFlags() options {
 	o := options{run: regexp.MustCompile(""), clients: []int{1, 8, 64}}
 	flag.StringVar(&o.dir, "dir", ".local/bench", "`directory` of the servers, their data and last.json")
-	flag.IntVar(&o.products, "products", 1_000_000, "products of the large tenant; each number has a separate database")
-	flag.IntVar(&o.orders, "orders", 2_000_000, "orders of the large tenant; each number has a separate database")
+	flag.IntVar(&o.products, "products", 0,
+		"products of the large tenant; each `number` has a separate database (default 1000000; 100 for each of -tenants)")
+	flag.IntVar(&o.orders, "orders", 0,
+		"orders of the large tenant; each `number` has a separate database (default 2000000; 1000 for each of -tenants)")
 	flag.Func("run", "measure only the scenarios whose name matches this `regexp`", func(s string) (err error) {
 		o.run, err = regexp.Compile(s)
 		return err
@@ -96,6 +99,11 @@ func parseFlags() options {
 	flag.IntVar(&o.tenants, "tenants", 0,
 		"measure instead this `number` of tenants, which share the products and orders, against 100 tenants")
 	flag.Parse()
+	products, orders := 1_000_000, 2_000_000
+	if o.tenants > 0 {
+		products, orders = 100*o.tenants, 1000*o.tenants
+	}
+	o.products, o.orders = cmp.Or(o.products, products), cmp.Or(o.orders, orders)
 	return o
 }
 

@@ -67,15 +67,11 @@ func measureTenants(ctx context.Context, o options, many, few *tenants, out io.W
 	return nil
 }
 
-// tenantShops returns tenants that share the products and orders equally.
+// tenantShops returns tenants that share the products and orders equally. All have the same rows, which saves hours.
 func tenantShops(number, products, orders int) []shopSize {
-	shops := make([]shopSize, number)
-	for i := range shops {
-		shops[i] = shopSize{
-			slug: fmt.Sprintf("tenant-%06d", i+1), products: max(1, products/number), orders: max(1, orders/number),
-		}
-	}
-	return shops
+	return []shopSize{{
+		slug: "tenant-000001", products: max(1, products/number), orders: max(1, orders/number), copies: number - 1,
+	}}
 }
 
 // tenants are a database, a program that serves it, and samples of each tenant.
