@@ -219,20 +219,31 @@ func generate(
 	if err := execFile(ctx, conn, "finish.sql", nil); err != nil {
 		return err
 	}
-	for i, shop := range shops {
-		if shop.copies == 0 {
-			continue
-		}
-		args := pgx.NamedArgs{"tenant": ids[i], "copies": shop.copies}
-		if err := execFile(ctx, conn, "copy.sql", args); err != nil {
-			return err
-		}
+	tenants, err := copyTenants(ctx, conn, shops, ids)
+	if err != nil {
+		return err
 	}
 	if err := execFile(ctx, conn, "record.sql", pgx.NamedArgs{"version": version}); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", len(shops), time.Since(started).Seconds())
+	fmt.Fprintf(progress, "generated %d tenants in %.0f s\n", tenants, time.Since(started).Seconds())
 	return nil
+}
+
+// copyTenants creates the copies of shops, and returns the number of all tenants.
+func copyTenants(ctx context.Context, conn *pgx.Conn, shops []shopSize, ids []tenancy.ID) (int, error) {
+	tenants := len(shops)
+	for i, shop := range shops {
+		if shop.copies == 0 {
+			continue
+		}
+		tenants += shop.copies
+		args := pgx.NamedArgs{"tenant": ids[i], "copies": shop.copies}
+		if err := execFile(ctx, conn, "copy.sql", args); err != nil {
+			return 0, err
+		}
+	}
+	return tenants, nil
 }
 
 // args returns the arguments of catalog.sql and orders.sql.
