@@ -23,7 +23,7 @@ create table tenants_with_work (
     tenant_id bigint not null,
     task      text collate "C" not null
 );
-comment on table tenants_with_work is 'Tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another. The task deletes the rows of a tenant that has no more work in the same snapshot. The runtime role has no privilege.';
+comment on table tenants_with_work is 'Tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another. The task replaces those of a tenant with one if the same snapshot shows more work, so that it misses none. The runtime role has no privilege.';
 create index tenants_with_work_task on tenants_with_work (task, tenant_id);
 alter table tenants_with_work alter tenant_id set statistics 0;
 
@@ -52,8 +52,9 @@ revoke execute on function next_tenant_with_work from public;
 -- The first call of each task finds which of the present tenants have work.
 insert into tenants_with_work (tenant_id, task)
 select t.id, w.task
-  from (select id from tenants union all select 0) t,
-       unnest('{pack_product_sums,pack_customers,claim_unused_media}'::text[]) w (task);
+  from tenants t, unnest('{pack_product_sums,pack_customers,claim_unused_media}'::text[]) w (task)
+ union all
+select 0, 'claim_unused_media';
 
 alter table tenants
     add column delete_responses_at timestamptz not null default now(),
@@ -134,10 +135,12 @@ begin
                 null; -- The mark stays, and reports of the month fail with the same error.
             end;
         end loop;
-        delete from tenants_with_work w
-         where w.task = 'pack_product_sums'
-           and w.tenant_id = tenant
-           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
+        with seen as (
+            delete from tenants_with_work w where w.task = 'pack_product_sums' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'pack_product_sums'
+         where exists (select from unpacked_sums u where u.tenant_id = tenant);
         exit when changed > 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
@@ -185,10 +188,12 @@ begin
                 null; -- The mark stays, and reports of the day fail with the same error.
             end;
         end loop;
-        delete from tenants_with_work w
-         where w.task = 'pack_customers'
-           and w.tenant_id = tenant
-           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
+        with seen as (
+            delete from tenants_with_work w where w.task = 'pack_customers' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'pack_customers'
+         where exists (select from unpacked_customers u where u.tenant_id = tenant);
         exit when changed > 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
@@ -209,11 +214,13 @@ begin
         tenant := next_tenant_with_work('claim_unused_media', tenant);
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
-        delete from tenants_with_work w
-         where w.task = 'claim_unused_media'
-           and w.tenant_id = tenant
-           and not exists (select from unused_media u where u.tenant_id = tenant);
-        continue when found;
+        with seen as (
+            delete from tenants_with_work w where w.task = 'claim_unused_media' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'claim_unused_media'
+         where exists (select from unused_media u where u.tenant_id = tenant);
+        continue when not found;
         for claimed in
             update unused_media u
                set due = now() + interval '10 minutes'

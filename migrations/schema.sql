@@ -1054,7 +1054,7 @@ create table tenants_with_work (
     tenant_id bigint not null,
     task      text collate "C" not null
 );
-comment on table tenants_with_work is 'Tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another. The task deletes the rows of a tenant that has no more work in the same snapshot. The runtime role has no privilege.';
+comment on table tenants_with_work is 'Tenants for which a task has work. Each statement that makes work inserts its own row, so that none waits for another. The task replaces those of a tenant with one if the same snapshot shows more work, so that it misses none. The runtime role has no privilege.';
 CREATE INDEX tenants_with_work_task ON tenants_with_work USING btree (task, tenant_id);
 alter table tenants_with_work alter tenant_id set statistics 0;
 
@@ -2054,10 +2054,12 @@ begin
                 null; -- The mark stays, and reports of the month fail with the same error.
             end;
         end loop;
-        delete from tenants_with_work w
-         where w.task = 'pack_product_sums'
-           and w.tenant_id = tenant
-           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
+        with seen as (
+            delete from tenants_with_work w where w.task = 'pack_product_sums' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'pack_product_sums'
+         where exists (select from unpacked_sums u where u.tenant_id = tenant);
         exit when changed > 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
@@ -2210,10 +2212,12 @@ begin
                 null; -- The mark stays, and reports of the day fail with the same error.
             end;
         end loop;
-        delete from tenants_with_work w
-         where w.task = 'pack_customers'
-           and w.tenant_id = tenant
-           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
+        with seen as (
+            delete from tenants_with_work w where w.task = 'pack_customers' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'pack_customers'
+         where exists (select from unpacked_customers u where u.tenant_id = tenant);
         exit when changed > 0;
     end loop;
     perform set_config('app.tenant_id', before, true);
@@ -2311,11 +2315,13 @@ begin
         tenant := next_tenant_with_work('claim_unused_media', tenant);
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
-        delete from tenants_with_work w
-         where w.task = 'claim_unused_media'
-           and w.tenant_id = tenant
-           and not exists (select from unused_media u where u.tenant_id = tenant);
-        continue when found;
+        with seen as (
+            delete from tenants_with_work w where w.task = 'claim_unused_media' and w.tenant_id = tenant
+        )
+        insert into tenants_with_work (tenant_id, task)
+        select tenant, 'claim_unused_media'
+         where exists (select from unused_media u where u.tenant_id = tenant);
+        continue when not found;
         for claimed in
             update unused_media u
                set due = now() + interval '10 minutes'

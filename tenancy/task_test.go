@@ -95,6 +95,41 @@ func TestTasksReadNothingOfTenantsWithoutWork(t *testing.T) {
 	}
 }
 
+// A tenant that always has work must not fill the queue.
+func TestTheQueueKeepsOneRowOfATenantWithMoreWork(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	tx, err := super.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	for day := range 5 {
+		mustExecFor(t, tx, fmt.Sprintf(`
+			insert into unpacked_sums values (:tenant, '2026-%02d-01', 0);
+			insert into unpacked_customers values (:tenant, '2026-03-%02d');
+			insert into unused_media (tenant_id, due, file) values (:tenant, now() + interval '1 hour', '%d.jpg')`,
+			day+1, day+1, day), tenant)
+	}
+	mustExecFor(t, tx, `
+		select pack_product_sums(0, 1), pack_customers(0, 1);
+		select claim_unused_media(1)`, tenant)
+	for _, task := range []string{"pack_product_sums", "pack_customers", "claim_unused_media"} {
+		query := `select from tenants_with_work where task = '` + task + `'`
+		if n := mustCount(t, tx, query); n != 1 {
+			t.Errorf("the queue has %d rows for %s of a tenant with more work, want 1", n, task)
+		}
+	}
+	mustExecFor(t, tx, `
+		delete from unused_media;
+		select pack_product_sums(0, 9), pack_customers(0, 9);
+		select claim_unused_media(1)`, tenant)
+	if n := mustCount(t, tx, `select from tenants_with_work`); n != 0 {
+		t.Errorf("the queue has %d rows when no work is left, want 0", n)
+	}
+}
+
 // countScans returns how often the transaction has scanned tables.
 func countScans(t *testing.T, tx pgx.Tx) (scans int) {
 	t.Helper()
