@@ -792,9 +792,9 @@ func (s *Store) idle(ctx context.Context, limit *limit) {
 	}
 }
 
-// A worker waits after a part for requestWeight times the time for which requests had connections during the part, and at
-// most maxWait times as long as the part took. Both are that large because one request in a hundred that is slower, while
-// PostgreSQL carries out a part, raises the p99 of requests.
+// A worker waits after a part for requestWeight times the time for which requests had connections during the part, but
+// at most maxWait times as long as the part took, and half a lease. PostgreSQL answers requests later while it carries
+// out a part, so these pauses limit how many requests meet one.
 const (
 	requestWeight = 25
 	maxWait       = 2
@@ -811,8 +811,13 @@ func (s *Store) newPacer() *pacer { return &pacer{s.db, time.Now(), s.db.Used()}
 
 func (p *pacer) wait(ctx context.Context) {
 	// The next statement sees that ctx has ended.
-	_ = pause(ctx, min(maxWait*time.Since(p.began), requestWeight*(p.db.Used()-p.used)))
+	_ = pause(ctx, pauseAfter(time.Since(p.began), p.db.Used()-p.used))
 	p.began, p.used = time.Now(), p.db.Used()
+}
+
+// pauseAfter returns how long a worker waits after a part that took took, while requests had connections for used.
+func pauseAfter(took, used time.Duration) time.Duration {
+	return min(maxWait*took, requestWeight*used, leaseSeconds*time.Second/2)
 }
 
 // wakeUp makes RunPeriodically of this store look for work now. Other instances find it within their poll interval.

@@ -801,3 +801,19 @@ func TestDuePlansAreCounted(t *testing.T) {
 	s.mustBe(t, s.tenant, first, changeplan.Applied, 2)
 	want(0)
 }
+
+// Requests of other tenants, if there are any, get two thirds of the time.
+func TestWorkersPauseForRequests(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ took, used, want time.Duration }{
+		{time.Second, 0, 0},
+		{time.Second, 4 * time.Millisecond, 100 * time.Millisecond},
+		{time.Second, time.Minute, 2 * time.Second},
+		{time.Minute, time.Minute, 5 * time.Second}, // the lease ends after ten seconds
+	} {
+		if got := changeplan.PauseAfter(test.took, test.used); got != test.want {
+			t.Errorf("the pause after a part of %s, while requests had connections for %s, is %s, want %s",
+				test.took, test.used, got, test.want)
+		}
+	}
+}

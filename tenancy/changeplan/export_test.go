@@ -2,6 +2,9 @@ package changeplan
 
 import "time"
 
+// PauseAfter returns how long a worker waits after a part.
+var PauseAfter = pauseAfter
+
 // SetTurn changes how long the turn of a tenant is.
 func (s *Store) SetTurn(d time.Duration) { s.turn = d }
 
