@@ -3,7 +3,7 @@
 -- Requests that wait behind these locks fail after two seconds, so it gives up before and tries again.
 do $$
 begin
-    perform set_config('lock_timeout', '1500ms', true);
+    perform set_config('lock_timeout', '400ms', true); -- each of four locks
     for retries in reverse 20..0 loop
         begin
             lock table tenants in access exclusive mode;
@@ -64,9 +64,9 @@ alter table tenants
     alter delete_responses_at set default now() + interval '24 hours',
     alter delete_usage_at set default now() + interval '90 days',
     alter delete_plans_at set default now() + interval '24 hours';
-comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: not later than a response expires.';
-comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: not later than usage or an error expires.';
-comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: not later than a plan expires.';
+comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: about when its first response expires.';
+comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: about when its first usage or error expires.';
+comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: about when its first plan expires.';
 create index tenants_delete_responses on tenants (delete_responses_at);
 create index tenants_delete_usage on tenants (delete_usage_at);
 create index tenants_delete_plans on tenants (delete_plans_at);
@@ -74,7 +74,7 @@ create index tenants_delete_plans on tenants (delete_plans_at);
 -- The migrator may not skip policies.
 set local row_security = on;
 
--- pack_product_sums packs months and blocks of the next tenant, as before. One call visits at most 1,000 tenants.
+-- pack_product_sums packs months and blocks of the next tenant, as before. One call visits at most 100 tenants.
 create or replace function pack_product_sums(after_tenant bigint, max_rows integer)
 returns table (tenant bigint, changed integer)
     language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -84,10 +84,15 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..1000 loop
+    for visits in 1..100 loop
         tenant := next_tenant_with_work('pack_product_sums', tenant);
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'pack_product_sums'
+           and w.tenant_id = tenant
+           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
+        continue when found;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
         for row in
             select distinct u.month, u.block
@@ -149,7 +154,7 @@ begin
     end if;
 end $$;
 
--- pack_customers packs days of the next tenant, as before. One call visits at most 1,000 tenants.
+-- pack_customers packs days of the next tenant, as before. One call visits at most 100 tenants.
 create or replace function pack_customers(after_tenant bigint, max_rows integer)
 returns table (tenant bigint, changed integer)
     language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -159,10 +164,15 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..1000 loop
+    for visits in 1..100 loop
         tenant := next_tenant_with_work('pack_customers', tenant);
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'pack_customers'
+           and w.tenant_id = tenant
+           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
+        continue when found;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
         for row in
             select distinct u.day

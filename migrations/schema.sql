@@ -32,9 +32,9 @@ create table tenants (
 );
 comment on table tenants is 'Businesses that use the service. The runtime role has no privilege; it reads a tenant with resolve_key.';
 comment on column tenants.due_change_plans is 'Number of change plans that are computed, applied or undone. A trigger counts them.';
-comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: not later than a response expires.';
-comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: not later than usage or an error expires.';
-comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: not later than a plan expires.';
+comment on column tenants.delete_responses_at is 'When delete_expired_responses visits the tenant next: about when its first response expires.';
+comment on column tenants.delete_usage_at is 'When delete_expired_usage visits the tenant next: about when its first usage or error expires.';
+comment on column tenants.delete_plans_at is 'When delete_expired_change_plans visits the tenant next: about when its first plan expires.';
 CREATE INDEX tenants_delete_plans ON tenants USING btree (delete_plans_at);
 CREATE INDEX tenants_delete_responses ON tenants USING btree (delete_responses_at);
 CREATE INDEX tenants_delete_usage ON tenants USING btree (delete_usage_at);
@@ -2003,10 +2003,15 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..1000 loop
+    for visits in 1..100 loop
         tenant := next_tenant_with_work('pack_product_sums', tenant);
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'pack_product_sums'
+           and w.tenant_id = tenant
+           and not exists (select from unpacked_sums u where u.tenant_id = tenant);
+        continue when found;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed sums of tenant ' || tenant, 0));
         for row in
             select distinct u.month, u.block
@@ -2183,10 +2188,15 @@ declare
 begin
     changed := 0;
     tenant := after_tenant;
-    for visits in 1..1000 loop
+    for visits in 1..100 loop
         tenant := next_tenant_with_work('pack_customers', tenant);
         exit when tenant is null;
         perform set_config('app.tenant_id', tenant::text, true);
+        delete from tenants_with_work w
+         where w.task = 'pack_customers'
+           and w.tenant_id = tenant
+           and not exists (select from unpacked_customers u where u.tenant_id = tenant);
+        continue when found;
         continue when not pg_try_advisory_xact_lock(hashtextextended('packed customers of tenant ' || tenant, 0));
         for row in
             select distinct u.day

@@ -107,6 +107,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 		table   string
 	}{
 		{13, "products"}, {20, "sold_products"}, {23, "products"}, {26, "products"}, {33, "tenants"}, {33, "change_plans"},
+		{37, "tenants"},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()
