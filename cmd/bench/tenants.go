@@ -32,9 +32,9 @@ func compareTenants(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, servers.Stop()) }()
 	o.redis = servers.RedisURL
+	password := rand.Text() // of roles, which both databases share
 	var both [2]*tenants
 	for i, number := range []int{o.tenants, min(fewTenants, o.tenants)} {
-		password := rand.Text()
 		name := fmt.Sprintf("bench_tenants_%d_%d_%d", number, o.products, o.orders)
 		d, err := prepare(ctx, servers.AdminURL, name, password, tenantShops(number, o.products, o.orders), out)
 		if err != nil {
