@@ -82,8 +82,8 @@ func (o options) buildOther(ctx context.Context, folder string, out io.Writer) (
 		return "", err
 	}
 	defer func() {
-		remove := command(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree)
-		err = errors.Join(err, remove.Run())
+		ctx = context.WithoutCancel(ctx)
+		err = errors.Join(err, run(".", "git", "worktree", "remove", "--force", tree))
 	}()
 	if err := errors.Join(
 		run(tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/storeroom"),
