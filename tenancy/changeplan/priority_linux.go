@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// workerNice is the priority of workers for the scheduler of Linux: it runs a thread that serves requests first.
+// workerNice is the nice value of workers. Linux prefers threads with a lower value, such as those that serve requests.
 const workerNice = 10
 
-// lowerPriority gives the calling goroutine a thread of its own with a lower priority, until it ends. Computing a plan
-// can use a CPU for seconds.
+// lowerPriority moves the calling goroutine to its own thread and lowers the priority of that thread, because computing
+// a plan can use a CPU for seconds. The thread ends with the goroutine.
 func lowerPriority() error {
 	runtime.LockOSThread()
 	// The system call returns 20 minus the nice value. The whole process may have a lower priority already.
