@@ -254,6 +254,7 @@ end $$;
 
 -- These delete rows of the tenant that is due for the longest time, and compute when it is due again: at once if there
 -- are more rows, and after 15 minutes if a row that has expired is locked. What a tenant stores later expires later.
+-- They ignore after_tenant, which every task has.
 create or replace function delete_expired_responses(after_tenant bigint, max_rows integer)
 returns table (tenant bigint, deleted integer)
     language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
