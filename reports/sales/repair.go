@@ -27,7 +27,7 @@ func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, e
 	for _, m := range all {
 		var n int64
 		err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
-			n, err = repairMonth(ctx, tx, m)
+			n, err = repairMonth(ctx, tx, tenant, m.First)
 			return err
 		})
 		if err != nil {
@@ -41,29 +41,29 @@ func (s *Store) Repair(ctx context.Context, tenant tenancy.ID) (changed int64, e
 	return changed, nil
 }
 
-func repairMonth(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
-	zone, err := lockZone(ctx, tx, m.tenant, shared)
+func repairMonth(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, month time.Time) (int64, error) {
+	zone, err := lockZone(ctx, tx, tenant, shared)
 	if err != nil {
 		return 0, err
 	}
 	// Two repairs at the same time would add each difference twice.
 	_, err = tx.Exec(ctx, `
-		select pg_advisory_xact_lock(hashtextextended('mend tenant ' || $1::bigint, 0))`, m.tenant)
+		select pg_advisory_xact_lock(hashtextextended('mend tenant ' || $1::bigint, 0))`, tenant)
 	if err != nil {
 		return 0, err
 	}
-	m = newMonth(m.tenant, m.days[0], zone)
-	changed, err := addDifferences(ctx, tx, m)
+	p := newPeriod(tenant, month, month, zone)
+	changed, err := addDifferences(ctx, tx, p)
 	if err != nil {
 		return 0, err
 	}
 	_, err = tx.Exec(ctx, `
 		insert into unpacked_customers (tenant_id, day)
-		select $1, day from `+daysInUTC, m.bounds()...)
+		select $1, day from `+daysInUTC, p.bounds()...)
 	if err != nil {
 		return 0, err
 	}
-	return changed, repack(ctx, tx, m.tenant, m.days[0], m.days[0])
+	return changed, repack(ctx, tx, tenant, month, month)
 }
 
 // repack makes reports read the rollups of the tenant from one month to another until they are packed again.
@@ -82,9 +82,9 @@ func repack(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, from, to time.Tim
 	return err
 }
 
-// addDifferences corrects the rollups of a month, and revenue_without_cost of its orders: an
+// addDifferences corrects the rollups of a period, and revenue_without_cost of its orders: an
 // instance of the version before that column stored 0.
-func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
+func addDifferences(ctx context.Context, tx pgx.Tx, p period) (int64, error) {
 	_, err := tx.Exec(ctx, `
 		with facts as (
 			select id, (select coalesce(sum(quantity * unit_price - discount), 0)
@@ -97,7 +97,7 @@ func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 		update orders o
 		   set revenue_without_cost = f.revenue
 		  from facts f
-		 where o.tenant_id = $1 and o.id = f.id and o.revenue_without_cost <> f.revenue`, m.bounds()...)
+		 where o.tenant_id = $1 and o.id = f.id and o.revenue_without_cost <> f.revenue`, p.bounds()...)
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +105,7 @@ func addDifferences(ctx context.Context, tx pgx.Tx, m month) (int64, error) {
 		with `+differences+insertRollups+`
 		select $1, kind, day, channel, key, `+sums.List+`
 		  from difference
-		 order by kind, day, channel, key`+addToRollups, m.args()...)
+		 order by kind, day, channel, key`+addToRollups, p.args()...)
 	return tag.RowsAffected(), err
 }
 
@@ -136,7 +136,7 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Lo
 		return 0, err
 	}
 	for _, m := range all {
-		n, err := addDifferences(ctx, tx, m)
+		n, err := addDifferences(ctx, tx, newPeriod(tenant, m.First, m.First, zone))
 		if err != nil {
 			return 0, err
 		}
@@ -149,7 +149,7 @@ func changeZone(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Lo
 		return 0, err
 	}
 	if len(all) > 0 {
-		if err := repack(ctx, tx, tenant, all[0].days[0], all[len(all)-1].days[0]); err != nil {
+		if err := repack(ctx, tx, tenant, all[0].First, all[len(all)-1].First); err != nil {
 			return 0, err
 		}
 	}

@@ -42,30 +42,23 @@ var differences = `
 		       ) p
 		 where (select c.order_id from cancellations c where c.tenant_id = $1 and c.order_id = r.order_id) is null
 	), truth as (
-		select kind, day, channel, key, sum(orders)::bigint as orders, sum(items)::bigint as items,
-		       sum(units)::bigint as units, sum(units_without_cost)::bigint as units_without_cost,
-		       sum(revenue)::bigint as revenue, sum(discounts)::bigint as discounts,
-		       sum(tax)::bigint as tax, sum(cost)::bigint as cost,
-		       sum(refund_count)::bigint as refund_count, sum(refunds)::bigint as refunds,
-		       sum(shipping)::bigint as shipping, sum(revenue_without_cost)::bigint as revenue_without_cost
+		select k.kind, k.day, k.channel, k.key, count(distinct s.order_id) as orders, count(s.order_id) as items,
+		       sum(s.quantity)::bigint as units, sum(s.without_cost)::bigint as units_without_cost,
+		       sum(s.revenue)::bigint as revenue, sum(s.discount)::bigint as discounts,
+		       sum(s.tax)::bigint as tax, sum(s.cost)::bigint as cost,
+		       count(distinct s.refund_id) as refund_count, sum(s.refund)::bigint as refunds,
+		       sum(s.shipping)::bigint as shipping,
+		       sum(case when s.without_cost > 0 then s.revenue else 0 end)::bigint as revenue_without_cost
 		  from (
-			select k.kind, k.day, k.channel, k.key, count(distinct s.order_id) as orders, count(*) as items,
-			       sum(s.quantity) as units, sum(s.without_cost) as units_without_cost,
-			       sum(s.revenue) as revenue, sum(s.discount) as discounts,
-			       sum(s.tax) as tax, sum(s.cost) as cost, 0 as refund_count, 0 as refunds,
-			       sum(s.shipping) as shipping,
-			       coalesce(sum(s.revenue) filter (where s.without_cost > 0), 0) as revenue_without_cost
-			  from sold s
-			 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
-			 group by 1, 2, 3, 4
+			select day, channel, category_id, seller_id, sold_id, order_id, quantity, without_cost, revenue, discount,
+			       tax, cost, shipping, null::bigint as refund_id, 0::bigint as refund
+			  from sold
 			union all
-			select k.kind, k.day, k.channel, k.key, 0, 0, 0, 0, 0, 0, 0, 0,
-			       count(distinct s.refund_id), sum(s.amount), 0, 0
-			  from refunded s
-			 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
-			 group by 1, 2, 3, 4
-		  ) both_sides
-		 group by kind, day, channel, key
+			select day, channel, category_id, seller_id, sold_id, null, 0, 0, 0, 0, 0, 0, 0, refund_id, amount
+			  from refunded
+		       ) s
+		 cross join lateral (` + rollupsOfLine + `) k (kind, day, channel, key)
+		 group by 1, 2, 3, 4
 	), stored as (
 		select kind, day, channel, key, ` + sums.List + `
 		  from sales_rollups
@@ -91,46 +84,72 @@ var (
 	trueSums   = sums.Expand(`coalesce(t.{}, 0)`)
 )
 
-// month is the unit of work of Verify, Repair and ChangeZone: one statement reads the
-// facts of at most one month.
-type month struct {
+// period is one or more consecutive months. One statement reads the facts of at most one period.
+type period struct {
 	tenant     tenancy.ID
-	days       []time.Time // the first is that of the month
+	days       []time.Time // the first is that of the first month
 	begins     []time.Time // of the days, in the time zone
-	begin, end time.Time   // of the month
+	begin, end time.Time   // of the period
 }
 
-func newMonth(tenant tenancy.ID, first time.Time, zone *time.Location) month {
-	next := first.AddDate(0, 1, 0)
-	m := month{tenant: tenant, begin: tenancy.StartOfDay(first, zone), end: tenancy.StartOfDay(next, zone)}
+// newPeriod returns the months from one to another, which are given by their first days.
+func newPeriod(tenant tenancy.ID, first, last time.Time, zone *time.Location) period {
+	next := last.AddDate(0, 1, 0)
+	p := period{tenant: tenant, begin: tenancy.StartOfDay(first, zone), end: tenancy.StartOfDay(next, zone)}
 	for day := first; day.Before(next); day = day.AddDate(0, 0, 1) {
-		m.days = append(m.days, day)
-		m.begins = append(m.begins, tenancy.StartOfDay(day, zone))
+		p.days = append(p.days, day)
+		p.begins = append(p.begins, tenancy.StartOfDay(day, zone))
 	}
-	return m
+	return p
 }
 
 // args returns the arguments of differences.
-func (m month) args() []any {
-	return []any{m.tenant, m.days, m.begins, m.begin, m.end, m.days[0], m.days[len(m.days)-1]}
+func (p period) args() []any {
+	return []any{p.tenant, p.days, p.begins, p.begin, p.end, p.days[0], p.days[len(p.days)-1]}
 }
 
-// bounds returns the tenant, and the begin and the end of the month.
-func (m month) bounds() []any { return []any{m.tenant, m.begin, m.end} }
+// bounds returns the tenant, and the begin and the end of the period.
+func (p period) bounds() []any { return []any{p.tenant, p.begin, p.end} }
 
-// daysInUTC are the days of packed_customers that the month between $2 and $3 is part of.
+// ends returns the tenant, and the first and the last day of the period.
+func (p period) ends() []any { return []any{p.tenant, p.days[0], p.days[len(p.days)-1]} }
+
+// daysInUTC are the days of packed_customers that the period from $2 to $3 is part of.
 const daysInUTC = `(
 	select generate_series(date_trunc('day', $2::timestamptz at time zone 'UTC'),
 	                       $3::timestamptz at time zone 'UTC' - interval '1 microsecond', '1 day')::date as day
 	) days`
 
-// first returns the tenant and the first day of the month.
-func (m month) first() []any { return []any{m.tenant, m.days[0]} }
+// month is a month with sales.
+type month struct {
+	First time.Time // its first day
+	Rows  int       // items and refunds; more than maxRows of either count as maxRows
+}
+
+// maxRows is how many rows several months of a period have together. It bounds the memory and the time of a statement.
+const maxRows = 20_000
+
+// maxMonths limits the length of a period, because its statements compute each day.
+const maxMonths = 24
+
+// inPeriods returns periods with all months. A statement takes milliseconds to plan, so small months are read together.
+func inPeriods(tenant tenancy.ID, all []month, zone *time.Location) (periods []period) {
+	for len(all) > 0 {
+		n, rows, end := 1, all[0].Rows, all[0].First.AddDate(0, maxMonths, 0)
+		for n < len(all) && rows+all[n].Rows <= maxRows && all[n].First.Before(end) {
+			rows += all[n].Rows
+			n++
+		}
+		periods = append(periods, newPeriod(tenant, all[0].First, all[n-1].First, zone))
+		all = all[n:]
+	}
+	return periods
+}
 
 // months returns the months that have an order, a refund, a rollup or a copy of these.
-func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) ([]month, error) {
+func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Location) (found []month, err error) {
 	var first, last *time.Time
-	err := tx.QueryRow(ctx, `
+	err = tx.QueryRow(ctx, `
 		select min(at), max(at) from (
 			select min(placed_at) as at from orders where tenant_id = $1
 			union all
@@ -162,7 +181,12 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 		ends = append(ends, tenancy.StartOfDay(day.AddDate(0, 1, 0), zone))
 	}
 	rows, _ := tx.Query(ctx, `
-		select m.month
+		select m.month as first,
+		       (select count(*) from (
+			select from order_items where tenant_id = $1 and placed_at >= m.begins and placed_at < m.ends limit $6) items)
+		       + (select count(*) from (
+			select from refunds where tenant_id = $1 and refunded_at >= m.begins and refunded_at < m.ends limit $6) refunds)
+		       as rows
 		  from unnest($2::date[], $3::timestamptz[], $4::timestamptz[]) m (month, begins, ends)
 		 where exists (select from orders where tenant_id = $1 and placed_at >= m.begins and placed_at < m.ends)
 		    or exists (select from refunds where tenant_id = $1 and refunded_at >= m.begins and refunded_at < m.ends)
@@ -175,9 +199,8 @@ func months(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, zone *time.Locati
 		                where tenant_id = $1
 		                  and day >= (m.begins at time zone 'UTC')::date
 		                  and day <= ((m.ends - interval '1 microsecond') at time zone 'UTC')::date)
-		 order by m.month`, tenant, all, begins, ends, sums.RollupKinds) // CollectRows returns its error
-	days, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
-	return column(days, func(day time.Time) month { return newMonth(tenant, day, zone) }), err
+		 order by m.month`, tenant, all, begins, ends, sums.RollupKinds, maxRows) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowToStructByName[month])
 }
 
 // lockZone prepares a transaction for an operator's work: it removes the timeouts of

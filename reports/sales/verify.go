@@ -35,9 +35,9 @@ func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range all {
+	for _, p := range inPeriods(tenant, all, zone) {
 		for _, c := range checks {
-			differences, err := c.run(ctx, tx, m)
+			differences, err := c.run(ctx, tx, p)
 			if err != nil {
 				return nil, err
 			}
@@ -49,20 +49,20 @@ func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found
 	return found, nil
 }
 
-// check is a query for rows of a month that differ from the facts. It returns what each
+// check is a query for rows of a period that differ from the facts. It returns what each
 // row is, and its stored and its right values in the order of columns.
 type check struct {
 	columns []sums.Column
-	args    func(month) []any
+	args    func(period) []any
 	sql     string
 }
 
-func (c check) run(ctx context.Context, tx pgx.Tx, m month) ([]tenancy.Difference, error) {
+func (c check) run(ctx context.Context, tx pgx.Tx, p period) ([]tenancy.Difference, error) {
 	type row struct {
 		What          string
 		Stored, Facts []string
 	}
-	rows, _ := tx.Query(ctx, c.sql, c.args(m)...) // CollectRows returns its error
+	rows, _ := tx.Query(ctx, c.sql, c.args(p)...) // CollectRows returns its error
 	differing, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	var found []tenancy.Difference
 	for _, r := range differing {
@@ -90,7 +90,7 @@ var orderSums = sums.Select("items", "units", "units_without_cost", "revenue", "
 	"revenue_without_cost")
 
 var checks = []check{
-	{sums.Columns(), month.args, `
+	{sums.Columns(), period.args, `
 		with ` + differences + `
 		select case kind
 		       when ` + sums.ByProduct.SQL() + `
@@ -104,7 +104,7 @@ var checks = []check{
 		       stored::text[], facts::text[]
 		  from difference
 		 order by kind, day, channel, key`},
-	{orderSums, month.bounds, `
+	{orderSums, period.bounds, `
 		select 'order ' || o.number as what, o.stored::text[], f.facts::text[]
 		  from (
 			select id, number, placed_at,
@@ -128,14 +128,14 @@ var checks = []check{
 		 where f.facts <> o.stored
 		 order by what`},
 	// Reports find the cancelled orders of a range by this copy of placed_at.
-	{[]sums.Column{{Name: "placed_at"}}, month.bounds, `
+	{[]sums.Column{{Name: "placed_at"}}, period.bounds, `
 		select 'cancellation of order ' || o.number as what,
 		       array[c.placed_at::text] as stored, array[o.placed_at::text] as facts
 		  from orders o
 		  join cancellations c on c.tenant_id = $1 and c.order_id = o.id
 		 where o.tenant_id = $1 and o.placed_at >= $2 and o.placed_at < $3 and c.placed_at <> o.placed_at
 		 order by what`},
-	{sums.Select("refunds"), month.bounds, `
+	{sums.Select("refunds"), period.bounds, `
 		select 'refund ' || r.id as what, array[r.amount]::text[] as stored, array[s.facts]::text[] as facts
 		  from refunds r
 		 cross join lateral (
@@ -146,20 +146,21 @@ var checks = []check{
 		 where r.tenant_id = $1 and r.refunded_at >= $2 and r.refunded_at < $3 and s.facts <> r.amount
 		 order by what`},
 	// A report reads these copies of the rollups by product.
-	{[]sums.Column{{Name: "digest"}}, month.first, `
-		select format('packed sums of month %s, block %s', to_char($2::date, 'YYYY-MM'), b.block) as what,
+	{[]sums.Column{{Name: "digest"}}, period.ends, `
+		select format('packed sums of month %s, block %s', to_char(b.month, 'YYYY-MM'), b.block) as what,
 		       array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
 		  from (
-			select block from packed_sums where tenant_id = $1 and month = $2
+			select month, block from packed_sums where tenant_id = $1 and month between $2 and $3
 			union
-			select (key / 16384)::int
+			select day, (key / 16384)::int
 			  from sales_rollups
-			 where tenant_id = $1 and kind = ` + sums.ByProduct.SQL() + ` and day = $2
+			 where tenant_id = $1 and kind = ` + sums.ByProduct.SQL() + ` and day between $2 and $3
 			except
-			select block from unpacked_sums where tenant_id = $1 and month = $2
+			select month, block from unpacked_sums where tenant_id = $1 and month between $2 and $3
 		       ) b
-		  left join packed_sums p on p.tenant_id = $1 and p.month = $2 and p.block = b.block
-		 cross join lateral (select * from product_sums($1, $2, b.block) offset 0) s
+		  left join packed_sums p
+		    on p.tenant_id = $1 and p.month between $2 and $3 and p.month = b.month and p.block = b.block
+		 cross join lateral (select * from product_sums($1, b.month, b.block) offset 0) s
 		 cross join lateral (
 			select p.sold_ids || p.items || p.units || p.revenue || p.cost || p.revenue_without_cost || p.refunds
 			       as stored,
@@ -169,26 +170,29 @@ var checks = []check{
 		 where d.stored is distinct from d.facts
 		 order by what`},
 	// A report reads these sums of the rollups by category and by seller.
-	{sums.Columns(), month.first, `
+	{sums.Columns(), period.ends, `
 		with stored as (
-			select * from monthly_sums where tenant_id = $1 and kind in (` + monthlyKinds + `) and month = $2
+			select *
+			  from monthly_sums
+			 where tenant_id = $1 and kind in (` + monthlyKinds + `) and month between $2 and $3
 		), added as (
-			select kind, key, ` + sums.Totals + `
+			select kind, date_trunc('month', day::timestamp)::date as month, key, ` + sums.Totals + `
 			  from sales_rollups
-			 where tenant_id = $1 and kind in (` + monthlyKinds + `)
-			   and day >= $2 and day < ($2::date + interval '1 month')::date
-			 group by kind, key
+			 where tenant_id = $1 and kind in (` + monthlyKinds + `) and day between $2 and $3
+			 group by 1, 2, 3
 		)
-		select format('sums of month %s, ', to_char($2::date, 'YYYY-MM'))
+		select format('sums of month %s, ', to_char(month, 'YYYY-MM'))
 		       || case kind when ` + sums.ByCategory.SQL() + ` then 'category ' else 'seller ' end || key as what,
 		       array[` + storedSums + `]::text[] as stored, array[` + trueSums + `]::text[] as facts
 		  from added t
-		  full join stored s using (kind, key)
+		  full join stored s using (kind, month, key)
 		 where (` + storedSums + `) is distinct from (` + trueSums + `)
-		   and not exists (select from unpacked_sums where tenant_id = $1 and month = $2 and block = -1)
-		 order by kind, key`},
+		   and month not in (
+			select u.month from unpacked_sums u where u.tenant_id = $1 and u.month between $2 and $3 and u.block = -1
+		       )
+		 order by month, kind, key`},
 	// A report reads these copies of orders and refunds.
-	{[]sums.Column{{Name: "digest"}}, month.bounds, `
+	{[]sums.Column{{Name: "digest"}}, period.bounds, `
 		select 'packed customers of day ' || b.day as what,
 		       array[coalesce(md5(d.stored), 'missing')] as stored, array[md5(d.facts)] as facts
 		  from (

@@ -1,12 +1,14 @@
 package sales_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/reports/sales"
@@ -83,6 +85,49 @@ func TestVerifyReportsManipulatedRows(t *testing.T) {
 			}
 			t.Errorf("Verify = %v, want %s of %s", found, test.figure, test.what)
 		})
+	}
+}
+
+// counter counts the queries of a connection.
+type counter struct{ queries int }
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.queries++
+	return ctx
+}
+
+func (*counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// verify --all reads thousands of tenants with few orders.
+func TestVerifyReadsTheMonthsOfASmallTenantTogether(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	queries := func() int {
+		t.Helper()
+		var sent counter
+		db, err := tenancy.Open(t.Context(), s.URL, func(c *pgx.ConnConfig) { c.Tracer = &sent })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if found, err := sales.New(db).Verify(t.Context(), s.tenant, 100); len(found) > 0 || err != nil {
+			t.Errorf("Verify = %v, %v", found, err)
+		}
+		return sent.queries
+	}
+	s.mustIngest(t, order("first"))
+	one := queries()
+	for n := range 23 {
+		o := order(fmt.Sprint(n))
+		o.PlacedAt = noon.AddDate(0, -n, 0)
+		s.mustIngest(t, o)
+	}
+	s.mustRefund(t, refundOf("first", 10, "r"))
+	if err := pack(t.Context(), s.DB); err != nil {
+		t.Fatal(err)
+	}
+	if many := queries(); many != one {
+		t.Errorf("Verify of 23 months sends %d queries, want %d as for one month", many, one)
 	}
 }
 
