@@ -1511,12 +1511,13 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    select t.id into tenant
-      from tenants t
-     where t.delete_responses_at <= now()
-     order by t.delete_responses_at
-     limit 1
-       for no key update skip locked;
+    with due as materialized (
+        select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100
+    )
+    select d.id into tenant
+      from due d
+     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_responses of tenant ' || d.id, 0))
+     limit 1;
     if tenant is null then
         return;
     end if;
@@ -1856,12 +1857,13 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    select t.id into tenant
-      from tenants t
-     where t.delete_usage_at <= now()
-     order by t.delete_usage_at
-     limit 1
-       for no key update skip locked;
+    with due as materialized (
+        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100
+    )
+    select d.id into tenant
+      from due d
+     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_usage of tenant ' || d.id, 0))
+     limit 1;
     if tenant is null then
         return;
     end if;
@@ -2435,12 +2437,13 @@ declare
     of_facts integer;
     of_plans integer;
 begin
-    select t.id into tenant
-      from tenants t
-     where t.delete_plans_at <= now()
-     order by t.delete_plans_at
-     limit 1
-       for no key update skip locked;
+    with due as materialized (
+        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100
+    )
+    select d.id into tenant
+      from due d
+     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_change_plans of tenant ' || d.id, 0))
+     limit 1;
     if tenant is null then
         return;
     end if;
@@ -2748,3 +2751,33 @@ AS $function$
     select min(tenant_id) from tenants_with_work where task = of_task and tenant_id > after_tenant;
 $function$;
 revoke execute on function next_tenant_with_work(text,bigint) from public;
+
+CREATE OR REPLACE FUNCTION public.skip_tenant(of_task text, after_tenant bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    skipped bigint;
+begin
+    case of_task
+    when 'delete_expired_responses' then
+        update tenants set delete_responses_at = now() + interval '1 hour'
+         where id = (select id from tenants where delete_responses_at <= now() order by delete_responses_at limit 1)
+        returning id into skipped;
+    when 'delete_expired_usage' then
+        update tenants set delete_usage_at = now() + interval '1 hour'
+         where id = (select id from tenants where delete_usage_at <= now() order by delete_usage_at limit 1)
+        returning id into skipped;
+    when 'delete_expired_change_plans' then
+        update tenants set delete_plans_at = now() + interval '1 hour'
+         where id = (select id from tenants where delete_plans_at <= now() order by delete_plans_at limit 1)
+        returning id into skipped;
+    else
+        skipped := next_tenant_with_work(of_task, after_tenant);
+    end case;
+    return skipped;
+end $function$;
+revoke execute on function skip_tenant(text,bigint) from public;
+grant execute on function skip_tenant(text,bigint) to storeroom_runtime;

@@ -476,6 +476,9 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 			set local app.tenant_id = '%[1]d'; select from idempotency_keys where tenant_id = %[1]d`, s.a), something},
 		attempt{"delete_expired_responses", "keep the tenant", fmt.Sprintf(`select delete_expired_responses(%d, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, s.a-1, quote(at.claimed())), nothing},
+		attempt{"skip_tenant", "postpone a deletion that is not due", `
+			select skip_tenant('delete_expired_usage', 0) from generate_series(1, 9);
+			select where skip_tenant('delete_expired_usage', 0) > 0`, nothing},
 		attempt{"delete_expired_usage", "delete what has not expired", fmt.Sprintf(`select delete_expired_usage(%[1]d - 1, 10);
 			set local app.tenant_id = '%[1]d';
 				select from key_usage u join key_errors e using (tenant_id) where tenant_id = %[1]d`, s.a), something},

@@ -103,6 +103,7 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 			"delete_expired_responses leaves the tenant", "delete_expired_responses", "'app.tenant_id', before",
 			"'app.nothing', before",
 		},
+		{"a tenant that is not due is skipped", "skip_tenant", "delete_usage_at <= now()", "true"},
 		{"expired usage is any usage", "delete_expired_usage", "o.hour < now() - interval '90 days'", "true"},
 		{"expired errors are any errors", "delete_expired_usage", "e.at < now() - interval '90 days'", "true"},
 		{

@@ -2,16 +2,21 @@ package tenancy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 )
 
-const taskTimeout = 5 * time.Second // of one batch
+const (
+	taskTimeout = 5 * time.Second // of one batch
+	// maxSkipped is how many times Run skips a tenant before it ends: then the database is the reason.
+	maxSkipped = 10
+)
 
 // Task is work that is repeated for every tenant. A function of the database does it: it
 // changes at most so many rows of the next tenant, and returns the tenant and the number of
-// rows. Each call is a short transaction, and tenants take turns. Any number of instances may
+// rows. skip_tenant knows how to continue if that fails. Each call is a short transaction, and tenants take turns. Any number of instances may
 // run a task.
 type Task struct {
 	Function string
@@ -51,29 +56,53 @@ func (t Task) RunPeriodically(ctx context.Context, db *DB, logger *slog.Logger) 
 	}
 }
 
-// Run does the work of all tenants. It ends after the interval if new work arrives as fast.
+// Run does the work of all tenants. It ends after the interval if new work arrives as fast. It skips a tenant whose work
+// fails, and returns the errors; the next run tries again, but deletions wait for an hour.
 func (t Task) Run(ctx context.Context, db *DB) error {
 	type batch struct {
 		Tenant  ID
 		Changed int
 	}
 	end := time.Now().Add(t.Interval)
+	var failed []error
 	for after, isDone := ID(0), true; ; {
 		batchCtx, cancel := context.WithTimeout(ctx, taskTimeout)
 		found, err := Call[batch](batchCtx, db,
 			`select tenant, changed from `+t.Function+`($1, $2) batch (tenant, changed)`, after, t.Batch)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("%q after tenant %d: %w", t.Function, after, err)
+			skipped, skipErr := t.skip(ctx, db, after)
+			if skipped == 0 {
+				err = errors.Join(err, skipErr)
+				return errors.Join(append(failed, fmt.Errorf("%q after tenant %d: %w", t.Function, after, err))...)
+			}
+			failed = append(failed, fmt.Errorf("%q of tenant %d: %w", t.Function, skipped, err))
+			if len(failed) == maxSkipped {
+				return errors.Join(failed...)
+			}
+			after = skipped
+			continue
 		}
 		switch {
 		case len(found) > 0:
 			after = found[0].Tenant
 			isDone = isDone && found[0].Changed < t.Batch
 		case isDone || time.Now().After(end):
-			return nil
+			return errors.Join(failed...)
 		default:
 			after, isDone = 0, true
 		}
 	}
+}
+
+// skip returns the tenant that the task has failed to visit after another, or 0 if there is none.
+func (t Task) skip(ctx context.Context, db *DB, after ID) (ID, error) {
+	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
+	defer cancel()
+	type row struct{ Tenant ID }
+	found, err := Call[row](ctx, db, `select coalesce(skip_tenant($1, $2), 0) as tenant`, t.Function, after)
+	if err != nil {
+		return 0, fmt.Errorf("skip the tenant: %w", err)
+	}
+	return found[0].Tenant, nil
 }

@@ -202,3 +202,101 @@ func TestATenantIsVisitedWhenItsFirstRowExpires(t *testing.T) {
 		}
 	}
 }
+
+// A tenant whose rows cannot be deleted is tried again later, and the others do not wait for it.
+func TestATaskSkipsATenantThatFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		task             tenancy.Task
+		table, dueColumn string
+	}{
+		{tenancy.DeleteExpiredResponses, "idempotency_keys", "delete_responses_at"},
+		{tenancy.DeleteExpiredUsage, "key_usage", "delete_usage_at"},
+		{tenancy.DeleteExpiredChangePlans, "change_plans", "delete_plans_at"},
+		{tenancy.PackProductSums, "unpacked_sums", ""},
+		{tenancy.PackCustomers, "unpacked_customers", ""},
+	} {
+		t.Run(test.task.Function, func(t *testing.T) {
+			t.Parallel()
+			d := tenancytest.New(t)
+			super := d.MustSuper(t)
+			exec := func(sql string, tenant tenancy.ID) {
+				t.Helper()
+				if _, err := super.Exec(t.Context(), strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var work string
+			for _, w := range taskWork {
+				if w.name == test.task.Function {
+					work = w.work
+				}
+			}
+			bad := d.MustTenant(t, "bad").ID
+			exec(work, bad)
+			good := d.MustTenant(t, "good").ID
+			exec(strings.ReplaceAll(work, "from api_keys", "from api_keys where tenant_id = :tenant"), good)
+			exec(fmt.Sprintf(`
+				create function fail() returns trigger language plpgsql as $$ begin raise 'broken row'; end $$;
+				create trigger fail before delete on %s for each row when (old.tenant_id = :tenant) execute function fail()`,
+				test.table), bad)
+			err := test.task.Run(t.Context(), d.DB)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("of tenant %d: ERROR: broken row", bad)) {
+				t.Errorf("Run = %v, want the error of tenant %d", err, bad)
+			}
+			left := func() (tenants []tenancy.ID) {
+				t.Helper()
+				rows, _ := super.Query(t.Context(), `select distinct tenant_id from `+test.table)
+				tenants, err := pgx.CollectRows(rows, pgx.RowTo[tenancy.ID])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return tenants
+			}
+			if got := left(); len(got) != 1 || got[0] != bad {
+				t.Errorf("the work of the tenants %v is left, want that of %d", got, bad)
+			}
+			exec(`drop trigger fail on `+test.table, bad)
+			if test.dueColumn != "" {
+				exec(fmt.Sprintf(`update tenants set %[1]s = now()
+				                   where id = :tenant and %[1]s between now() + interval '59 min' and now() + interval '1 h'`,
+					test.dueColumn), bad)
+			}
+			if err := test.task.Run(t.Context(), d.DB); err != nil || len(left()) != 0 {
+				t.Errorf("the next Run = %v, the work of the tenants %v is left", err, left())
+			}
+		})
+	}
+}
+
+// Whoever changes keys, members or plans of imports locks the tenant's row, and waits for two seconds at most.
+func TestADeletionDoesNotLockTheTenant(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	for _, w := range taskWork[3:] {
+		if _, err := super.Exec(t.Context(), strings.ReplaceAll(w.work, ":tenant", fmt.Sprint(tenant))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := super.Exec(t.Context(), fmt.Sprintf(`
+			create or replace function locks_the_tenant() returns trigger language plpgsql as $$
+			begin
+			    if exists (select from tenants where id = %d and xmax::text::bigint = pg_current_xact_id()::text::bigint) then
+			        raise 'the tenant is locked';
+			    end if;
+			    return old;
+			end $$;
+			create trigger locks_the_tenant before delete on %s
+			   for each row execute function locks_the_tenant()`, tenant, strings.TrimPrefix(w.left, "select from "))); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := super.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), w.call, 0); err != nil {
+			t.Errorf("%s: %v", w.name, err)
+		}
+		_ = tx.Rollback(t.Context())
+	}
+}

@@ -113,6 +113,7 @@ problems (object, problem) as (
            (not $1::boolean and p.proname not in (
                 'resolve_key', 'create_key', 'roll_key', 'revoke_key',
                 'delete_expired_responses', 'delete_expired_usage', 'pack_product_sums', 'pack_customers',
+                'skip_tenant',
                 'reserve_media', 'claim_unused_media', 'forget_unused_media',
                 'claim_change_plan', 'claim_due_change_plan', 'count_due_change_plans', 'queue_task',
                 'delete_expired_change_plans', 'record_facts', 'remove_facts',
