@@ -24,18 +24,24 @@ import (
 //     the result of a query that was sent after the request began.
 //  3. A read asks a replica until it has replayed that position, and then sends its queries on the same connection.
 //  4. After replicaDelay, or if the replica fails, the primary runs them, and reads skip the replica until it passes a
-//     test in the background.
+//     test in the background. While a read takes longer, pings show whether the replica hangs. A read that has taken
+//     seconds waits longer for a slow ping, because the primary would repeat all of it.
+//  5. A replica that no request uses is tested every testInterval, so that the metric and the first request know.
 
 const (
 	// replicaDelay is how long a read waits for a replica at most.
 	replicaDelay = 100 * time.Millisecond
-	// A read that takes longer than aliveAfter ends if the replica does not answer a ping in the rest of replicaDelay.
-	aliveAfter = 20 * time.Millisecond
+	// A read that takes longer than aliveAfter ends if the replica does not answer a ping in the rest of replicaDelay,
+	// or in a tenth of the time that the read has taken.
+	aliveAfter  = 20 * time.Millisecond
+	pingTimeout = time.Second
 	// maxPoll is the longest interval between two polls of the position of a replica.
 	maxPoll = 10 * time.Millisecond
 	// A replica is tested after minSkip, and after each failure without a success after twice as long, up to maxSkip.
 	minSkip = time.Second
 	maxSkip = 30 * time.Second
+	// testInterval is how often a replica in use is tested.
+	testInterval = 10 * time.Second
 )
 
 var (
@@ -88,7 +94,36 @@ func (db *DB) UseReplicas(
 	for _, r := range db.replicas.all {
 		go r.restore(ctx, 0)
 	}
+	go db.replicas.testPeriodically()
 	return nil
+}
+
+// testPeriodically ends the use of replicas that would fail a read, until Close.
+func (r *replicas) testPeriodically() {
+	tick := time.NewTicker(testInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-tick.C:
+			r.test()
+		}
+	}
+}
+
+// test makes an empty read on every replica that reads use.
+func (r *replicas) test() {
+	ctx := InBackground(r.ctx)
+	at, err := r.positions.get(ctx)
+	if err != nil {
+		return // the primary fails
+	}
+	for _, replica := range r.all {
+		if replica.inUse.Load() {
+			_, _ = replica.answer(ctx, nil, at, func(ctx context.Context, conn *conn) error { return conn.Ping(ctx) })
+		}
+	}
 }
 
 // reading is the state of a request that only reads.
@@ -143,8 +178,12 @@ func (r *reading) onReplica(
 		return true, err
 	}
 	defer free()
+	undo := ticket.Attempt()
 	result, err := replica.answer(ctx, ticket, at, f)
 	countRead(ctx, replica.number, result)
+	if result != answered {
+		undo()
+	}
 	return result == answered, err
 }
 
@@ -295,8 +334,9 @@ func (r *replica) answer(
 		return notStandby, err
 	case conn == nil && errors.Is(err, context.DeadlineExceeded): // a busy machine can open connections slowly
 		go func() {
-			if r.ping() != nil {
-				r.failed(context.WithoutCancel(ctx), err)
+			ctx := context.WithoutCancel(ctx)
+			if !r.isAlive(ctx, replicaDelay-aliveAfter) {
+				r.failed(ctx, err)
 			}
 		}()
 		return failed, err
@@ -356,13 +396,14 @@ func (r *replica) whileAlive(ctx context.Context, f func(context.Context) error)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
+		began := time.Now()
 		tick := time.NewTicker(aliveAfter)
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			select {
 			case <-ctx.Done():
 			case <-tick.C:
-				if err := r.ping(); err != nil {
+				if !r.isAlive(ctx, max(replicaDelay-aliveAfter, time.Since(began)/10)) {
 					cancel(errHangs)
 				}
 			}
@@ -374,17 +415,26 @@ func (r *replica) whileAlive(ctx context.Context, f func(context.Context) error)
 	return errHangs
 }
 
-// ping makes a round trip on another connection. Concurrent callers share it.
-func (r *replica) ping() error {
-	_, err, _ := r.pings.Do("", func() (any, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.probe == nil { // after Close
-			return nil, errHangs
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), replicaDelay-aliveAfter)
-		defer cancel()
-		return nil, r.probe.Ping(ctx)
-	})
-	return err
+// isAlive reports whether the replica answers a ping in the time. It returns true if ctx ends before.
+func (r *replica) isAlive(ctx context.Context, patience time.Duration) bool {
+	select {
+	case ping := <-r.pings.DoChan("", r.ping):
+		return ping.Err == nil
+	case <-time.After(patience):
+		return false
+	case <-ctx.Done():
+		return true
+	}
+}
+
+// ping makes a round trip on another connection. Concurrent callers of isAlive share it.
+func (r *replica) ping() (any, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.probe == nil { // after Close
+		return nil, errHangs
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+	defer cancel()
+	return nil, r.probe.Ping(ctx)
 }

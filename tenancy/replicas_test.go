@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -288,6 +289,90 @@ func TestAReplicaThatHangsCostsAtMostTheDelay(t *testing.T) {
 		}
 	}
 	t.Errorf("a long query = %v, want the answer of the replica", got)
+}
+
+// The primary would repeat all of a long read, so a ping that is slow once does not end it.
+func TestASlowPingDoesNotEndALongRead(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	gate, through := newGate(t, d.URL)
+	d.MustUseReplica(t, through)
+	for range 5 { // on a busy machine a ping can be later
+		ctx := d.MustAwaitReplica(t)
+		time.AfterFunc(2*time.Second, func() {
+			gate.set(true)
+			time.AfterFunc(130*time.Millisecond, func() { gate.set(false) })
+		})
+		got, err := tenancy.One[struct{ Replica bool }](ctx, d.DB, a, `
+			select current_setting('transaction_read_only')::boolean as replica from pg_sleep(2.5)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Replica {
+			return
+		}
+	}
+	t.Error("the primary answered a read of 2.5 seconds after a ping of 0.13 seconds")
+}
+
+// The gauge is observed in another process, because metrics are global.
+func TestAReplicaThatFailsWithoutReadsIsNotInUse(t *testing.T) {
+	t.Parallel()
+	if !tenancytest.Alone(t) {
+		return
+	}
+	o := observe(t)
+	d := tenancytest.New(t)
+	d.MustUseReplica(t, d.URL)
+	d.DB.TestReplicas()
+	if inUse := o.value("storeroom.replica.in_use"); inUse != 1 {
+		t.Errorf("the replica is in use %v times, want 1", inUse)
+	}
+	d.MustAnswerAsReplica(t, "false")
+	d.DB.TestReplicas()
+	if inUse := o.value("storeroom.replica.in_use"); inUse != 0 {
+		t.Errorf("a replica that is behind is in use %v times before the next read, want 0", inUse)
+	}
+}
+
+func TestRowsOfAFailedReplicaAreNotCounted(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	a := d.MustTenant(t, "a").ID
+	d.MustUseReplica(t, d.URL)
+	free := func(write bool) (free int64) {
+		t.Helper()
+		controller := admission.New(12)
+		ticket := controller.Enter("a", admission.Read)
+		finish, err := ticket.Start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer finish()
+		ctx := admission.NewContext(d.MustAwaitReplica(t), ticket)
+		var rows []struct{ Text string }
+		if err := d.DB.Run(ctx, a, func(b *pgx.Batch) {
+			tenancy.QueueRows(b, &rows, `select repeat('x', 1000000) as text from generate_series(1, 2)`)
+			if write { // which a replica refuses
+				b.Queue(insertCategory, a, "Tea")
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if d.MustReadReplica(t, ctx) == write {
+			t.Errorf("the replica answered = %v", !write)
+		}
+		for {
+			if _, ok := controller.Enter("a", admission.Write).TryMemory(1 << 20); !ok {
+				return free
+			}
+			free++
+		}
+	}
+	if after, want := free(true), free(false); after != want {
+		t.Errorf("%d MiB are free after the replica has failed, want %d as after it has answered", after, want)
+	}
 }
 
 // A URL at which nothing answers delays neither the start nor a request.

@@ -65,6 +65,12 @@ func (o observed) value(name string, with ...attribute.KeyValue) (sum float64) {
 						sum += float64(p.Value)
 					}
 				}
+			case metricdata.Gauge[int64]:
+				for _, p := range data.DataPoints {
+					if has(p.Attributes) {
+						sum += float64(p.Value)
+					}
+				}
 			case metricdata.Histogram[float64]:
 				for _, p := range data.DataPoints {
 					if has(p.Attributes) {

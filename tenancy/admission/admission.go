@@ -212,6 +212,24 @@ func (t *Ticket) Rows(bytes int64) error {
 	return nil
 }
 
+// Attempt returns a function that frees the memory that Rows holds for rows of the time in between, because the request
+// reads them again. No other read of the request may run at the same time.
+func (t *Ticket) Attempt() (undo func()) {
+	if t == nil {
+		return func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	number, before := len(t.freeRows), t.rows
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		later := t.freeRows[number:]
+		t.freeRows, t.rows = t.freeRows[:number:number], before
+		callAll(&later)
+	}
+}
+
 // Connection waits until the request may use a database connection.
 func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	if t == nil {
