@@ -60,6 +60,7 @@ type Resolver struct {
 func Open(
 	ctx context.Context, db *tenancy.DB, listenURL string, peppers Peppers, logger *slog.Logger,
 ) (*Resolver, error) {
+	db = db.Central()
 	r := &Resolver{db: db, peppers: peppers, logger: logger, cache: newCache(), slots: make(chan struct{}, maxLookups)}
 	l, err := newListener(listenURL, r.cache, logger)
 	if err != nil {

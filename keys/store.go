@@ -81,7 +81,7 @@ type Store struct {
 }
 
 // New returns a Store that hashes new keys under the first of the peppers.
-func New(db *tenancy.DB, peppers Peppers) *Store { return &Store{db, peppers} }
+func New(db *tenancy.DB, peppers Peppers) *Store { return &Store{db.Central(), peppers} }
 
 const keyColumns = `
 	id, name, permissions, prefix, last4, created_by, created_at, expires_at, revoked_at, replaced_by, last_used_at`

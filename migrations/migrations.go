@@ -69,7 +69,15 @@ func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 		return nil, fmt.Errorf("lock the schema: %w", err)
 	}
 	defer conn.Exec(context.WithoutCancel(ctx), `select pg_advisory_unlock($1)`, lockID)
-	if err := inTx(ctx, conn, `create table if not exists schema_migrations (
+	distributed, err := Distributed(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	run := inTx
+	if distributed {
+		run = inTxOneByOne
+	}
+	if err := run(ctx, conn, `create table if not exists schema_migrations (
 		version    integer primary key,
 		name       text not null,
 		applied_at timestamptz not null default now()
@@ -93,10 +101,13 @@ func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 			continue
 		}
 		record := fmt.Sprintf("\n;insert into schema_migrations (version, name) values (%d, '%s')", m.Version, m.Name)
-		if err := inTx(ctx, conn, m.SQL+record); err != nil {
+		if err := run(ctx, conn, m.SQL+record); err != nil {
 			return ran, fmt.Errorf("migration %s: %w", m.Name, err)
 		}
 		ran = append(ran, m)
+	}
+	if distributed && len(ran) > 0 {
+		return ran, Distribute(ctx, conn)
 	}
 	return ran, nil
 }
@@ -110,11 +121,12 @@ func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
 	return version, nil
 }
 
+const prologue = "set local role storeroom_owner; set local row_security = off; set local search_path = public; " +
+	"set local statement_timeout = 0;\n"
+
 // inTx runs a script in one transaction, as the owner of the tables.
 func inTx(ctx context.Context, conn *pgx.Conn, script string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		prologue := "set local role storeroom_owner; set local row_security = off; set local search_path = public; " +
-			"set local statement_timeout = 0;\n"
 		_, err := tx.Conn().PgConn().Exec(ctx, prologue+script).ReadAll()
 		return err
 	})

@@ -68,6 +68,13 @@ type Logged struct {
 // AuditLog returns a page of a tenant's log, the newest entry first, and the total.
 // action is a prefix: "key." selects all actions on keys, "" selects everything.
 func AuditLog(ctx context.Context, db *DB, tenant ID, action string, page, perPage int) ([]Logged, int64, error) {
+	if db.cluster != nil {
+		return db.cluster.auditLog(ctx, db, tenant, action, page, perPage)
+	}
+	return auditLog(ctx, db, tenant, action, (page-1)*perPage, perPage)
+}
+
+func auditLog(ctx context.Context, db *DB, tenant ID, action string, offset, limit int) ([]Logged, int64, error) {
 	var found []Logged
 	var counts []struct{ Count int64 }
 	err := db.Run(ctx, tenant, func(batch *pgx.Batch) {
@@ -80,7 +87,7 @@ func AuditLog(ctx context.Context, db *DB, tenant ID, action string, page, perPa
 			  from audit_log
 			 where tenant_id = $1 and starts_with(action, $2)
 			 order by id desc
-			 limit $3 offset $4`, tenant, action, perPage, int64(page-1)*int64(perPage))
+			 limit $3 offset $4`, tenant, action, limit, offset)
 	})
 	if err != nil {
 		return nil, 0, wrap("read the audit log", err)

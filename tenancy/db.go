@@ -95,40 +95,42 @@ func (db *DB) Run(ctx context.Context, tenant ID, queue func(*pgx.Batch)) error 
 
 // RunPlanned is Run with a plan mode.
 func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue func(*pgx.Batch)) error {
-	if shared := sharedTxOf(ctx, tenant); shared != nil {
+	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, func(tx pgx.Tx) error {
 			batch := &pgx.Batch{}
 			queue(batch)
 			return tx.SendBatch(ctx, batch).Close()
 		})
 	}
-	return retry(ctx, maxTries, func() error {
-		if reading := db.readingOf(ctx); reading != nil {
-			done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-				return conn.SendBatch(ctx, newBatch(tenant, plan, queue)).Close()
-			})
-			if done {
-				return err
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		return retry(ctx, maxTries, func() error {
+			if reading := db.readingOf(ctx); reading != nil {
+				done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
+					return conn.SendBatch(ctx, db.newBatch(tenant, plan, queue)).Close()
+				})
+				if done {
+					return err
+				}
 			}
-		}
-		return db.send(ctx, newBatch(tenant, plan, queue))
+			return db.send(ctx, db.newBatch(tenant, plan, queue))
+		})
 	})
 }
 
 // newBatch returns the queries of a tenant after those that set the tenant and the plan mode.
-func newBatch(tenant ID, plan PlanMode, queue func(*pgx.Batch)) *pgx.Batch {
+func (db *DB) newBatch(tenant ID, plan PlanMode, queue func(*pgx.Batch)) *pgx.Batch {
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
 	if plan == GenericPlan {
-		batch.Queue(setTenant, tenant.setting())
+		batch.Queue(db.enter(setTenant), tenant.setting())
 	} else {
-		batch.Queue(setPlanned, tenant.setting())
+		batch.Queue(db.enter(setPlanned), tenant.setting())
 	}
 	queue(batch)
 	return batch
 }
 
 // RunEach is Run for several tenants, with one transaction and one round trip for all of
-// them. queue adds the queries of one tenant.
+// them. queue adds the queries of one tenant. On a cluster it reaches only tables of Central.
 func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, ID)) error {
 	return retry(ctx, maxTries, func() error {
 		batch := &pgx.Batch{}
@@ -141,10 +143,13 @@ func (db *DB) RunEach(ctx context.Context, tenants []ID, queue func(*pgx.Batch, 
 }
 
 // Call runs one query without a tenant. With the runtime role only definer functions
-// can be used this way.
+// can be used this way. On a cluster, those that change rows of tenants need one of Parts.
 func Call[T any](ctx context.Context, db *DB, sql string, args ...any) ([]T, error) {
 	var found []T
 	batch := &pgx.Batch{}
+	if db.group != nil {
+		batch.Queue(`select hold(null)`)
+	}
 	QueueRows(batch, &found, sql, args...)
 	err := db.send(ctx, batch)
 	return found, err
@@ -253,7 +258,7 @@ func SQLState(err error) string {
 // Constraint returns the name of the constraint that err reports as violated, or "".
 func Constraint(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.ConstraintName
+		return withoutShard(pg.ConstraintName)
 	}
 	return ""
 }

@@ -59,6 +59,11 @@ type DB struct {
 	observed metric.Registration
 	states   poolStates
 	replicas *replicas // nil if all reads use this pool
+
+	// See citus.go. All are zero on plain PostgreSQL.
+	cluster   *cluster
+	group     *group // whose pool this is
+	isCentral bool
 }
 
 // Open parses a connection string and connects. TCP keep-alive detects a dead server
@@ -70,7 +75,7 @@ func Open(ctx context.Context, url string, change ...func(*pgx.ConnConfig)) (*DB
 		return nil, err
 	}
 	// At start the caller's deadline applies, not acquireTimeout.
-	if err := db.pool.Ping(ctx); err != nil {
+	if err := db.findCluster(ctx, url, change); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
@@ -135,6 +140,9 @@ func (db *DB) Close() {
 			r.setProbe(nil)
 			r.db.Close()
 		}
+	}
+	if db.cluster != nil {
+		db.cluster.close()
 	}
 	_ = db.observed.Unregister() // does not fail in the SDK
 	db.pool.Close()

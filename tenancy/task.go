@@ -22,6 +22,7 @@ type Task struct {
 	Function string
 	Interval time.Duration
 	Batch    int
+	Central  bool // its tables are those of DB.Central
 }
 
 // Tasks are the tasks that every instance runs.
@@ -31,14 +32,14 @@ var Tasks = []Task{
 
 // The tasks.
 var (
-	DeleteExpiredResponses = Task{"delete_expired_responses", 15 * time.Minute, 500}
-	DeleteExpiredUsage     = Task{"delete_expired_usage", 15 * time.Minute, 500}
+	DeleteExpiredResponses = Task{Function: "delete_expired_responses", Interval: 15 * time.Minute, Batch: 500}
+	DeleteExpiredUsage     = Task{Function: "delete_expired_usage", Interval: 15 * time.Minute, Batch: 500, Central: true}
 	// A part of a plan has up to a megabyte.
-	DeleteExpiredChangePlans = Task{"delete_expired_change_plans", 15 * time.Minute, 50}
+	DeleteExpiredChangePlans = Task{Function: "delete_expired_change_plans", Interval: 15 * time.Minute, Batch: 50}
 	// After a sale these write a whole block, month or day again, so their interval collects several sales. A month or
 	// a day of a large shop can take seconds.
-	PackProductSums = Task{"pack_product_sums", 5 * time.Minute, 1}
-	PackCustomers   = Task{"pack_customers", 5 * time.Minute, 1}
+	PackProductSums = Task{Function: "pack_product_sums", Interval: 5 * time.Minute, Batch: 1}
+	PackCustomers   = Task{Function: "pack_customers", Interval: 5 * time.Minute, Batch: 1}
 )
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.
@@ -59,6 +60,23 @@ func (t Task) RunPeriodically(ctx context.Context, db *DB, logger *slog.Logger) 
 // Run does the work of all tenants. It ends after the interval if new work arrives as fast. It skips a tenant whose work
 // fails, and returns the errors; the next run tries again, but deletions wait for an hour.
 func (t Task) Run(ctx context.Context, db *DB) error {
+	if t.Central {
+		return t.run(ctx, db.Central())
+	}
+	parts, err := db.Parts(ctx)
+	if err != nil {
+		return fmt.Errorf("%q: %w", t.Function, err)
+	}
+	for _, part := range parts {
+		if err := t.run(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run does the work of the tenants of one of DB.Parts.
+func (t Task) run(ctx context.Context, db *DB) error {
 	type batch struct {
 		Tenant  ID
 		Changed int

@@ -131,12 +131,8 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 		if _, err = tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
-		for _, sql := range []string{
-			`insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`,
-			`insert into channels (tenant_id, identifier, label) values ($1, 'pos', 'Point of sale')`,
-			`insert into sales_zones (tenant_id, timezone) select id, timezone from tenants where id = $1`,
-		} {
-			if _, err := tx.Exec(ctx, sql, t.ID); err != nil {
+		if db.cluster == nil {
+			if err := createFirstRows(ctx, tx, t.ID); err != nil {
 				return err
 			}
 		}
@@ -144,9 +140,30 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 		return Audit(ctx, tx, t.ID, Operator, Entry{Action: "tenant.create", Target: t.Slug, Details: details})
 	})
 	if SQLState(err) == "23505" {
-		return t, fmt.Errorf("tenant %q: %w", t.Slug, ErrConflict)
+		err = fmt.Errorf("tenant %q: %w", t.Slug, ErrConflict)
+		if db.cluster == nil {
+			return t, err
+		}
+		return db.cluster.completeCreation(ctx, db, t, err)
+	}
+	if err == nil && db.cluster != nil {
+		_, err = db.cluster.createInGroup(ctx, db, t)
 	}
 	return t, wrap("create tenant", err)
+}
+
+// createFirstRows creates the rows that every tenant has.
+func createFirstRows(ctx context.Context, tx pgx.Tx, id ID) error {
+	for _, sql := range []string{
+		`insert into warehouses (tenant_id, name, is_default) values ($1, 'Main warehouse', true)`,
+		`insert into channels (tenant_id, identifier, label) values ($1, 'pos', 'Point of sale')`,
+		`insert into sales_zones (tenant_id, timezone) select id, timezone from tenants where id = $1`,
+	} {
+		if _, err := tx.Exec(ctx, sql, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Tenants returns all tenants by slug, for the operator.
@@ -172,7 +189,16 @@ func TenantBySlug(ctx context.Context, db *DB, slug string) (Tenant, error) {
 // rows only to change the currency. It returns ErrNotFound or an InvalidError.
 func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)) (Tenant, error) {
 	var t Tenant
-	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
+	err := db.changeInGroup(ctx, slug, func(inGroup pgx.Tx) (err error) {
+		t, err = db.changeTenant(ctx, slug, change, inGroup)
+		return err
+	})
+	return t, wrap("tenant "+slug, err)
+}
+
+// changeTenant is ChangeTenant with the transaction of changeInGroup.
+func (db *DB) changeTenant(ctx context.Context, slug string, change func(*Tenant), inGroup pgx.Tx) (t Tenant, err error) {
+	err = db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
 		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for no key update`, slug))
 		if err != nil {
 			return err
@@ -187,8 +213,12 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
+		rows := tx
+		if inGroup != nil {
+			rows = inGroup
+		}
 		if t.Currency != before.Currency {
-			if err := refuseCurrencyChange(ctx, tx, t.ID); err != nil {
+			if err := refuseCurrencyChange(ctx, rows, t.ID); err != nil {
 				return err
 			}
 		}
@@ -201,13 +231,18 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 		if err != nil {
 			return err
 		}
+		if inGroup != nil {
+			if err := copyTenant(ctx, inGroup, t); err != nil {
+				return err
+			}
+		}
 		changes := t.changes(before)
 		if len(changes) == 0 {
 			return nil
 		}
 		return Audit(ctx, tx, t.ID, Operator, Entry{Action: "tenant.change", Target: t.Slug, Details: changes})
 	})
-	return t, wrap("tenant "+slug, err)
+	return t, err
 }
 
 // changes returns the changed settings, for the audit log.
@@ -233,18 +268,26 @@ func (t Tenant) changes(before Tenant) map[string]any {
 // It suspends the tenant first, so that no new requests begin, and waits for the row
 // locks of running ones.
 func DeleteTenant(ctx context.Context, db *DB, slug string) error {
-	if _, err := ChangeTenant(ctx, db, slug, func(t *Tenant) { t.Suspended = true }); err != nil {
+	t, err := ChangeTenant(ctx, db, slug, func(t *Tenant) { t.Suspended = true })
+	if err != nil {
 		return err
+	}
+	if db.cluster != nil {
+		err := retry(ctx, deleteTries, func() error { return db.cluster.deleteInGroup(ctx, db, t) })
+		if err != nil {
+			return wrap("delete tenant "+slug, err)
+		}
 	}
 	return wrap("delete tenant "+slug, retry(ctx, deleteTries, func() error { return db.deleteTenant(ctx, slug) }))
 }
 
+// withoutTimeouts is for a deletion: of a million products it takes longer than the timeouts of a request.
+const withoutTimeouts = `
+	select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
+
 func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 	return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
-		// Deleting a million products takes longer than the timeouts of a request.
-		_, err := tx.Exec(ctx, `
-			select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`)
-		if err != nil {
+		if _, err := tx.Exec(ctx, withoutTimeouts); err != nil {
 			return err
 		}
 		t, err := tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for update`, slug))
@@ -254,24 +297,32 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 		if _, err := tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
-		// Referencing tables come first, one statement per table: a cascade would run one
-		// statement per row.
-		for _, sql := range []string{
-			`delete from refund_items where tenant_id = $1`,
-			`delete from refunds where tenant_id = $1`,
-			`delete from cancellations where tenant_id = $1`,
-			`delete from order_items where tenant_id = $1`,
-			`delete from orders where tenant_id = $1`,
-			`delete from products where tenant_id = $1`,
-			`delete from inventory_adjustments where tenant_id = $1`,
-			`delete from tenants where id = $1`,
-		} {
-			if _, err := tx.Exec(ctx, sql, t.ID); err != nil {
+		if db.cluster == nil {
+			if err := deleteLargeTables(ctx, tx, t.ID); err != nil {
 				return err
 			}
 		}
-		return nil
+		_, err = tx.Exec(ctx, `delete from tenants where id = $1`, t.ID)
+		return err
 	})
+}
+
+// deleteLargeTables deletes the rows that a cascade would delete with one statement each. Referencing tables come first.
+func deleteLargeTables(ctx context.Context, tx pgx.Tx, id ID) error {
+	for _, sql := range []string{
+		`delete from refund_items where tenant_id = $1`,
+		`delete from refunds where tenant_id = $1`,
+		`delete from cancellations where tenant_id = $1`,
+		`delete from order_items where tenant_id = $1`,
+		`delete from orders where tenant_id = $1`,
+		`delete from products where tenant_id = $1`,
+		`delete from inventory_adjustments where tenant_id = $1`,
+	} {
+		if _, err := tx.Exec(ctx, sql, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func tenantRow(rows pgx.Rows, err error) (Tenant, error) {

@@ -35,7 +35,7 @@ func (db *DB) Update(ctx context.Context, tenant ID, read func(*pgx.Batch), writ
 func (db *DB) UpdateInParts(
 	ctx context.Context, tenant ID, read func(*pgx.Batch), write func(*pgx.Batch) (more bool, err error),
 ) error {
-	if shared := sharedTxOf(ctx, tenant); shared != nil {
+	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, func(tx pgx.Tx) error {
 			batch := &pgx.Batch{}
 			read(batch)
@@ -45,19 +45,21 @@ func (db *DB) UpdateInParts(
 			return writeParts(ctx, tx, write, func(*pgx.Batch) {})
 		})
 	}
-	return retry(ctx, maxTries, func() error {
-		_, begun, err := db.Begin(ctx, tenant, read)
-		if err != nil {
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		return retry(ctx, maxTries, func() error {
+			begun, err := db.begin(ctx, tenant, read)
+			if err != nil {
+				return err
+			}
+			defer begun.conn.Release()
+			// PostgreSQL skips the commit after an error. begun.tx does not see this commit, so
+			// it must not be ended a second time.
+			err = writeParts(ctx, begun.conn, write, func(last *pgx.Batch) { last.Queue("commit") })
+			if err != nil {
+				rollback(ctx, begun.tx)
+			}
 			return err
-		}
-		defer begun.conn.Release()
-		// PostgreSQL skips the commit after an error. begun.tx does not see this commit, so
-		// it must not be ended a second time.
-		err = writeParts(ctx, begun.conn, write, func(last *pgx.Batch) { last.Queue("commit") })
-		if err != nil {
-			rollback(ctx, begun.tx)
-		}
-		return err
+		})
 	})
 }
 
@@ -104,27 +106,34 @@ func (db *DB) Snapshot(
 ) error {
 	if reading := db.readingOf(ctx); reading != nil {
 		done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-			return conn.snapshot(ctx, tenant, timeout, queues)
+			return db.snapshot(ctx, conn, tenant, timeout, queues)
 		})
 		if done {
 			return err
 		}
 	}
-	conn, err := db.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	return conn.snapshot(ctx, tenant, timeout, queues)
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		conn, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		return db.snapshot(ctx, conn, tenant, timeout, queues)
+	})
 }
 
-func (c *conn) snapshot(ctx context.Context, tenant ID, timeout time.Duration, queues []func(*pgx.Batch)) error {
+func (db *DB) snapshot(
+	ctx context.Context, c *conn, tenant ID, timeout time.Duration, queues []func(*pgx.Batch),
+) error {
+	if err := db.lockGroup(ctx, c, tenant); err != nil {
+		return err
+	}
 	var tx pgx.Tx
 	for i, queue := range queues {
 		batch := &pgx.Batch{}
 		if i == 0 {
 			batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-			batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+			batch.Queue(db.enterSnapshot(setSnapshot), tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
 		}
 		queue(batch)
 		if i == len(queues)-1 {
@@ -145,15 +154,17 @@ func (c *conn) snapshot(ctx context.Context, tenant ID, timeout time.Duration, q
 // Tx runs f in a transaction of the tenant, for work that needs more than two batches.
 // f may be called again after a deadlock.
 func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
-	if shared := sharedTxOf(ctx, tenant); shared != nil {
+	if shared := db.sharedTxOf(ctx, tenant); shared != nil {
 		return shared.inSavepoint(ctx, f)
 	}
-	return retry(ctx, maxTries, func() error {
-		return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, setTenant, tenant.setting()); err != nil {
-				return err
-			}
-			return f(tx)
+	return db.atTenant(ctx, tenant, func(db *DB) error {
+		return retry(ctx, maxTries, func() error {
+			return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, db.enter(setTenant), tenant.setting()); err != nil {
+					return err
+				}
+				return f(tx)
+			})
 		})
 	})
 }
@@ -176,6 +187,7 @@ type SharedTx struct {
 	tenant ID
 	conn   *conn
 	tx     pgx.Tx
+	group  *group
 
 	readOnly bool // of InSnapshot
 }
@@ -185,26 +197,38 @@ type sharedTxKey struct{}
 // Begin begins a shared transaction; queue adds its first queries. The caller must
 // end it with Commit or Rollback.
 func (db *DB) Begin(ctx context.Context, tenant ID, queue func(*pgx.Batch)) (context.Context, *SharedTx, error) {
-	conn, err := db.acquire(ctx)
+	var shared *SharedTx
+	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
+		shared, err = db.begin(ctx, tenant, queue)
+		return err
+	})
 	if err != nil {
-		return ctx, nil, err
-	}
-	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(setTenant, tenant.setting())
-	queue(batch)
-	results := conn.SendBatch(ctx, batch)
-	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx()}
-	if err := results.Close(); err != nil {
-		shared.Rollback(ctx)
 		return ctx, nil, err
 	}
 	return context.WithValue(ctx, sharedTxKey{}, shared), shared, nil
 }
 
+func (db *DB) begin(ctx context.Context, tenant ID, queue func(*pgx.Batch)) (*SharedTx, error) {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	batch.BeginTx(pgx.TxOptions{})
+	batch.Queue(db.enter(setTenant), tenant.setting())
+	queue(batch)
+	results := conn.SendBatch(ctx, batch)
+	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}
+	if err := results.Close(); err != nil {
+		shared.Rollback(ctx)
+		return nil, err
+	}
+	return shared, nil
+}
+
 // sharedTxOf returns the shared transaction of the tenant in ctx, or nil.
-func sharedTxOf(ctx context.Context, tenant ID) *SharedTx {
-	if shared, _ := ctx.Value(sharedTxKey{}).(*SharedTx); shared != nil && shared.tenant == tenant {
+func (db *DB) sharedTxOf(ctx context.Context, tenant ID) *SharedTx {
+	if shared, _ := ctx.Value(sharedTxKey{}).(*SharedTx); shared != nil && shared.tenant == tenant && !db.isCentral {
 		return shared
 	}
 	return nil
@@ -214,7 +238,9 @@ func (s *SharedTx) inSavepoint(ctx context.Context, f func(pgx.Tx) error) error 
 	if s.readOnly {
 		return f(s.tx)
 	}
-	return retry(ctx, maxTries, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
+	return s.group.withKeys(ctx, s.tenant, func() error {
+		return retry(ctx, maxTries, func() error { return pgx.BeginFunc(ctx, s.tx, f) })
+	})
 }
 
 // Commit sends the queries that queue adds and commits.

@@ -21,6 +21,9 @@ func (db *DB) Used() time.Duration {
 			used += r.db.used.Load()
 		}
 	}
+	if db.cluster != nil {
+		used += db.cluster.used()
+	}
 	return time.Duration(used)
 }
 

@@ -21,21 +21,37 @@ const setReadOnce = `
 // InSnapshot calls f with a context in which all queries of the tenant see its rows at one moment, in one read-only
 // transaction. f holds a connection, so it must not wait for a client. Each query has the given timeout.
 func (db *DB) InSnapshot(ctx context.Context, tenant ID, timeout time.Duration, f func(context.Context) error) error {
-	conn, err := db.acquire(ctx)
+	var shared *SharedTx
+	err := db.atTenant(ctx, tenant, func(db *DB) (err error) {
+		shared, err = db.beginSnapshot(ctx, tenant, timeout)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer shared.Rollback(ctx)
+	return f(context.WithValue(ctx, sharedTxKey{}, shared))
+}
+
+func (db *DB) beginSnapshot(ctx context.Context, tenant ID, timeout time.Duration) (*SharedTx, error) {
+	conn, err := db.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.lockGroup(ctx, conn, tenant); err != nil {
+		conn.Release()
+		return nil, err
+	}
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	batch.Queue(setReadOnce, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+	batch.Queue(db.enterSnapshot(setReadOnce), tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
 	results := conn.SendBatch(ctx, batch)
-	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), readOnly: true}
-	defer rollback(ctx, shared.tx)
+	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group, readOnly: true}
 	if err := results.Close(); err != nil {
-		return err
+		shared.Rollback(ctx)
+		return nil, err
 	}
-	return f(context.WithValue(ctx, sharedTxKey{}, shared))
+	return shared, nil
 }
 
 // Walk calls f with each row of a query that returns one page, and repeats the query with the position of the last row

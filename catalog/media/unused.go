@@ -110,9 +110,20 @@ func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, e
 		Tenant tenancy.ID
 		File   string
 	}
-	claimed, err := tenancy.Call[unused](ctx, db, `select tenant, file from claim_unused_media($1)`, deleteBatch)
+	parts, err := db.Parts(ctx)
 	if err != nil {
 		return 0, err
+	}
+	var claimed []unused
+	for _, part := range parts {
+		found, err := tenancy.Call[unused](ctx, part, `select tenant, file from claim_unused_media($1)`,
+			deleteBatch-len(claimed))
+		if err != nil {
+			return 0, err
+		}
+		if claimed = append(claimed, found...); len(claimed) == deleteBatch {
+			break
+		}
 	}
 	files := map[tenancy.ID][]string{}
 	for _, u := range claimed {
@@ -131,7 +142,15 @@ func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, e
 }
 
 func forget(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, files []string) error {
-	_, err := tenancy.Call[struct{ Done bool }](
-		ctx, db, `select true as done from forget_unused_media($1, $2)`, tenant, files)
-	return err
+	parts, err := db.Parts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err := tenancy.Call[struct{ Done bool }](
+			ctx, part, `select true as done from forget_unused_media($1, $2)`, tenant, files); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -91,7 +91,7 @@ func Open(ctx context.Context, db *tenancy.DB, logger *slog.Logger) *Recorder {
 }
 
 func newRecorder(db *tenancy.DB, logger *slog.Logger) *Recorder {
-	r := &Recorder{db: db, logger: logger, rows: map[rowID]*row{}, errors: map[keyID][]Error{}}
+	r := &Recorder{db: db.Central(), logger: logger, rows: map[rowID]*row{}, errors: map[keyID][]Error{}}
 	for i := range r.shards {
 		r.shards[i].cells = map[cellID]*cell{}
 	}

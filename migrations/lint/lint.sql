@@ -11,14 +11,19 @@
 -- functions is not complete.
 with
 tables as (
-    select c.oid, c.relname::text as name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
-           c.relname in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
+    -- On a node of Citus, the name of a shard is that of the table and a number, and a distributed table has no rows. It
+    -- does not force row-level security, because a move of its shards could not replicate rows otherwise.
+    select c.oid, regexp_replace(c.relname, '_[0-9]{6,}$', '') as name,
+           exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname ~ '^truncate_trigger_') as is_empty, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
+           regexp_replace(c.relname, '_[0-9]{6,}$', '') in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
                          'schema_migrations', 'timelines', 'tenants_with_work') as without_tenant
       from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
 ),
 canonical (expr) as (
-    values ('(tenant_id = ( SELECT (NULLIF(current_setting(''app.tenant_id''::text, true), ''''::text))::bigint AS "nullif"))')
+    values ('(tenant_id = ( SELECT (NULLIF(current_setting(''app.tenant_id''::text, true), ''''::text))::bigint AS "nullif"))'),
+           -- Citus accepts no subquery.
+           ('(tenant_id = (NULLIF(current_setting(''app.tenant_id''::text, true), ''''::text))::bigint)')
 ),
 granted as (
     select t.oid, t.name, a.privilege_type, a.grantee, null as column_name
@@ -52,7 +57,7 @@ problems (object, problem) as (
     union all
     select name, 'row-level security is not forced on the owner'
       from tables
-     where not without_tenant and not relforcerowsecurity
+     where not without_tenant and not relforcerowsecurity and not is_empty
     union all
     select t.name, 'does not have the canonical policy for all commands and all roles'
       from tables t
@@ -95,8 +100,8 @@ problems (object, problem) as (
       join pg_attribute a on a.attrelid = t.oid and a.attnum = k.conkey[1]
       join pg_attribute f on f.attrelid = k.confrelid and f.attnum = k.confkey[1]
      where not without_tenant
-       and not (a.attname = 'tenant_id' and (f.attname = 'tenant_id' or k.confrelid = 'public.tenants'::regclass))
-       and not k.confrelid = 'public.users'::regclass
+       and not (a.attname = 'tenant_id' and (f.attname = 'tenant_id' or regexp_replace(k.confrelid::regclass::text, '^.*\.|_[0-9]{6,}$', '', 'g') = 'tenants'))
+       and not k.confrelid is not distinct from to_regclass('public.users')::oid
     union all
     select c.relname::text,
            case c.relkind
@@ -158,7 +163,10 @@ problems (object, problem) as (
       from pg_roles r
      cross join lateral (values
            (r.rolsuper or r.rolbypassrls or r.rolcreaterole, 'is a superuser, or has BYPASSRLS or CREATEROLE'),
-           (r.rolcanlogin and r.rolname in ('storeroom_search', 'storeroom_search_noinherit'), 'can log in'),
+           (r.rolcanlogin and r.rolname in ('storeroom_search', 'storeroom_search_noinherit')
+                -- The nodes of Citus log in as the owner of a function, with the certificate that pg_hba.conf demands.
+                and not (r.rolname = 'storeroom_search' and exists (select from pg_extension where extname = 'citus')),
+            'can log in'),
            (r.rolname <> 'storeroom_search' and not r.rolsuper and pg_has_role(r.oid, 'storeroom_search', 'usage'),
             'inherits the privileges of storeroom_search: an administrator must run the SQL that '
             '`storeroom migrate --print-roles` prints'),

@@ -151,7 +151,7 @@ func (s *Store) EnsureChannels(ctx context.Context, tenant tenancy.ID, channels 
 			on conflict (tenant_id, identifier) do update
 			   set label = excluded.label, updated_at = clock_timestamp()
 			 where c.label <> excluded.label
-			returning xmax = 0 as created`, tenant, c.Identifier, c.Label)
+			returning created_at = now() as created`, tenant, c.Identifier, c.Label)
 		switch {
 		case err != nil:
 			return count, fmt.Errorf("store channel %q: %w", c.Identifier, err)

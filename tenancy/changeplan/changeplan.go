@@ -273,8 +273,19 @@ type claim struct {
 func (s *Store) claim(
 	ctx context.Context, after tenancy.ID, tenant *tenancy.ID, plan *int64, long *bool,
 ) ([]claim, error) {
-	return tenancy.Call[claim](ctx, s.db, `select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
-		s.worker, leaseSeconds, after, tenant, plan, long)
+	parts, err := s.db.Parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		found, err := tenancy.Call[claim](ctx, part,
+			`select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
+			s.worker, leaseSeconds, after, tenant, plan, long)
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	return nil, nil
 }
 
 // AddPart adds a part to a plan that is being computed and that this process has claimed.

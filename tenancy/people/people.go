@@ -72,7 +72,7 @@ type Store struct{ db *tenancy.DB }
 // New returns a Store. Methods for the operator need a database that is opened as
 // the migrator.
 func New(db *tenancy.DB) *Store {
-	return &Store{db}
+	return &Store{db.Central()}
 }
 
 // CheckEmail returns why a lower-case text is not an e-mail address, or "".

@@ -10,6 +10,7 @@ package tenancytest
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
@@ -46,8 +49,8 @@ func New(t testing.TB) *Database {
 	server := serverURL(t)
 	template := makeTemplate(t, server)
 	name := fmt.Sprintf("t_%d_%d", os.Getpid(), databases.Add(1))
-	onServer(t, server, "create database "+name+" template "+template+" owner storeroom_owner")
-	t.Cleanup(func() { onServer(t, server, "drop database if exists "+name+" with (force)") })
+	onNodes(t, server, "create database "+name+" template "+template+" owner storeroom_owner")
+	t.Cleanup(func() { onNodes(t, server, "drop database if exists "+name+" with (force)") })
 	d := &Database{
 		URL:      withDatabase(t, server, name, "storeroom_runtime"),
 		AdminURL: withDatabase(t, server, name, "storeroom_migrator"),
@@ -87,7 +90,14 @@ func (d *Database) MustTenant(t testing.TB, slug string, change ...func(*tenancy
 // stored.
 func (d *Database) MustSuper(t testing.TB) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), d.SuperURL)
+	config, err := pgx.ParseConfig(d.SuperURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if OnCitus() {
+		config.RuntimeParams["search_path"] = "storeroom_tests, public"
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +134,7 @@ func serverURL(t testing.TB) string {
 func makeTemplate(t testing.TB, server string) string {
 	t.Helper()
 	hash := sha256.New()
-	hash.Write([]byte(migrations.Script("", "", "")))
+	hash.Write([]byte(migrations.Script("", "", "") + migrations.CitusScript() + testViews))
 	for _, m := range migrations.All() {
 		hash.Write([]byte(m.SQL))
 	}
@@ -139,8 +149,13 @@ func makeTemplate(t testing.TB, server string) string {
 		if err != nil || exists {
 			return err
 		}
-		if _, err := conn.Exec(ctx, "drop database if exists "+template); err != nil {
-			return err
+		for _, node := range append([]string{server}, workerURLs()...) {
+			if err := onServer(node, "drop database if exists "+template+" with (force)"); err != nil {
+				return err
+			}
+		}
+		if len(workerURLs()) > 0 {
+			return makeCitusTemplate(ctx, server, template)
 		}
 		migratorURL, _, err := migrations.CreateDatabase(ctx, server, template, password, password)
 		if err != nil {
@@ -161,19 +176,32 @@ func makeTemplate(t testing.TB, server string) string {
 	return template
 }
 
-func onServer(t testing.TB, server, statement string) {
+// onNodes runs a statement on the server, and on the workers of a Citus cluster.
+func onNodes(t testing.TB, server, statement string) {
 	t.Helper()
-	err := withConn(server, func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, statement)
-		return err
-	})
-	if err != nil {
+	var group errgroup.Group
+	for _, node := range append([]string{server}, workerURLs()...) {
+		group.Go(func() error { return onServer(node, statement) })
+	}
+	if err := group.Wait(); err != nil {
 		t.Errorf("%s: %v", statement, err)
 	}
 }
 
+func onServer(server, statement string) error {
+	return withConn(server, func(ctx context.Context, conn *pgx.Conn) error {
+		for try := 1; ; try++ {
+			_, err := conn.Exec(ctx, statement)
+			// The maintenance daemon of Citus can connect to a database while it is dropped.
+			if problem, ok := errors.AsType[*pgconn.PgError](err); !ok || problem.Code != "55006" || try == 5 {
+				return err
+			}
+		}
+	})
+}
+
 func withConn(url string, f func(context.Context, *pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -1,0 +1,145 @@
+-- Creates the schema of a shard group on the node that has the group, or brings it up to date. It has the name
+-- storeroom_SHARD, where SHARD is the number of the shard of storeroom_citus.shards, and consists of
+--
+--   - a view of each table, over the shard on this node;
+--   - copies of the functions that statements and triggers call, which use these views;
+--   - sequences, whose values are larger than those that the group used on other nodes;
+--   - the function hold, with which each transaction begins.
+--
+-- Citus creates a shard on its new node without forced row-level security, because it could not replicate rows to it
+-- otherwise, and with triggers whose functions use the distributed tables. adopt changes both.
+create or replace function storeroom_citus.adopt(shard bigint) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set citus.enable_ddl_propagation = off
+set citus.enable_manual_changes_to_shards = on
+set check_function_bodies = off
+set client_min_messages = warning
+as $adopt$
+declare
+    canonical constant text := 'tenant_id = (select nullif(current_setting(''app.tenant_id'', true), '''')::bigint)';
+    home      constant text := 'storeroom_' || shard;
+    version   text;
+    residence integer;
+    marker    text;
+    is_here   boolean;
+    triggers  text[];
+    part      text;
+    d         record;
+begin
+    perform pg_advisory_xact_lock(shard);
+    perform lock_shard_metadata(5, array[shard]);
+    if not exists (select from pg_dist_placement p join pg_dist_local_group l using (groupid) where p.shardid = shard) then
+        raise 'the shard % is not on this node', shard using errcode = '57S01';
+    end if;
+    select definition into version from storeroom_citus.definitions where kind = 'version';
+    part := storeroom_citus.shard_of('storeroom_citus.tenants', shard);
+    execute format('select max(residence) from %s', part) into residence; -- null without tenants
+    marker := obj_description(to_regnamespace(home), 'pg_namespace');
+    is_here := marker is not null and to_regclass(home || '.tenants') is not null -- Citus drops it with the shard
+               and split_part(marker, ' ', 2)::integer = coalesce(residence, split_part(marker, ' ', 2)::integer);
+    if is_here and split_part(marker, ' ', 1) = version then
+        return;
+    end if;
+    triggers := array(
+        select array[t.tgname::text, t.tgrelid::regclass::text, f.proname::text, pg_get_triggerdef(t.oid)]
+          from pg_trigger t
+          join pg_proc f on f.oid = t.tgfoid
+          join storeroom_citus.definitions o on o.kind = 'table'
+               and t.tgrelid = storeroom_citus.shard_of(o.definition, shard)::regclass
+         where not t.tgisinternal and f.pronamespace in ('public'::regnamespace, to_regnamespace(home)));
+
+    -- A schema of an earlier residence has sequences whose values the group may have used on another node.
+    if is_here then
+        residence := split_part(marker, ' ', 2);
+    else
+        residence := coalesce(residence, 0) + 1;
+        execute format('drop schema if exists %I cascade', home);
+        execute format('create schema %I', home);
+        execute format('grant usage on schema %I to storeroom_runtime, storeroom_search', home);
+        execute format('update %s set residence = %s', part, residence);
+    end if;
+    for d in select * from storeroom_citus.definitions where kind = 'sequence' loop
+        execute format('create sequence if not exists %I.%s start %s', home, d.name,
+                       case residence when 1 then d.definition::bigint else residence::bigint << 32 end);
+        execute format('grant usage on sequence %I.%s to storeroom_runtime', home, d.name);
+    end loop;
+
+    for d in select * from storeroom_citus.definitions where kind = 'table' loop
+        part := storeroom_citus.shard_of(d.definition, shard);
+        execute format('create or replace view %I.%s with (security_invoker) as select * from %s', home, d.name, part);
+        -- PostgreSQL checks the privileges and policies of the shard.
+        execute format('grant select, insert, update, delete on %I.%s to storeroom_runtime, storeroom_search', home, d.name);
+        if exists (select from pg_policy where polrelid = part::regclass and polname = 'tenant') then
+            execute format('alter policy tenant on %s using (%s) with check (%2$s)', part, canonical);
+            execute format('alter table %s force row level security', part);
+        end if;
+    end loop;
+    execute format('alter view %I.tenants alter residence set default %s', home, residence);
+    for d in select * from storeroom_citus.definitions where kind = 'identity' loop
+        execute format('alter view %I.%s alter %s set default nextval(%L)', home, split_part(d.name, '.', 1),
+                       split_part(d.name, '.', 2), home || '.' || d.definition);
+    end loop;
+
+    for d in select * from storeroom_citus.definitions where kind = 'owner' loop
+        execute format('drop function if exists %I.%s', home, d.name);
+    end loop;
+    for d in select * from storeroom_citus.definitions where kind = 'function' loop
+        part := replace(d.definition, 'tg_table_name', 'regexp_replace(tg_table_name, ''_[0-9]+$'', '''')'); -- of a shard
+        -- A view needs privileges on all of its columns, and storeroom_search has those on some.
+        if exists (select from storeroom_citus.definitions o where o.kind = 'owner' and o.name = d.name) then
+            part := regexp_replace(part, '\mpublic\.products\M', storeroom_citus.shard_of('public.products', shard));
+            part := regexp_replace(part, '\mpublic\.customers\M', storeroom_citus.shard_of('public.customers', shard));
+        end if;
+        part := regexp_replace(part, '\mpublic\.(?!(products|customers)_\d+)', home || '.', 'g');
+        execute replace(part, '''public''', quote_literal(home) || ', ''public''');
+        execute format('revoke execute on function %I.%s from public', home, d.name);
+    end loop;
+    for d in select * from storeroom_citus.definitions where kind = 'grant' loop
+        execute format('grant execute on function %I.%s to %s', home, d.name, d.definition);
+    end loop;
+    execute format('grant create on schema %I to storeroom_search', home);
+    for d in select * from storeroom_citus.definitions where kind = 'owner' loop
+        execute format('alter function %I.%s owner to %s', home, d.name, d.definition);
+    end loop;
+    execute format('revoke create on schema %I from storeroom_search', home);
+
+    for i in 1 .. coalesce(array_length(triggers, 1), 0) loop
+        execute format('drop trigger if exists %I on %s', triggers[i][1], triggers[i][2]);
+        execute regexp_replace(triggers[i][4], 'EXECUTE FUNCTION [^(]*',
+                               format('execute function %I.%I', home, triggers[i][3]));
+    end loop;
+
+    execute format($function$
+        create or replace function %I.hold(of_tenant text, locks boolean default true) returns void
+        language plpgsql security definer set search_path = pg_catalog, pg_temp
+        as $hold$
+        begin
+            if locks then
+                perform lock_shard_metadata(5, array[%2$s::bigint]);
+            end if;
+            if not exists (select from pg_dist_placement p join pg_dist_local_group l using (groupid) where p.shardid = %2$s)
+               or of_tenant is not null
+                  and get_shard_id_for_distribution_column('storeroom_citus.shards', of_tenant::bigint) <> %2$s then
+                raise 'the tenant %% is not in this shard group, or the group is on another node', of_tenant
+                      using errcode = '57S01';
+            end if;
+        end $hold$;
+        revoke execute on function %1$I.hold from public;
+        grant execute on function %1$I.hold to storeroom_runtime$function$, home, shard);
+    execute format('comment on schema %I is %L', home, version || ' ' || residence);
+end $adopt$;
+revoke execute on function storeroom_citus.adopt(bigint) from public;
+grant execute on function storeroom_citus.adopt(bigint) to storeroom_runtime;
+
+-- Returns the name of the shard of a table in the group of a shard of storeroom_citus.shards.
+create or replace function storeroom_citus.shard_of(of_table text, shard bigint) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    select of_table || '_' || s.shardid
+      from pg_dist_shard a
+      join pg_dist_shard s on s.logicalrelid = of_table::regclass and s.shardminvalue = a.shardminvalue
+     where a.shardid = shard
+$$;
+revoke execute on function storeroom_citus.shard_of(text, bigint) from public;

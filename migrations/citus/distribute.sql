@@ -1,0 +1,201 @@
+-- Distributes the tables of tenants over the nodes of a Citus cluster. It runs again after each migration. Each statement
+-- is sent alone, in one transaction of the owner.
+--
+-- Users, keys, tenants and the audit log stay on the coordinator: they are read before the tenant is known, and their
+-- triggers notify the instances, which a distributed transaction cannot. A shard group has copies of what its statements
+-- need: the rows of its tenants, and the names of keys that changed stock. audit_log of a group has the entries that were
+-- written in transactions of the group; tenancy.AuditLog reads both.
+create extension if not exists pg_trgm;
+create extension if not exists btree_gin;
+
+create table if not exists storeroom_citus.tenants (like public.tenants including defaults, residence integer not null default 0,
+                                                    primary key (id));
+comment on column storeroom_citus.tenants.residence is 'Counts the moves of the shard group. The ids of a residence are larger than those of earlier ones.';
+create table if not exists storeroom_citus.api_keys (tenant_id bigint not null, id bigint not null, name text not null,
+                                                     primary key (tenant_id, id));
+create table if not exists storeroom_citus.audit_log (like public.audit_log including defaults, primary key (tenant_id, id));
+
+do $$
+declare
+    missing record;
+begin
+    for missing in
+        select a.attname, format_type(a.atttypid, a.atttypmod) as type, pg_get_expr(d.adbin, d.adrelid) as value
+          from pg_attribute a
+          left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+         where a.attrelid = 'public.tenants'::regclass and a.attnum > 0 and not a.attisdropped
+           and not exists (select from pg_attribute c
+                            where c.attrelid = 'storeroom_citus.tenants'::regclass and c.attname = a.attname)
+    loop
+        execute format('alter table storeroom_citus.tenants add column %I %s default %s', missing.attname,
+                       missing.type, coalesce(missing.value, 'null'));
+    end loop;
+end $$;
+
+create temporary table distributed on commit drop as
+select c.oid::regclass as name, -- a table comes after those that it refers to
+       row_number() over (order by c.relnamespace = 'public'::regnamespace, c.relname = 'audit_log', c.oid) as place
+  from pg_class c
+ where (c.relnamespace = 'public'::regnamespace
+        and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id')
+        and c.relname not in ('memberships', 'one_time_links', 'api_keys', 'key_hashes', 'key_usage', 'key_errors', 'audit_log')
+        or c.relnamespace = 'storeroom_citus'::regnamespace and c.relname in ('tenants', 'api_keys', 'audit_log'))
+   and c.relkind = 'r'
+   and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid);
+
+insert into storeroom_citus.tenants
+select t.*, 0
+  from public.tenants t
+ where exists (select from distributed d where d.name = 'storeroom_citus.tenants'::regclass);
+
+do $$
+declare
+    tenant bigint;
+begin
+    for tenant in
+        select t.id from public.tenants t
+         where exists (select from distributed d where d.name = 'storeroom_citus.api_keys'::regclass)
+    loop
+        perform set_config('app.tenant_id', tenant::text, true);
+        insert into storeroom_citus.api_keys select k.tenant_id, k.id, k.name from public.api_keys k where k.tenant_id = tenant;
+    end loop;
+    perform set_config('app.tenant_id', '', true);
+end $$;
+
+-- Citus accepts no subquery in a policy. adopt gives shards the canonical policy.
+do $$
+declare
+    t record;
+    expression constant text := 'tenant_id = nullif(current_setting(''app.tenant_id'', true), '''')::bigint';
+begin
+    for t in select name from distributed loop
+        if exists (select from pg_policy where polrelid = t.name and polname = 'tenant') then
+            execute format('alter policy tenant on %s using (%s) with check (%2$s)', t.name, expression);
+        elsif t.name in ('storeroom_citus.api_keys'::regclass, 'storeroom_citus.audit_log'::regclass) then
+            execute format('create policy tenant on %s using (%s) with check (%2$s)', t.name, expression);
+            execute format('alter table %s enable row level security', t.name);
+        end if;
+        -- A move sends the changes of each row to the other node.
+        if not exists (select from pg_index where indrelid = t.name and indisprimary) then
+            execute format('alter table %s replica identity full', t.name);
+        end if;
+    end loop;
+end $$;
+
+grant usage on schema storeroom_citus to storeroom_runtime, storeroom_search;
+grant select on storeroom_citus.shards to storeroom_runtime;
+grant select, insert on storeroom_citus.api_keys to storeroom_runtime;
+grant insert (tenant_id, user_id, actor, address, action, target, details), select on storeroom_citus.audit_log
+   to storeroom_runtime;
+
+-- A distributed table has foreign keys to the copies.
+create temporary table replaced on commit drop as
+select conrelid::regclass as name, conname,
+       replace(pg_get_constraintdef(c.oid), ' REFERENCES ', ' REFERENCES storeroom_citus.') as definition
+  from pg_constraint c
+  join distributed on conrelid = name
+ where contype = 'f' and confrelid in ('public.tenants'::regclass, 'public.api_keys'::regclass);
+
+do $$
+declare
+    k record;
+begin
+    for k in select * from replaced loop
+        execute format('alter table %s drop constraint %I', k.name, k.conname);
+    end loop;
+end $$;
+
+-- Citus creates the triggers of shards with these functions, and indexes use customer_text.
+do $$
+declare
+    f regprocedure;
+begin
+    for f in
+        select p.oid
+          from pg_proc p
+         where p.pronamespace = 'public'::regnamespace
+           and (p.proname = 'customer_text'
+                or p.oid in (select tgfoid from pg_trigger join distributed on tgrelid = name))
+    loop
+        perform create_distributed_function(f);
+    end loop;
+end $$;
+
+-- The rows of all tenants move to the shards, where the checks of foreign keys read them. A move could not replicate rows
+-- to a shard that forces row-level security, so adopt forces it afterwards.
+do $$
+declare
+    t record;
+    k record;
+begin
+    for t in select name from distributed loop
+        execute format('alter table %s no force row level security', t.name);
+    end loop;
+    for t in select name from distributed order by place loop
+        perform create_distributed_table(t.name, case t.name when 'storeroom_citus.tenants'::regclass then 'id' else 'tenant_id' end,
+                                         colocate_with => 'storeroom_citus.shards');
+    end loop;
+    for k in select * from replaced loop
+        execute format('alter table %s add constraint %I %s', k.name, k.conname, k.definition);
+    end loop;
+end $$;
+
+-- tenancy.DeleteTenant does what this trigger does: the files are in shards.
+alter table public.tenants disable trigger keep_unused_media;
+
+create temporary table defined (kind text, name text, definition text) on commit drop;
+
+insert into defined
+select 'table', c.relname, format('%I.%I', c.relnamespace::regnamespace, c.relname)
+  from pg_dist_partition p
+  join pg_class c on c.oid = p.logicalrelid
+ where p.partmethod = 'h' and c.relname <> 'shards';
+
+insert into defined
+select 'sequence', s.oid::regclass::text, coalesce(pg_sequence_last_value(s.oid), 0) + 1
+  from pg_class s
+ where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace;
+
+insert into defined
+select 'identity', t.name || '.' || a.attname, pg_get_serial_sequence('public.' || t.name, a.attname)::regclass::text
+  from defined t
+  join pg_attribute a on a.attrelid = ('public.' || t.name)::regclass and a.attidentity <> ''
+ where t.kind = 'table' and t.name <> 'tenants';
+
+-- Functions of users, sessions and keys stay on the coordinator. Indexes of shards use public.customer_text.
+insert into defined
+select 'function', p.oid::regprocedure::text, pg_get_functiondef(p.oid)
+  from pg_proc p
+ where p.pronamespace = 'public'::regnamespace
+   and p.proname <> 'customer_text'
+   and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+   and pg_get_functiondef(p.oid) !~ ('\m(users|sessions|memberships|one_time_links|key_hashes|schema_migrations|timelines|'
+                                     'api_keys|key_usage|key_errors|pg_notify|token|pg_is_in_recovery|wal_position|keep_unused_media)\M');
+
+insert into defined
+select 'owner', p.oid::regprocedure::text, p.proowner::regrole::text
+  from pg_proc p
+  join defined d on d.kind = 'function' and d.name = p.oid::regprocedure::text
+ where p.proowner::regrole::text <> 'storeroom_owner';
+
+insert into defined
+select 'grant', p.oid::regprocedure::text, string_agg(a.grantee::regrole::text, ', ')
+  from pg_proc p
+  join defined d on d.kind = 'function' and d.name = p.oid::regprocedure::text
+ cross join lateral aclexplode(p.proacl) a
+ where a.grantee not in (0, p.proowner)
+ group by p.oid;
+
+-- adopt creates these in the schema of each group. The sequences of the coordinator are used no more, so their values do
+-- not count.
+do $$
+declare
+    d record;
+begin
+    delete from storeroom_citus.definitions where kind <> 'sequence';
+    for d in select * from defined loop
+        insert into storeroom_citus.definitions values (d.kind, d.name, d.definition) on conflict do nothing;
+    end loop;
+    insert into storeroom_citus.definitions
+    select 'version', '', md5(string_agg(kind || name || definition, '' order by kind, name)) from storeroom_citus.definitions;
+end $$;

@@ -1,0 +1,434 @@
+package tenancy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
+)
+
+// On a Citus cluster, the tables of tenants are distributed in shard groups: all rows of a tenant are in one group, on one
+// node. Each group has a schema with views of its shards and copies of the functions (migrations/citus), so that the
+// statements of a tenant are those of plain PostgreSQL, without the planner of Citus:
+//
+//   - Run, Update, Tx and the like send them to the node of the group, with a pool for each group whose search path begins
+//     with its schema. What belongs to no group, such as keys and users, is on the coordinator: Central, Call and RunEach.
+//   - A transaction begins with the function hold of the group. It takes the lock that Citus takes for writes, so that a
+//     move of the group waits, and fails if the group is on another node now. Then the coordinator is asked for the place
+//     again. A transaction that reads one snapshot locks before the snapshot begins, and only checks in it: a move need
+//     not wait, because nobody changes the rows that it left behind.
+//   - A group has copies of the tenants' rows, which CreateTenant, ChangeTenant and DeleteTenant write, and of the names of
+//     keys that changed stock.
+type cluster struct {
+	central *DB // the coordinator
+	open    func(context.Context, *group) (*DB, error)
+	lookups singleflight.Group
+	turn    atomic.Uint32
+
+	mu     sync.Mutex
+	places map[ID]*group
+	groups map[place]*group
+}
+
+// place is where a shard group is.
+type place struct {
+	Shard int64 // the number of its shard of storeroom_citus.shards
+	Host  string
+	Port  uint16
+}
+
+// group is a shard group on a node.
+type group struct {
+	place
+	cluster *cluster
+	db      *DB
+}
+
+// SQLSTATE of hold if the group is on another node.
+const moved = "57S01"
+
+// findCluster finds out whether the tables of tenants are distributed.
+func (db *DB) findCluster(ctx context.Context, url string, change []func(*pgx.ConnConfig)) error {
+	var found bool
+	err := db.pool.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`).Scan(&found)
+	if err != nil || !found {
+		return err
+	}
+	db.cluster = &cluster{
+		central: &DB{pool: db.pool, states: db.states, isCentral: true},
+		places:  map[ID]*group{},
+		groups:  map[place]*group{},
+		open: func(ctx context.Context, g *group) (*DB, error) {
+			atGroup := func(c *pgx.ConnConfig) {
+				c.Host, c.Port, c.Fallbacks = g.Host, g.Port, nil
+				if c.TLSConfig != nil {
+					c.TLSConfig.ServerName = g.Host
+				}
+				c.RuntimeParams["search_path"] = g.schema() + ", public"
+			}
+			name := "storeroom shard " + strconv.FormatInt(g.Shard, 10)
+			return newPool(ctx, url, name, db.MaxConns(), slices.Concat(change, []func(*pgx.ConnConfig){atGroup})...)
+		},
+	}
+	return nil
+}
+
+func (p place) schema() string { return "storeroom_" + strconv.FormatInt(p.Shard, 10) }
+
+// Central returns the pool for tables that no shard group has: keys, users, members and usage.
+func (db *DB) Central() *DB {
+	if db.cluster == nil {
+		return db
+	}
+	return db.cluster.central
+}
+
+// enter returns a query that sets the tenant, $1, extended by hold.
+func (db *DB) enter(sql string) string {
+	if db.group == nil {
+		return sql
+	}
+	return sql + ",\n\t       hold($1)"
+}
+
+// enterSnapshot is enter for a transaction before which lockGroup was called.
+func (db *DB) enterSnapshot(sql string) string {
+	if db.group == nil {
+		return sql
+	}
+	return sql + ",\n\t       hold($1, false)"
+}
+
+// lockGroup waits for the end of a move, so that the next snapshot of the connection sees it.
+func (db *DB) lockGroup(ctx context.Context, conn *conn, tenant ID) error {
+	if db.group == nil {
+		return nil
+	}
+	_, err := conn.Exec(ctx, `select hold($1)`, tenant.setting())
+	return err
+}
+
+// atTenant calls f with the pool that reaches the rows of the tenant. It calls f again if the tenant has moved.
+func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error {
+	if db.cluster == nil {
+		return f(db)
+	}
+	for try := 1; ; try++ {
+		g, err := db.cluster.find(ctx, tenant)
+		if err == nil {
+			err = g.withKeys(ctx, tenant, func() error { return f(g.db) })
+		}
+		if err == nil {
+			return nil
+		}
+		again := hasMoved(err)
+		if again || SQLState(err) == "" { // the node may be unreachable because the tenant is elsewhere
+			db.cluster.forget(tenant)
+		}
+		if !again || try == maxTries {
+			return err
+		}
+	}
+}
+
+// hasMoved reports whether the group, or its schema, is not where it was. Then the transaction did nothing.
+func hasMoved(err error) bool {
+	code := SQLState(err)
+	return code == moved || code == "42883" || code == "42P01" // undefined function or table
+}
+
+// find returns the group of a tenant.
+func (c *cluster) find(ctx context.Context, tenant ID) (*group, error) {
+	c.mu.Lock()
+	g := c.places[tenant]
+	c.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	found, err, _ := c.lookups.Do(strconv.FormatInt(int64(tenant), 10), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
+		defer cancel()
+		places, err := c.read(ctx, `
+			   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
+		if err != nil {
+			return nil, err
+		}
+		if len(places) == 0 {
+			return nil, fmt.Errorf("tenant %d has no shard group", tenant)
+		}
+		g, err := c.groupAt(ctx, places[0])
+		if err == nil {
+			c.mu.Lock()
+			c.places[tenant] = g
+			c.mu.Unlock()
+		}
+		return g, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find tenant %d: %w", tenant, err)
+	}
+	return found.(*group), nil
+}
+
+// read asks the coordinator for the places of groups.
+func (c *cluster) read(ctx context.Context, condition string, args ...any) ([]place, error) {
+	return Call[place](ctx, c.central, `
+		select s.shardid as shard, n.nodename as host, n.nodeport::bigint as port
+		  from pg_dist_shard s
+		  join pg_dist_placement p using (shardid)
+		  join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+		 where s.logicalrelid = 'storeroom_citus.shards'::regclass`+condition+`
+		 order by s.shardid`, args...)
+}
+
+// groupAt returns the group at a place after its node has brought its schema up to date.
+func (c *cluster) groupAt(ctx context.Context, at place) (*group, error) {
+	c.mu.Lock()
+	g := c.groups[at]
+	c.mu.Unlock()
+	if g == nil {
+		g = &group{place: at, cluster: c}
+		db, err := c.open(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		db.group, g.db = g, db
+		c.mu.Lock()
+		if other := c.groups[at]; other != nil {
+			defer db.Close()
+			g = other
+		}
+		c.groups[at] = g
+		c.mu.Unlock()
+	}
+	conn, err := g.db.take(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	_, err = conn.Exec(ctx, `select storeroom_citus.adopt($1)`, at.Shard)
+	return g, err
+}
+
+// forget makes the next caller ask for the place of a tenant.
+func (c *cluster) forget(tenant ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.places, tenant)
+}
+
+// Parts returns the pools of all shard groups, beginning with another one each time, or on plain PostgreSQL the pool
+// itself. Call then runs a function for the tenants of the group.
+func (db *DB) Parts(ctx context.Context) ([]*DB, error) {
+	if db.cluster == nil {
+		return []*DB{db}, nil
+	}
+	places, err := db.cluster.read(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("find the shard groups: %w", err)
+	}
+	parts := make([]*DB, len(places))
+	first := int(db.cluster.turn.Add(1))
+	for i, at := range places {
+		g, err := db.cluster.groupAt(ctx, at)
+		if err != nil {
+			return nil, fmt.Errorf("shard %d: %w", at.Shard, err)
+		}
+		parts[(first+i)%len(parts)] = g.db
+	}
+	return parts, nil
+}
+
+// close closes the pools of the groups.
+func (c *cluster) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.groups {
+		g.db.Close()
+	}
+}
+
+// used returns for how long callers had connections of the groups and of Central.
+func (c *cluster) used() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	used := c.central.used.Load()
+	for _, g := range c.groups {
+		used += g.db.used.Load()
+	}
+	return used
+}
+
+// withKeys calls f. If the ledger refers to a key whose name the group does not have, it copies the names and calls f
+// again. Names never change.
+func (g *group) withKeys(ctx context.Context, tenant ID, f func() error) error {
+	err := f()
+	if g == nil || Constraint(err) != "inventory_adjustments_tenant_id_api_key_id_fkey" {
+		return err
+	}
+	keys, err := All[struct {
+		ID   int64
+		Name string
+	}](ctx, g.cluster.central, tenant, `select id, name from api_keys where tenant_id = $1`, tenant)
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(g.db.enter(setTenant), tenant.setting())
+	for _, k := range keys {
+		batch.Queue(`insert into api_keys (tenant_id, id, name) values ($1, $2, $3) on conflict do nothing`,
+			tenant, k.ID, k.Name)
+	}
+	conn, err := g.db.take(ctx, nil) // the caller may have used up its part of the budgets
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	return f()
+}
+
+// auditLog is AuditLog on a cluster. Entries of transactions of the group are in the group, the others on the coordinator.
+func (c *cluster) auditLog(
+	ctx context.Context, db *DB, tenant ID, action string, page, perPage int,
+) (found []Logged, total int64, err error) {
+	for _, part := range []*DB{c.central, db} {
+		entries, count, err := auditLog(ctx, part, tenant, action, 0, page*perPage)
+		if err != nil {
+			return nil, 0, err
+		}
+		found, total = append(found, entries...), total+count
+	}
+	slices.SortStableFunc(found, func(a, b Logged) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) })
+	from := min((page-1)*perPage, len(found))
+	return found[from:min(from+perPage, len(found))], total, nil
+}
+
+// createInGroup creates the rows of a new tenant in its group, and reports whether there were none. A tenant whose creation
+// was interrupted has none.
+func (c *cluster) createInGroup(ctx context.Context, db *DB, t Tenant) (created bool, err error) {
+	err = db.Tx(ctx, t.ID, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at)
+			values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end)
+			    on conflict (id) do nothing`, t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended)
+		if created = tag.RowsAffected() > 0; err != nil || !created {
+			return err
+		}
+		return createFirstRows(ctx, tx, t.ID)
+	})
+	return created, err
+}
+
+// completeCreation completes the creation of a tenant that was interrupted. Otherwise it returns conflict.
+func (c *cluster) completeCreation(ctx context.Context, db *DB, t Tenant, conflict error) (Tenant, error) {
+	existing, err := TenantBySlug(ctx, db, t.Slug)
+	if err != nil {
+		return t, err
+	}
+	created, err := c.createInGroup(ctx, db, existing)
+	if err == nil && !created {
+		err = conflict
+	}
+	return existing, err
+}
+
+// changeInGroup calls f with a transaction in the group of a tenant, which is committed after f has committed on the
+// coordinator. On plain PostgreSQL it is nil.
+func (db *DB) changeInGroup(ctx context.Context, slug string, f func(inGroup pgx.Tx) error) error {
+	if db.cluster == nil {
+		return f(nil)
+	}
+	t, err := TenantBySlug(ctx, db, slug)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	return db.Tx(ctx, t.ID, f)
+}
+
+// copyTenant writes the row of a tenant in its group.
+func copyTenant(ctx context.Context, inGroup pgx.Tx, t Tenant) error {
+	_, err := inGroup.Exec(ctx, `
+		update tenants
+		   set name = $2, plan = $3, rate_limit = $4, timezone = $5, currency = $6,
+		       suspended_at = case when $7 then coalesce(suspended_at, now()) end, updated_at = now()
+		 where id = $1`, t.ID, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended)
+	return err
+}
+
+// deleteInGroup deletes the rows of a tenant in its group. Each step can be repeated after an interruption. The names of
+// its files move to the group of the tenant 0 after the deletion of the products that use them is committed.
+func (c *cluster) deleteInGroup(ctx context.Context, db *DB, t Tenant) error {
+	for {
+		files, err := deleteRows(ctx, db, t)
+		if err != nil || len(files) == 0 {
+			return err
+		}
+		if err := db.Tx(ctx, 0, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `
+				insert into unused_media (tenant_id, due, file)
+				select 0, now(), unnest($1::text[]) on conflict do nothing`, files)
+			return err
+		}); err != nil {
+			return err
+		}
+		const forget = `delete from unused_media where tenant_id = $1 and file = any ($2)`
+		if _, err := db.Exec(ctx, t.ID, forget, t.ID, files); err != nil {
+			return err
+		}
+	}
+}
+
+// deleteRows deletes the rows of a tenant in its group, or returns the files that must be moved before.
+func deleteRows(ctx context.Context, db *DB, t Tenant) (files []string, err error) {
+	err = db.Tx(ctx, t.ID, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, withoutTimeouts); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `select from tenants where id = $1 for update`, t.ID); err != nil {
+			return err
+		}
+		if err := deleteLargeTables(ctx, tx, t.ID); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `select file from unused_media where tenant_id = $1`, t.ID)
+		if err != nil {
+			return err
+		}
+		if files, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || len(files) > 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from audit_log where tenant_id = $1`, t.ID); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `delete from tenants where id = $1`, t.ID)
+		return err
+	})
+	return files, err
+}
+
+// withoutShard returns the name of a constraint or index without the number of its shard.
+func withoutShard(name string) string {
+	base, shard, found := cutLast(name, "_")
+	if !found || len(shard) < 6 || strings.Trim(shard, "0123456789") != "" {
+		return name
+	}
+	return base
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

@@ -1,0 +1,134 @@
+package tenancytest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/migrations"
+)
+
+// testShards is the number of shards of the tables of a test. Two workers have two each.
+const testShards = 4
+
+// OnCitus reports whether the tests run on a Citus cluster.
+func OnCitus() bool { return len(workerURLs()) > 0 }
+
+// SkipOnCitus skips a test that has no meaning on a cluster.
+func SkipOnCitus(t testing.TB, reason string) {
+	t.Helper()
+	if OnCitus() {
+		t.Skip("on a Citus cluster " + reason)
+	}
+}
+
+func withName(server, database string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server
+	}
+	u.Path = "/" + database
+	return u.String()
+}
+
+// workerURLs returns the addresses of the workers if the tests run on a Citus cluster.
+func workerURLs() []string { return strings.Fields(os.Getenv("STOREROOM_TEST_WORKER_URLS")) }
+
+// makeCitusTemplate makes a template on each node. The clones of one name are a cluster of their own, because the
+// metadata of Citus has the addresses of the nodes, but not the name of the database.
+func makeCitusTemplate(ctx context.Context, coordinator, template string) error {
+	for _, worker := range workerURLs() {
+		if _, _, err := migrations.CreateDatabase(ctx, worker, template, password, password); err != nil {
+			return err
+		}
+	}
+	migratorURL, _, err := migrations.CreateDatabase(ctx, coordinator, template, password, password)
+	if err != nil {
+		return err
+	}
+	if err := withConn(migratorURL, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := migrations.Apply(ctx, conn)
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := migrations.JoinNodes(ctx, coordinator, workerURLs(), template, testShards); err != nil {
+		return err
+	}
+	if err := withConn(migratorURL, func(ctx context.Context, conn *pgx.Conn) error {
+		return migrations.Distribute(ctx, conn)
+	}); err != nil {
+		return err
+	}
+	if err := withConn(withName(coordinator, template), func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set citus.enable_ddl_propagation = off; "+testViews)
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, node := range append([]string{coordinator}, workerURLs()...) {
+		for _, statement := range []string{
+			"alter database " + template + " is_template true allow_connections false",
+			// The maintenance daemon of Citus would keep the template from being copied.
+			fmt.Sprintf("select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '%s'", template),
+		} {
+			if err := onServer(node, statement); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// testViews are views of distributed tables for superusers. Citus cannot plan some of the queries of tests, such as joins
+// without the tenant, but PostgreSQL can, because each view reads its table in a function. Rows that a test inserts get
+// ids that no shard group uses.
+const testViews = `
+create schema storeroom_tests;
+create function storeroom_tests.write() returns trigger language plpgsql as $write$
+declare
+    columns text := (select string_agg(quote_ident(k), ', ') from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null');
+    same    text := (select string_agg(format('t.%I is not distinct from %L', k, v #>> '{}'), ' and ')
+                       from jsonb_each(to_jsonb(old)) c (k, v) where jsonb_typeof(v) not in ('array', 'object'));
+    changes text := (select string_agg(format('%I = %L', k, v #>> '{}'), ', ')
+                       from jsonb_each(to_jsonb(new)) c (k, v) where to_jsonb(old) -> k <> v);
+begin
+    if tg_op = 'INSERT' then
+        execute format('insert into public.%I (%s) overriding system value values (%s)', tg_table_name, columns,
+                       (select string_agg(quote_nullable(v #>> '{}'), ', ')
+                          from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null'));
+        return new;
+    elsif tg_op = 'DELETE' then
+        execute format('delete from public.%I t where %s', tg_table_name, same);
+        return old;
+    elsif changes <> '' then
+        execute format('update public.%I t set %s where %s', tg_table_name, changes, same);
+    end if;
+    return new;
+end $write$;
+do $$
+declare
+    name text;
+begin
+    for name in
+        select c.relname
+          from pg_dist_partition
+          join pg_class c on c.oid = logicalrelid
+         where c.relnamespace = 'public'::regnamespace
+    loop
+        execute format($f$
+            create function storeroom_tests.read_%1$s() returns setof public.%1$I language plpgsql
+            as 'begin return query select * from public.%1$I; end';
+            create view storeroom_tests.%1$I as select * from storeroom_tests.read_%1$s();
+            create trigger write instead of insert or update or delete on storeroom_tests.%1$I
+               for each row execute function storeroom_tests.write()$f$, name);
+    end loop;
+    for name in select s.oid::regclass from pg_class s where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace loop
+        perform setval(name, 1000000);
+    end loop;
+end $$`
