@@ -10,11 +10,14 @@ GOBUILD := go build -trimpath -buildvcs=false
 RUN_NEEDS  := $(if $(DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis)
 TEST_NEEDS := $(if $(STOREROOM_TEST_DATABASE_URL),,postgresql) $(if $(REDIS_URL),,redis) chromium
 
+# Packages whose tests use the database.
+CITUS_PACKAGES := ./api/... ./catalog/... ./cmd/storeroom/... ./keys/... ./reports/... ./tenancy/...
+
 # Duration of each fuzz target.
 FUZZTIME := 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-ops race screenshots bench check vuln fuzz go test-servers
+.PHONY: help run build test test-ops test-citus race screenshots bench check vuln fuzz go test-servers
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -41,6 +44,12 @@ test-ops: go ## run the operational tests: servers killed under load, rolling re
 	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -timeout 30m -run "^TestPlansDo" ./api && \
 		exec go test -tags ops -p 1 -count=1 -v -timeout 90m \
 			./catalog/media ./cmd/storeroom/ops ./ratelimit ./deploy/...'
+
+# The packages of the service on a cluster, then the tests of the cluster.
+test-citus: test-servers ## run the tests on a Citus cluster of three nodes (STOREROOM_CITUS or STOREROOM_CITUS_SOURCE says where Citus is)
+	@STOREROOM_CITUS=$$(sh deploy/citus/find.sh '$(CURDIR)/.local/citus') && export STOREROOM_CITUS && \
+		exec bin/with-servers sh -c 'go test -timeout 90m $(CITUS_PACKAGES) && \
+			exec go test -tags "ops citus" -p 1 -count=1 -v -timeout 90m -run "^TestCitus" ./cmd/storeroom/ops'
 
 race: test-servers ## run all tests with the race detector (needs a C compiler)
 	exec bin/with-servers go test -race ./...

@@ -231,7 +231,11 @@ func TestScriptsAreClean(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Fatal("shellcheck is not installed: install the package shellcheck")
 	}
-	mustCommand(t, nil, "shellcheck", "backup/backup.sh", "backup/restore.sh")
+	scripts, err := filepath.Glob("[bc]*/*.sh")
+	if err != nil || len(scripts) < 8 {
+		t.Fatalf("scripts = %v, %v", scripts, err)
+	}
+	mustCommand(t, nil, "shellcheck", scripts...)
 }
 
 // TestUnitsAreHardened checks the units with systemd-analyze.

@@ -70,7 +70,8 @@ var allowedImports = map[string][]string{
 	"ratelimit":            {},
 	"migrations":           {},
 	"deploy":               {}, // tests
-	"deploy/local":         {},
+	"deploy/citus":         {},
+	"deploy/local":         {"deploy/citus"},
 	"deploy/local/run":     {"deploy/local"},
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	// StandbyOf is the URL of a superuser of a durable PostgreSQL. The first start copies that server, and the copy
 	// follows it as a streaming standby.
 	StandbyOf string
+	// Node makes PostgreSQL a node of a Citus cluster.
+	Node *Node
 }
 
 // Servers are the running servers of one directory.

@@ -19,12 +19,20 @@ const superuser = "storeroom_admin"
 // startPostgres creates the cluster on the first start and runs it.
 func (s *Servers) startPostgres(ctx context.Context, d *directory, o Options) error {
 	data := filepath.Join(d.path, "postgres")
-	bin, err := postgresBin(ctx, data)
+	if o.Node != nil {
+		d.state.PostgresPassword = o.Node.Password
+	}
+	bin, err := o.findPostgres(ctx, data)
 	if err != nil {
 		return err
 	}
 	if err := d.initPostgres(ctx, bin, data, o); err != nil {
 		return err
+	}
+	if o.Node != nil {
+		if err := d.configureNode(ctx, data, o.Node); err != nil {
+			return err
+		}
 	}
 	// The lock guarantees that no server of this directory runs. After a crash the file
 	// contains a process id that another process may use by now.
@@ -34,7 +42,7 @@ func (s *Servers) startPostgres(ctx context.Context, d *directory, o Options) er
 	err = s.startServer(ctx, d, server{
 		name:    "postgres",
 		port:    &d.state.PostgresPort,
-		command: func() command { return postgresCommand(bin, data, d.state.PostgresPort, o.Durable) },
+		command: func() command { return o.postgresCommand(bin, data, d.state.PostgresPort) },
 		ready:   func(ctx context.Context) error { return pingPostgres(ctx, d.state.adminURL()) },
 	})
 	s.AdminURL = d.state.adminURL()
@@ -127,9 +135,16 @@ func (d *directory) createCluster(ctx context.Context, bin, data, name string, a
 	return os.Rename(unfinished, data)
 }
 
+func (o Options) findPostgres(ctx context.Context, data string) (bin string, err error) {
+	if o.Node != nil {
+		return o.Node.Bin, nil
+	}
+	return postgresBin(ctx, data)
+}
+
 // postgresCommand runs the server directly instead of pg_ctl, so that it is a child of this
 // process. SIGINT requests a fast shutdown, SIGQUIT an immediate one.
-func postgresCommand(bin, data string, port int, durable bool) command {
+func (o Options) postgresCommand(bin, data string, port int) command {
 	settings := []string{
 		"listen_addresses=127.0.0.1",
 		"port=" + strconv.Itoa(port),
@@ -140,9 +155,13 @@ func postgresCommand(bin, data string, port int, durable bool) command {
 		"timezone=UTC",
 		"log_timezone=UTC",
 	}
-	if !durable {
-		settings = append(settings,
-			"fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
+	if !o.Durable {
+		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off")
+	}
+	if o.Node != nil {
+		settings = append(settings, "max_worker_processes=64") // Citus uses one for each database
+	} else if !o.Durable {
+		settings = append(settings, "wal_level=minimal", "max_wal_senders=0")
 	}
 	args := []string{"-D", data}
 	for _, setting := range settings {

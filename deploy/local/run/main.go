@@ -4,7 +4,10 @@
 //	go run ./deploy/local/run go test ./...
 //
 // The command gets the addresses in STOREROOM_TEST_DATABASE_URL (a superuser) and
-// REDIS_URL. If a variable is already set, its server is not started.
+// REDIS_URL. If a variable is already set, its server is not started. If STOREROOM_CITUS
+// names the directory of the programs of a PostgreSQL with Citus, the command gets the
+// coordinator of a cluster, its two workers in STOREROOM_TEST_WORKER_URLS, and the directory
+// in STOREROOM_TEST_CITUS.
 package main
 
 import (
@@ -14,6 +17,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/storeroom/storeroom/deploy/local"
@@ -22,6 +28,9 @@ import (
 const (
 	databaseVariable = "STOREROOM_TEST_DATABASE_URL"
 	redisVariable    = "REDIS_URL"
+	citusVariable    = "STOREROOM_CITUS"
+	testCitus        = "STOREROOM_TEST_CITUS" // the program refuses variables that it does not know
+	workersVariable  = "STOREROOM_TEST_WORKER_URLS"
 )
 
 func main() {
@@ -48,20 +57,40 @@ func run(args []string) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
+	citus := os.Getenv(citusVariable)
+	var nodes []*local.Servers
+	if citus != "" && os.Getenv(databaseVariable) == "" {
+		if nodes, err = local.StartCluster(ctx, filepath.Join(dir, "citus"), citus, 2); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, local.StopAll(nodes)) }()
+	}
 	servers, err := local.Start(ctx, dir, local.Options{
-		Postgres: os.Getenv(databaseVariable) == "",
+		Postgres: os.Getenv(databaseVariable) == "" && citus == "",
 		Redis:    os.Getenv(redisVariable) == "",
 	})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, servers.Stop()) }()
-	return command(ctx, args, environment(servers))
+	return command(ctx, args, environment(servers, nodes))
 }
 
 // environment adds the addresses of the servers to the environment of this process.
-func environment(s *local.Servers) []string {
-	env := os.Environ()
+func environment(s *local.Servers, nodes []*local.Servers) []string {
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, citusVariable+"=")
+	})
+	if bin := os.Getenv(citusVariable); bin != "" {
+		env = append(env, testCitus+"="+bin)
+	}
+	if len(nodes) > 0 {
+		var workers []string
+		for _, worker := range nodes[1:] {
+			workers = append(workers, worker.AdminURL)
+		}
+		env = append(env, databaseVariable+"="+nodes[0].AdminURL, workersVariable+"="+strings.Join(workers, " "))
+	}
 	if s.AdminURL != "" {
 		env = append(env, databaseVariable+"="+s.AdminURL)
 	}
