@@ -82,6 +82,23 @@ func Distribute(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// DistributeNew calls Distribute if the nodes are connected but the tables are not distributed yet.
+func DistributeNew(ctx context.Context, conn *pgx.Conn) error {
+	distributed, err := Distributed(ctx, conn)
+	if err != nil || distributed {
+		return err
+	}
+	var joined bool
+	err = conn.QueryRow(ctx, `select to_regclass('storeroom_citus.shards') is not null`).Scan(&joined)
+	if err != nil {
+		return fmt.Errorf("look for the nodes of a cluster: %w", err)
+	}
+	if !joined {
+		return nil
+	}
+	return Distribute(ctx, conn)
+}
+
 // Distributed reports whether the tables of tenants are distributed.
 func Distributed(ctx context.Context, conn *pgx.Conn) (distributed bool, err error) {
 	err = conn.QueryRow(ctx, `select to_regclass('storeroom_citus.tenants') is not null`).Scan(&distributed)

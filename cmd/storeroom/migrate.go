@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/urfave/cli/v3"
@@ -19,15 +20,23 @@ func (c console) migrateCommand() *cli.Command {
 		Description: describe("storeroom migrate --print-roles > roles.sql",
 			"With --print-roles it only prints the SQL that creates the roles and the database, for an administrator.",
 			"The SQL creates what is missing and changes no password, so it can run again after an upgrade.",
+			"With --print-cluster it only prints the SQL that connects the nodes of a Citus cluster. Then run it without flags,",
+			"which distributes the tables.",
 		),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "print-roles", Usage: "print the SQL that creates the roles and the database, and exit"},
+			&cli.StringSliceFlag{Name: "print-cluster", Usage: "print the SQL that connects these nodes of a Citus cluster, and exit: " +
+				"HOST:PORT of the coordinator and of the workers, separated by commas"},
+			&cli.IntFlag{Name: "shards", Value: migrations.DefaultShards, Usage: "number of shard groups in that SQL"},
 			&cli.StringFlag{Name: "database", Value: "storeroom", Usage: "name of the database in that SQL"},
 			jsonFlag(),
 		},
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			if cmd.Bool("print-roles") {
 				return printRoles(c.stdout, cmd.String("database"))
+			}
+			if cmd.IsSet("print-cluster") {
+				return printCluster(c.stdout, cmd.StringSlice("print-cluster"), cmd.Int("shards"))
 			}
 			return c.migrate(ctx, cmd)
 		},
@@ -70,6 +79,9 @@ func (c console) applyMigrations(ctx context.Context, url string) ([]migrations.
 	if err != nil {
 		return applied, err
 	}
+	if err := migrations.DistributeNew(ctx, conn); err != nil {
+		return applied, err
+	}
 	problems, err := migrations.Lint(ctx, conn)
 	if err != nil {
 		return applied, err
@@ -103,5 +115,22 @@ func printRoles(w io.Writer, database string) error {
 -- DATABASE_ADMIN_URL=postgres://storeroom_migrator:%[2]s@HOST:5432/%[4]s
 -- DATABASE_URL=postgres://storeroom_runtime:%[3]s@HOST:5432/%[4]s
 `, migrations.Script(database, migrator, runtime), migrator, runtime, database)
+	return err
+}
+
+// printCluster writes a script for psql that connects nodes.
+func printCluster(w io.Writer, nodes []string, shards int) error {
+	if len(nodes) < 2 {
+		return fmt.Errorf("--print-cluster: want HOST:PORT of the coordinator and of at least one worker")
+	}
+	_, onCoordinator, err := migrations.JoinStatements(nodes[0], nodes[1:], shards)
+	if err != nil {
+		return fmt.Errorf("--print-cluster: %w", err)
+	}
+	_, err = fmt.Fprintf(w, `-- Connects the nodes of a cluster. Run this script once, with psql as the superuser in the database of the coordinator,
+-- after "create extension citus" in that of each worker. Then run: storeroom migrate
+\set ON_ERROR_STOP on
+%s;
+`, strings.Join(onCoordinator, ";\n"))
 	return err
 }
