@@ -45,6 +45,12 @@ var foreign = map[string]string{
 	// Written by backup/backup.sh and backup/restore.sh.
 	"storeroom_backup_last_success_timestamp_seconds":       "",
 	"storeroom_restore_test_last_success_timestamp_seconds": "",
+
+	// Written by citus/metrics.sh.
+	"storeroom_node_up":                         "node",
+	"storeroom_node_shard_groups":               "node",
+	"storeroom_node_prepared_seconds":           "node",
+	"storeroom_nodes_checked_timestamp_seconds": "",
 }
 
 // metrics returns all known series by name, with their labels.
