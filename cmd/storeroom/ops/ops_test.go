@@ -123,15 +123,23 @@ func newService(t *testing.T, variables ...string) *service {
 
 func newServiceOn(t *testing.T, postgres *server, variables ...string) *service {
 	t.Helper()
+	migratorURL, runtimeURL, err := migrations.CreateDatabase(
+		t.Context(), postgres.AdminURL, "storeroom", password, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newServiceIn(t, postgres, migratorURL, runtimeURL, variables...)
+	h.run(t, "", nil, "migrate")
+	return h
+}
+
+// newServiceIn starts a Redis for the database storeroom of a server.
+func newServiceIn(t *testing.T, postgres *server, migratorURL, runtimeURL string, variables ...string) *service {
+	t.Helper()
 	h := &service{
 		postgres: postgres,
 		redis:    startServer(t, local.Options{Redis: true}),
 		dir:      t.TempDir(),
-	}
-	migratorURL, runtimeURL, err := migrations.CreateDatabase(
-		t.Context(), h.postgres.AdminURL, "storeroom", password, password)
-	if err != nil {
-		t.Fatal(err)
 	}
 	database, err := url.Parse(h.postgres.AdminURL)
 	if err != nil {
@@ -148,7 +156,6 @@ func newServiceOn(t *testing.T, postgres *server, variables ...string) *service 
 		"STOREROOM_MEDIA_URL=file://" + filepath.Join(h.dir, "media"),
 		"STOREROOM_DRAIN=0s",
 	}, variables...)
-	h.run(t, "", nil, "migrate")
 	return h
 }
 

@@ -152,6 +152,7 @@ func mustProducts(t *testing.T, c client) []int64 {
 type load struct {
 	shared  []int64          // products whose stock the writes change
 	allowed func(reply) bool // responses that are not failures, besides successes; may be nil
+	retries time.Duration    // how long a write is repeated
 
 	ctx      context.Context
 	over     atomic.Bool
@@ -211,9 +212,9 @@ func (l *load) act(c client, once, kind string, n int) {
 	}
 }
 
-// sendWithRetry repeats a write until it succeeds, for up to 30 s.
+// sendWithRetry repeats a write until it succeeds.
 func (l *load) sendWithRetry(c client, kind, path, once string, body any) bool {
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(l.retries); time.Now().Before(end); {
 		a, ok := l.send(c, kind, "POST", path, once, body)
 		if ok {
 			return true
@@ -222,7 +223,7 @@ func (l *load) sendWithRetry(c client, kind, path, once string, body any) bool {
 			return false // try has recorded the failure
 		}
 	}
-	l.fail("%s %s did not succeed in 30 s", kind, once)
+	l.fail("%s %s did not succeed in %v", kind, once, l.retries)
 	return false
 }
 
@@ -268,7 +269,9 @@ func (l *load) fail(format string, args ...any) {
 
 // newLoad returns a load without clients. It stops when the test ends.
 func newLoad(t *testing.T, shared []int64, allowed func(reply) bool) *load {
-	l := &load{ctx: t.Context(), shared: shared, allowed: allowed, counts: map[string]int{}}
+	l := &load{
+		ctx: t.Context(), shared: shared, allowed: allowed, retries: 30 * time.Second, counts: map[string]int{},
+	}
 	t.Cleanup(func() {
 		l.over.Store(true)
 		l.all.Wait()
