@@ -186,7 +186,8 @@ func inDatabase(ctx context.Context, serverURL, database string, statements []st
 // inTxOneByOne is inTx with a message for each statement. Citus distributes only statements that are sent alone.
 func inTxOneByOne(ctx context.Context, conn *pgx.Conn, script string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for _, statement := range statements(prologue + script) {
+		// The nodes get the settings of "set local" too, such as the tenant and row_security.
+		for _, statement := range statements("set local citus.propagate_set_commands = 'local';" + prologue + script) {
 			if _, err := tx.Conn().PgConn().Exec(ctx, statement).ReadAll(); err != nil {
 				return fmt.Errorf("%w in: %.200s", err, strings.TrimSpace(statement))
 			}

@@ -65,6 +65,11 @@ func Latest() int { return len(All()) }
 // that it ran. The role of conn must be a member of storeroom_owner, such as
 // storeroom_migrator. Concurrent calls wait for each other.
 func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
+	return ApplyList(ctx, conn, All())
+}
+
+// ApplyList is Apply of other migrations than All, for tests.
+func ApplyList(ctx context.Context, conn *pgx.Conn, all []Migration) ([]Migration, error) {
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, lockID); err != nil {
 		return nil, fmt.Errorf("lock the schema: %w", err)
 	}
@@ -96,7 +101,7 @@ func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 		return nil, err
 	}
 	var ran []Migration
-	for _, m := range All() {
+	for _, m := range all {
 		if m.Version <= current {
 			continue
 		}
@@ -105,9 +110,11 @@ func Apply(ctx context.Context, conn *pgx.Conn) ([]Migration, error) {
 			return ran, fmt.Errorf("migration %s: %w", m.Name, err)
 		}
 		ran = append(ran, m)
-	}
-	if distributed && len(ran) > 0 {
-		return ran, Distribute(ctx, conn)
+		if distributed {
+			if err := Distribute(ctx, conn); err != nil {
+				return ran, fmt.Errorf("migration %s: %w", m.Name, err)
+			}
+		}
 	}
 	return ran, nil
 }

@@ -86,6 +86,25 @@ func TestLandedMigrationsNeverChange(t *testing.T) {
 	compareFile(t, path, sums.String())
 }
 
+// On a Citus cluster, set_config does not reach the other nodes, where a migration would then change no row, and a new
+// table is distributed after its migration.
+func TestMigrationsChangeRowsOnAllNodes(t *testing.T) {
+	const last = 37 // released before clusters
+	block := regexp.MustCompile(`(?s)\ndo \$\$.*?\$\$;`)
+	table := regexp.MustCompile(`(?m)^create table (\w+)`)
+	for _, m := range migrations.All()[last:] {
+		changes := strings.Join(block.FindAllString(m.SQL, -1), "\n")
+		if strings.Contains(changes, "set_config('app.tenant_id'") {
+			t.Errorf("%s: use execute format('set local app.tenant_id = %%L', tenant)", m.Name)
+		}
+		for _, created := range table.FindAllStringSubmatch(m.SQL, -1) {
+			if strings.Contains(changes, "insert into "+created[1]+" ") {
+				t.Errorf("%s: fill the new table %s in another migration", m.Name, created[1])
+			}
+		}
+	}
+}
+
 func compareFile(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {

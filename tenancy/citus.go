@@ -85,7 +85,7 @@ func (p place) schema() string { return "storeroom_" + strconv.FormatInt(p.Shard
 
 // Central returns the pool for tables that no shard group has: keys, users, members and usage.
 func (db *DB) Central() *DB {
-	if db.cluster == nil {
+	if db == nil || db.cluster == nil { // tests of what needs no database
 		return db
 	}
 	return db.cluster.central

@@ -99,6 +99,7 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	config.MaxConns = max(config.MaxConns, int32(conns))
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
+	config.MaxConnIdleTime = 2 * time.Minute // on a cluster, each shard group has a pool
 	config.PrepareConn = discardOldPlans
 	config.ConnConfig.Tracer = tracerHooks{}
 	config.ConnConfig.DialFunc = (&net.Dialer{

@@ -74,6 +74,9 @@ func (db *DB) UseReplicas(
 	if len(urls) == 0 {
 		return nil
 	}
+	if db.cluster != nil {
+		return errors.New("DATABASE_REPLICA_URLS cannot be used with a Citus cluster: reads go to the node of the tenant")
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	db.replicas = &replicas{ctx: ctx, close: cancel, positions: positions{read: db.walPosition}}
 	for i, url := range urls {

@@ -25,11 +25,18 @@ declare
     is_here   boolean;
     triggers  text[];
     part      text;
+    s         record;
     d         record;
 begin
     perform pg_advisory_xact_lock(shard);
     perform lock_shard_metadata(5, array[shard]);
-    if not exists (select from pg_dist_placement p join pg_dist_local_group l using (groupid) where p.shardid = shard) then
+    select groupid as node, shardminvalue as first, shardmaxvalue as last
+      into s
+      from pg_dist_placement
+      join pg_dist_local_group using (groupid)
+      join pg_dist_shard using (shardid)
+     where shardid = shard;
+    if not found then
         raise 'the shard % is not on this node', shard using errcode = '57S01';
     end if;
     select definition into version from storeroom_citus.definitions where kind = 'version';
@@ -67,9 +74,11 @@ begin
 
     for d in select * from storeroom_citus.definitions where kind = 'table' loop
         part := storeroom_citus.shard_of(d.definition, shard);
-        execute format('create or replace view %I.%s with (security_invoker) as select * from %s', home, d.name, part);
+        execute format('drop view if exists %I.%s', home, d.name);
+        execute format('create view %I.%s with (security_invoker) as select * from %s', home, d.name, part);
         -- PostgreSQL checks the privileges and policies of the shard.
-        execute format('grant select, insert, update, delete on %I.%s to storeroom_runtime, storeroom_search', home, d.name);
+        execute format('grant select, insert, update, delete on %I.%s to storeroom_runtime, storeroom_search',
+                       home, d.name);
         if exists (select from pg_policy where polrelid = part::regclass and polname = 'tenant') then
             execute format('alter policy tenant on %s using (%s) with check (%2$s)', part, canonical);
             execute format('alter table %s force row level security', part);
@@ -110,6 +119,7 @@ begin
                                format('execute function %I.%I', home, triggers[i][3]));
     end loop;
 
+    -- The range of a shard never changes: a split makes new shards.
     execute format($function$
         create or replace function %I.hold(of_tenant text, locks boolean default true) returns void
         language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -118,15 +128,14 @@ begin
             if locks then
                 perform lock_shard_metadata(5, array[%2$s::bigint]);
             end if;
-            if not exists (select from pg_dist_placement p join pg_dist_local_group l using (groupid) where p.shardid = %2$s)
-               or of_tenant is not null
-                  and get_shard_id_for_distribution_column('storeroom_citus.shards', of_tenant::bigint) <> %2$s then
+            if not exists (select from pg_dist_placement where shardid = %2$s and groupid = %3$s)
+               or hashint8(of_tenant::bigint) not between %4$s and %5$s then
                 raise 'the tenant %% is not in this shard group, or the group is on another node', of_tenant
                       using errcode = '57S01';
             end if;
         end $hold$;
         revoke execute on function %1$I.hold from public;
-        grant execute on function %1$I.hold to storeroom_runtime$function$, home, shard);
+        grant execute on function %1$I.hold to storeroom_runtime$function$, home, shard, s.node, s.first, s.last);
     execute format('comment on schema %I is %L', home, version || ' ' || residence);
 end $adopt$;
 revoke execute on function storeroom_citus.adopt(bigint) from public;

@@ -8,12 +8,23 @@
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
-create table if not exists storeroom_citus.tenants (like public.tenants including defaults, residence integer not null default 0,
-                                                    primary key (id));
-comment on column storeroom_citus.tenants.residence is 'Counts the moves of the shard group. The ids of a residence are larger than those of earlier ones.';
-create table if not exists storeroom_citus.api_keys (tenant_id bigint not null, id bigint not null, name text not null,
-                                                     primary key (tenant_id, id));
-create table if not exists storeroom_citus.audit_log (like public.audit_log including defaults, primary key (tenant_id, id));
+create table if not exists storeroom_citus.tenants (
+    like public.tenants including defaults,
+    residence integer not null default 0,
+    primary key (id)
+);
+comment on column storeroom_citus.tenants.residence is
+    'Counts the moves of the shard group. The ids of a residence are larger than those of earlier ones.';
+create table if not exists storeroom_citus.api_keys (
+    tenant_id bigint not null,
+    id        bigint not null,
+    name      text not null,
+    primary key (tenant_id, id)
+);
+create table if not exists storeroom_citus.audit_log (
+    like public.audit_log including defaults,
+    primary key (tenant_id, id)
+);
 
 do $$
 declare
@@ -38,7 +49,8 @@ select c.oid::regclass as name, -- a table comes after those that it refers to
   from pg_class c
  where (c.relnamespace = 'public'::regnamespace
         and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id')
-        and c.relname not in ('memberships', 'one_time_links', 'api_keys', 'key_hashes', 'key_usage', 'key_errors', 'audit_log')
+        and c.relname not in ('memberships', 'one_time_links', 'api_keys', 'key_hashes', 'key_usage', 'key_errors',
+                              'audit_log')
         or c.relnamespace = 'storeroom_citus'::regnamespace and c.relname in ('tenants', 'api_keys', 'audit_log'))
    and c.relkind = 'r'
    and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid);
@@ -57,7 +69,8 @@ begin
          where exists (select from distributed d where d.name = 'storeroom_citus.api_keys'::regclass)
     loop
         perform set_config('app.tenant_id', tenant::text, true);
-        insert into storeroom_citus.api_keys select k.tenant_id, k.id, k.name from public.api_keys k where k.tenant_id = tenant;
+        insert into storeroom_citus.api_keys
+        select k.tenant_id, k.id, k.name from public.api_keys k where k.tenant_id = tenant;
     end loop;
     perform set_config('app.tenant_id', '', true);
 end $$;
@@ -122,7 +135,8 @@ begin
 end $$;
 
 -- The rows of all tenants move to the shards, where the checks of foreign keys read them. A move could not replicate rows
--- to a shard that forces row-level security, so adopt forces it afterwards.
+-- to a shard that forces row-level security, so adopt forces it afterwards. The shards of earlier tables force it already.
+set local row_security = on;
 do $$
 declare
     t record;
@@ -132,13 +146,15 @@ begin
         execute format('alter table %s no force row level security', t.name);
     end loop;
     for t in select name from distributed order by place loop
-        perform create_distributed_table(t.name, case t.name when 'storeroom_citus.tenants'::regclass then 'id' else 'tenant_id' end,
+        perform create_distributed_table(t.name,
+                                         case t.name when 'storeroom_citus.tenants'::regclass then 'id' else 'tenant_id' end,
                                          colocate_with => 'storeroom_citus.shards');
     end loop;
     for k in select * from replaced loop
         execute format('alter table %s add constraint %I %s', k.name, k.conname, k.definition);
     end loop;
 end $$;
+set local row_security = off;
 
 -- tenancy.DeleteTenant does what this trigger does: the files are in shards.
 alter table public.tenants disable trigger keep_unused_media;
@@ -169,8 +185,9 @@ select 'function', p.oid::regprocedure::text, pg_get_functiondef(p.oid)
  where p.pronamespace = 'public'::regnamespace
    and p.proname <> 'customer_text'
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
-   and pg_get_functiondef(p.oid) !~ ('\m(users|sessions|memberships|one_time_links|key_hashes|schema_migrations|timelines|'
-                                     'api_keys|key_usage|key_errors|pg_notify|token|pg_is_in_recovery|wal_position|keep_unused_media)\M');
+   and pg_get_functiondef(p.oid) !~ ('\m(users|sessions|memberships|one_time_links|key_hashes|schema_migrations|'
+                                     'timelines|api_keys|key_usage|key_errors|pg_notify|token|pg_is_in_recovery|'
+                                     'wal_position|keep_unused_media)\M');
 
 insert into defined
 select 'owner', p.oid::regprocedure::text, p.proowner::regrole::text
@@ -197,5 +214,6 @@ begin
         insert into storeroom_citus.definitions values (d.kind, d.name, d.definition) on conflict do nothing;
     end loop;
     insert into storeroom_citus.definitions
-    select 'version', '', md5(string_agg(kind || name || definition, '' order by kind, name)) from storeroom_citus.definitions;
+    select 'version', '', schema_version() || '-' || md5(string_agg(kind || name || definition, '' order by kind, name))
+      from storeroom_citus.definitions;
 end $$;

@@ -13,11 +13,12 @@ with
 tables as (
     -- On a node of Citus, the name of a shard is that of the table and a number, and a distributed table has no rows. It
     -- does not force row-level security, because a move of its shards could not replicate rows otherwise.
-    select c.oid, regexp_replace(c.relname, '_[0-9]{6,}$', '') as name,
-           exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname ~ '^truncate_trigger_') as is_empty, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
-           regexp_replace(c.relname, '_[0-9]{6,}$', '') in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
-                         'schema_migrations', 'timelines', 'tenants_with_work') as without_tenant
+    select c.oid, n.name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
+           exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname ~ '^truncate_trigger_') as is_empty,
+           n.name in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
+                      'schema_migrations', 'timelines', 'tenants_with_work') as without_tenant
       from pg_class c
+     cross join lateral regexp_replace(c.relname, '_[0-9]{6,}$', '') n (name)
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
 ),
 canonical (expr) as (
@@ -100,7 +101,9 @@ problems (object, problem) as (
       join pg_attribute a on a.attrelid = t.oid and a.attnum = k.conkey[1]
       join pg_attribute f on f.attrelid = k.confrelid and f.attnum = k.confkey[1]
      where not without_tenant
-       and not (a.attname = 'tenant_id' and (f.attname = 'tenant_id' or regexp_replace(k.confrelid::regclass::text, '^.*\.|_[0-9]{6,}$', '', 'g') = 'tenants'))
+       and not (a.attname = 'tenant_id'
+                and (f.attname = 'tenant_id'
+                     or regexp_replace(k.confrelid::regclass::text, '^.*\.|_[0-9]{6,}$', '', 'g') = 'tenants'))
        and not k.confrelid is not distinct from to_regclass('public.users')::oid
     union all
     select c.relname::text,
