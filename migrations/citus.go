@@ -112,8 +112,8 @@ func Distributed(ctx context.Context, conn *pgx.Conn) (distributed bool, err err
 // make them a cluster. Each node has the roles and the database of CreateDatabase and can load the extension citus.
 // coordinator and workers are host:port.
 func JoinStatements(coordinator string, workers []string, shards int) (onWorkers, onCoordinator []string, err error) {
-	// Nodes log in to each other as these roles, which have no password: pg_hba.conf admits them with the certificate of a
-	// node.
+	// Nodes log in to each other as these roles, which have no password: pg_hba.conf admits them with the certificate
+	// of a node.
 	onCoordinator = []string{"create extension if not exists citus",
 		"alter role storeroom_owner login", "alter role storeroom_search login"}
 	function := "citus_set_coordinator_host"
@@ -127,7 +127,8 @@ func JoinStatements(coordinator string, workers []string, shards int) (onWorkers
 	}
 	return []string{"create extension if not exists citus"}, append(onCoordinator,
 		"set role storeroom_owner",
-		// Citus creates the roles on the workers with the first function that needs them, which only a superuser may do.
+		// Citus creates the roles on the workers with the first function that needs them, which only a superuser may
+		// do.
 		"create function join_nodes() returns void language plpgsql as 'begin end'",
 		"grant execute on function join_nodes to storeroom_runtime, storeroom_migrator, storeroom_search",
 		"drop function join_nodes",

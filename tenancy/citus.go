@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// On a Citus cluster, the tables of tenants are distributed in shard groups: all rows of a tenant are in one group, on one
-// node. Each group has a schema with views of its shards and copies of the functions (migrations/citus), so that the
-// statements of a tenant are those of plain PostgreSQL, without the planner of Citus:
+// On a Citus cluster, the tables of tenants are distributed in shard groups: all rows of a tenant are in one group, on
+// one node. Each group has a schema with views of its shards and copies of the functions (migrations/citus), so that
+// the statements of a tenant are those of plain PostgreSQL, without the planner of Citus:
 //
 //   - Run, Update, Tx and the like send them to the node of the group, with a pool for each group whose search path begins
 //     with its schema. What belongs to no group, such as keys and users, is on the coordinator: Central, Call and RunEach.
@@ -298,7 +298,8 @@ func (g *group) withKeys(ctx context.Context, tenant ID, f func() error) error {
 	return f()
 }
 
-// auditLog is AuditLog on a cluster. Entries of transactions of the group are in the group, the others on the coordinator.
+// auditLog is AuditLog on a cluster. Entries of transactions of the group are in the group, the others on the
+// coordinator.
 func (c *cluster) auditLog(
 	ctx context.Context, db *DB, tenant ID, action string, page, perPage int,
 ) (found []Logged, total int64, err error) {
@@ -314,14 +315,15 @@ func (c *cluster) auditLog(
 	return found[from:min(from+perPage, len(found))], total, nil
 }
 
-// createInGroup creates the rows of a new tenant in its group, and reports whether there were none. A tenant whose creation
-// was interrupted has none.
+// createInGroup creates the rows of a new tenant in its group, and reports whether there were none. A tenant whose
+// creation was interrupted has none.
 func (c *cluster) createInGroup(ctx context.Context, db *DB, t Tenant) (created bool, err error) {
 	err = db.Tx(ctx, t.ID, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			insert into tenants (id, slug, name, plan, rate_limit, timezone, currency, suspended_at)
 			values ($1, $2, $3, $4, $5, $6, $7, case when $8 then now() end)
-			    on conflict (id) do nothing`, t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended)
+			    on conflict (id) do nothing`,
+			t.ID, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency, t.Suspended)
 		if created = tag.RowsAffected() > 0; err != nil || !created {
 			return err
 		}
@@ -366,8 +368,8 @@ func copyTenant(ctx context.Context, inGroup pgx.Tx, t Tenant) error {
 	return err
 }
 
-// deleteInGroup deletes the rows of a tenant in its group. Each step can be repeated after an interruption. The names of
-// its files move to the group of the tenant 0 after the deletion of the products that use them is committed.
+// deleteInGroup deletes the rows of a tenant in its group. Each step can be repeated after an interruption. The names
+// of its files move to the group of the tenant 0 after the deletion of the products that use them is committed.
 func (c *cluster) deleteInGroup(ctx context.Context, db *DB, t Tenant) error {
 	for {
 		files, err := deleteRows(ctx, db, t)

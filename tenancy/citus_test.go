@@ -17,8 +17,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
-// While a tenant moves, its clients get correct answers or an error that they may repeat. No acknowledged write is lost,
-// no answer is empty or lacks a write that was acknowledged before, and ids increase.
+// While a tenant moves, its clients get correct answers or an error that they may repeat. No acknowledged write is
+// lost, no answer is empty or lacks a write that was acknowledged before, and ids increase.
 func TestATenantMovesWhileClientsReadAndWrite(t *testing.T) {
 	t.Parallel()
 	if !tenancytest.OnCitus() {
@@ -112,7 +112,8 @@ func mustMove(t *testing.T, d *tenancytest.Database, tenant tenancy.ID) {
 	t.Helper()
 	began := time.Now()
 	if _, err := d.MustSuper(t).Exec(t.Context(), `
-		select citus_move_shard_placement(s.shardid, here.nodename, here.nodeport, there.nodename, there.nodeport, 'force_logical')
+		select citus_move_shard_placement(
+		           s.shardid, here.nodename, here.nodeport, there.nodename, there.nodeport, 'force_logical')
 		  from pg_dist_shard s
 		  join pg_dist_placement p using (shardid)
 		  join pg_dist_node here on here.groupid = p.groupid
@@ -221,7 +222,8 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 	if err != nil || len(seen) != 0 {
 		t.Errorf("another tenant sees %v, %v", seen, err)
 	}
-	if _, err := tenancy.All[struct{ ID int64 }](t.Context(), d.DB, other, add, acme, created[0].ID); tenancy.SQLState(err) != "42501" {
+	_, err = tenancy.All[struct{ ID int64 }](t.Context(), d.DB, other, add, acme, created[0].ID)
+	if tenancy.SQLState(err) != "42501" {
 		t.Errorf("another tenant adds a note: %v, want the policy to refuse it", err)
 	}
 	if err := tenancy.DeleteTenant(t.Context(), tenancytest.MustOpen(t, d.AdminURL), "acme"); err != nil {

@@ -197,7 +197,9 @@ func ChangeTenant(ctx context.Context, db *DB, slug string, change func(*Tenant)
 }
 
 // changeTenant is ChangeTenant with the transaction of changeInGroup.
-func (db *DB) changeTenant(ctx context.Context, slug string, change func(*Tenant), inGroup pgx.Tx) (t Tenant, err error) {
+func (db *DB) changeTenant(
+	ctx context.Context, slug string, change func(*Tenant), inGroup pgx.Tx,
+) (t Tenant, err error) {
 	err = db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
 		t, err = tenantRow(tx.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1 for no key update`, slug))
 		if err != nil {
@@ -307,7 +309,8 @@ func (db *DB) deleteTenant(ctx context.Context, slug string) error {
 	})
 }
 
-// deleteLargeTables deletes the rows that a cascade would delete with one statement each. Referencing tables come first.
+// deleteLargeTables deletes the rows that a cascade would delete with one statement each. Referencing tables come
+// first.
 func deleteLargeTables(ctx context.Context, tx pgx.Tx, id ID) error {
 	for _, sql := range []string{
 		`delete from refund_items where tenant_id = $1`,

@@ -1,10 +1,10 @@
--- Distributes the tables of tenants over the nodes of a Citus cluster. It runs again after each migration. Each statement
--- is sent alone, in one transaction of the owner.
+-- Distributes the tables of tenants over the nodes of a Citus cluster. It runs again after each migration. Each
+-- statement is sent alone, in one transaction of the owner.
 --
 -- Users, keys, tenants and the audit log stay on the coordinator: they are read before the tenant is known, and their
--- triggers notify the instances, which a distributed transaction cannot. A shard group has copies of what its statements
--- need: the rows of its tenants, and the names of keys that changed stock. audit_log of a group has the entries that were
--- written in transactions of the group; tenancy.AuditLog reads both.
+-- triggers notify the instances, which a distributed transaction cannot. A shard group has copies of what its
+-- statements need: the rows of its tenants, and the names of keys that changed stock. audit_log of a group has the
+-- entries that were written in transactions of the group; tenancy.AuditLog reads both.
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
@@ -134,8 +134,9 @@ begin
     end loop;
 end $$;
 
--- The rows of all tenants move to the shards, where the checks of foreign keys read them. A move could not replicate rows
--- to a shard that forces row-level security, so adopt forces it afterwards. The shards of earlier tables force it already.
+-- The rows of all tenants move to the shards, where the checks of foreign keys read them. A move could not replicate
+-- rows to a shard that forces row-level security, so adopt forces it afterwards. The shards of earlier tables force it
+-- already.
 set local row_security = on;
 do $$
 declare
@@ -203,8 +204,8 @@ select 'grant', p.oid::regprocedure::text, string_agg(a.grantee::regrole::text, 
  where a.grantee not in (0, p.proowner)
  group by p.oid;
 
--- adopt creates these in the schema of each group. The sequences of the coordinator are used no more, so their values do
--- not count.
+-- adopt creates these in the schema of each group. The sequences of the coordinator are used no more, so their values
+-- do not count.
 do $$
 declare
     d record;

@@ -11,8 +11,8 @@
 -- functions is not complete.
 with
 tables as (
-    -- On a node of Citus, the name of a shard is that of the table and a number, and a distributed table has no rows. It
-    -- does not force row-level security, because a move of its shards could not replicate rows otherwise.
+    -- On a node of Citus, the name of a shard is that of the table and a number, and a distributed table has no rows.
+    -- It does not force row-level security, because a move of its shards could not replicate rows otherwise.
     select c.oid, n.name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
            exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname ~ '^truncate_trigger_') as is_empty,
            n.name in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',

@@ -93,9 +93,9 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 	return nil
 }
 
-// testViews are views of distributed tables for superusers. Citus cannot plan some of the queries of tests, such as joins
-// without the tenant, but PostgreSQL can, because each view reads its table in a function. Rows that a test inserts get
-// ids that no shard group uses.
+// testViews are views of distributed tables for superusers. Citus cannot plan some of the queries of tests, such as
+// joins without the tenant, but PostgreSQL can, because each view reads its table in a function. Rows that a test
+// inserts get ids that no shard group uses.
 const testViews = `
 create schema storeroom_tests;
 create function storeroom_tests.write() returns trigger language plpgsql as $write$
@@ -136,7 +136,9 @@ begin
             create trigger write instead of insert or update or delete on storeroom_tests.%1$I
                for each row execute function storeroom_tests.write()$f$, name);
     end loop;
-    for name in select s.oid::regclass from pg_class s where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace loop
+    for name in
+        select s.oid::regclass from pg_class s where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace
+    loop
         perform setval(name, 1000000);
     end loop;
 end $$`

@@ -128,7 +128,8 @@ func (s *SQL) describe(t *testing.T, message string) string {
 		t.Error(err)
 	}
 	query := dedent(executed.Query)
-	if strings.HasPrefix(query, "select set_config(") || strings.HasPrefix(query, "select to_regclass(") || strings.HasPrefix(query, "SELECT 1 FROM ONLY ") {
+	if strings.HasPrefix(query, "select set_config(") || strings.HasPrefix(query, "select to_regclass(") ||
+		strings.HasPrefix(query, "SELECT 1 FROM ONLY ") {
 		return ""
 	}
 	lines := []string{query, "", planHeader + s.version + ":"}

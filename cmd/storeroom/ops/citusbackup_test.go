@@ -198,8 +198,8 @@ func (x *transfers) stop() {
 	x.all.Wait()
 }
 
-// mustBeWhole requires that each transfer of a cluster is complete and that none of these is missing. It returns how many
-// the cluster has.
+// mustBeWhole requires that each transfer of a cluster is complete and that none of these is missing. It returns how
+// many the cluster has.
 func (c *citusCluster) mustBeWhole(t *testing.T, acknowledged []int64) int64 {
 	t.Helper()
 	super := c.super(t)

@@ -18,8 +18,8 @@ import (
 // recoveryInterval is citus.recover_2pc_interval in deploy/citus/postgresql.conf.
 const recoveryInterval = 10 * time.Second
 
-// A transaction of several nodes is interrupted after the nodes have prepared it. Citus completes it after the restart of
-// the coordinator: it commits the transaction on all nodes if the coordinator had committed it, otherwise on none.
+// A transaction of several nodes is interrupted after the nodes have prepared it. Citus completes it after the restart
+// of the coordinator: it commits the transaction on all nodes if the coordinator had committed it, otherwise on none.
 func TestCitusCompletesInterruptedTransactions(t *testing.T) {
 	c := startCitus(t, 2)
 	c.join(t)
