@@ -111,6 +111,9 @@ begin
                        (select string_agg(quote_nullable(v #>> '{}'), ', ')
                           from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null'));
         return new;
+    elsif tg_table_name = 'tenants' then
+        execute format('update public.tenants set %s where id = %s', changes, old.id);
+        execute format('update storeroom_citus.tenants set %s where id = %s', changes, old.id);
     elsif tg_op = 'DELETE' then
         execute format('delete from public.%I t where %s', tg_table_name, same);
         return old;
@@ -121,20 +124,25 @@ begin
 end $write$;
 do $$
 declare
-    name text;
+    name   text;
+    source text;
 begin
-    for name in
-        select c.relname
+    for name, source in
+        select c.relname, '* from public.' || quote_ident(c.relname)
           from pg_dist_partition
           join pg_class c on c.oid = logicalrelid
          where c.relnamespace = 'public'::regnamespace
+         union all
+        select 'tenants', string_agg(quote_ident(attname), ', ' order by attnum) || ' from storeroom_citus.tenants'
+          from pg_attribute
+         where attrelid = 'public.tenants'::regclass and attnum > 0 and not attisdropped
     loop
         execute format($f$
             create function storeroom_tests.read_%1$s() returns setof public.%1$I language plpgsql
-            as 'begin return query select * from public.%1$I; end';
+            as 'begin return query select %2$s; end';
             create view storeroom_tests.%1$I as select * from storeroom_tests.read_%1$s();
             create trigger write instead of insert or update or delete on storeroom_tests.%1$I
-               for each row execute function storeroom_tests.write()$f$, name);
+               for each row execute function storeroom_tests.write()$f$, name, source);
     end loop;
     for name in
         select s.oid::regclass from pg_class s where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace
