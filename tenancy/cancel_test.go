@@ -15,7 +15,6 @@ import (
 // client.
 func TestAQueryStopsOnTheServerWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
-	tenancytest.SkipOnCitus(t, "the queries run on other servers than the one that the test asks")
 	d := tenancytest.New(t)
 	super := d.MustSuper(t)
 	tenant := d.MustTenant(t, "a").ID

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/singleflight"
@@ -376,23 +377,32 @@ func (c *cluster) deleteInGroup(ctx context.Context, db *DB, t Tenant) error {
 		if err != nil || len(files) == 0 {
 			return err
 		}
-		if err := db.Tx(ctx, 0, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `
-				insert into unused_media (tenant_id, due, file)
-				select 0, now(), unnest($1::text[]) on conflict do nothing`, files)
-			return err
-		}); err != nil {
+		names, due := make([]string, len(files)), make([]time.Time, len(files))
+		for i, f := range files {
+			names[i], due[i] = f.File, f.Due
+		}
+		const keep = `
+			insert into unused_media (tenant_id, due, file)
+			select 0, u.due, u.file from unnest($1::timestamptz[], $2::text[]) u (due, file)
+			    on conflict do nothing`
+		if _, err := db.Exec(ctx, 0, keep, due, names); err != nil {
 			return err
 		}
 		const forget = `delete from unused_media where tenant_id = $1 and file = any ($2)`
-		if _, err := db.Exec(ctx, t.ID, forget, t.ID, files); err != nil {
+		if _, err := db.Exec(ctx, t.ID, forget, t.ID, names); err != nil {
 			return err
 		}
 	}
 }
 
+// unusedFile is a file that is deleted when it is due.
+type unusedFile struct {
+	Due  time.Time
+	File string
+}
+
 // deleteRows deletes the rows of a tenant in its group, or returns the files that must be moved before.
-func deleteRows(ctx context.Context, db *DB, t Tenant) (files []string, err error) {
+func deleteRows(ctx context.Context, db *DB, t Tenant) (files []unusedFile, err error) {
 	err = db.Tx(ctx, t.ID, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, withoutTimeouts); err != nil {
 			return err
@@ -403,11 +413,11 @@ func deleteRows(ctx context.Context, db *DB, t Tenant) (files []string, err erro
 		if err := deleteLargeTables(ctx, tx, t.ID); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `select file from unused_media where tenant_id = $1`, t.ID)
+		rows, err := tx.Query(ctx, `select due, file from unused_media where tenant_id = $1`, t.ID)
 		if err != nil {
 			return err
 		}
-		if files, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || len(files) > 0 {
+		if files, err = pgx.CollectRows(rows, pgx.RowToStructByPos[unusedFile]); err != nil || len(files) > 0 {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `delete from audit_log where tenant_id = $1`, t.ID); err != nil {

@@ -316,6 +316,7 @@ func TestCheckURL(t *testing.T) {
 // A reservation at the time of the deletion is either kept or refused.
 func TestAFileIsReservedWhileItsTenantIsDeleted(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the coordinator, which the test asks, reserves no files")
 	d := tenancytest.New(t)
 	tenant := d.MustTenant(t, "a").ID
 	super, reader := d.MustSuper(t), d.MustSuper(t)

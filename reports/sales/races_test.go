@@ -14,12 +14,14 @@ import (
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 	"github.com/storeroom/storeroom/tenancy/money"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // A trigger renames the product whenever its version is stored, so that no attempt finds a
 // current one.
 func TestIngestReturnsErrBusyIfAProductAlwaysChanges(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, "a test cannot add triggers to shards")
 	s := mustShop(t)
 	if _, err := s.MustSuper(t).Exec(t.Context(), `
 		create function rename() returns trigger language plpgsql as $$

@@ -13,8 +13,8 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 )
 
-// testShards is the number of shards of the tables of a test. Two workers have two each.
-const testShards = 4
+// testShards is the number of shards of the tables of a test. Two workers have one each.
+const testShards = 2
 
 // beforeCitus is the last migration that no cluster ran after its tables were distributed. Tests run later ones on
 // distributed tables.
@@ -96,8 +96,16 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 // testViews are views of distributed tables for superusers. Citus cannot plan some of the queries of tests, such as
 // joins without the tenant, but PostgreSQL can, because each view reads its table in a function. Rows that a test
 // inserts get ids that no shard group uses.
+// Sessions are those of all nodes.
 const testViews = `
 create schema storeroom_tests;
+create view storeroom_tests.pg_stat_activity as select * from citus_stat_activity where application_name !~ '^citus';
+create function storeroom_tests.pg_terminate_backend(of_pid integer, timeout bigint default 0) returns boolean language sql
+as $$
+    select bool_or(result = 't') -- the nodes are on one machine
+      from run_command_on_all_nodes(format('select pg_terminate_backend(pid, %s) from pg_stat_activity where pid = %s',
+                                           timeout, of_pid))
+$$;
 create function storeroom_tests.write() returns trigger language plpgsql as $write$
 declare
     columns text := (select string_agg(quote_ident(k), ', ') from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null');

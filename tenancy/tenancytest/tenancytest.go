@@ -49,7 +49,11 @@ func New(t testing.TB) *Database {
 	server := serverURL(t)
 	template := makeTemplate(t, server)
 	name := fmt.Sprintf("t_%d_%d", os.Getpid(), databases.Add(1))
-	onNodes(t, server, "create database "+name+" template "+template+" owner storeroom_owner")
+	create := "create database " + name + " template " + template + " owner storeroom_owner"
+	if OnCitus() {
+		create += " strategy file_copy" // faster for the many files of a node
+	}
+	onNodes(t, server, create)
 	t.Cleanup(func() { onNodes(t, server, "drop database if exists "+name+" with (force)") })
 	d := &Database{
 		URL:      withDatabase(t, server, name, "storeroom_runtime"),
@@ -95,7 +99,7 @@ func (d *Database) MustSuper(t testing.TB) *pgx.Conn {
 		t.Fatal(err)
 	}
 	if OnCitus() {
-		config.RuntimeParams["search_path"] = "storeroom_tests, public"
+		config.RuntimeParams["search_path"] = "storeroom_tests, pg_catalog, public"
 	}
 	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
