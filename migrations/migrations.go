@@ -131,10 +131,13 @@ func Version(ctx context.Context, conn *pgx.Conn) (int, error) {
 const prologue = "set local role storeroom_owner; set local row_security = off; set local search_path = public; " +
 	"set local statement_timeout = 0;\n"
 
-// inTx runs a script in one transaction, as the owner of the tables.
+// inTx runs a script in one transaction, as the owner of the tables. If the nodes of a cluster are connected and the
+// tables are not distributed yet, Citus must not repeat the statements on the workers: Distribute creates there what is
+// needed. Plain PostgreSQL ignores the setting.
 func inTx(ctx context.Context, conn *pgx.Conn, script string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Conn().PgConn().Exec(ctx, prologue+script).ReadAll()
+		const local = "set local citus.enable_ddl_propagation = off;\n"
+		_, err := tx.Conn().PgConn().Exec(ctx, prologue+local+script).ReadAll()
 		return err
 	})
 }

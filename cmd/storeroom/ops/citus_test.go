@@ -84,7 +84,6 @@ func (c *citusCluster) join(t *testing.T) {
 			mustExec(t, urlOf(t, s, ""), `create extension citus`)
 		}
 	}
-	c.storeroom(t, "migrate")
 	script := filepath.Join(t.TempDir(), "cluster.sql")
 	sql := c.storeroom(t, "migrate", "--shards", strconv.Itoa(testShards), "--print-cluster", strings.Join(addresses, ","))
 	if err := os.WriteFile(script, []byte(sql), 0o600); err != nil {
