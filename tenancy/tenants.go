@@ -120,14 +120,15 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 	if err := t.validate(Tenant{}); err != nil {
 		return t, err
 	}
-	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) (err error) {
-		t, err = tenantRow(tx.Query(ctx, `
+	err := db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
+		row, err := tenantRow(tx.Query(ctx, `
 			insert into tenants (slug, name, plan, rate_limit, timezone, currency)
 			values ($1, $2, $3, $4, $5, $6)
 			returning `+tenantColumns, t.Slug, t.Name, t.Plan, t.RateLimit, t.Timezone, t.Currency))
 		if err != nil {
 			return err
 		}
+		t = row
 		if _, err = tx.Exec(ctx, setTenant, t.ID.setting()); err != nil {
 			return err
 		}
@@ -147,7 +148,9 @@ func CreateTenant(ctx context.Context, db *DB, t Tenant) (Tenant, error) {
 		return db.cluster.completeCreation(ctx, db, t, err)
 	}
 	if err == nil && db.cluster != nil {
-		_, err = db.cluster.createInGroup(ctx, db, t)
+		if _, err = db.cluster.createInGroup(ctx, db, t); err != nil {
+			err = fmt.Errorf("the tenant %q is incomplete, repeat the command: %w", t.Slug, err)
+		}
 	}
 	return t, wrap("create tenant", err)
 }
