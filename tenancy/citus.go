@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -131,7 +134,7 @@ func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error 
 			return nil
 		}
 		again := hasMoved(err)
-		if again || SQLState(err) == "" { // the node may be unreachable because the tenant is elsewhere
+		if again || isUnreachable(err) { // the tenant may be elsewhere
 			db.cluster.forget(tenant)
 		}
 		if !again || try == maxTries {
@@ -144,6 +147,19 @@ func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error 
 func hasMoved(err error) bool {
 	code := SQLState(err)
 	return code == moved || code == "42883" || code == "42P01" // undefined function or table
+}
+
+// isUnreachable reports whether a node accepts no connections or ended one.
+func isUnreachable(err error) bool {
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	state := SQLState(err)
+	return errors.Is(err, ErrBusy) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
 }
 
 // find returns the group of a tenant.
