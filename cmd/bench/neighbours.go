@@ -196,12 +196,31 @@ func (i *importer) trafficBesideImport(
 		ended <- err
 	}()
 	took, err = i.traffic(ctx, all, length)
+	err = errors.Join(err, i.awaitRows(ctx, key))
 	stop()
 	if importErr := <-ended; importErr != nil && !errors.Is(importErr, context.Canceled) {
 		err = errors.Join(err, importErr)
 	}
 	rows, cancelErr := i.cancelImports(ctx, key)
 	return took, rows, errors.Join(err, cancelErr)
+}
+
+// awaitRows waits for the first rows of the imports of a tenant, for a minute at most. On a busy machine, the traffic of a
+// short run ends before.
+func (i *importer) awaitRows(ctx context.Context, key string) error {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		list, err := i.call(ctx, key, "GET", "/api/imports", "", nil)
+		if err != nil {
+			return err
+		}
+		for _, one := range list {
+			now, err := i.call(ctx, key, "GET", fmt.Sprint("/api/imports/", one.ID), "", nil)
+			if err != nil || now[0].Progress.Rows > 0 {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // cancelImports cancels the imports of a tenant and returns how many rows they have planned and applied.
