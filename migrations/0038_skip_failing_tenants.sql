@@ -1,6 +1,18 @@
 -- A tenant whose rows cannot be deleted or packed no longer keeps the others waiting. Deletions no longer lock the
 -- tenant's row while they run: keys, members and imports of the tenant waited for that lock, and failed after two seconds.
 
+-- first_free_tenant returns the first of the tenants for which no other transaction runs the task, and whose row is not
+-- locked by its deletion.
+create function first_free_tenant(of_task text, ids bigint[]) returns bigint
+    language sql set search_path = pg_catalog, public, pg_temp as $$
+    select i.id
+      from unnest(ids) i (id)
+     where pg_try_advisory_xact_lock(hashtextextended(of_task || ' of tenant ' || i.id, 0))
+       and exists (select from tenants t where t.id = i.id for key share skip locked)
+     limit 1;
+$$;
+revoke execute on function first_free_tenant from public;
+
 -- These delete rows as before, but an advisory lock keeps two instances from working on the same tenant.
 create or replace function delete_expired_responses(after_tenant bigint, max_rows integer)
 returns table (tenant bigint, deleted integer)
@@ -8,13 +20,8 @@ returns table (tenant bigint, deleted integer)
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    with due as materialized (
-        select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100
-    )
-    select d.id into tenant
-      from due d
-     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_responses of tenant ' || d.id, 0))
-     limit 1;
+    tenant := first_free_tenant('delete_expired_responses', array(
+        select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100));
     if tenant is null then
         return;
     end if;
@@ -44,13 +51,8 @@ returns table (tenant bigint, deleted integer)
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    with due as materialized (
-        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100
-    )
-    select d.id into tenant
-      from due d
-     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_usage of tenant ' || d.id, 0))
-     limit 1;
+    tenant := first_free_tenant('delete_expired_usage', array(
+        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100));
     if tenant is null then
         return;
     end if;
@@ -86,13 +88,8 @@ declare
     of_facts integer;
     of_plans integer;
 begin
-    with due as materialized (
-        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100
-    )
-    select d.id into tenant
-      from due d
-     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_change_plans of tenant ' || d.id, 0))
-     limit 1;
+    tenant := first_free_tenant('delete_expired_change_plans', array(
+        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
     if tenant is null then
         return;
     end if;
@@ -144,17 +141,17 @@ declare
 begin
     case of_task
     when 'delete_expired_responses' then
-        update tenants set delete_responses_at = now() + interval '1 hour'
-         where id = (select id from tenants where delete_responses_at <= now() order by delete_responses_at limit 1)
-        returning id into skipped;
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100));
+        update tenants set delete_responses_at = now() + interval '1 hour' where id = skipped;
     when 'delete_expired_usage' then
-        update tenants set delete_usage_at = now() + interval '1 hour'
-         where id = (select id from tenants where delete_usage_at <= now() order by delete_usage_at limit 1)
-        returning id into skipped;
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100));
+        update tenants set delete_usage_at = now() + interval '1 hour' where id = skipped;
     when 'delete_expired_change_plans' then
-        update tenants set delete_plans_at = now() + interval '1 hour'
-         where id = (select id from tenants where delete_plans_at <= now() order by delete_plans_at limit 1)
-        returning id into skipped;
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
+        update tenants set delete_plans_at = now() + interval '1 hour' where id = skipped;
     else
         skipped := next_tenant_with_work(of_task, after_tenant);
     end case;

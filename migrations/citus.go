@@ -82,14 +82,10 @@ func Distribute(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// DistributeNew calls Distribute if the nodes are connected but the tables are not distributed yet.
-func DistributeNew(ctx context.Context, conn *pgx.Conn) error {
-	distributed, err := Distributed(ctx, conn)
-	if err != nil || distributed {
-		return err
-	}
+// DistributeJoined calls Distribute if the nodes are connected. It completes what was interrupted before.
+func DistributeJoined(ctx context.Context, conn *pgx.Conn) error {
 	var joined bool
-	err = conn.QueryRow(ctx, `select to_regclass('storeroom_citus.shards') is not null`).Scan(&joined)
+	err := conn.QueryRow(ctx, `select to_regclass('storeroom_citus.shards') is not null`).Scan(&joined)
 	if err != nil {
 		return fmt.Errorf("look for the nodes of a cluster: %w", err)
 	}

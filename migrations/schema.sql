@@ -1511,13 +1511,8 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    with due as materialized (
-        select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100
-    )
-    select d.id into tenant
-      from due d
-     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_responses of tenant ' || d.id, 0))
-     limit 1;
+    tenant := first_free_tenant('delete_expired_responses', array(
+        select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100));
     if tenant is null then
         return;
     end if;
@@ -1857,13 +1852,8 @@ AS $function$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
 begin
-    with due as materialized (
-        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100
-    )
-    select d.id into tenant
-      from due d
-     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_usage of tenant ' || d.id, 0))
-     limit 1;
+    tenant := first_free_tenant('delete_expired_usage', array(
+        select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100));
     if tenant is null then
         return;
     end if;
@@ -2437,13 +2427,8 @@ declare
     of_facts integer;
     of_plans integer;
 begin
-    with due as materialized (
-        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100
-    )
-    select d.id into tenant
-      from due d
-     where pg_try_advisory_xact_lock(hashtextextended('delete_expired_change_plans of tenant ' || d.id, 0))
-     limit 1;
+    tenant := first_free_tenant('delete_expired_change_plans', array(
+        select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
     if tenant is null then
         return;
     end if;
@@ -2752,6 +2737,19 @@ AS $function$
 $function$;
 revoke execute on function next_tenant_with_work(text,bigint) from public;
 
+CREATE OR REPLACE FUNCTION public.first_free_tenant(of_task text, ids bigint[])
+ RETURNS bigint
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+    select i.id
+      from unnest(ids) i (id)
+     where pg_try_advisory_xact_lock(hashtextextended(of_task || ' of tenant ' || i.id, 0))
+       and exists (select from tenants t where t.id = i.id for key share skip locked)
+     limit 1;
+$function$;
+revoke execute on function first_free_tenant(text,bigint[]) from public;
+
 CREATE OR REPLACE FUNCTION public.skip_tenant(of_task text, after_tenant bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -2763,17 +2761,17 @@ declare
 begin
     case of_task
     when 'delete_expired_responses' then
-        update tenants set delete_responses_at = now() + interval '1 hour'
-         where id = (select id from tenants where delete_responses_at <= now() order by delete_responses_at limit 1)
-        returning id into skipped;
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.delete_responses_at <= now() order by t.delete_responses_at limit 100));
+        update tenants set delete_responses_at = now() + interval '1 hour' where id = skipped;
     when 'delete_expired_usage' then
-        update tenants set delete_usage_at = now() + interval '1 hour'
-         where id = (select id from tenants where delete_usage_at <= now() order by delete_usage_at limit 1)
-        returning id into skipped;
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.delete_usage_at <= now() order by t.delete_usage_at limit 100));
+        update tenants set delete_usage_at = now() + interval '1 hour' where id = skipped;
     when 'delete_expired_change_plans' then
-        update tenants set delete_plans_at = now() + interval '1 hour'
-         where id = (select id from tenants where delete_plans_at <= now() order by delete_plans_at limit 1)
-        returning id into skipped;
+        skipped := first_free_tenant(of_task, array(
+            select t.id from tenants t where t.delete_plans_at <= now() order by t.delete_plans_at limit 100));
+        update tenants set delete_plans_at = now() + interval '1 hour' where id = skipped;
     else
         skipped := next_tenant_with_work(of_task, after_tenant);
     end case;

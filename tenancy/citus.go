@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -243,7 +244,8 @@ func (c *cluster) forget(tenant ID) {
 }
 
 // Parts returns the pools of all shard groups, beginning with another one each time, or on plain PostgreSQL the pool
-// itself. Call then runs a function for the tenants of the group.
+// itself. Call then runs a function for the tenants of the group. If some groups cannot be reached, Parts returns the
+// others and an error.
 func (db *DB) Parts(ctx context.Context) ([]*DB, error) {
 	if db.cluster == nil {
 		return []*DB{db}, nil
@@ -252,16 +254,35 @@ func (db *DB) Parts(ctx context.Context) ([]*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the shard groups: %w", err)
 	}
-	parts := make([]*DB, len(places))
+	var parts []*DB
+	unreachable := map[string]error{}
 	first := int(db.cluster.turn.Add(1))
-	for i, at := range places {
+	for i := range places {
+		at := places[(first+i)%len(places)]
+		address := net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))
+		if unreachable[address] != nil {
+			continue // its other groups would wait for it again
+		}
 		g, err := db.cluster.groupAt(ctx, at)
 		if err != nil {
-			return nil, fmt.Errorf("shard %d: %w", at.Shard, err)
+			unreachable[address] = fmt.Errorf("shard %d on %s: %w", at.Shard, address, err)
+			continue
 		}
-		parts[(first+i)%len(parts)] = g.db
+		parts = append(parts, g.db)
 	}
-	return parts, nil
+	return parts, errors.Join(slices.Collect(maps.Values(unreachable))...)
+}
+
+// PartOf returns the one of Parts that has the rows of a tenant.
+func (db *DB) PartOf(ctx context.Context, tenant ID) (*DB, error) {
+	if db.cluster == nil {
+		return db, nil
+	}
+	g, err := db.cluster.find(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return g.db, nil
 }
 
 // close closes the pools of the groups.

@@ -99,7 +99,6 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	config.MaxConns = max(config.MaxConns, int32(conns))
 	config.MaxConnLifetime = 30 * time.Minute
 	config.MaxConnLifetimeJitter = 5 * time.Minute
-	config.MaxConnIdleTime = 2 * time.Minute // on a cluster, each shard group has a pool
 	config.PrepareConn = discardOldPlans
 	config.ConnConfig.Tracer = tracerHooks{}
 	config.ConnConfig.DialFunc = (&net.Dialer{
@@ -108,6 +107,9 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 	}).DialContext
 	for _, f := range change {
 		f(config.ConnConfig)
+	}
+	if config.ConnConfig.RuntimeParams["search_path"] != runtimeParams["search_path"] { // one of many, of a shard group
+		config.MaxConnIdleTime = 2 * time.Minute
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -124,7 +124,9 @@ func (r *replicas) test() {
 	}
 	for _, replica := range r.all {
 		if replica.inUse.Load() {
+			ctx, cancel := context.WithTimeout(ctx, testInterval)
 			_, _ = replica.answer(ctx, nil, at, func(ctx context.Context, conn *conn) error { return conn.Ping(ctx) })
+			cancel()
 		}
 	}
 }

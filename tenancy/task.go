@@ -65,14 +65,12 @@ func (t Task) Run(ctx context.Context, db *DB) error {
 	}
 	parts, err := db.Parts(ctx)
 	if err != nil {
-		return fmt.Errorf("%q: %w", t.Function, err)
+		err = fmt.Errorf("%q: %w", t.Function, err)
 	}
 	for _, part := range parts {
-		if err := t.run(ctx, part); err != nil {
-			return err
-		}
+		err = errors.Join(err, t.run(ctx, part))
 	}
-	return nil
+	return err
 }
 
 // run does the work of the tenants of one of DB.Parts.

@@ -274,20 +274,23 @@ func TestADeletionDoesNotLockTheTenant(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
 	tenant, super := d.MustTenant(t, "a").ID, d.MustSuper(t)
+	if _, err := super.Exec(t.Context(), `create extension pgrowlocks`); err != nil {
+		t.Fatal(err)
+	}
 	for _, w := range taskWork[3:] {
 		if _, err := super.Exec(t.Context(), strings.ReplaceAll(w.work, ":tenant", fmt.Sprint(tenant))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := super.Exec(t.Context(), fmt.Sprintf(`
-			create or replace function locks_the_tenant() returns trigger language plpgsql as $$
+			create or replace function locks_the_tenant() returns trigger language plpgsql security definer as $$
 			begin
-			    if exists (select from tenants where id = %d and xmax::text::bigint = pg_current_xact_id()::text::bigint) then
+			    if exists (select from public.pgrowlocks('public.tenants') where modes <> '{"For Key Share"}') then
 			        raise 'the tenant is locked';
 			    end if;
 			    return old;
 			end $$;
 			create trigger locks_the_tenant before delete on %s
-			   for each row execute function locks_the_tenant()`, tenant, strings.TrimPrefix(w.left, "select from "))); err != nil {
+			   for each row execute function locks_the_tenant()`, strings.TrimPrefix(w.left, "select from "))); err != nil {
 			t.Fatal(err)
 		}
 		tx, err := super.Begin(t.Context())
@@ -298,5 +301,36 @@ func TestADeletionDoesNotLockTheTenant(t *testing.T) {
 			t.Errorf("%s: %v", w.name, err)
 		}
 		_ = tx.Rollback(t.Context())
+	}
+}
+
+// The deletion of a tenant with many rows locks its row for minutes. The tasks do the work of the others meanwhile.
+func TestTheDeletionOfATenantDelaysNoTask(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	deleted, other := d.MustTenant(t, "deleted").ID, d.MustTenant(t, "other").ID
+	super, deletes := d.MustSuper(t), d.MustSuper(t)
+	for _, tenant := range []tenancy.ID{deleted, other} {
+		if _, err := super.Exec(t.Context(), fmt.Sprintf(`
+			insert into idempotency_keys (tenant_id, key, fingerprint, created_at)
+			values (%[1]d, 'old', sha256('old'), now() - interval '25 hours');
+			update tenants set delete_responses_at = now() - interval '1 hour' where id = %[1]d`, tenant)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tx, err := deletes.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), `select from tenants where id = $1 for update`, deleted); err != nil {
+		t.Fatal(err)
+	}
+	if err := tenancy.DeleteExpiredResponses.Run(t.Context(), d.DB); err != nil {
+		t.Error(err)
+	}
+	var left tenancy.ID
+	if err := super.QueryRow(t.Context(), `select max(tenant_id) from idempotency_keys`).Scan(&left); err != nil || left != deleted {
+		t.Errorf("the responses of the tenant %d are left, %v; want those of %d", left, err, deleted)
 	}
 }

@@ -2,6 +2,7 @@ package media
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -111,23 +112,19 @@ func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, e
 		File   string
 	}
 	parts, err := db.Parts(ctx)
-	if err != nil {
-		return 0, err
-	}
 	var claimed []unused
 	for _, part := range parts {
-		found, err := tenancy.Call[unused](ctx, part, `select tenant, file from claim_unused_media($1)`,
+		found, claimErr := tenancy.Call[unused](ctx, part, `select tenant, file from claim_unused_media($1)`,
 			deleteBatch-len(claimed))
-		if err != nil {
-			return 0, err
-		}
+		err = errors.Join(err, claimErr)
 		if claimed = append(claimed, found...); len(claimed) == deleteBatch {
 			break
 		}
 	}
 	files := map[tenancy.ID][]string{}
 	for _, u := range claimed {
-		if err = s.remove(ctx, u.File); err != nil {
+		if removeErr := s.remove(ctx, u.File); removeErr != nil {
+			err = errors.Join(err, removeErr)
 			break
 		}
 		files[u.Tenant] = append(files[u.Tenant], u.File)
@@ -142,15 +139,11 @@ func (s *Store) deleteBatch(ctx context.Context, db *tenancy.DB) (deleted int, e
 }
 
 func forget(ctx context.Context, db *tenancy.DB, tenant tenancy.ID, files []string) error {
-	parts, err := db.Parts(ctx)
+	part, err := db.PartOf(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	for _, part := range parts {
-		if _, err := tenancy.Call[struct{ Done bool }](
-			ctx, part, `select true as done from forget_unused_media($1, $2)`, tenant, files); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = tenancy.Call[struct{ Done bool }](
+		ctx, part, `select true as done from forget_unused_media($1, $2)`, tenant, files)
+	return err
 }

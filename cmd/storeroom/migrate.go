@@ -79,7 +79,7 @@ func (c console) applyMigrations(ctx context.Context, url string) ([]migrations.
 	if err != nil {
 		return applied, err
 	}
-	if err := migrations.DistributeNew(ctx, conn); err != nil {
+	if err := migrations.DistributeJoined(ctx, conn); err != nil {
 		return applied, err
 	}
 	problems, err := migrations.Lint(ctx, conn)

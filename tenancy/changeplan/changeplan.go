@@ -273,19 +273,29 @@ type claim struct {
 func (s *Store) claim(
 	ctx context.Context, after tenancy.ID, tenant *tenancy.ID, plan *int64, long *bool,
 ) ([]claim, error) {
-	parts, err := s.db.Parts(ctx)
+	parts, err := s.parts(ctx, tenant)
+	for _, part := range parts {
+		found, callErr := tenancy.Call[claim](ctx, part,
+			`select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
+			s.worker, leaseSeconds, after, tenant, plan, long)
+		if len(found) > 0 {
+			return found, nil
+		}
+		err = errors.Join(err, callErr)
+	}
+	return nil, err
+}
+
+// parts returns the pool that has the plans of a tenant, or without a tenant all pools.
+func (s *Store) parts(ctx context.Context, tenant *tenancy.ID) ([]*tenancy.DB, error) {
+	if tenant == nil {
+		return s.db.Parts(ctx)
+	}
+	part, err := s.db.PartOf(ctx, *tenant)
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range parts {
-		found, err := tenancy.Call[claim](ctx, part,
-			`select tenant, plan from claim_due_change_plan($1, $2, $3, $4, $5, $6)`,
-			s.worker, leaseSeconds, after, tenant, plan, long)
-		if err != nil || len(found) > 0 {
-			return found, err
-		}
-	}
-	return nil, nil
+	return []*tenancy.DB{part}, nil
 }
 
 // AddPart adds a part to a plan that is being computed and that this process has claimed.
