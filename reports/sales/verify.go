@@ -155,6 +155,7 @@ var checks = []check{
 			select day, (key / 16384)::int
 			  from sales_rollups
 			 where tenant_id = $1 and kind = ` + sums.ByProduct.SQL() + ` and day between $2 and $3
+			   and day = date_trunc('month', day::timestamp)::date and channel = ''
 			except
 			select month, block from unpacked_sums where tenant_id = $1 and month between $2 and $3
 		       ) b
