@@ -1,8 +1,8 @@
--- A tenant whose rows cannot be deleted or packed no longer keeps the others waiting. Deletions no longer lock the
--- tenant's row while they run: keys, members and imports of the tenant waited for that lock, and failed after two seconds.
+-- If a task fails for one tenant, it continues with the others. Deletions no longer lock the row of the tenant while they
+-- run: changes of its keys, members and imports waited for that lock, and failed after two seconds.
 
--- first_free_tenant returns the first of the tenants for which no other transaction runs the task, and whose row is not
--- locked by its deletion.
+-- first_free_tenant returns the first tenant of a list that no other transaction deletes or runs the task for. It locks
+-- the tenant for the task until the end of the transaction.
 create function first_free_tenant(of_task text, ids bigint[]) returns bigint
     language sql set search_path = pg_catalog, public, pg_temp as $$
     select i.id
@@ -132,8 +132,8 @@ begin
     return next;
 end $$;
 
--- skip_tenant returns the tenant whose work a task has failed to do, so that the task continues after it. A deletion
--- tries again after an hour.
+-- skip_tenant returns the tenant for which a task has failed. The task continues with the next one, and a deletion visits
+-- this tenant again after an hour.
 create function skip_tenant(of_task text, after_tenant bigint) returns bigint
     language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
