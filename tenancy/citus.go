@@ -24,14 +24,15 @@ import (
 // one node. Each group has a schema with views of its shards and copies of the functions (migrations/citus), so that
 // the statements of a tenant are those of plain PostgreSQL, without the planner of Citus:
 //
-//   - Run, Update, Tx and the like send them to the node of the group, with a pool for each group whose search path begins
-//     with its schema. What belongs to no group, such as keys and users, is on the coordinator: Central, Call and RunEach.
-//   - A transaction begins with the function hold of the group. It takes the lock that Citus takes for writes, so that a
-//     move of the group waits, and fails if the group is on another node now. Then the coordinator is asked for the place
-//     again. A transaction that reads one snapshot locks before the snapshot begins, and only checks in it: a move need
-//     not wait, because nobody changes the rows that it left behind.
-//   - A group has copies of the tenants' rows, which CreateTenant, ChangeTenant and DeleteTenant write, and of the names of
-//     keys that changed stock.
+//   - Run, Update, Tx and the like send them to the node of the group, with a pool for each group whose search path
+//     begins with its schema. What belongs to no group, such as keys and users, is on the coordinator: Central, Call
+//     and RunEach.
+//   - A transaction begins with the function hold of the group. It takes the lock that Citus takes for writes, so that
+//     a move of the group waits, and fails if the group is on another node now. Then the coordinator is asked for the
+//     place again. A transaction that reads one snapshot locks before the snapshot begins, and only checks in it: a
+//     move need not wait, because nobody changes the rows that it left behind.
+//   - A group has copies of the tenants' rows, which CreateTenant, ChangeTenant and DeleteTenant write, and of the
+//     names of keys that changed stock.
 type cluster struct {
 	central *DB // the coordinator
 	open    func(context.Context, *group) (*DB, error)

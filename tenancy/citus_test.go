@@ -214,7 +214,8 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 	if _, err := tenancy.All[struct{ ID int64 }](t.Context(), d.DB, acme, add, acme, created[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	found, err := tenancy.All[category](t.Context(), d.DB, acme, `select id, notes from categories where tenant_id = $1`, acme)
+	found, err := tenancy.All[category](t.Context(), d.DB, acme,
+		`select id, notes from categories where tenant_id = $1`, acme)
 	if err != nil || !slices.Equal(found, []category{{created[0].ID, 110}}) {
 		t.Errorf("the categories are %v, want one with 110 notes; %v", found, err)
 	}

@@ -14,10 +14,9 @@ const (
 	maxSkipped = 10
 )
 
-// Task is work that is repeated for every tenant. A function of the database does it: it
-// changes at most so many rows of the next tenant, and returns the tenant and the number of
-// rows. skip_tenant knows how to continue if that fails. Each call is a short transaction, and tenants take turns. Any number of instances may
-// run a task.
+// Task is work that is repeated for every tenant. A function of the database does it: it changes at most so many rows
+// of the next tenant, and returns the tenant and the number of rows. skip_tenant knows how to continue if that fails.
+// Each call is a short transaction, and tenants take turns. Any number of instances may run a task.
 type Task struct {
 	Function string
 	Interval time.Duration
@@ -57,8 +56,8 @@ func (t Task) RunPeriodically(ctx context.Context, db *DB, logger *slog.Logger) 
 	}
 }
 
-// Run does the work of all tenants. It ends after the interval if new work arrives as fast. It skips a tenant whose work
-// fails, and returns the errors; the next run tries again, but deletions wait for an hour.
+// Run does the work of all tenants. It ends after the interval if new work arrives as fast. It skips a tenant whose
+// work fails, and returns the errors; the next run tries again, but deletions wait for an hour.
 func (t Task) Run(ctx context.Context, db *DB) error {
 	if t.Central {
 		return t.run(ctx, db.Central())

@@ -330,7 +330,8 @@ func TestTheDeletionOfATenantDelaysNoTask(t *testing.T) {
 		t.Error(err)
 	}
 	var left tenancy.ID
-	if err := super.QueryRow(t.Context(), `select max(tenant_id) from idempotency_keys`).Scan(&left); err != nil || left != deleted {
+	err = super.QueryRow(t.Context(), `select max(tenant_id) from idempotency_keys`).Scan(&left)
+	if err != nil || left != deleted {
 		t.Errorf("the responses of the tenant %d are left, %v; want those of %d", left, err, deleted)
 	}
 }

@@ -156,7 +156,8 @@ func (i *importer) send(ctx context.Context, key, method, path, body string) err
 	return nil
 }
 
-// traffic sends requests at a steady rate, whether or not earlier ones have been answered, and returns how long they took.
+// traffic sends requests at a steady rate, whether or not earlier ones have been answered, and returns how long they
+// took.
 func (i *importer) traffic(ctx context.Context, all []*neighbour, length time.Duration) (took []time.Duration, err error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -205,8 +206,8 @@ func (i *importer) trafficBesideImport(
 	return took, rows, errors.Join(err, cancelErr)
 }
 
-// awaitRows waits for the first rows of the imports of a tenant, for a minute at most. On a busy machine, the traffic of a
-// short run ends before.
+// awaitRows waits for the first rows of the imports of a tenant, for a minute at most. On a busy machine, the traffic
+// of a short run ends before.
 func (i *importer) awaitRows(ctx context.Context, key string) error {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		list, err := i.call(ctx, key, "GET", "/api/imports", "", nil)

@@ -100,8 +100,8 @@ func makeCitusTemplate(ctx context.Context, coordinator, template string) error 
 const testViews = `
 create schema storeroom_tests;
 create view storeroom_tests.pg_stat_activity as select * from citus_stat_activity where application_name !~ '^citus';
-create function storeroom_tests.pg_terminate_backend(of_pid integer, timeout bigint default 0) returns boolean language sql
-as $$
+create function storeroom_tests.pg_terminate_backend(of_pid integer, timeout bigint default 0) returns boolean
+language sql as $$
     select bool_or(result = 't') -- the nodes are on one machine
       from run_command_on_all_nodes(format('select pg_terminate_backend(pid, %s) from pg_stat_activity where pid = %s',
                                            timeout, of_pid))

@@ -34,9 +34,7 @@ type SQL struct {
 // all of so many, and random samples of more.
 func NewSQL(t testing.TB, d *Database, update bool) *SQL {
 	t.Helper()
-	if len(workerURLs()) > 0 {
-		t.Skip("the plans of a Citus cluster differ")
-	}
+	SkipOnCitus(t, "plans differ")
 	super := d.MustSuper(t)
 	s := &SQL{url: d.URL, update: update}
 	const version = `select current_setting('server_version_num')::int / 10000, current_database()`
