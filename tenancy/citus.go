@@ -266,7 +266,7 @@ func (db *DB) Parts(ctx context.Context) ([]*DB, error) {
 		}
 		g, err := db.cluster.groupAt(ctx, at)
 		if err != nil {
-			unreachable[address] = fmt.Errorf("shard %d on %s: %w", at.Shard, address, err)
+			unreachable[address] = fmt.Errorf("shard %d on %q: %w", at.Shard, address, err)
 			continue
 		}
 		parts = append(parts, g.db)
