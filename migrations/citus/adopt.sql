@@ -122,14 +122,16 @@ begin
     -- The range of a shard never changes: a split makes new shards.
     execute format($function$
         create or replace function %I.hold(of_tenant text, locks boolean default true) returns void
-        language plpgsql security definer set search_path = pg_catalog, pg_temp
+        language plpgsql security definer
         as $hold$
         begin
-            if locks then
-                perform lock_shard_metadata(5, array[%2$s::bigint]);
+            if locks and pg_catalog.lock_shard_metadata(5, array[%2$s::pg_catalog.int8]) is null then
+                return; -- it never returns null: a condition is computed faster than a query
             end if;
-            if not exists (select from pg_dist_placement where shardid = %2$s and groupid = %3$s)
-               or hashint8(of_tenant::bigint) not between %4$s and %5$s then
+            if not exists (select from pg_catalog.pg_dist_placement p
+                            where p.shardid operator(pg_catalog.=) %2$s and p.groupid operator(pg_catalog.=) %3$s)
+               or pg_catalog.hashint8(of_tenant::pg_catalog.int8) operator(pg_catalog.<) %4$s
+               or pg_catalog.hashint8(of_tenant::pg_catalog.int8) operator(pg_catalog.>) %5$s then
                 raise 'the tenant %% is not in this shard group, or the group is on another node', of_tenant
                       using errcode = '57S01';
             end if;
