@@ -128,6 +128,7 @@ create table categories (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table categories is 'Product categories.';
+CREATE TRIGGER record_changes AFTER INSERT OR DELETE OR UPDATE ON categories FOR EACH ROW EXECUTE FUNCTION record_row('category', 'id');
 alter table categories alter tenant_id set statistics 0;
 alter table categories enable row level security, force row level security;
 create policy tenant on categories for all to public
@@ -147,6 +148,7 @@ create table sellers (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table sellers is 'Sellers or manufacturers of products.';
+CREATE TRIGGER record_changes AFTER INSERT OR DELETE OR UPDATE ON sellers FOR EACH ROW EXECUTE FUNCTION record_row('seller', 'id');
 alter table sellers alter tenant_id set statistics 0;
 alter table sellers enable row level security, force row level security;
 create policy tenant on sellers for all to public
@@ -168,6 +170,7 @@ create table warehouses (
 );
 comment on table warehouses is 'Places that store stock. Each tenant has one default warehouse, for products that are created without one.';
 CREATE UNIQUE INDEX warehouses_default ON warehouses USING btree (tenant_id) WHERE is_default;
+CREATE TRIGGER record_changes AFTER INSERT OR DELETE OR UPDATE ON warehouses FOR EACH ROW EXECUTE FUNCTION record_row('warehouse', 'id');
 alter table warehouses alter tenant_id set statistics 0;
 alter table warehouses enable row level security, force row level security;
 create policy tenant on warehouses for all to public
@@ -240,6 +243,9 @@ CREATE TRIGGER count_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS n
 CREATE TRIGGER count_updates AFTER UPDATE OF status, category_id, seller_id, warehouse_id, tags ON products FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.category_id IS DISTINCT FROM new.category_id OR old.seller_id IS DISTINCT FROM new.seller_id OR old.warehouse_id IS DISTINCT FROM new.warehouse_id OR old.tags IS DISTINCT FROM new.tags) EXECUTE FUNCTION count_products();
 CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quantity <= new.reorder_point) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN ((old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) AND (old.quantity IS DISTINCT FROM new.quantity OR old.reorder_point IS DISTINCT FROM new.reorder_point)) EXECUTE FUNCTION list_low_products();
+CREATE TRIGGER record_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
+CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
+CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
 CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
 CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
 CREATE TRIGGER track_changed_media AFTER UPDATE OF images ON products FOR EACH ROW WHEN (old.images IS DISTINCT FROM new.images) EXECUTE FUNCTION track_media();
@@ -375,6 +381,7 @@ create table channels (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table channels is 'Sales channels. Every tenant has the channel pos.';
+CREATE TRIGGER record_changes AFTER INSERT OR DELETE OR UPDATE ON channels FOR EACH ROW EXECUTE FUNCTION record_row('channel', 'identifier');
 alter table channels alter tenant_id set statistics 0;
 alter table channels enable row level security, force row level security;
 create policy tenant on channels for all to public
@@ -412,6 +419,9 @@ create table customers (
 );
 comment on table customers is 'Customers. number is the id that the sender of the orders uses. An erased customer has no name and no e-mail.';
 CREATE INDEX customers_search ON customers USING gin (tenant_id, customer_text(number, name, email) gin_trgm_ops);
+CREATE TRIGGER record_deletes AFTER DELETE ON customers REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
+CREATE TRIGGER record_inserts AFTER INSERT ON customers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
+CREATE TRIGGER record_updates AFTER UPDATE ON customers REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_customers();
 alter table customers alter tenant_id set statistics 0;
 alter table customers enable row level security, force row level security;
 create policy search on customers for select to storeroom_search
@@ -490,6 +500,8 @@ comment on table orders is 'Orders with the sums of their items. revenue is afte
 CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
+CREATE TRIGGER record_deletes AFTER DELETE ON orders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
+CREATE TRIGGER record_inserts AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON orders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table orders alter tenant_id set statistics 0, alter customer_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table orders enable row level security, force row level security;
@@ -544,6 +556,8 @@ create table cancellations (
 comment on table cancellations is 'Cancelled orders. Reports count neither them nor their refunds. placed_at is that of the order.';
 CREATE INDEX cancellations_created ON cancellations USING btree (tenant_id, created_at, order_id);
 CREATE INDEX cancellations_placed ON cancellations USING btree (tenant_id, placed_at);
+CREATE TRIGGER record_deletes AFTER DELETE ON cancellations REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
+CREATE TRIGGER record_inserts AFTER INSERT ON cancellations REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON cancellations REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table cancellations alter tenant_id set statistics 0, alter placed_at set statistics 0, alter created_at set statistics 0;
 alter table cancellations enable row level security, force row level security;
@@ -570,6 +584,8 @@ create table refunds (
 comment on table refunds is 'Refunds of orders. A refund counts on the day of refunded_at. It may be more than the customer paid.';
 CREATE INDEX refunds_created ON refunds USING btree (tenant_id, created_at, order_id);
 CREATE INDEX refunds_refunded ON refunds USING btree (tenant_id, refunded_at, id);
+CREATE TRIGGER record_deletes AFTER DELETE ON refunds REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('deleted');
+CREATE TRIGGER record_inserts AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION record_sales('created');
 CREATE TRIGGER unpack_customers AFTER INSERT ON refunds REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION unpack_customers();
 alter table refunds alter tenant_id set statistics 0, alter refunded_at set statistics 0, alter created_at set statistics 0;
 alter table refunds enable row level security, force row level security;
@@ -1058,6 +1074,66 @@ comment on table tenants_with_work is 'Tenants for which a task has work. Each s
 CREATE INDEX tenants_with_work_task ON tenants_with_work USING btree (task, tenant_id);
 alter table tenants_with_work alter tenant_id set statistics 0;
 
+create table feed_epochs (
+    tenant_id  bigint not null,
+    epoch      bigint not null,
+    system     bigint not null,
+    timeline   text not null,
+    relation   bigint not null,
+    started_at timestamptz not null,
+    PRIMARY KEY (tenant_id, epoch),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table feed_epochs is 'Histories of transaction ids in which a tenant''s changes were recorded, as Unix times. A promotion of a standby, a restored dump and a move to another node begin a new one, because transaction ids may repeat. feed_epoch writes it.';
+comment on column feed_epochs.system is 'The identifier of the database system.';
+comment on column feed_epochs.timeline is 'The first 8 digits of the name of a WAL file.';
+comment on column feed_epochs.relation is 'The oid of the table changes, which a restored dump and a move to another node create again.';
+comment on column feed_epochs.started_at is 'When the server was started that used the epoch last. It is compared with each change, because it costs less than the others.';
+alter table feed_epochs alter tenant_id set statistics 0;
+alter table feed_epochs enable row level security, force row level security;
+create policy tenant on feed_epochs for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update (started_at) on feed_epochs to storeroom_runtime;
+
+create table changes (
+    tenant_id  bigint not null,
+    epoch      bigint not null,
+    xid        bigint not null default pg_current_xact_id()::text::bigint,
+    seq        bigint not null default nextval('change_seqs'::regclass),
+    at         timestamptz not null default clock_timestamp(),
+    api_key_id bigint default NULLIF(current_setting('app.key_id'::text, true), ''::text)::bigint,
+    slot       smallint not null default (((clock_timestamp() AT TIME ZONE 'UTC'::text)::date - '2000-01-01'::date) / 10 % 12),
+    action     text collate "C" not null,
+    types      text[] collate "C" not null,
+    changed    text[] collate "C" not null default '{}'::text[],
+    ids        text[] collate "C" not null,
+    PRIMARY KEY (tenant_id, epoch, xid, seq, slot),
+    CHECK (action = ANY (ARRAY['created'::text, 'updated'::text, 'deleted'::text]))
+) partition by LIST (slot);
+create table changes_0 partition of changes FOR VALUES IN ('0');
+create table changes_1 partition of changes FOR VALUES IN ('1');
+create table changes_2 partition of changes FOR VALUES IN ('2');
+create table changes_3 partition of changes FOR VALUES IN ('3');
+create table changes_4 partition of changes FOR VALUES IN ('4');
+create table changes_5 partition of changes FOR VALUES IN ('5');
+create table changes_6 partition of changes FOR VALUES IN ('6');
+create table changes_7 partition of changes FOR VALUES IN ('7');
+create table changes_8 partition of changes FOR VALUES IN ('8');
+create table changes_9 partition of changes FOR VALUES IN ('9');
+create table changes_10 partition of changes FOR VALUES IN ('10');
+create table changes_11 partition of changes FOR VALUES IN ('11');
+comment on table changes is 'Changes that the feed shows. A row has the objects that one statement changed in the same way: each of types, for each of ids. The order is epoch, xid, seq. Transactions commit in another order, so a reader reads only rows below the oldest running transaction.';
+comment on column changes.xid is 'The transaction id. It is not xid8, whose comparisons are not leakproof.';
+comment on column changes.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 12.';
+comment on column changes.ids is 'The ids as in the API: numbers of orders and customers, identifiers of channels.';
+alter table changes alter tenant_id set statistics 0;
+alter table changes enable row level security, force row level security;
+create policy tenant on changes for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on changes to storeroom_runtime;
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -1072,6 +1148,10 @@ comment on column schema_migrations.salt_secret is 'Random, in the first row onl
 create sequence image_ids;
 comment on sequence image_ids is 'Ids of images.';
 grant usage on sequence image_ids to storeroom_runtime;
+
+create sequence change_seqs;
+comment on sequence change_seqs is 'The order of changes in a transaction.';
+grant usage on sequence change_seqs to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.schema_version()
  RETURNS integer
@@ -2779,3 +2859,197 @@ begin
 end $function$;
 revoke execute on function skip_tenant(text,bigint) from public;
 grant execute on function skip_tenant(text,bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.feed_epoch(of_tenant bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+    last public.feed_epochs;
+    here public.feed_epochs;
+begin
+    here.relation := 'public.changes'::regclass::oid;
+    for tries in 1..2 loop
+        select e.* into last from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1;
+        if last.started_at = pg_postmaster_start_time() and last.relation = here.relation then
+            return last.epoch;
+        end if;
+        -- Another transaction may be writing the row. The second try sees it.
+        perform pg_advisory_xact_lock(hashtextextended('change feed of tenant ' || of_tenant, 0));
+    end loop;
+    here.system := (select system_identifier from pg_control_system());
+    here.timeline := left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+    if last.system = here.system and last.timeline = here.timeline and last.relation = here.relation then
+        update public.feed_epochs e set started_at = pg_postmaster_start_time()
+         where e.tenant_id = of_tenant and e.epoch = last.epoch;
+        return last.epoch;
+    end if;
+    here.epoch := greatest(last.epoch + 1, extract(epoch from clock_timestamp())::bigint);
+    insert into public.feed_epochs (tenant_id, epoch, system, timeline, relation, started_at)
+    values (of_tenant, here.epoch, here.system, here.timeline, here.relation, pg_postmaster_start_time());
+    return here.epoch;
+end $function$;
+revoke execute on function feed_epoch(bigint) from public;
+grant execute on function feed_epoch(bigint) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.record_products()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if tg_op = 'INSERT' then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{product,stock}', array_agg(n.id::text)
+          from new_rows n
+         group by n.tenant_id;
+    elsif tg_op = 'DELETE' then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{product,stock}', array_agg(o.id::text)
+          from old_rows o
+         group by o.tenant_id;
+    else
+        -- An update of updated_at alone moves stock between warehouses. Each row has a partner, but only a full join is
+        -- never a nested loop, which would compare each row with all others.
+        insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+        select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+               case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+                    then '{product,stock}'::text[] else '{product}' end,
+               c.changed, array_agg(c.id::text)
+          from (
+               select n.tenant_id, n.id, array_remove(array[
+                      case when n.sku <> o.sku then 'sku' end,
+                      case when n.name <> o.name then 'name' end,
+                      case when n.description is distinct from o.description then 'description' end,
+                      case when n.price <> o.price then 'price' end,
+                      case when n.msrp is distinct from o.msrp then 'msrp' end,
+                      case when n.cost is distinct from o.cost then 'cost' end,
+                      case when n.status <> o.status then 'status' end,
+                      case when n.condition <> o.condition then 'condition' end,
+                      case when n.quantity <> o.quantity then 'quantity' end,
+                      case when n.reorder_point is distinct from o.reorder_point then 'reorder_point' end,
+                      case when n.category_id is distinct from o.category_id then 'category' end,
+                      case when n.seller_id is distinct from o.seller_id then 'seller' end,
+                      case when n.warehouse_id <> o.warehouse_id then 'warehouse' end,
+                      case when n.bin_location is distinct from o.bin_location then 'bin_location' end,
+                      case when n.upc is distinct from o.upc then 'upc' end,
+                      case when n.tags <> o.tags then 'tags' end,
+                      case when n.images <> o.images then 'images' end,
+                      case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
+                 from new_rows n
+                 full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+               ) c
+         where c.changed <> '{}'
+         group by c.tenant_id, c.changed;
+    end if;
+    return null;
+end $function$;
+revoke execute on function record_products() from public;
+
+CREATE OR REPLACE FUNCTION public.record_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+    before jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
+    after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
+    stored jsonb := coalesce(after, before);
+begin
+    insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+    values ((stored ->> 'tenant_id')::bigint, public.feed_epoch((stored ->> 'tenant_id')::bigint),
+            case tg_op when 'INSERT' then 'created' when 'UPDATE' then 'updated' else 'deleted' end, array[tg_argv[0]],
+            array(select key from jsonb_each(before) b where b.value <> after -> b.key order by key),
+            array[stored ->> tg_argv[1]]);
+    return null;
+end $function$;
+revoke execute on function record_row() from public;
+
+CREATE OR REPLACE FUNCTION public.record_customers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if tg_op = 'INSERT' then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{customer}', array_agg(n.number)
+          from new_rows n
+         group by n.tenant_id;
+    elsif tg_op = 'DELETE' then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{customer}', array_agg(o.number)
+          from old_rows o
+         group by o.tenant_id;
+    else
+        insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+        select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{customer}', c.changed, array_agg(c.number)
+          from (
+               select n.tenant_id, n.number, array_remove(array[
+                      case when n.name is distinct from o.name then 'name' end,
+                      case when n.email is distinct from o.email then 'email' end,
+                      case when n.erased_at is distinct from o.erased_at then 'erased_at' end], null) as changed
+                 from new_rows n
+                 full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+               ) c
+         where c.changed <> '{}'
+         group by c.tenant_id, c.changed;
+    end if;
+    return null;
+end $function$;
+revoke execute on function record_customers() from public;
+
+CREATE OR REPLACE FUNCTION public.record_sales()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+    if tg_table_name = 'orders' then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
+          from changed_rows c
+         group by c.tenant_id;
+        return null;
+    elsif tg_table_name = 'refunds' then
+        insert into public.changes (tenant_id, epoch, action, types, ids)
+        select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', array_agg(c.id::text)
+          from changed_rows c
+         group by c.tenant_id;
+    end if;
+    insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+    select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
+           when 'refunds' then '{items,refunded_total,refunds,updated_at}'::text[]
+           else '{cancelled_at,status,updated_at}' end, array_agg(o.number)
+      from (select distinct tenant_id, order_id from changed_rows) c
+     cross join lateral (select number from public.orders where tenant_id = c.tenant_id and id = c.order_id limit 1) o
+     group by c.tenant_id;
+    return null;
+end $function$;
+revoke execute on function record_sales() from public;
+
+CREATE OR REPLACE FUNCTION public.empty_old_changes(days integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET lock_timeout TO '500ms'
+AS $function$
+declare
+    now_in integer := ((clock_timestamp() at time zone 'UTC')::date - date '2000-01-01') / 10;
+    kept integer := (least(greatest(days, 30), 90) + 9) / 10;
+    partition regclass;
+    emptied integer := 0;
+begin
+    perform set_config('citus.enable_manual_changes_to_shards', 'on', true);
+    for partition in -- without pg_class, in which Citus hides them
+        select i.inhrelid
+          from pg_inherits i
+         where i.inhparent = 'public.changes'::regclass
+           and substring(pg_get_partition_constraintdef(i.inhrelid) from '[0-9]+')::integer
+               in (select n % 12 from generate_series(now_in + 2, now_in + 11 - kept) n)
+           and pg_relation_size(i.inhrelid) > 0
+    loop
+        execute format('truncate %s', partition);
+        emptied := emptied + 1;
+    end loop;
+    return emptied;
+end $function$;
+revoke execute on function empty_old_changes(integer) from public;
+grant execute on function empty_old_changes(integer) to storeroom_runtime;

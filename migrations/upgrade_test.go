@@ -102,21 +102,24 @@ func TestAnUpgradeDeletesTheStatisticsOfTenants(t *testing.T) {
 // A request that keeps a lock for long delays the migration, and not the requests behind it.
 func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 	t.Parallel()
+	const read, write = `select from %s`, `delete from %s where false`
 	for _, test := range []struct {
 		version int
 		table   string
+		request string
 	}{
-		{13, "products"}, {20, "sold_products"}, {23, "products"}, {26, "products"}, {33, "tenants"}, {33, "change_plans"},
-		{37, "tenants"},
+		{13, "products", read}, {20, "sold_products", read}, {23, "products", read}, {26, "products", read},
+		{33, "tenants", read}, {33, "change_plans", read}, {37, "tenants", read},
+		{39, "products", write}, {39, "refunds", write},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()
-			delaysNoRequestForLong(t, test.version, test.table)
+			delaysNoRequestForLong(t, test.version, test.table, fmt.Sprintf(test.request, test.table))
 		})
 	}
 }
 
-func delaysNoRequestForLong(t *testing.T, version int, table string) {
+func delaysNoRequestForLong(t *testing.T, version int, table, request string) {
 	d := tenancytest.New(t)
 	d.MustRewind(t, version-1)
 	holder, reader := d.MustSuper(t), d.MustSuper(t)
@@ -124,7 +127,7 @@ func delaysNoRequestForLong(t *testing.T, version int, table string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), `select from `+table); err != nil {
+	if _, err := tx.Exec(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
 	done := mustUpgrade(t, d)
@@ -138,7 +141,7 @@ func delaysNoRequestForLong(t *testing.T, version int, table string) {
 	for waiting() == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if _, err := reader.Exec(t.Context(), `set lock_timeout = '2s'; select from `+table); err != nil {
+	if _, err := reader.Exec(t.Context(), `set lock_timeout = '2s'; `+request); err != nil {
 		t.Errorf("a request during the migration: %v", err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {

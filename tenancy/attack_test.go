@@ -156,6 +156,8 @@ type table struct {
 	Unique  []string // text columns of unique indexes, in which a second row needs other values
 	Places  []string // integer columns of unique indexes; ids are bigint
 	a, b    row      // one row of each tenant
+
+	Partition bool // only its table has privileges
 }
 
 // insert returns a statement that inserts r into the table.
@@ -202,12 +204,13 @@ func (s session) try(t testing.TB, script string) (int64, error) {
 // A suite is a database with two equal tenants, and the sessions that attack A.
 type suite struct {
 	*tenancytest.Database
-	super     *pgx.Conn
-	a, b      tenancy.ID
-	tables    map[string]table
-	keys      []foreignKey
-	attackers []session
-	ownerOfA  session
+	super      *pgx.Conn
+	a, b       tenancy.ID
+	tables     map[string]table
+	keys       []foreignKey
+	partitions []table
+	attackers  []session
+	ownerOfA   session
 }
 
 func mustSuite(t testing.TB) *suite {
@@ -242,6 +245,7 @@ func (s *suite) readCatalog(t testing.TB) {
 	s.tables = map[string]table{}
 	for _, found := range mustRows[table](t, s.super, `
 		select c.relname::text as name,
+		       c.relispartition as partition,
 		       array(select quote_ident(a.attname) from pg_attribute a
 		              where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		                and a.attidentity = '' and a.attgenerated = '' order by a.attnum) as columns,
@@ -253,6 +257,10 @@ func (s *suite) readCatalog(t testing.TB) {
 		              where x.indrelid = c.oid and x.indisunique) as places
 		  from pg_class c
 		 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`) {
+		if found.Partition {
+			s.partitions = append(s.partitions, found)
+			continue
+		}
 		if !slices.Contains(withoutTenant, found.Name) {
 			found.a, found.b = s.mustRow(t, found.Name, s.a), s.mustRow(t, found.Name, s.b)
 		}
@@ -289,6 +297,9 @@ func (s *suite) attack(t testing.TB) []breach {
 	var breaches []breach
 	for _, name := range slices.Sorted(maps.Keys(s.tables)) {
 		breaches = append(breaches, s.attackTable(t, s.tables[name])...)
+	}
+	for _, x := range s.partitions {
+		breaches = append(breaches, s.attackHidden(t, x)...)
 	}
 	for _, at := range s.attackers {
 		for _, k := range s.keys {

@@ -83,7 +83,7 @@ func TestATenantMovesWhileClientsReadAndWrite(t *testing.T) {
 	}
 	for range 4 {
 		time.Sleep(300 * time.Millisecond)
-		mustMove(t, d, tenant)
+		d.MustMove(t, tenant)
 	}
 	time.Sleep(300 * time.Millisecond)
 	stop()
@@ -105,24 +105,6 @@ func mustBeRetryable(t *testing.T, err error) {
 	if code := tenancy.SQLState(err); code != "55P03" && code != "57S01" && !errors.Is(err, tenancy.ErrBusy) {
 		t.Errorf("%v (%s)", err, code)
 	}
-}
-
-// mustMove moves the shard group of a tenant to the other worker.
-func mustMove(t *testing.T, d *tenancytest.Database, tenant tenancy.ID) {
-	t.Helper()
-	began := time.Now()
-	if _, err := d.MustSuper(t).Exec(t.Context(), `
-		select citus_move_shard_placement(
-		           s.shardid, here.nodename, here.nodeport, there.nodename, there.nodeport, 'force_logical')
-		  from pg_dist_shard s
-		  join pg_dist_placement p using (shardid)
-		  join pg_dist_node here on here.groupid = p.groupid
-		  join pg_dist_node there on there.groupid not in (0, here.groupid)
-		 where s.logicalrelid = 'storeroom_citus.shards'::regclass
-		   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant); err != nil {
-		t.Error(err)
-	}
-	t.Logf("moved in %v", time.Since(began))
 }
 
 // A later migration does on a cluster what it does on plain PostgreSQL: it creates and changes tables, triggers and

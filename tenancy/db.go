@@ -70,8 +70,10 @@ const (
 )
 
 const (
-	setTenant  = `select set_config('app.tenant_id', $1, true)`
-	setPlanned = `
+	setTenant = `select set_config('app.tenant_id', $1, true)`
+	// setTenantAndKey also sets the API key that package feed shows.
+	setTenantAndKey = `select set_config('app.tenant_id', $1, true), set_config('app.key_id', $2, true)`
+	setPlanned      = `
 	select set_config('app.tenant_id', $1, true),
 	       set_config('plan_cache_mode', 'force_custom_plan', true),
 	       set_config('enable_hashjoin', 'on', true)`
@@ -106,27 +108,43 @@ func (db *DB) RunPlanned(ctx context.Context, tenant ID, plan PlanMode, queue fu
 		return retry(ctx, maxTries, func() error {
 			if reading := db.readingOf(ctx); reading != nil {
 				done, err := reading.onReplica(ctx, db.replicas, func(ctx context.Context, conn *conn) error {
-					return conn.SendBatch(ctx, db.newBatch(tenant, plan, queue)).Close()
+					return conn.SendBatch(ctx, db.newBatch(ctx, tenant, plan, queue)).Close()
 				})
 				if done {
 					return err
 				}
 			}
-			return db.send(ctx, db.newBatch(tenant, plan, queue))
+			return db.send(ctx, db.newBatch(ctx, tenant, plan, queue))
 		})
 	})
 }
 
 // newBatch returns the queries of a tenant after those that set the tenant and the plan mode.
-func (db *DB) newBatch(tenant ID, plan PlanMode, queue func(*pgx.Batch)) *pgx.Batch {
+func (db *DB) newBatch(ctx context.Context, tenant ID, plan PlanMode, queue func(*pgx.Batch)) *pgx.Batch {
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, 4)}
 	if plan == GenericPlan {
-		batch.Queue(db.enter(setTenant), tenant.setting())
+		db.queueTenant(ctx, batch, tenant)
 	} else {
 		batch.Queue(db.enter(setPlanned), tenant.setting())
 	}
 	queue(batch)
 	return batch
+}
+
+type keyContext struct{}
+
+// ByKey returns a context for a request that changes rows with an API key.
+func ByKey(ctx context.Context, keyID int64) context.Context {
+	return context.WithValue(ctx, keyContext{}, strconv.FormatInt(keyID, 10))
+}
+
+// queueTenant sets the tenant, and the key of ByKey, for a transaction.
+func (db *DB) queueTenant(ctx context.Context, batch *pgx.Batch, tenant ID) {
+	if key, ok := ctx.Value(keyContext{}).(string); ok {
+		batch.Queue(db.enter(setTenantAndKey), tenant.setting(), key)
+		return
+	}
+	batch.Queue(db.enter(setTenant), tenant.setting())
 }
 
 // RunEach is Run for several tenants, with one transaction and one round trip for all of

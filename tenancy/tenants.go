@@ -323,6 +323,12 @@ func deleteLargeTables(ctx context.Context, tx pgx.Tx, id ID) error {
 		`delete from orders where tenant_id = $1`,
 		`delete from products where tenant_id = $1`,
 		`delete from inventory_adjustments where tenant_id = $1`,
+		`delete from customers where tenant_id = $1`,
+		`delete from channels where tenant_id = $1`,
+		`delete from categories where tenant_id = $1`,
+		`delete from sellers where tenant_id = $1`,
+		`delete from warehouses where tenant_id = $1`,
+		`delete from changes where tenant_id = $1`, // has no reference, and the others add rows
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {
 			return err

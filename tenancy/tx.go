@@ -160,7 +160,9 @@ func (db *DB) Tx(ctx context.Context, tenant ID, f func(pgx.Tx) error) error {
 	return db.atTenant(ctx, tenant, func(db *DB) error {
 		return retry(ctx, maxTries, func() error {
 			return db.txWithoutTenant(ctx, func(tx pgx.Tx) error {
-				if _, err := tx.Exec(ctx, db.enter(setTenant), tenant.setting()); err != nil {
+				first := &pgx.Batch{}
+				db.queueTenant(ctx, first, tenant)
+				if err := tx.SendBatch(ctx, first).Close(); err != nil {
 					return err
 				}
 				return f(tx)
@@ -215,7 +217,7 @@ func (db *DB) begin(ctx context.Context, tenant ID, queue func(*pgx.Batch)) (*Sh
 	}
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{})
-	batch.Queue(db.enter(setTenant), tenant.setting())
+	db.queueTenant(ctx, batch, tenant)
 	queue(batch)
 	results := conn.SendBatch(ctx, batch)
 	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group}

@@ -100,7 +100,11 @@ begin
             part := regexp_replace(part, '\mpublic\.products\M', storeroom_citus.shard_of('public.products', shard));
             part := regexp_replace(part, '\mpublic\.customers\M', storeroom_citus.shard_of('public.customers', shard));
         end if;
-        part := regexp_replace(part, '\mpublic\.(?!(products|customers)_\d+)', home || '.', 'g');
+        if part ~ '''public\.changes''' then -- its partitions are those of the shard
+            part := replace(part, '''public.changes''',
+                            quote_literal(storeroom_citus.shard_of('public.changes', shard)));
+        end if;
+        part := regexp_replace(part, '\mpublic\.(?!(products|customers|changes)_\d+)', home || '.', 'g');
         execute replace(part, '''public''', quote_literal(home) || ', ''public''');
         execute format('revoke execute on function %I.%s from public', home, d.name);
     end loop;

@@ -52,7 +52,7 @@ select c.oid::regclass as name, -- a table comes after those that it refers to
         and c.relname not in ('memberships', 'one_time_links', 'api_keys', 'key_hashes', 'key_usage', 'key_errors',
                               'audit_log')
         or c.relnamespace = 'storeroom_citus'::regnamespace and c.relname in ('tenants', 'api_keys', 'audit_log'))
-   and c.relkind = 'r'
+   and c.relkind in ('r', 'p')
    and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid);
 
 insert into storeroom_citus.tenants
@@ -146,7 +146,9 @@ begin
     for t in select name from distributed loop
         execute format('alter table %s no force row level security', t.name);
     end loop;
-    for t in select name from distributed order by place loop
+    for t in
+        select name from distributed join pg_class on oid = name where not relispartition order by place
+    loop
         perform create_distributed_table(t.name,
                                          case t.name when 'storeroom_citus.tenants'::regclass then 'id' else 'tenant_id' end,
                                          colocate_with => 'storeroom_citus.shards');
@@ -174,10 +176,14 @@ select 'sequence', s.oid::regclass::text, coalesce(pg_sequence_last_value(s.oid)
  where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace;
 
 insert into defined
-select 'identity', t.name || '.' || a.attname, pg_get_serial_sequence('public.' || t.name, a.attname)::regclass::text
+select 'identity', t.name || '.' || a.attname,
+       case when a.attidentity <> '' then pg_get_serial_sequence('public.' || t.name, a.attname)::regclass::text
+            else substring(pg_get_expr(v.adbin, v.adrelid) from 'nextval\(''(.*)''::regclass\)') end
   from defined t
-  join pg_attribute a on a.attrelid = ('public.' || t.name)::regclass and a.attidentity <> ''
- where t.kind = 'table' and t.name <> 'tenants';
+  join pg_attribute a on a.attrelid = ('public.' || t.name)::regclass
+  left join pg_attrdef v on v.adrelid = a.attrelid and v.adnum = a.attnum
+ where t.kind = 'table' and t.name <> 'tenants'
+   and (a.attidentity <> '' or pg_get_expr(v.adbin, v.adrelid) like 'nextval(%');
 
 -- Functions of users, sessions and keys stay on the coordinator. Indexes of shards use public.customer_text.
 insert into defined

@@ -3,7 +3,7 @@
 with tables as (
     select oid, relname, relacl, relowner, reloptions, relname = 'schema_migrations' as last
       from pg_class
-     where relkind = 'r' and relnamespace = 'public'::regnamespace
+     where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace
 ), columns as (
     select t.oid, a.attnum,
            format('    %s %s%s%s%s', rpad(a.attname, max(length(a.attname)) over (partition by t.oid)),
@@ -66,8 +66,15 @@ with tables as (
       from tables t
       join members m using (oid)
     union all
-    select 1, t.last, t.oid, 3, 0, ')' || coalesce(' with (' || array_to_string(t.reloptions, ', ') || ')', '') || ';'
+    select 1, t.last, t.oid, 3, 0, ')' || coalesce(' with (' || array_to_string(t.reloptions, ', ') || ')', '')
+               || coalesce(' partition by ' || pg_get_partkeydef(t.oid), '') || ';'
       from tables t
+    union all
+    select 1, t.last, t.oid, 3, row_number() over (order by p.oid),
+           format('create table %s partition of %s %s;', p.relname, t.relname, pg_get_expr(p.relpartbound, p.oid))
+      from tables t
+      join pg_inherits i on i.inhparent = t.oid
+      join pg_class p on p.oid = i.inhrelid
     union all
     select 1, t.last, t.oid, 4, c.objsubid, case c.objsubid
                when 0 then format('comment on table %s is %L;', t.relname, c.description)

@@ -7,10 +7,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // testShards is the number of shards of the tables of a test. Two workers have one each.
@@ -29,6 +31,24 @@ func SkipOnCitus(t testing.TB, reason string) {
 	if OnCitus() {
 		t.Skip("on a Citus cluster " + reason)
 	}
+}
+
+// MustMove moves the shard group of a tenant to the other worker.
+func (d *Database) MustMove(t testing.TB, tenant tenancy.ID) {
+	t.Helper()
+	began := time.Now()
+	if _, err := d.MustSuper(t).Exec(t.Context(), `
+		select citus_move_shard_placement(
+		           s.shardid, here.nodename, here.nodeport, there.nodename, there.nodeport, 'force_logical')
+		  from pg_dist_shard s
+		  join pg_dist_placement p using (shardid)
+		  join pg_dist_node here on here.groupid = p.groupid
+		  join pg_dist_node there on there.groupid not in (0, here.groupid)
+		 where s.logicalrelid = 'storeroom_citus.shards'::regclass
+		   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant); err != nil {
+		t.Error(err)
+	}
+	t.Logf("moved in %v", time.Since(began))
 }
 
 func withName(server, database string) string {
