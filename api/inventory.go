@@ -96,10 +96,14 @@ func (s *Server) showInventory(w http.ResponseWriter, r *http.Request, id int64)
 	if err != nil {
 		return err
 	}
-	shown := inventoryJSON{ProductID: id, Warehouses: make([]warehouseJSON, len(held))}
+	return writeData(w, http.StatusOK, inventoryShape(id, held))
+}
+
+func inventoryShape(product int64, held []catalog.WarehouseStock) inventoryJSON {
+	shown := inventoryJSON{ProductID: product, Warehouses: make([]warehouseJSON, len(held))}
 	for i, h := range held {
 		shown.Quantity += int64(h.Quantity)
 		shown.Warehouses[i] = warehouseJSON{named{h.WarehouseID, h.WarehouseName}, h.Quantity}
 	}
-	return writeData(w, http.StatusOK, shown)
+	return shown
 }

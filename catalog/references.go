@@ -79,6 +79,20 @@ func (s *Store) Reference(ctx context.Context, tenant tenancy.ID, kind Kind, id 
 	return r, wrap(err, "%s %d", kind, id)
 }
 
+// ReferencesByID returns the references that exist.
+func (s *Store) ReferencesByID(ctx context.Context, tenant tenancy.ID, kind Kind, ids []int64) ([]Reference, error) {
+	found, err := tenancy.All[Reference](ctx, s.db, tenant, `
+		select r.*
+		  from unnest($2::bigint[]) i (id)
+		 cross join lateral (
+		       select `+kind.columns()+`
+		         from `+string(kind)+`
+		        where tenant_id = $1 and id = i.id
+		        limit 1
+		       ) r`, tenant, ids)
+	return found, wrap(err, "read %d %s", len(ids), kind)
+}
+
 // CreateReference adds a reference. It returns an InvalidError that includes the errors
 // in invalid, which the caller found.
 func (s *Store) CreateReference(

@@ -52,6 +52,50 @@ func (s *Store) Inventory(ctx context.Context, tenant tenancy.ID, id int64) ([]W
 	return stock, wrap(err, "inventory of product %d", id)
 }
 
+// Inventory is the stock of a product.
+type Inventory struct {
+	ProductID int64
+	Stock     []WarehouseStock
+}
+
+// Inventories returns the results of Inventory for the products that exist.
+func (s *Store) Inventories(ctx context.Context, tenant tenancy.ID, ids []int64) ([]Inventory, error) {
+	type row struct {
+		ProductID int64
+		WarehouseStock
+	}
+	rows, err := tenancy.All[row](ctx, s.db, tenant, `
+		select w.product_id, w.warehouse_id, (select name from warehouses where tenant_id = $1 and id = w.warehouse_id)
+		       as warehouse_name,
+		       coalesce((
+		          select quantity
+		            from stock
+		           where tenant_id = $1 and product_id = w.product_id and warehouse_id = w.warehouse_id), 0) as quantity
+		  from unnest($2::bigint[]) i (id)
+		 cross join lateral (
+		       select id as product_id, warehouse_id
+		         from products
+		        where tenant_id = $1 and id = i.id
+		        union
+		       select product_id, warehouse_id
+		         from stock
+		        where tenant_id = $1 and product_id = i.id and quantity > 0
+		       ) w
+		 order by w.product_id, w.warehouse_id`, tenant, ids)
+	if err != nil {
+		return nil, wrap(err, "inventory of %d products", len(ids))
+	}
+	var found []Inventory
+	for _, r := range rows {
+		if len(found) == 0 || found[len(found)-1].ProductID != r.ProductID {
+			found = append(found, Inventory{ProductID: r.ProductID})
+		}
+		last := &found[len(found)-1]
+		last.Stock = append(last.Stock, r.WarehouseStock)
+	}
+	return found, nil
+}
+
 // AdjustmentTypes are the types of stock changes.
 var AdjustmentTypes = []string{"add", "remove", "set"}
 

@@ -15,6 +15,12 @@ func (s *Store) Product(ctx context.Context, tenant tenancy.ID, id int64) (Produ
 	return p, wrap(err, "product %d", id)
 }
 
+// ProductsByID returns the products that exist, in the order of ids.
+func (s *Store) ProductsByID(ctx context.Context, tenant tenancy.ID, ids []int64) ([]Product, error) {
+	products, err := tenancy.All[Product](ctx, s.db, tenant, productsOf("$2::bigint[]"), tenant, ids)
+	return products, wrap(err, "read %d products", len(ids))
+}
+
 // ProductBySKU returns the product with this SKU. It returns ErrNotFound.
 func (s *Store) ProductBySKU(ctx context.Context, tenant tenancy.ID, sku string) (Product, error) {
 	p, err := tenancy.One[Product](ctx, s.db, tenant, selectBySKU, tenant, sku)

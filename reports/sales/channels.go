@@ -45,6 +45,23 @@ func (s *Store) Channel(ctx context.Context, tenant tenancy.ID, identifier strin
 	return c, nil
 }
 
+// ChannelsByID returns the channels that exist.
+func (s *Store) ChannelsByID(ctx context.Context, tenant tenancy.ID, identifiers []string) ([]Channel, error) {
+	found, err := tenancy.All[Channel](ctx, s.db, tenant, `
+		select c.*
+		  from unnest($2::text[]) i (identifier)
+		 cross join lateral (
+		       select `+channelColumns+`
+		         from channels
+		        where tenant_id = $1 and identifier = i.identifier
+		        limit 1
+		       ) c`, tenant, identifiers)
+	if err != nil {
+		return nil, fmt.Errorf("read %d channels: %w", len(identifiers), err)
+	}
+	return found, nil
+}
+
 // CreateChannel adds a channel. It returns an InvalidError (identifier, label), which
 // includes the validation errors that the caller found.
 func (s *Store) CreateChannel(

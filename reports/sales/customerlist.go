@@ -132,9 +132,22 @@ func (s *Store) WalkCustomers(
 
 // Customer returns a customer with the sums of its orders. It returns ErrNotFound.
 func (s *Store) Customer(ctx context.Context, tenant tenancy.ID, id string) (CustomerSales, error) {
-	found, err := tenancy.One[CustomerSales](ctx, s.db, tenant, `
+	found, err := s.CustomersByID(ctx, tenant, []string{id})
+	if err == nil && len(found) == 0 {
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return CustomerSales{}, fmt.Errorf("read customer: %w", err)
+	}
+	return found[0], nil
+}
+
+// CustomersByID returns the customers that exist with the sums of their orders.
+func (s *Store) CustomersByID(ctx context.Context, tenant tenancy.ID, ids []string) ([]CustomerSales, error) {
+	return tenancy.All[CustomerSales](ctx, s.db, tenant, `
 		select `+customerColumns+`, s.*
-		  from (select * from customers where tenant_id = $1 and number = $2) c
+		  from unnest($2::text[]) n (number)
+		 cross join lateral (select * from customers where tenant_id = $1 and number = n.number limit 1) c
 		 cross join lateral (
 		       select count(*) as orders, coalesce(sum(o.revenue), 0)::bigint as revenue,
 		              coalesce(sum(r.amount), 0)::bigint as refunds,
@@ -143,11 +156,7 @@ func (s *Store) Customer(ctx context.Context, tenant tenancy.ID, id string) (Cus
 		        cross join lateral (
 		              select sum(amount) as amount from refunds where tenant_id = $1 and order_id = o.id) r
 		        where (select x.order_id from cancellations x where x.tenant_id = $1 and x.order_id = o.id) is null
-		       ) s`, tenant, id)
-	if err != nil {
-		return found, fmt.Errorf("read customer: %w", err)
-	}
-	return found, nil
+		       ) s`, tenant, ids)
 }
 
 // WalkCustomerOrders calls f with every order of a customer, with lines and refunds, the newest first.
@@ -155,26 +164,10 @@ func (s *Store) WalkCustomerOrders(ctx context.Context, tenant tenancy.ID, id st
 	list := Filter{Customer: id, Order: paging.Order{Descending: true}}
 	return s.walkPages(ctx, tenant, list, func(orders []StoredOrder) error {
 		return inParts(orders, func(part []StoredOrder) error {
-			lines, err := s.linesOf(ctx, tenant, part)
-			if err != nil {
+			if err := s.addDetails(ctx, tenant, part); err != nil {
 				return err
 			}
-			refunds, err := s.refundsOf(ctx, tenant, part)
-			if err != nil {
-				return err
-			}
-			for _, o := range part {
-				for ; len(lines) > 0 && lines[0].OrderNumber == o.Number; lines = lines[1:] {
-					o.Lines = append(o.Lines, lines[0].Line)
-				}
-				for ; len(refunds) > 0 && refunds[0].OrderNumber == o.Number; refunds = refunds[1:] {
-					o.Refunds = append(o.Refunds, refunds[0].StoredRefund)
-				}
-				if err := f(o); err != nil {
-					return err
-				}
-			}
-			return nil
+			return each(part, f)
 		})
 	})
 }

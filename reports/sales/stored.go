@@ -45,6 +45,43 @@ select `+orderColumns+`
 	return found[0], nil
 }
 
+// OrdersByNumber calls f with the orders that exist, with lines and refunds. It reads parts, because an order may have
+// thousands of lines. More than one order of a part may change between its queries.
+func (s *Store) OrdersByNumber(
+	ctx context.Context, tenant tenancy.ID, numbers []string, f func(StoredOrder) error,
+) error {
+	orders, err := tenancy.All[StoredOrder](ctx, s.db, tenant, ordersOf(`
+select o.id
+  from unnest($2::text[]) n (number)
+ cross join lateral (select id from orders where tenant_id = $1 and number = n.number limit 1) o`), tenant, numbers)
+	if err != nil {
+		return fmt.Errorf("read %d orders: %w", len(numbers), err)
+	}
+	return inParts(orders, func(part []StoredOrder) error {
+		if err := s.addDetails(ctx, tenant, part); err != nil {
+			return err
+		}
+		return each(part, f)
+	})
+}
+
+// RefundsByID returns the refunds that exist.
+func (s *Store) RefundsByID(ctx context.Context, tenant tenancy.ID, ids []int64) ([]OrderRefund, error) {
+	type row struct {
+		OrderNumber string
+		StoredRefund
+	}
+	found, err := tenancy.All[row](ctx, s.db, tenant, `
+		select (select number from orders where tenant_id = $1 and id = r.order_id) as order_number,
+		       r.id, r.amount, r.refunded_at, r.reference, r.created_at
+		  from unnest($2::bigint[]) i (id)
+		 cross join lateral (select * from refunds where tenant_id = $1 and id = i.id limit 1) r`, tenant, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d refunds: %w", len(ids), err)
+	}
+	return column(found, func(r row) OrderRefund { return OrderRefund(r) }), nil
+}
+
 // refundsAndShares reads the refunds of an order and their sums by line in one
 // statement, because a refund can be stored between two statements, which have different
 // snapshots.

@@ -147,3 +147,25 @@ func (s *Store) refundsOf(ctx context.Context, tenant tenancy.ID, orders []Store
 	}
 	return column(rows, func(r row) OrderRefund { return OrderRefund{orders[r.Place-1].Number, r.StoredRefund} }), nil
 }
+
+// addDetails sets the lines and refunds of orders.
+func (s *Store) addDetails(ctx context.Context, tenant tenancy.ID, orders []StoredOrder) error {
+	lines, err := s.linesOf(ctx, tenant, orders)
+	if err != nil {
+		return err
+	}
+	refunds, err := s.refundsOf(ctx, tenant, orders)
+	if err != nil {
+		return err
+	}
+	for i := range orders {
+		o := &orders[i]
+		for ; len(lines) > 0 && lines[0].OrderNumber == o.Number; lines = lines[1:] {
+			o.Lines = append(o.Lines, lines[0].Line)
+		}
+		for ; len(refunds) > 0 && refunds[0].OrderNumber == o.Number; refunds = refunds[1:] {
+			o.Refunds = append(o.Refunds, refunds[0].StoredRefund)
+		}
+	}
+	return nil
+}

@@ -1,3 +1,50 @@
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
+insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated',
+       case when c.changed && '{quantity,warehouse}' or c.changed = '{updated_at}'
+            then '{product,stock}'::text[] else '{product}' end,
+       c.changed, array_agg(c.id::text)
+  from (
+       select n.tenant_id, n.id, array_remove(array[
+              case when n.sku <> o.sku then 'sku' end,
+              case when n.name <> o.name then 'name' end,
+              case when n.description is distinct from o.description then 'description' end,
+              case when n.price <> o.price then 'price' end,
+              case when n.msrp is distinct from o.msrp then 'msrp' end,
+              case when n.cost is distinct from o.cost then 'cost' end,
+              case when n.status <> o.status then 'status' end,
+              case when n.condition <> o.condition then 'condition' end,
+              case when n.quantity <> o.quantity then 'quantity' end,
+              case when n.reorder_point is distinct from o.reorder_point then 'reorder_point' end,
+              case when n.category_id is distinct from o.category_id then 'category' end,
+              case when n.seller_id is distinct from o.seller_id then 'seller' end,
+              case when n.warehouse_id <> o.warehouse_id then 'warehouse' end,
+              case when n.bin_location is distinct from o.bin_location then 'bin_location' end,
+              case when n.upc is distinct from o.upc then 'upc' end,
+              case when n.tags <> o.tags then 'tags' end,
+              case when n.images <> o.images then 'images' end,
+              case when n.updated_at <> o.updated_at then 'updated_at' end], null) as changed
+         from new_rows n
+         full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+       ) c
+ where c.changed <> '{}'
+ group by c.tenant_id, c.changed
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Sort
+--         Merge Join Full
+--           Sort
+--             Named Tuplestore Scan
+--           Sort
+--             Named Tuplestore Scan
+
 with locked as materialized (
 select id, coalesce($4::bigint, warehouse_id) as warehouse_id
   from products

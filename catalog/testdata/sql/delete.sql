@@ -104,6 +104,22 @@ on conflict (tenant_id, facet, value, status, slot) do update set count = c.coun
 --           Values Scan
 --           Function Scan on unnest
 
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{product,stock}', array_agg(o.id::text)
+  from old_rows o
+ group by o.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
+
 delete from products where tenant_id = $1 and id = $2
 
 -- Plan on PostgreSQL 15:

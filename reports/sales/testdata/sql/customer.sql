@@ -1,5 +1,6 @@
 select c.id as row_id, c.number as id, c.name, c.email, c.created_at, c.erased_at, s.*
-  from (select * from customers where tenant_id = $1 and number = $2) c
+  from unnest($2::text[]) n (number)
+ cross join lateral (select * from customers where tenant_id = $1 and number = n.number limit 1) c
  cross join lateral (
        select count(*) as orders, coalesce(sum(o.revenue), 0)::bigint as revenue,
               coalesce(sum(r.amount), 0)::bigint as refunds,
@@ -12,10 +13,14 @@ select c.id as row_id, c.number as id, c.name, c.email, c.created_at, c.erased_a
 
 -- Plan on PostgreSQL 15:
 --   Nested Loop Inner
---     Index Scan using customers_tenant_id_number_key on customers
---     Aggregate
---       Nested Loop Inner
---         Index Scan using orders_customer on orders
---         Index Only Scan using cancellations_pkey on cancellations (SubPlan)
---         Aggregate
---           Index Scan using refunds_tenant_id_order_id_reference_key on refunds
+--     Nested Loop Inner
+--       Function Scan on unnest
+--       Limit
+--         Index Scan using customers_tenant_id_number_key on customers
+--     Memoize
+--       Aggregate
+--         Nested Loop Inner
+--           Index Scan using orders_customer on orders
+--           Index Only Scan using cancellations_pkey on cancellations (SubPlan)
+--           Aggregate
+--             Index Scan using refunds_tenant_id_order_id_reference_key on refunds

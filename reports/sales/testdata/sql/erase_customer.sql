@@ -13,6 +13,35 @@ select $1, $3, $4, nullif($5, ''), 'customer.erase', number
 --   ModifyTable Insert on audit_log
 --     Index Scan using customers_tenant_id_number_key on customers
 
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
+insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{customer}', c.changed, array_agg(c.number)
+  from (
+       select n.tenant_id, n.number, array_remove(array[
+              case when n.name is distinct from o.name then 'name' end,
+              case when n.email is distinct from o.email then 'email' end,
+              case when n.erased_at is distinct from o.erased_at then 'erased_at' end], null) as changed
+         from new_rows n
+         full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+       ) c
+ where c.changed <> '{}'
+ group by c.tenant_id, c.changed
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Sort
+--         Merge Join Full
+--           Sort
+--             Named Tuplestore Scan
+--           Sort
+--             Named Tuplestore Scan
+
 update customers
    set name = null, email = null, erased_at = coalesce(erased_at, now()), updated_at = now()
  where tenant_id = $1 and number = $2

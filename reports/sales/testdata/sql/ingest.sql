@@ -75,6 +75,23 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Aggregate (SubPlan)
 --       Index Scan using sold_products_sku on sold_products
 
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
+insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+values ((stored ->> 'tenant_id')::bigint, public.feed_epoch((stored ->> 'tenant_id')::bigint),
+        case tg_op when 'INSERT' then 'created' when 'UPDATE' then 'updated' else 'deleted' end, array[tg_argv[0]],
+        array(select key from jsonb_each(before) b where b.value <> after -> b.key order by key),
+        array[stored ->> tg_argv[1]])
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Sort (InitPlan)
+--       Function Scan on jsonb_each
+
 insert into channels (tenant_id, identifier, label)
 select $1, c, c from unnest($2::text[]) c
 on conflict do nothing
@@ -82,6 +99,39 @@ on conflict do nothing
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on channels
 --     Function Scan on unnest
+
+insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{customer}', c.changed, array_agg(c.number)
+  from (
+       select n.tenant_id, n.number, array_remove(array[
+              case when n.name is distinct from o.name then 'name' end,
+              case when n.email is distinct from o.email then 'email' end,
+              case when n.erased_at is distinct from o.erased_at then 'erased_at' end], null) as changed
+         from new_rows n
+         full join old_rows o on o.id = n.id and o.tenant_id = n.tenant_id
+       ) c
+ where c.changed <> '{}'
+ group by c.tenant_id, c.changed
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Sort
+--         Merge Join Full
+--           Sort
+--             Named Tuplestore Scan
+--           Sort
+--             Named Tuplestore Scan
+
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select n.tenant_id, public.feed_epoch(n.tenant_id), 'created', '{customer}', array_agg(n.number)
+  from new_rows n
+ group by n.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
 
 insert into customers as c (tenant_id, number, name, email, erased_at)
 select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[])
@@ -94,6 +144,16 @@ on conflict (tenant_id, number) do update
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on customers
 --     Function Scan
+
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
+  from changed_rows c
+ group by c.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
 
 insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
 

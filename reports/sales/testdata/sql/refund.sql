@@ -86,6 +86,40 @@ select nextval('refunds_id_seq') as id
 -- Plan on PostgreSQL 15:
 --   Function Scan on generate_series
 
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', array_agg(c.id::text)
+  from changed_rows c
+ group by c.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
+
+insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
+       when 'refunds' then '{items,refunded_total,refunds,updated_at}'::text[]
+       else '{cancelled_at,status,updated_at}' end, array_agg(o.number)
+  from (select distinct tenant_id, order_id from changed_rows) c
+ cross join lateral (select number from public.orders where tenant_id = c.tenant_id and id = c.order_id limit 1) o
+ group by c.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Nested Loop Inner
+--         Unique
+--           Sort
+--             Named Tuplestore Scan
+--         Limit
+--           Index Scan using orders_pkey on orders
+
 insert into tenants_with_work (tenant_id, task) select distinct n.tenant_id, tg_argv[0] from new_rows n
 
 -- Plan on PostgreSQL 15:

@@ -233,6 +233,40 @@ DELETE FROM ONLY "public"."refund_items" WHERE $1 OPERATOR(pg_catalog.=) "tenant
 --   ModifyTable Delete on refund_items
 --     Index Scan using refund_items_pkey on refund_items
 
+select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using feed_epochs_pkey on feed_epochs
+
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{refund}', array_agg(c.id::text)
+  from changed_rows c
+ group by c.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
+
+insert into public.changes (tenant_id, epoch, action, types, changed, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), 'updated', '{order}', case tg_table_name
+       when 'refunds' then '{items,refunded_total,refunds,updated_at}'::text[]
+       else '{cancelled_at,status,updated_at}' end, array_agg(o.number)
+  from (select distinct tenant_id, order_id from changed_rows) c
+ cross join lateral (select number from public.orders where tenant_id = c.tenant_id and id = c.order_id limit 1) o
+ group by c.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Nested Loop Inner
+--         Unique
+--           Sort
+--             Named Tuplestore Scan
+--         Limit
+--           Index Scan using orders_pkey on orders
+
 delete from refunds r where r.tenant_id = of_tenant and r.id = any (refund_ids)
 
 -- Plan on PostgreSQL 15:
@@ -265,11 +299,31 @@ DELETE FROM ONLY "public"."refunds" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" 
 --   ModifyTable Delete on refunds
 --     Index Scan using refunds_tenant_id_order_id_reference_key on refunds
 
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array_agg(c.number)
+  from changed_rows c
+ group by c.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
+
 delete from orders o where o.tenant_id = of_tenant and o.id = any (order_ids)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Delete on orders
 --     Index Scan using orders_pkey on orders
+
+insert into public.changes (tenant_id, epoch, action, types, ids)
+select o.tenant_id, public.feed_epoch(o.tenant_id), 'deleted', '{customer}', array_agg(o.number)
+  from old_rows o
+ group by o.tenant_id
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on changes
+--     Aggregate
+--       Named Tuplestore Scan
 
 delete from customers c where c.tenant_id = of_tenant and c.id = any (customer_ids)
 
