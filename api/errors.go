@@ -15,6 +15,7 @@ import (
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/reports/export"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
@@ -49,6 +50,7 @@ const (
 	RateLimitExceeded       Code = "RATE_LIMIT_EXCEEDED"
 	InternalError           Code = "INTERNAL_ERROR"
 	ServiceUnavailable      Code = "SERVICE_UNAVAILABLE"
+	CursorExpired           Code = "CURSOR_EXPIRED"
 )
 
 // codes maps each code to its status and its default message.
@@ -69,15 +71,18 @@ var codes = map[Code]struct {
 	IdempotencyInProgress:   {http.StatusConflict, "A request with this Idempotency-Key is in progress."},
 	ResourceInUse:           {http.StatusConflict, "The resource is in use."},
 	InvalidState:            {http.StatusConflict, "The state of the resource does not allow this."},
-	PreconditionFailed:      {http.StatusPreconditionFailed, "The resource does not match the precondition."},
-	PayloadTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large."},
-	UnsupportedMediaType:    {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
-	ValidationError:         {http.StatusUnprocessableEntity, "Validation failed. See details."},
-	InsufficientStock:       {http.StatusUnprocessableEntity, "Insufficient stock."},
-	IdempotencyKeyReused:    {http.StatusUnprocessableEntity, "This Idempotency-Key was used for another request."},
-	RateLimitExceeded:       {http.StatusTooManyRequests, "Rate limit exceeded. Retry after the time in Retry-After."},
-	InternalError:           {http.StatusInternalServerError, "Internal error."},
-	ServiceUnavailable:      {http.StatusServiceUnavailable, "Service unavailable. Retry after the time in Retry-After."},
+	CursorExpired: {
+		http.StatusGone, "The cursor has expired. Get a new one with after=now, then read all objects again.",
+	},
+	PreconditionFailed:   {http.StatusPreconditionFailed, "The resource does not match the precondition."},
+	PayloadTooLarge:      {http.StatusRequestEntityTooLarge, "The body is too large."},
+	UnsupportedMediaType: {http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json."},
+	ValidationError:      {http.StatusUnprocessableEntity, "Validation failed. See details."},
+	InsufficientStock:    {http.StatusUnprocessableEntity, "Insufficient stock."},
+	IdempotencyKeyReused: {http.StatusUnprocessableEntity, "This Idempotency-Key was used for another request."},
+	RateLimitExceeded:    {http.StatusTooManyRequests, "Rate limit exceeded. Retry after the time in Retry-After."},
+	InternalError:        {http.StatusInternalServerError, "Internal error."},
+	ServiceUnavailable:   {http.StatusServiceUnavailable, "Service unavailable. Retry after the time in Retry-After."},
 }
 
 // apiError is an error with the response that the client gets.
@@ -123,6 +128,7 @@ var domainErrors = []struct {
 		err: export.ErrTooManyRows, code: InvalidParameter,
 		details: tenancy.InvalidError{"format": {export.ErrTooManyRows.Error() + "; use csv"}},
 	},
+	{err: feed.ErrExpired, code: CursorExpired},
 	{err: tenancy.ErrBusy, code: ServiceUnavailable},
 	{err: media.ErrStorage, code: ServiceUnavailable},
 	{err: media.ErrSlow, code: ServiceUnavailable},

@@ -20,6 +20,7 @@ import (
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -89,7 +90,7 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	a.plans = changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(db, imports.Pictures{})})
 	a.server = New(Options{
 		DB: db, Imports: imports.NewJobs(db, a.plans), Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
-		Usage: recorder,
+		Usage: recorder, Feed: feed.New(db, feed.MinRetention),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
 		Limiter: mustLimiter(t, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),

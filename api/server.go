@@ -26,6 +26,7 @@ import (
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -41,6 +42,7 @@ type Options struct {
 	DB      *tenancy.DB
 	Catalog *catalog.Store
 	Sales   *sales.Store
+	Feed    *feed.Store
 	Reports *reports.Store
 	Keys    *keys.Resolver
 	Usage   *usage.Recorder
@@ -204,6 +206,7 @@ func (s *Server) routes() []route {
 		class: admission.Archive, deadline: settings.ArchiveDeadline,
 		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
 	}
+	changes := options{class: admission.Feed, deadline: changesDeadline}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
@@ -255,6 +258,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/customers/{customer_id}", keys.CustomersRead, at(pathText("customer_id"), s.showCustomer), none},
 		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), none},
 		{"GET", "/api/customers/{customer_id}/data", keys.CustomersRead, at(pathText("customer_id"), s.showCustomerData), export},
+		{"GET", "/api/changes", anyKey, s.listChanges, changes}, // each type requires its permission
 		{"GET", "/api/archive", keys.ProductsRead, s.exportArchive, archived},
 		{"GET", "/api/imports", keys.ImportsRead, s.listImports, none},
 		{"POST", "/api/imports", keys.ImportsWrite, s.createImport, files},
@@ -304,8 +308,11 @@ func (s *Server) routeHandler(r route) http.Handler {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), deadline)
 		defer cancel()
 		defer context.AfterFunc(req.Context(), func() { time.AfterFunc(disconnectDelay, cancel) })()
-		if r.permission != noKey && r.class().Reads() {
+		switch {
+		case r.permission != noKey && r.class().Reads():
 			ctx = s.DB.Reading(ctx)
+		case r.permission != noKey:
+			ctx = tenancy.ByKey(ctx, principal(req).KeyID)
 		}
 		return handle(w, req.WithContext(ctx))
 	}

@@ -127,6 +127,8 @@ func TestRouteDeadlines(t *testing.T) {
 			want = 25 * time.Second
 		case strings.HasSuffix(r.pattern, "/images"):
 			want = 75 * time.Second
+		case r.pattern == "/api/changes":
+			want = 33 * time.Second
 		case r.pattern == "/api/archive":
 			want = time.Hour
 		case strings.HasPrefix(r.pattern, "/media/"), r.pattern == "/api/imports" && r.method == "POST":

@@ -5,6 +5,7 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
+	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
@@ -61,6 +64,7 @@ func TestARestoredBackupHasEveryRow(t *testing.T) {
 			d := tenancytest.New(t)
 			b := backedUp{d, program, t.TempDir(), t.TempDir()}
 			key := b.fill(t, data)
+			before := mustCursor(t, d.DB, mustShop(t, b))
 			dump := b.dump(t)
 			restored := b.restore(t, dump)
 			if diff := cmp.Diff(fingerprints(t, d.SuperURL), fingerprints(t, restored)); diff != "" {
@@ -68,6 +72,7 @@ func TestARestoredBackupHasEveryRow(t *testing.T) {
 			}
 			b.checkSchema(t, restored)
 			b.checkKey(t, restored, key)
+			b.checkFeed(t, restored, before)
 		})
 	}
 }
@@ -341,6 +346,64 @@ func (b backedUp) checkKey(t *testing.T, restored, key string) {
 			t.Error(err)
 		}
 	}
+}
+
+// checkFeed checks that a restored database has the changes before the dump, and begins a new epoch: cursors that were
+// made after the dump have expired.
+func (b backedUp) checkFeed(t *testing.T, restored string, before feed.Cursor) {
+	t.Helper()
+	db := tenancytest.MustOpen(t, inDatabase(t, b.URL, mustURL(t, restored).Path))
+	tenant := mustShop(t, b)
+	old := feed.New(b.DB, feed.MinRetention)
+	end, err := old.Read(t.Context(), tenant, feed.Query{After: feed.Now, Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := mustCursor(t, b.DB, tenant)
+	for name, test := range map[string]struct {
+		cursor feed.Cursor
+		want   error
+	}{
+		"before the dump": {before, nil}, "the end": {end.Next, feed.ErrExpired}, "after the dump": {after, feed.ErrExpired},
+	} {
+		_, err := feed.New(db, feed.MinRetention).Read(t.Context(), tenant, feed.Query{After: test.cursor, Limit: 1})
+		if !errors.Is(err, test.want) {
+			t.Errorf("the cursor of %s = %v, want %v", name, err, test.want)
+		}
+	}
+	if now := mustCursor(t, db, tenant); now.Epoch <= before.Epoch || now.Epoch == after.Epoch {
+		t.Errorf("the epoch of the restored database is %d, want a new one after %d", now.Epoch, before.Epoch)
+	}
+}
+
+// mustCursor adds a seller and returns the cursor after it.
+func mustCursor(t *testing.T, db *tenancy.DB, tenant tenancy.ID) feed.Cursor {
+	t.Helper()
+	added, err := tenancy.All[struct{ ID string }](t.Context(), db, tenant,
+		`insert into sellers (tenant_id, name) values ($1, $2) returning id::text`, tenant, rand.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := feed.Query{Types: []string{"seller"}, Limit: 1}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); { // other tests on the server delay the feed
+		page, err := feed.New(db, feed.MinRetention).Read(t.Context(), tenant, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.After = page.Next; len(page.Entries) > 0 && page.Entries[0].ID == added[0].ID {
+			return q.After
+		}
+	}
+	t.Fatal("the feed does not have the seller")
+	return q.After
+}
+
+func mustShop(t *testing.T, b backedUp) (id tenancy.ID) {
+	t.Helper()
+	if err := b.MustSuper(t).QueryRow(t.Context(), `select id from tenants where slug = 'shop'`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // fingerprints returns a hash of the rows of every table.

@@ -40,6 +40,7 @@ func TestMetricsMatchTheTable(t *testing.T) {
 	base := server.address(t)
 	get(t, base+"/api/products", "sk_live_nonsense")
 	get(t, base+"/api/reports/channels", key.Key)
+	get(t, base+"/api/changes", key.Key)
 	post(t, base+"/api/products", key.Key, strings.NewReader(`{"sku": "A", "name": "Axe", "price": 1}`))
 	postWithIdempotencyKey(t, base+"/api/products", key.Key, `{"sku": "B", "name": "Bow", "price": 1}`)
 

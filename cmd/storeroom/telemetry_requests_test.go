@@ -242,6 +242,7 @@ var budgets = []struct {
 	{"GET /api/customers/{customer_id}/data", testRequest{path: "/api/customers/" + mark + "/data", want: 200}, 20, 40},
 	{"DELETE /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark + "-none", want: 404}, 2, 7},
 
+	{"GET /api/changes", testRequest{path: "/api/changes?types=product&limit=3", want: 200}, 3, 8},
 	{"GET /api/archive", testRequest{path: "/api/archive", want: 200}, 31, 34},
 	{
 		"POST /api/imports",

@@ -271,6 +271,7 @@ var metricAttributes = map[string]string{
 	"storeroom.auth.cache.entries":          "",
 	"storeroom.auth.listening":              "",
 	"storeroom.auth.invalidation.lag":       "",
+	"storeroom.feed.lag":                    "",
 	"storeroom.ratelimit.decisions": "storeroom.ratelimit.kind,storeroom.ratelimit.outcome," +
 		"storeroom.ratelimit.source,storeroom.plan",
 	"storeroom.ratelimit.duration":        "storeroom.ratelimit.source",

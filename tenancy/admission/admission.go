@@ -26,6 +26,7 @@
 //	memory       64 MiB  16 MiB for other bodies and the work on them, rows, responses and their compression
 //	images       1       1      while a picture is decoded; a request waits for it for up to 30 s
 //	pictures     512     32     until the client has read a picture
+//	feeds        1,000   16     while a client reads changes or waits for them
 //	compressors  16      2      of exports, 1 MiB each; without one an export is not compressed
 //	disk         2 GiB   512 MiB for temporary files
 //
@@ -45,8 +46,8 @@ import (
 type Class string
 
 // The classes. Unauthenticated is the lookup of a key that is not cached, Settings a page of keys or members, Upload a
-// request that may have a picture, Picture a picture for a browser, and Archive an Export of everything in one
-// transaction.
+// request that may have a picture, Picture a picture for a browser, Archive an Export of everything in one
+// transaction, and Feed a request that may wait for changes, which uses a connection only while it reads.
 const (
 	Read            Class = "read"
 	Write           Class = "write"
@@ -59,6 +60,7 @@ const (
 	Upload          Class = "upload"
 	Picture         Class = "picture"
 	Archive         Class = "archive"
+	Feed            Class = "feed"
 )
 
 // Reads reports whether requests of the class only read rows of their tenant.
@@ -73,6 +75,7 @@ type Controller struct {
 
 	requests, exports, connections, long, archives, public, settings *budget
 	cpu, copies, large, memory, compressors, disk, images, pictures  *budget
+	feeds                                                            *budget
 }
 
 // New returns a Controller for a pool of that many connections.
@@ -96,6 +99,7 @@ func New(pool int) *Controller {
 		disk:        newBudget("disk", 2048*mib, 512*mib),
 		images:      newBudget("decoding of images", 1, 1),
 		pictures:    newBudget("pictures", 512, 32),
+		feeds:       newBudget("readers of changes", 1000, 16),
 	}
 }
 
@@ -148,6 +152,8 @@ func (t *Ticket) Start(ctx context.Context) (finish func(), err error) {
 		budgets = []*budget{c.settings}
 	case Picture:
 		budgets = []*budget{c.pictures}
+	case Feed:
+		budgets = []*budget{c.feeds}
 	}
 	release, err := t.acquire(ctx, 1, budgets...)
 	if err != nil {

@@ -23,7 +23,9 @@ var (
 )
 
 func init() {
-	for _, c := range []Class{Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture, Archive} {
+	for _, c := range []Class{
+		Read, Write, Report, Export, Bulk, Page, Settings, Unauthenticated, Upload, Picture, Archive, Feed,
+	} {
 		attributes[c] = metric.WithAttributeSet(attribute.NewSet(attribute.String("storeroom.work.kind", string(c))))
 	}
 }

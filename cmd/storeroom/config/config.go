@@ -49,8 +49,9 @@ type Config struct {
 	LogLevel       slog.Level     `env:"STOREROOM_LOG_LEVEL" envDefault:"info"`
 	Drain          Drain          `env:"STOREROOM_DRAIN" envDefault:"5s"`
 	Grace          Grace          `env:"STOREROOM_GRACE" envDefault:"25s"`
-	DemoKey        string         `env:"STOREROOM_DEMO_KEY" hide:"all"`      // read and written by dev only
-	DemoPassword   string         `env:"STOREROOM_DEMO_PASSWORD" hide:"all"` // read and written by dev only
+	FeedRetention  FeedRetention  `env:"STOREROOM_FEED_RETENTION" envDefault:"720h"` // of changes
+	DemoKey        string         `env:"STOREROOM_DEMO_KEY" hide:"all"`              // read and written by dev only
+	DemoPassword   string         `env:"STOREROOM_DEMO_PASSWORD" hide:"all"`         // read and written by dev only
 }
 
 type (
@@ -64,6 +65,8 @@ type (
 	MediaURL string
 	// Bytes is a size.
 	Bytes int64
+	// FeedRetention is how long changes are kept.
+	FeedRetention time.Duration
 	// Grace is the time that running requests get to finish after that.
 	Grace time.Duration
 )
@@ -78,7 +81,10 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[MediaURL]():       func(s string) (any, error) { return MediaURL(s), media.CheckURL(s) },
 	reflect.TypeFor[Bytes]():          func(s string) (any, error) { return parseBytes(s) },
 	reflect.TypeFor[Drain]():          func(s string) (any, error) { return parseDuration[Drain](s, "0s", "1m") },
-	reflect.TypeFor[Grace]():          func(s string) (any, error) { return parseDuration[Grace](s, "1s", "5m") },
+	reflect.TypeFor[FeedRetention](): func(s string) (any, error) {
+		return parseDuration[FeedRetention](s, "720h", "2160h")
+	},
+	reflect.TypeFor[Grace](): func(s string) (any, error) { return parseDuration[Grace](s, "1s", "5m") },
 }
 
 func parseBaseURL(s string) (url.URL, error) {

@@ -45,6 +45,7 @@ func TestSettingsShowsValuesAndSources(t *testing.T) {
 		{"STOREROOM_LOG_LEVEL", "info", "default"},
 		{"STOREROOM_DRAIN", "5s", "default"},
 		{"STOREROOM_GRACE", "1m", "environment"},
+		{"STOREROOM_FEED_RETENTION", "720h", "default"},
 		{"STOREROOM_DEMO_KEY", "", "not set"},
 		{"STOREROOM_DEMO_PASSWORD", "hidden", ".local/env"},
 		{"GOMEMLIMIT", "900MiB", "environment"},

@@ -20,6 +20,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/migrations"
@@ -108,8 +109,10 @@ func (i *instance) createServer(
 	var open *connections
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
 	plans := newPlans(cfg, i.db, i.media, admitted)
+	changes := feed.New(i.db, time.Duration(cfg.FeedRetention))
 	handler := api.New(api.Options{
 		DB:      i.db,
+		Feed:    changes,
 		Catalog: catalogStore,
 		Sales:   salesStore,
 		Reports: reportStore,
@@ -134,12 +137,15 @@ func (i *instance) createServer(
 	})
 	i.http = newHTTPServer(i.trackRequests(handler), i.logger)
 	open = limitConnections(i.http, maxConnections)
+	i.http.RegisterOnShutdown(changes.StopWaiting)
 	i.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	for _, task := range tenancy.Tasks {
 		go task.RunPeriodically(ctx, i.db, i.logger)
 	}
 	go i.media.DeleteUnusedPeriodically(ctx, i.db, i.logger)
 	go plans.RunPeriodically(ctx, i.logger)
+	go changes.PollPeriodically(ctx, i.logger)
+	go changes.DeleteOldPeriodically(ctx, i.logger)
 }
 
 // newPlans returns the plans of imports. Their pictures are processed within the same limits as uploaded ones.

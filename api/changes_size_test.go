@@ -1,0 +1,5 @@
+//go:build !ops
+
+package api
+
+const changeHistories = 12 // of TestAReaderOfChangesHasTheObjectsOfTheDatabase

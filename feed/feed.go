@@ -1,0 +1,269 @@
+// Package feed reads the changes of a tenant in an order that misses none.
+//
+// Triggers record each change in its transaction, in the table changes: which objects a statement created, updated or
+// deleted, not their values. Transactions commit in another order than they begin, so a reader that continued after
+// the newest entry would miss those of a transaction that commits later. Entries are therefore in the order of the
+// transaction ids, and Read returns only those below the oldest transaction that is still running. All of these have
+// ended, so nothing can appear before a position that was returned. A transaction that runs for long delays the feed.
+//
+// Transaction ids repeat after a promotion that lost transactions and after a dump is restored, and differ between
+// the nodes of a cluster. Such a change begins a new epoch, see feed_epoch in the schema, and epochs come first in the
+// order. A standby has other running transactions, so the feed is read on the primary.
+//
+// A client that waits holds no connection. While clients wait, one goroutine asks once a second for all of them: a
+// notification (NOTIFY) of each change would make commits wait for each other, and comes before the entry may be read.
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+// ErrExpired reports that entries after the cursor may be missing: it is older than the retention, or its entry is not
+// in this database, for example because a backup was restored.
+var ErrExpired = errors.New("the cursor has expired")
+
+// Types are the types of objects.
+var Types = []string{
+	"product", "stock", "category", "seller", "warehouse", "channel", "order", "refund", "customer",
+}
+
+// Actions.
+const (
+	Created = "created"
+	Updated = "updated"
+	Deleted = "deleted"
+)
+
+const (
+	// MinRetention and MaxRetention bound how long entries are kept.
+	MinRetention = 30 * day
+	MaxRetention = 90 * day
+
+	day          = 24 * time.Hour
+	scannedRows  = 1000 // that Read reads at most to find entries of some types
+	pollInterval = time.Second
+	pollTimeout  = 5 * time.Second
+)
+
+// Entry is one change of one object.
+type Entry struct {
+	At      Cursor
+	Time    time.Time
+	Type    string
+	ID      string // as in the API
+	Action  string
+	Changed []string // fields, of an update
+	KeyID   *int64   // nil for a change by a person or a command
+	KeyName *string
+}
+
+// Page is a part of the feed.
+type Page struct {
+	Entries []Entry
+	Next    Cursor
+	HasMore bool // the next page may have entries already
+}
+
+// Query selects a part of the feed.
+type Query struct {
+	After Cursor
+	Types []string // all of them if empty
+	Limit int
+}
+
+// Store reads feeds. It is safe for concurrent use.
+type Store struct {
+	db        *tenancy.DB
+	retention time.Duration
+
+	mu      sync.Mutex
+	waiting map[tenancy.ID]map[*waiter]struct{}
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+// New returns a Store. Cursors expire after the retention.
+func New(db *tenancy.DB, retention time.Duration) *Store {
+	return &Store{
+		db: db, retention: retention,
+		waiting: map[tenancy.ID]map[*waiter]struct{}{}, stopped: make(chan struct{}),
+	}
+}
+
+// state is the state of a feed.
+type state struct {
+	Current int64      // epoch
+	XMin    int64      // the oldest transaction that is running
+	HeldAt  *time.Time // of the oldest entry that may not be read yet
+	Known   bool       // the epoch of the cursor
+	Exists  bool       // the row of the cursor
+	Copied  bool       // the table, since the epoch of the cursor
+}
+
+// row is a change of one object or, if ID is nil, of objects of other types than asked for.
+type row struct {
+	Epoch, XID, Seq, Position int64
+	At                        time.Time
+	KeyID                     *int64
+	Action                    string
+	Types                     []string
+	Changed                   []string
+	ID                        *string
+}
+
+const (
+	current = `(select epoch from feed_epochs where tenant_id = $1 order by epoch desc limit 1)`
+	xmin    = `(select pg_snapshot_xmin(pg_current_snapshot())::text::bigint)`
+
+	readState = `
+select s.current, s.xmin,
+       (select min(at) from changes where tenant_id = $1 and epoch = s.current and xid >= s.xmin) as held_at,
+       exists (select from feed_epochs where tenant_id = $1 and epoch = $2) as known,
+       exists (select from changes where tenant_id = $1 and epoch = $2 and xid = $3 and seq = $4) as exists,
+       (select count(distinct relation) from feed_epochs where tenant_id = $1 and epoch >= $2) > 1 as copied
+  from (select ` + current + ` as current, ` + xmin + ` as xmin) s`
+
+	// The order of the rows is that of the index, so that PostgreSQL stops at the limit.
+	readRows = `
+select c.epoch, c.xid, c.seq, u.position, c.at, c.api_key_id as key_id, c.action, c.types, c.changed, u.id
+  from (
+       select *
+         from changes
+        where tenant_id = $1
+          and (epoch, xid, seq) >= ($2, $3, $4)
+          and (epoch < ` + current + ` or xid < ` + xmin + `)
+        order by epoch, xid, seq
+        limit $5
+       ) c
+ cross join lateral (
+       select id, position
+         from unnest(case when c.types && $6 then c.ids else '{null}' end) with ordinality u (id, position)
+        where (c.epoch, c.xid, c.seq) > ($2, $3, $4) or position >= $7
+       ) u
+ order by c.epoch, c.xid, c.seq, u.position
+ limit $5`
+)
+
+// Read returns the entries after a cursor. It returns ErrExpired.
+func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, error) {
+	types, limit := q.Types, q.Limit+2 // the object of the cursor, and one that shows that there are more
+	if len(types) == 0 {
+		types = Types
+	}
+	if len(types) < len(Types) {
+		limit = max(limit, scannedRows)
+	}
+	var states []state
+	var rows []row
+	s.db.StayOnPrimary(ctx)
+	err := s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(`select feed_epoch($1)`, tenant)
+		tenancy.QueueRows(b, &states, readState, tenant, q.After.Epoch, q.After.XID, q.After.Seq)
+		tenancy.QueueRows(b, &rows, readRows, tenant, q.After.Epoch, q.After.XID, q.After.Seq, limit, types,
+			q.After.Position)
+	})
+	if err != nil {
+		return Page{}, fmt.Errorf("read changes: %w", err)
+	}
+	is := states[0]
+	recordLag(ctx, is.HeldAt)
+	// Transactions that ended between the two queries are after this cursor, although the rows have their changes.
+	now := Cursor{Epoch: is.Current, XID: is.XMin, Time: time.Now().UTC().Truncate(time.Second)}
+	switch {
+	case q.After == Now:
+		return Page{Entries: []Entry{}, Next: now}, nil
+	case q.After != Start && s.hasExpired(q.After, is):
+		return Page{}, fmt.Errorf("read changes: %w", ErrExpired)
+	}
+	page := collect(rows, q, types)
+	page.HasMore = page.HasMore || len(rows) >= limit-1 // the row of the cursor may have no more objects
+	if len(page.Entries) == 0 && !page.HasMore && time.Since(page.Next.Time) > day {
+		page.Next = now // the row of the cursor may be deleted before there is another one
+	}
+	return page, s.addKeyNames(ctx, tenant, page.Entries)
+}
+
+// addKeyNames sets the names of the keys. On a cluster, the keys are on the coordinator.
+func (s *Store) addKeyNames(ctx context.Context, tenant tenancy.ID, entries []Entry) error {
+	var ids []int64
+	for _, e := range entries {
+		if e.KeyID != nil && !slices.Contains(ids, *e.KeyID) {
+			ids = append(ids, *e.KeyID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	type key struct {
+		ID   int64
+		Name string
+	}
+	found, err := tenancy.All[key](ctx, s.db.Central(), tenant,
+		`select id, name from api_keys where tenant_id = $1 and id = any ($2)`, tenant, ids)
+	if err != nil {
+		return fmt.Errorf("read the keys of changes: %w", err)
+	}
+	for i, e := range entries {
+		if at := slices.IndexFunc(found, func(k key) bool { return e.KeyID != nil && k.ID == *e.KeyID }); at >= 0 {
+			entries[i].KeyName = &found[at].Name
+		}
+	}
+	return nil
+}
+
+// hasExpired reports whether entries after the cursor may be missing. Now and Start never expire.
+func (s *Store) hasExpired(after Cursor, is state) bool {
+	switch {
+	case time.Since(after.Time) > s.retention || !is.Known:
+		return true
+	case after.Seq == 0: // the end of the feed when the cursor was made, perhaps after the dump of a backup
+		return is.Copied || after.Epoch == is.Current && after.XID > is.XMin
+	}
+	return !is.Exists
+}
+
+// collect returns at most q.Limit entries of rows.
+func collect(rows []row, q Query, types []string) Page {
+	page := Page{Entries: []Entry{}, Next: q.After}
+	for _, r := range rows {
+		at := Cursor{
+			Epoch: r.Epoch, XID: r.XID, Seq: r.Seq, Position: r.Position, Time: r.At.UTC().Truncate(time.Second),
+		}
+		for i, t := range r.Types {
+			at.Type = i + 1
+			switch {
+			case at.compare(q.After) <= 0, r.ID == nil, !slices.Contains(types, t):
+				continue
+			case len(page.Entries) == q.Limit:
+				page.HasMore = true
+				return page
+			}
+			page.Entries = append(page.Entries, Entry{
+				At: at, Time: r.At, Type: t, ID: *r.ID, Action: r.Action, Changed: r.changedOf(t),
+				KeyID: r.KeyID,
+			})
+			page.Next = at
+		}
+		if at.compare(page.Next) > 0 {
+			page.Next = at
+		}
+	}
+	return page
+}
+
+// changedOf returns the changed fields of an object of a type. Rows have those of a product for its stock too.
+func (r row) changedOf(objectType string) []string {
+	if objectType == "stock" && r.Action == Updated {
+		return []string{"quantity", "warehouses"}
+	}
+	return r.Changed
+}

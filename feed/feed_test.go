@@ -1,0 +1,138 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+func TestCursorsAreReadAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Cursor{
+		{Epoch: 1795453696, XID: 1 << 40, Seq: 9, Position: 1000, Type: 2, Time: time.Unix(1795453700, 0).UTC()},
+		{Epoch: 1, XID: 3, Time: time.Unix(1, 0).UTC()}, Start,
+	} {
+		if got, err := ParseCursor(7, c.String(7)); err != nil || got != c {
+			t.Errorf("ParseCursor(%v) = %v, %v", c, got, err)
+		}
+	}
+	if got, err := ParseCursor(7, "now"); err != nil || got != Now {
+		t.Errorf("ParseCursor(now) = %v, %v", got, err)
+	}
+}
+
+func FuzzParseCursor(f *testing.F) {
+	f.Add(Cursor{Epoch: 1795453696, XID: 1, Seq: 9, Position: 1, Type: 2, Time: time.Unix(1, 0)}.String(7))
+	for _, text := range []string{"", "now", "tomorrow", "AA", "BwEBAQEBAQE", "BwEBAQEBgIA"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCursor(7, text)
+		if err == nil && c != Now && c.String(7) != text {
+			t.Errorf("ParseCursor(%q) = %v, which is written as %q", text, c, c.String(7))
+		}
+		if _, err := ParseCursor(8, text); err == nil && c != Start && c != Now {
+			t.Errorf("ParseCursor(%q) accepts the cursor of another tenant", text)
+		}
+	})
+}
+
+// Only partitions whose changes are all older than the retention are emptied, whatever the day.
+func TestDeleteOldKeepsChangesOfTheRetention(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	for _, retention := range []time.Duration{MinRetention, 45 * day, MaxRetention} {
+		days := int(retention / day)
+		tenant := d.MustTenant(t, fmt.Sprint("shop-", days)).ID
+		_, err := d.DB.Exec(t.Context(), tenant, `
+			insert into changes (tenant_id, epoch, at, slot, action, types, ids)
+			select $1, 1, now() - interval '1 day' * age,
+			       ((now() at time zone 'UTC')::date - age - date '2000-01-01') / 10 % 12,
+			       'created', '{seller}', array[age::text]
+			  from generate_series(0, 99) age`, tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := New(d.DB, retention).DeleteOld(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := tenancy.All[struct{ Age int }](t.Context(), d.DB, tenant,
+			`select ids[1]::int as age from changes where tenant_id = $1 and epoch = 1`, tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		oldest := 0
+		for _, row := range kept {
+			oldest = max(oldest, row.Age)
+		}
+		for age := range days + 1 {
+			if !slices.Contains(kept, struct{ Age int }{age}) {
+				t.Errorf("with a retention of %d days the change of %d days ago is deleted", days, age)
+			}
+		}
+		if limit := days + 20; oldest > limit {
+			t.Errorf("with a retention of %d days a change of %d days ago is kept", days, oldest)
+		}
+	}
+}
+
+// A waiting client of a quiet tenant gets a cursor that does not expire with the last change.
+func TestTheCursorOfAQuietTenantIsRenewed(t *testing.T) {
+	t.Parallel()
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "shop").ID
+	s := New(d.DB, MinRetention)
+	page := mustReadEntries(t, s, tenant, Start, 2)
+	if _, err := d.MustSuper(t).Exec(t.Context(), `update changes set at = at - interval '2 days'`); err != nil {
+		t.Fatal(err)
+	}
+	old := page.Next
+	old.Time = old.Time.Add(-2 * day)
+	renewed := mustReadAll(t, s, tenant, old)
+	if age := time.Since(renewed.Next.Time); age > time.Minute || renewed.Next.Seq != 0 {
+		t.Errorf("the cursor after an empty page is %+v, want the end of the feed now", renewed.Next)
+	}
+	const add = `insert into sellers (tenant_id, name) values ($1, 'Acme')`
+	if _, err := d.DB.Exec(t.Context(), tenant, add, tenant); err != nil {
+		t.Fatal(err)
+	}
+	if page := mustReadEntries(t, s, tenant, renewed.Next, 1); page.Entries[0].Type != "seller" {
+		t.Errorf("after the renewed cursor there is %v, want the seller", page.Entries)
+	}
+}
+
+// mustReadEntries returns as many entries after a cursor. Transactions of other tests on the server can delay them.
+func mustReadEntries(t *testing.T, s *Store, tenant tenancy.ID, after Cursor, entries int) Page {
+	t.Helper()
+	end := time.Now().Add(2 * time.Minute)
+	for {
+		page := mustReadAll(t, s, tenant, after)
+		if len(page.Entries) == entries {
+			return page
+		}
+		if time.Now().After(end) {
+			t.Fatalf("there are %v, want %d entries", page.Entries, entries)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// mustReadAll returns all entries after a cursor as one page.
+func mustReadAll(t *testing.T, s *Store, tenant tenancy.ID, after Cursor) Page {
+	t.Helper()
+	all := Page{Next: after}
+	for {
+		page, err := s.Read(t.Context(), tenant, Query{After: all.Next, Limit: 3})
+		if err != nil {
+			t.Fatal(fmt.Errorf("after %+v: %w", all.Next, err))
+		}
+		all.Entries, all.Next = append(all.Entries, page.Entries...), page.Next
+		if !page.HasMore {
+			return all
+		}
+	}
+}
