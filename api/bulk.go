@@ -33,6 +33,7 @@ type bulkResult struct {
 	key     *string // SKU or order number; nil if the row has none
 	id      int64   // 0 for a failed row
 	outcome string
+	short   bool // the order took less from stock than it has items
 	err     error
 }
 
@@ -43,6 +44,7 @@ type bulkRow struct {
 	Number any        `json:"number,omitempty"`
 	Status string     `json:"status"`
 	ID     *int64     `json:"id"`
+	Short  bool       `json:"short,omitempty"`
 	Error  *errorBody `json:"error,omitempty"`
 }
 
@@ -113,13 +115,13 @@ func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ingested, err := s.Sales.Ingest(r.Context(), tenant(r), rows)
+	ingested, err := s.Sales.WithStock(actor(r)).Ingest(r.Context(), tenant(r), rows)
 	if err != nil {
 		return err
 	}
 	results, createdItems := make([]bulkResult, len(ingested)), 0
 	for i, ingest := range ingested {
-		results[i] = bulkResult{id: ingest.ID, outcome: string(ingest.Outcome), err: ingest.Err}
+		results[i] = bulkResult{id: ingest.ID, outcome: string(ingest.Outcome), short: ingest.Short, err: ingest.Err}
 		if hasNumber[i] {
 			results[i].key = &ingest.Number
 		}
@@ -258,13 +260,16 @@ func newBulkMeta(results []bulkResult) bulkMeta {
 }
 
 func newBulkRow(index, rows int, result bulkResult) bulkRow {
-	row := bulkRow{Index: index, Status: result.outcome}
+	row := bulkRow{Index: index, Status: result.outcome, Short: result.short}
 	if result.id != 0 {
 		row.ID = &result.id
 	}
 	if result.err != nil {
 		if invalid, ok := errors.AsType[tenancy.InvalidError](result.err); ok {
 			limitErrors(invalid, rows)
+		}
+		if short, ok := errors.AsType[sales.StockError](result.err); ok {
+			limitErrors(tenancy.InvalidError(short), rows)
 		}
 		row.Error = new(toAPIError(result.err).body())
 	}

@@ -10,12 +10,18 @@ import (
 type channelJSON struct {
 	Identifier string    `json:"identifier"`
 	Label      string    `json:"label"`
+	TakesStock bool      `json:"takes_stock"`
+	WhenShort  string    `json:"when_short"`
+	Warehouse  *named    `json:"warehouse"` // null is that of each product
 	CreatedAt  timestamp `json:"created_at"`
 	UpdatedAt  timestamp `json:"updated_at"`
 }
 
 func channelShape(c sales.Channel) channelJSON {
-	return channelJSON{c.Identifier, c.Label, timestamp(c.CreatedAt), timestamp(c.UpdatedAt)}
+	return channelJSON{
+		c.Identifier, c.Label, c.TakesStock, c.WhenShort, optionalNamed(c.WarehouseID, c.WarehouseName),
+		timestamp(c.CreatedAt), timestamp(c.UpdatedAt),
+	}
 }
 
 // listChannels handles GET /api/channels.
@@ -48,6 +54,16 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	sent := sales.Channel{Identifier: required(body, "identifier", parseText), Label: required(body, "label", parseText)}
+	stock := body.channelUpdate()
+	if stock.TakesStock != nil {
+		sent.TakesStock = *stock.TakesStock
+	}
+	if stock.WhenShort != nil {
+		sent.WhenShort = *stock.WhenShort
+	}
+	if stock.WarehouseID != nil && *stock.WarehouseID != 0 {
+		sent.WarehouseID = stock.WarehouseID
+	}
 	body.ignore("created_at", "updated_at")
 	body.rejectUnknown()
 	c, err := s.Sales.CreateChannel(r.Context(), tenant(r), sent, body.errs)
@@ -58,27 +74,50 @@ func (s *Server) createChannel(w http.ResponseWriter, r *http.Request) error {
 	return writeData(w, http.StatusCreated, channelShape(c))
 }
 
-// relabelChannel handles PATCH /api/channels/{identifier}. The body may contain the
+// channelUpdate takes the settings of a channel that concern stock.
+func (o *object) channelUpdate() sales.ChannelUpdate {
+	u := sales.ChannelUpdate{
+		TakesStock: notNull(o, "takes_stock", parseBool),
+		WhenShort:  notNull(o, "when_short", parseOneOf(sales.Refuse, sales.Accept)),
+	}
+	warehouse := o.reference("warehouse")
+	if warehouse.Set {
+		u.WarehouseID = new(warehouse.Value) // 0 if it is null
+	}
+	if warehouse.Set && !warehouse.Null && warehouse.Value < 1 {
+		o.addError("warehouse_id", "does not exist")
+	}
+	return u
+}
+
+// notNull takes an optional field that must not be null.
+func notNull[T any](o *object, name string, parse parser[T]) *T {
+	f := field(o, name, parse)
+	switch {
+	case f.Null:
+		o.addError(name, "must not be null")
+		return nil
+	case !f.Set:
+		return nil
+	}
+	return &f.Value
+}
+
+// updateChannel handles PATCH /api/channels/{identifier}. The body may contain the
 // identifier, but cannot change it, because orders refer to it.
-func (s *Server) relabelChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
+func (s *Server) updateChannel(w http.ResponseWriter, r *http.Request, identifier string) error {
 	body, err := readBody(r)
 	if err != nil {
 		return err
 	}
-	label := body.text("label")
-	if label.Null {
-		body.addError("label", "must not be null")
-	}
+	update := body.channelUpdate()
+	update.Label = notNull(body, "label", parseText)
 	if sent := body.text("identifier"); sent.Set && sent.Value != identifier {
 		body.addError("identifier", "cannot be changed")
 	}
 	body.ignore("created_at", "updated_at")
 	body.rejectUnknown()
-	var text *string
-	if label.Set {
-		text = &label.Value
-	}
-	c, err := s.Sales.RelabelChannel(r.Context(), tenant(r), identifier, text, body.errs)
+	c, err := s.Sales.UpdateChannel(r.Context(), tenant(r), identifier, update, body.errs)
 	if err != nil {
 		return err
 	}

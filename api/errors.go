@@ -17,6 +17,7 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/reports/export"
+	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
@@ -148,6 +149,11 @@ func toAPIError(err error) *apiError {
 			return &apiError{code: UnsupportedMediaType, message: "The file is not supported: it " + invalid["file"][0] + ".", cause: err}
 		}
 		return &apiError{code: ValidationError, details: invalid, cause: err}
+	}
+	if short, ok := errors.AsType[sales.StockError](err); ok {
+		return &apiError{
+			code: InsufficientStock, message: "Insufficient stock. See details.", details: tenancy.InvalidError(short), cause: err,
+		}
 	}
 	if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
 		return &apiError{code: ResourceInUse, message: inUse.Error() + ".", cause: err}

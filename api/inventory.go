@@ -20,6 +20,8 @@ type adjustmentJSON struct {
 	QuantityBefore int32     `json:"quantity_before"`
 	QuantityAfter  int32     `json:"quantity_after"`
 	Notes          *string   `json:"notes"`
+	OrderNumber    *string   `json:"order_number"`
+	Reason         *string   `json:"reason"`
 	APIKey         *named    `json:"api_key"`
 	CreatedAt      timestamp `json:"created_at"`
 }
@@ -28,7 +30,7 @@ func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 	return adjustmentJSON{
 		ID: a.ID, Type: a.Type, Quantity: a.Quantity, WarehouseID: a.WarehouseID,
 		QuantityBefore: a.QuantityBefore, QuantityAfter: a.QuantityAfter, Notes: a.Notes,
-		APIKey: optionalNamed(a.APIKeyID, a.APIKeyName), CreatedAt: timestamp(a.CreatedAt),
+		OrderNumber: a.OrderNumber, Reason: a.Reason, APIKey: optionalNamed(a.APIKeyID, a.APIKeyName), CreatedAt: timestamp(a.CreatedAt),
 	}
 }
 

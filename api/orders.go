@@ -28,6 +28,7 @@ type orderJSON struct {
 	RefundedTotal    money.Cents   `json:"refunded_total"`
 	Units            int64         `json:"units"`
 	UnitsWithoutCost int64         `json:"units_without_cost"`
+	Short            bool          `json:"short"`
 	CreatedAt        timestamp     `json:"created_at"`
 	UpdatedAt        timestamp     `json:"updated_at"`
 }
@@ -69,6 +70,9 @@ type itemJSON struct {
 	Shipping  money.Cents  `json:"shipping"`
 	Revenue   money.Cents  `json:"revenue"`
 	Refunded  money.Cents  `json:"refunded"`
+
+	StockTaken    int32 `json:"stock_taken"`
+	StockReturned int32 `json:"stock_returned"`
 }
 
 // refundJSON is a refund inside its order.
@@ -97,6 +101,7 @@ func orderShape(o sales.StoredOrder, withNames bool) orderJSON {
 		RefundedTotal:    o.Refunded,
 		Units:            o.Units,
 		UnitsWithoutCost: o.UnitsWithoutCost,
+		Short:            o.Short,
 		CreatedAt:        timestamp(o.CreatedAt),
 		UpdatedAt:        timestamp(o.UpdatedAt),
 	}
@@ -118,6 +123,7 @@ func itemShape(l sales.Line) itemJSON {
 		Category: optionalNamed(l.CategoryID, l.CategoryName), Seller: optionalNamed(l.SellerID, l.SellerName),
 		Quantity: l.Quantity, UnitPrice: l.UnitPrice, UnitCost: l.UnitCost,
 		Discount: l.Discount, Tax: l.Tax, Shipping: l.Shipping, Revenue: l.Revenue(), Refunded: l.Refunded,
+		StockTaken: l.Taken, StockReturned: l.Returned,
 	}
 }
 
@@ -190,7 +196,7 @@ func (s *Server) createOrder(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	results, err := s.Sales.Ingest(r.Context(), tenant(r), []sales.Row{body.order()})
+	results, err := s.Sales.WithStock(actor(r)).Ingest(r.Context(), tenant(r), []sales.Row{body.order()})
 	if err != nil {
 		return err
 	}
@@ -222,8 +228,9 @@ func (o *object) order() sales.Row {
 		ShippingTotal: optional(o, "shipping_total", parseMoney),
 		Items:         o.items(),
 	}
+	take := notNull(o, "take_stock", parseBool)
 	o.rejectUnknown()
-	return sales.Row{Order: sent, Invalid: o.errs}
+	return sales.Row{Order: sent, KeepStock: take != nil && !*take, Invalid: o.errs}
 }
 
 // customer takes the customer; nil means a guest.
@@ -302,7 +309,7 @@ func (s *Server) cancelOrder(w http.ResponseWriter, r *http.Request, number stri
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
-	o, err := s.Sales.Cancel(r.Context(), tenant(r), number, at)
+	o, err := s.Sales.WithStock(actor(r)).Cancel(r.Context(), tenant(r), number, at)
 	if err != nil {
 		return err
 	}

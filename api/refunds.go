@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/storeroom/storeroom/reports/sales"
@@ -19,7 +20,7 @@ func (s *Server) refundOrder(w http.ResponseWriter, r *http.Request, number stri
 	if err != nil {
 		return err
 	}
-	results, err := s.Sales.Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
+	results, err := s.Sales.WithStock(actor(r)).Refund(r.Context(), tenant(r), []sales.RefundRow{body.refund(number)})
 	if err != nil {
 		return err
 	}
@@ -44,8 +45,38 @@ func (o *object) refund(number string) sales.RefundRow {
 		RefundedAt:  optional(o, "refunded_at", parseTime),
 		Reference:   optional(o, "reference", parseText),
 	}
+	if restock := notNull(o, "restock", parseBool); restock != nil {
+		sent.Restock = *restock
+	}
+	sent.RestockItems = o.restockItems()
 	o.rejectUnknown()
 	return sales.RefundRow{Refund: sent, Invalid: o.errs}
+}
+
+// restockItems takes the parts of items that a refund returns to stock; nil is all of them.
+func (o *object) restockItems() []sales.RestockItem {
+	elements := optional(o, "restock_items", func(raw json.RawMessage) ([]json.RawMessage, error) {
+		return splitArray(raw, sales.MaxItems, "an array of objects")
+	})
+	if elements == nil {
+		return nil
+	}
+	items := make([]sales.RestockItem, len(*elements))
+	err := o.eachElement("restock_items", *elements, func(i int, path string) {
+		item, err := o.nested(path, (*elements)[i])
+		if err != nil {
+			o.addError(path, err.Error())
+			return
+		}
+		items[i] = sales.RestockItem{
+			Line: required(item, "line", parseInteger), Quantity: required(item, "quantity", parseInteger),
+		}
+		item.rejectUnknown()
+	})
+	if err != nil {
+		o.addError("restock_items", err.Error())
+	}
+	return items
 }
 
 // writeRefund sends the stored refund with the given result.

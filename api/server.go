@@ -240,7 +240,7 @@ func (s *Server) routes() []route {
 		{"GET", "/api/channels", keys.OrdersRead, s.listChannels, none},
 		{"POST", "/api/channels", keys.OrdersWrite, s.createChannel, none},
 		{"GET", "/api/channels/{identifier}", keys.OrdersRead, at(pathChannel, s.showChannel), none},
-		{"PATCH", "/api/channels/{identifier}", keys.OrdersWrite, at(pathChannel, s.relabelChannel), none},
+		{"PATCH", "/api/channels/{identifier}", keys.OrdersWrite, at(pathChannel, s.updateChannel), none},
 		{"DELETE", "/api/channels/{identifier}", keys.OrdersWrite, at(pathChannel, s.deleteChannel), none},
 
 		{"GET", "/api/orders", keys.OrdersRead, s.listOrders, none},

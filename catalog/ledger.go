@@ -20,6 +20,8 @@ type Adjustment struct {
 	QuantityBefore int32
 	QuantityAfter  int32
 	Notes          *string
+	OrderNumber    *string // of the order that changed the stock
+	Reason         *string // Sale, Cancellation or Refund, if an order changed the stock
 	APIKeyID       *int64
 	APIKeyName     *string
 	CreatedAt      time.Time
@@ -28,7 +30,7 @@ type Adjustment struct {
 // selectAdjustments reads the columns of Adjustment from a table a.
 const selectAdjustments = `
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name`
 
 // LedgerFilter selects rows of a product's ledger. The zero value of a field does not

@@ -135,8 +135,8 @@ func (s *Store) RenameReference(
 	return r, wrap(nameTaken(err), "rename %s", kind)
 }
 
-// DeleteReference deletes a reference. It returns ErrNotFound, or an InUseError if a product
-// or stock refers to it or it is the default warehouse.
+// DeleteReference deletes a reference. It returns ErrNotFound, or an InUseError if a product,
+// stock or a channel refers to it or it is the default warehouse.
 func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kind, id int64) error {
 	var found []struct{ IsDefault bool }
 	deleted := false
@@ -161,6 +161,8 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 		})
 	})
 	switch {
+	case tenancy.Constraint(err) == "channels_tenant_id_warehouse_id_fkey":
+		err = tenancy.InUseError("A channel takes stock from this warehouse")
 	case tenancy.SQLState(err) == "23503":
 		err = s.inUse(ctx, tenant, kind, id)
 	case len(found) > 0 && found[0].IsDefault:

@@ -169,10 +169,7 @@ func (s *Store) Adjust(
 		if err != nil {
 			return err
 		}
-		b.Queue(`
-			update products
-			   set quantity = $3, updated_at = clock_timestamp()
-			 where tenant_id = $1 and id = $2`, by.Tenant, id, change.QuantityAfter)
+		queueQuantity(b, by.Tenant, id, change.QuantityAfter)
 		queueStock(b, by.Tenant, []stockChange{change})
 		queueLedger(b, by, []stockChange{change}).Query(func(rows pgx.Rows) (err error) {
 			entries, err = pgx.CollectRows(rows, pgx.RowToStructByName[Adjustment])

@@ -18,6 +18,8 @@ type stockChange struct {
 	QuantityBefore int32   `json:"quantity_before"` // of the product
 	QuantityAfter  int32   `json:"quantity_after"`
 	Notes          *string `json:"notes"`
+	OrderNumber    *string `json:"order_number"`
+	Reason         *string `json:"reason"` // why the order changes the stock
 }
 
 // plan returns the change that r requests.
@@ -190,13 +192,15 @@ func queueLedger(b *pgx.Batch, by Actor, changes []stockChange) *pgx.QueuedQuery
 	return b.Queue(`
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, api_key_id)
+       quantity_before, quantity_after, notes, order_number, reason, api_key_id)
 select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
-       c.quantity_before, c.quantity_after, c.notes, $3::bigint
+       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint
   from rows from (
        jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, type text, quantity integer,
-                                  quantity_before integer, quantity_after integer, notes text)
-       ) with ordinality c (product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes, place)
+                                  quantity_before integer, quantity_after integer, notes text,
+                                  order_number text, reason text)
+       ) with ordinality c (product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes,
+                            order_number, reason, place)
  order by c.place
 returning *
 )`+selectAdjustments+`

@@ -206,10 +206,7 @@ func queueUpdates(b *pgx.Batch, by Actor, updates []productUpdate) {
 			removed = append(removed, u.stock...)
 			continue
 		case u.stockOnly:
-			b.Queue(`
-				update products
-				   set quantity = $3, updated_at = clock_timestamp()
-				 where tenant_id = $1 and id = $2`, by.Tenant, u.after.ID, u.after.Quantity)
+			queueQuantity(b, by.Tenant, u.after.ID, u.after.Quantity)
 		default:
 			products = append(products, u.after)
 		}

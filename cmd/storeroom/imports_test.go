@@ -57,7 +57,7 @@ var allowedImports = map[string][]string{
 	"keys/usage":           {"keys", "tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
 	"reports/export":       {"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money"},
-	"reports/sales":        {"reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
+	"reports/sales":        {"catalog", "reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
 	"reports/sums":         {"tenancy/money"},
 	"tenancy":              {"tenancy/admission"},
 	"tenancy/admission":    {},

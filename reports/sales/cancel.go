@@ -3,10 +3,12 @@ package sales
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -33,7 +35,8 @@ type CancelResult struct {
 }
 
 // Cancel removes an order and its refunds from the rollups of their days. A nil at is
-// now. Cancelling a cancelled order changes nothing. Cancel returns ErrNotFound or an
+// now. Cancelling a cancelled order changes nothing, except that WithStock it returns what
+// the order took from stock and has not returned. Cancel returns ErrNotFound or an
 // InvalidError (cancelled_at).
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (StoredOrder, error) {
 	results, err := s.cancel(ctx, tenant, []CancelRow{{Cancellation: Cancellation{number, at}}})
@@ -49,7 +52,8 @@ func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at
 // cancel cancels orders in one transaction. An invalid row does not affect the others.
 func (s *Store) cancel(ctx context.Context, tenant tenancy.ID, rows []CancelRow) ([]CancelResult, error) {
 	b := newCancelBatch(tenant, rows, time.Now())
-	err := s.db.Update(ctx, tenant, b.read, b.write)
+	b.taken.by = s.by
+	err := s.db.UpdateInParts(ctx, tenant, b.read, b.write)
 	return b.results, err
 }
 
@@ -59,6 +63,8 @@ type cancelBatch struct {
 	now     time.Time
 	rows    []CancelRow
 	facts   orderFacts
+	taken   takenStock
+	locked  bool // the products of taken are locked
 	results []CancelResult
 }
 
@@ -70,6 +76,8 @@ func (b *cancelBatch) read(q *pgx.Batch) {
 	numbers := distinct(column(b.rows, func(r CancelRow) string { return r.OrderNumber }))
 	b.facts.read(q, b.tenant, numbers)
 	b.facts.readShares(q, b.tenant, numbers)
+	b.taken.read(q, b.tenant, numbers)
+	b.locked = false
 }
 
 // cancelled is an order to cancel.
@@ -109,15 +117,28 @@ func (b *cancelBatch) decide() (orders []cancelled, all []int64) {
 	return orders, all
 }
 
-func (b *cancelBatch) write(q *pgx.Batch) error {
+func (b *cancelBatch) write(q *pgx.Batch) (more bool, err error) {
+	if !b.locked {
+		if b.locked = true; b.taken.queueLock(q) {
+			return true, nil
+		}
+	}
 	orders, all := b.decide()
 	queueCustomerLocks(q, b.tenant, all)
+	for _, o := range b.facts.orders {
+		if len(b.taken.rows) > 0 && slices.Contains(all, o.ID) {
+			if err := b.taken.giveBack(o, catalog.Cancellation, nil); err != nil {
+				return false, err
+			}
+		}
+	}
+	b.taken.queue(q, b.tenant)
 	if len(orders) == 0 {
-		return nil
+		return false, nil
 	}
 	zone, err := loadZone(b.facts.zones)
 	if err != nil {
-		return err
+		return false, err
 	}
 	rollups, events := newDeltas(), b.facts.events(zone)
 	for _, o := range orders {
@@ -135,5 +156,5 @@ func (b *cancelBatch) write(q *pgx.Batch) error {
 		column(orders, func(o cancelled) time.Time { return o.PlacedAt }),
 		column(orders, func(o cancelled) time.Time { return o.at }))
 	rollups.queue(q, b.tenant)
-	return nil
+	return false, nil
 }

@@ -1,6 +1,7 @@
 package sales
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,9 @@ import (
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 
-const channelColumns = `identifier, label, created_at, updated_at`
+const channelColumns = `identifier, label, takes_stock, when_short, warehouse_id,
+       (select name from warehouses w where w.tenant_id = channels.tenant_id and w.id = warehouse_id) as warehouse_name,
+       created_at, updated_at`
 
 // Channels returns a page of the channels, sorted by identifier.
 func (s *Store) Channels(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Channel], error) {
@@ -62,56 +65,86 @@ func (s *Store) ChannelsByID(ctx context.Context, tenant tenancy.ID, identifiers
 	return found, nil
 }
 
-// CreateChannel adds a channel. It returns an InvalidError (identifier, label), which
-// includes the validation errors that the caller found.
+// CreateChannel adds a channel. An empty WhenShort is Refuse. It returns an InvalidError (identifier, label, when_short,
+// warehouse_id), which includes the validation errors that the caller found.
 func (s *Store) CreateChannel(
 	ctx context.Context, tenant tenancy.ID, c Channel, invalid tenancy.InvalidError,
 ) (Channel, error) {
 	invalid = invalid.Clone()
 	checkChannel(c.Identifier, "identifier", invalid)
 	checkText(&c.Label, "label", invalid, tenancy.Label, 255)
+	c.WhenShort = cmp.Or(c.WhenShort, Refuse)
+	checkWhenShort(c.WhenShort, invalid)
 	if err := invalid.Err(); err != nil {
 		return c, err
 	}
 	c, err := tenancy.One[Channel](ctx, s.db, tenant, `
-		insert into channels (tenant_id, identifier, label)
-		values ($1, $2, $3)
-		returning `+channelColumns, tenant, c.Identifier, c.Label)
+		insert into channels (tenant_id, identifier, label, takes_stock, when_short, warehouse_id)
+		values ($1, $2, $3, $4, $5, $6)
+		returning `+channelColumns, tenant, c.Identifier, c.Label, c.TakesStock, c.WhenShort, c.WarehouseID)
 	if tenancy.SQLState(err) == "23505" {
 		err = tenancy.InvalidError{"identifier": {"is already taken"}}
 	}
+	err = unknownWarehouse(err)
 	if err != nil {
 		return c, fmt.Errorf("create channel: %w", err)
 	}
 	return c, nil
 }
 
-// RelabelChannel changes the label of a channel; nil does not change it. It returns
-// ErrNotFound, or an InvalidError (label) that includes the errors of the caller.
-func (s *Store) RelabelChannel(
-	ctx context.Context, tenant tenancy.ID, identifier string, label *string, invalid tenancy.InvalidError,
+// ChannelUpdate has the new values of a channel; nil does not change one.
+type ChannelUpdate struct {
+	Label       *string
+	TakesStock  *bool
+	WhenShort   *string
+	WarehouseID *int64 // 0 is that of each product
+}
+
+// UpdateChannel changes a channel. It returns ErrNotFound, or an InvalidError (label, when_short, warehouse_id) that
+// includes the errors of the caller.
+func (s *Store) UpdateChannel(
+	ctx context.Context, tenant tenancy.ID, identifier string, u ChannelUpdate, invalid tenancy.InvalidError,
 ) (Channel, error) {
 	c, err := s.Channel(ctx, tenant, identifier)
 	if err != nil {
 		return c, err
 	}
 	invalid = invalid.Clone()
-	if label != nil {
-		c.Label = *label
-		checkText(&c.Label, "label", invalid, tenancy.Label, 255)
+	if u.Label != nil {
+		u.Label = new(*u.Label)
+		checkText(u.Label, "label", invalid, tenancy.Label, 255)
 	}
-	if err := invalid.Err(); err != nil || label == nil {
+	if u.WhenShort != nil {
+		checkWhenShort(*u.WhenShort, invalid)
+	}
+	if err := invalid.Err(); err != nil || u == (ChannelUpdate{}) {
 		return c, err
 	}
 	c, err = tenancy.One[Channel](ctx, s.db, tenant, `
 		update channels
-		   set label = $3, updated_at = clock_timestamp()
+		   set label = coalesce($3, label), takes_stock = coalesce($4, takes_stock),
+		       when_short = coalesce($5, when_short), warehouse_id = nullif(coalesce($6, warehouse_id), 0),
+		       updated_at = clock_timestamp()
 		 where tenant_id = $1 and identifier = $2
-		returning `+channelColumns, tenant, identifier, c.Label)
-	if err != nil {
-		return c, fmt.Errorf("relabel channel: %w", err)
+		returning `+channelColumns, tenant, identifier, u.Label, u.TakesStock, u.WhenShort, u.WarehouseID)
+	if err := unknownWarehouse(err); err != nil {
+		return c, fmt.Errorf("update channel: %w", err)
 	}
 	return c, nil
+}
+
+func checkWhenShort(value string, invalid tenancy.InvalidError) {
+	if value != Refuse && value != Accept && len(invalid["when_short"]) == 0 {
+		invalid.Add("when_short", "must be one of %s, %s", Refuse, Accept)
+	}
+}
+
+// unknownWarehouse replaces the error of a warehouse that does not exist.
+func unknownWarehouse(err error) error {
+	if tenancy.Constraint(err) == "channels_tenant_id_warehouse_id_fkey" {
+		return tenancy.InvalidError{"warehouse_id": {"does not exist"}}
+	}
+	return err
 }
 
 // DeleteChannel deletes a channel without orders. It returns ErrNotFound, or an

@@ -149,6 +149,12 @@ func (r Refund) digest() []byte {
 	if r.RefundedAt != nil {
 		b = strconv.AppendInt(append(b, ' '), r.RefundedAt.UnixMicro(), 10)
 	}
+	if r.Restock {
+		b = append(b, " restock"...)
+	}
+	for _, item := range r.RestockItems {
+		b = fmt.Appendf(b, " %d %d", item.Line, item.Quantity)
+	}
 	sum := sha256.Sum256(b)
 	return sum[:]
 }

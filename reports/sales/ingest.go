@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 )
@@ -23,11 +24,13 @@ const maxAttempts = 10
 // affect the others. An order that exists already, or is in rows twice, counts once.
 //
 // It needs two round trips: one reads what the orders refer to and which of them
-// exist, one writes; many items need more. Rows are written in the order of their keys, so that two senders
+// exist, one writes; many items need more. If a channel takes stock, another one locks
+// the products: the first order of rows gets the last item. Rows are written in the order of their keys, so that two senders
 // of the same orders cannot deadlock. If another transaction stores an order between
 // the round trips, the unique key fails and Ingest starts over.
 func (s *Store) Ingest(ctx context.Context, tenant tenancy.ID, rows []Row) ([]Result, error) {
 	b := newOrderBatch(tenant, rows, time.Now())
+	b.by = s.by
 	for n := 1; ; n++ {
 		err := s.ingest(ctx, b)
 		switch {
@@ -79,24 +82,30 @@ type orderBatch struct {
 	channels  []channelRow
 	customers []storedCustomer
 	products  []soldProduct
-	missing   []string    // SKUs, if write returns errMissingVersions
+	missing   []string // SKUs, if write returns errMissingVersions
+	by        *catalog.Actor
+	stock     catalog.OrderStock
+	locked    bool        // the products that new orders take are locked
 	computed  bool        // changes has all changes of the rows, except those written
 	changes   []statement // in their order
 }
 
 type orderRow struct {
 	Order
-	place   int    // among the valid rows, as they were sent
-	digest  []byte // nil if the order is invalid
-	invalid tenancy.InvalidError
-	result  Result
-	totals  sums.Sums // of its items
+	KeepStock bool
+	place     int    // among the valid rows, as they were sent
+	digest    []byte // nil if the order is invalid
+	invalid   tenancy.InvalidError
+	result    Result
+	totals    sums.Sums // of its items
+	taken     []takenItem
+	short     bool
 }
 
 func newOrderBatch(tenant tenancy.ID, rows []Row, now time.Time) *orderBatch {
 	b := &orderBatch{tenant: tenant}
 	for _, row := range rows {
-		o := &orderRow{}
+		o := &orderRow{KeepStock: row.KeepStock}
 		o.Order, o.invalid = row.check(now)
 		if len(o.invalid) == 0 {
 			o.place, o.digest = len(b.valid), o.Content
@@ -114,9 +123,14 @@ func newOrderBatch(tenant tenancy.ID, rows []Row, now time.Time) *orderBatch {
 }
 
 type (
-	zoneRow       struct{ Timezone string }
-	idRow         struct{ ID int64 }
-	channelRow    struct{ Identifier string }
+	zoneRow    struct{ Timezone string }
+	idRow      struct{ ID int64 }
+	channelRow struct {
+		Identifier  string
+		TakesStock  bool
+		WhenShort   string
+		WarehouseID *int64
+	}
 	existingOrder struct {
 		ID      int64
 		Number  string
@@ -125,7 +139,7 @@ type (
 )
 
 func (b *orderBatch) read(q *pgx.Batch) {
-	b.computed, b.changes = false, nil
+	b.locked, b.computed, b.changes = false, false, nil
 	var numbers, channels, customers, skus []string
 	for _, o := range b.valid {
 		numbers, channels = append(numbers, o.Number), append(channels, o.Channel)
@@ -146,7 +160,7 @@ func (b *orderBatch) read(q *pgx.Batch) {
 		select o.id, o.number, o.content
 		  from `+ordersByNumber, b.tenant, numbers)
 	tenancy.QueueRows(q, &b.channels, `
-		select identifier
+		select identifier, takes_stock, when_short, warehouse_id
 		  from channels
 		 where tenant_id = $1 and identifier = any ($2)`, b.tenant, distinct(channels))
 	if len(customers) > 0 {
@@ -191,6 +205,12 @@ const (
 
 // write queues the next part of the changes: a thousand orders of a few items are one part.
 func (b *orderBatch) write(q *pgx.Batch) (more bool, err error) {
+	if !b.locked {
+		b.locked = true
+		if more, err = b.queueStock(q); more || err != nil {
+			return more, err
+		}
+	}
 	if !b.computed {
 		if err := b.compute(q); err != nil {
 			return false, err
@@ -223,6 +243,7 @@ func (b *orderBatch) compute(q *pgx.Batch) error {
 		created = append(created, o)
 		rollups.add(event{tenancy.DayOf(o.PlacedAt, zone), o.Channel, sums.Sums{Orders: 1}, sold})
 	})
+	slices.SortStableFunc(created, func(a, b *orderRow) int { return cmp.Compare(a.Number, b.Number) })
 	queueCustomerLocks(q, b.tenant, resent)
 	b.changes = b.newOrders(created, products, rollups)
 	return nil
@@ -236,15 +257,18 @@ func (b *orderBatch) existingByNumber() map[string]existingOrder {
 	return existing
 }
 
-// decide sets the results of all rows and the sums of new orders, and calls create for these. It returns the ids of
-// existing orders that were sent again.
+// decide sets the results of all rows and the sums of new orders, and calls create for these, as they were sent. It
+// returns the ids of existing orders that were sent again.
 func (b *orderBatch) decide(
 	existing map[string]existingOrder, products map[string]*soldProduct, create func(*orderRow, []lineSums),
 ) (resent []int64) {
 	for _, o := range b.rows {
 		o.result = Result{Number: o.Number, Outcome: Failed, Err: o.invalid.Err()}
 	}
-	for _, o := range b.valid {
+	for _, o := range b.rows {
+		if o.digest == nil {
+			continue
+		}
 		if before, exists := existing[o.Number]; exists {
 			resent = append(resent, before.ID)
 			o.result = o.resent(before)
@@ -256,8 +280,12 @@ func (b *orderBatch) decide(
 			o.result.Err = invalid
 			continue
 		}
+		if err := b.take(o, products); err != nil {
+			o.result.Err = err
+			continue
+		}
 		existing[o.Number] = existingOrder{id, o.Number, o.digest}
-		o.result = Result{Number: o.Number, ID: id, Outcome: Created}
+		o.result = Result{Number: o.Number, ID: id, Outcome: Created, Short: o.short}
 		sold := column(lines, line.sold)
 		o.totals = total(sold)
 		create(o, sold)

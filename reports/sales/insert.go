@@ -26,8 +26,14 @@ func (b *orderBatch) newOrders(orders []*orderRow, products map[string]*soldProd
 			lines += len(rest[n].Items)
 		}
 		part := rest[:n]
-		statements = append(statements, statement{lines, func(q *pgx.Batch) { queueItems(q, b.tenant, part, products) }})
+		statements = append(statements, statement{lines, func(q *pgx.Batch) {
+			queueItems(q, b.tenant, part, products)
+			queueTaken(q, b.tenant, part)
+		}})
 		rest = rest[n:]
+	}
+	if slices.ContainsFunc(orders, func(o *orderRow) bool { return len(o.taken) > 0 }) {
+		statements = append(statements, statement{0, b.stock.QueueChanges})
 	}
 	return append(statements, rollups.statements(b.tenant)...)
 }
@@ -40,7 +46,7 @@ func (b *orderBatch) queueReferences(q *pgx.Batch, orders []*orderRow) {
 		if o.Customer != nil {
 			customers = append(customers, *o.Customer)
 		}
-		if !slices.Contains(b.channels, channelRow{o.Channel}) {
+		if !slices.ContainsFunc(b.channels, func(c channelRow) bool { return c.Identifier == o.Channel }) {
 			channels = append(channels, o.Channel)
 		}
 	}
@@ -56,17 +62,17 @@ func (b *orderBatch) queueReferences(q *pgx.Batch, orders []*orderRow) {
 func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 	q.Queue(`
 		insert into orders (tenant_id, id, number, placed_at, channel, customer_id, items, units, units_without_cost,
-		                    revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
+		                    revenue, revenue_without_cost, discounts, tax, shipping, cost, content, short)
 		overriding system value
 		select $1, u.id, u.number, u.placed_at, u.channel,
 		       (select c.id from customers c where c.tenant_id = $1 and c.number = u.customer),
 		       u.items, u.units, u.units_without_cost, u.revenue, u.revenue_without_cost,
-		       u.discounts, u.tax, u.shipping, u.cost, u.content
+		       u.discounts, u.tax, u.shipping, u.cost, u.content, u.short
 		  from unnest($2::bigint[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
 		              $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-		              $14::bigint[], $15::bigint[], $16::bytea[])
+		              $14::bigint[], $15::bigint[], $16::bytea[], $17::boolean[])
 		       u (id, number, placed_at, channel, customer, items, units, units_without_cost,
-		          revenue, revenue_without_cost, discounts, tax, shipping, cost, content)`,
+		          revenue, revenue_without_cost, discounts, tax, shipping, cost, content, short)`,
 		tenant,
 		column(orders, func(o *orderRow) int64 { return o.result.ID }),
 		column(orders, func(o *orderRow) string { return o.Number }),
@@ -82,7 +88,8 @@ func queueOrders(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Tax }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Shipping }),
 		column(orders, func(o *orderRow) money.Cents { return o.totals.Cost }),
-		column(orders, func(o *orderRow) []byte { return o.digest }))
+		column(orders, func(o *orderRow) []byte { return o.digest }),
+		column(orders, func(o *orderRow) bool { return o.short }))
 }
 
 // queueItems adds the items of orders. It computes them again, because all of them would take much memory.

@@ -267,7 +267,7 @@ func (s *Store) UndoChannels(ctx context.Context, tenant tenancy.ID, changes []C
 		case err == nil && stored.Label == c.New && c.Old == nil:
 			err, reason = s.DeleteChannel(ctx, tenant, c.Identifier), ""
 		case err == nil && stored.Label == c.New:
-			_, err = s.RelabelChannel(ctx, tenant, c.Identifier, c.Old, nil)
+			_, err = s.UpdateChannel(ctx, tenant, c.Identifier, ChannelUpdate{Label: c.Old}, nil)
 			reason = ""
 		}
 		if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sums"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -18,7 +21,10 @@ import (
 // Refunds above what was paid are accepted; those of a cancelled order count nowhere.
 func (s *Store) Refund(ctx context.Context, tenant tenancy.ID, rows []RefundRow) ([]RefundResult, error) {
 	b := newRefundBatch(tenant, rows, time.Now())
-	err := s.db.Update(ctx, tenant, b.read, b.write)
+	if slices.ContainsFunc(rows, func(r RefundRow) bool { return r.Restock }) {
+		b.taken.by = s.by
+	}
+	err := s.db.UpdateInParts(ctx, tenant, b.read, b.write)
 	if tenancy.SQLState(err) == "22003" {
 		err = tenancy.InvalidError{"amount": errTooLarge["items"]}
 	}
@@ -38,7 +44,49 @@ func (r RefundRow) check(now time.Time) (Refund, tenancy.InvalidError) {
 		refund.RefundedAt = new(checkTime(*refund.RefundedAt, "refunded_at", now, invalid))
 	}
 	refund.Reference = checkOptional(refund.Reference, "reference", invalid)
+	refund.checkRestock(invalid)
 	return refund, invalid
+}
+
+func (r Refund) checkRestock(invalid tenancy.InvalidError) {
+	if r.RestockItems == nil || len(invalid["restock_items"]) > 0 {
+		return
+	}
+	if !r.Restock && len(invalid["restock"]) == 0 {
+		invalid.Add("restock_items", "needs restock: true")
+	}
+	if len(r.RestockItems) < 1 || len(r.RestockItems) > MaxItems {
+		invalid.Add("restock_items", "must contain 1 to %d items", MaxItems)
+		return
+	}
+	lines := map[int64]bool{}
+	for i, item := range r.RestockItems {
+		path := "restock_items[" + strconv.Itoa(i) + "]"
+		if len(invalid[path]) > 0 {
+			continue // the caller could not decode it
+		}
+		if item.Quantity < 1 && len(invalid[path+".quantity"]) == 0 {
+			invalid.Add(path+".quantity", "must be at least 1")
+		}
+		if lines[item.Line] && len(invalid[path+".line"]) == 0 {
+			invalid.Add(path+".line", "occurs twice")
+		}
+		lines[item.Line] = true
+	}
+}
+
+// checkLines returns the errors of restock_items that need the lines of the order.
+func (r Refund) checkLines(lines []line) tenancy.InvalidError {
+	invalid := tenancy.InvalidError{}
+	for i, item := range r.RestockItems {
+		path := "restock_items[" + strconv.Itoa(i) + "]"
+		if item.Line < 1 || item.Line > int64(len(lines)) {
+			invalid.Add(path+".line", "is not a line of the order")
+		} else if sold := lines[item.Line-1].Quantity; item.Quantity > sold {
+			invalid.Add(path+".quantity", "must be at most that of the line, %d", sold)
+		}
+	}
+	return invalid
 }
 
 // refundBatch holds the rows of a call of Refund, and the rows of the database that
@@ -49,6 +97,8 @@ type refundBatch struct {
 	rows    []*refundRow
 	ids     []idRow
 	facts   orderFacts
+	taken   takenStock
+	locked  bool                  // the products of taken are locked
 	assumed map[string]*orderFact // orders of a plan, by number
 }
 
@@ -109,7 +159,10 @@ type (
 )
 
 func (b *refundBatch) read(q *pgx.Batch) {
-	b.facts.read(q, b.tenant, distinct(column(b.rows, func(r *refundRow) string { return r.OrderNumber })))
+	numbers := distinct(column(b.rows, func(r *refundRow) string { return r.OrderNumber }))
+	b.facts.read(q, b.tenant, numbers)
+	b.taken.read(q, b.tenant, numbers)
+	b.locked = false
 	tenancy.QueueRows(q, &b.ids, `
 		select nextval('refunds_id_seq') as id
 		  from generate_series(1, $1::int)`, len(b.rows))
@@ -205,13 +258,28 @@ func (f *orderFacts) events(zone *time.Location) map[int64]orderEvents {
 	return events
 }
 
-// write computes and queues the rows of the batch.
-func (b *refundBatch) write(q *pgx.Batch) error {
-	w, err := b.decide()
-	if err == nil {
-		w.queue(q, b.tenant)
+// write locks the products to restock, then computes and queues the rows of the batch.
+func (b *refundBatch) write(q *pgx.Batch) (more bool, err error) {
+	if !b.locked {
+		if b.locked = true; b.taken.queueLock(q) {
+			return true, nil
+		}
 	}
-	return err
+	w, err := b.decide()
+	if err != nil {
+		return false, err
+	}
+	byNumber := b.facts.byNumber()
+	for _, r := range w.refunds {
+		if r.Restock {
+			if err := b.taken.giveBack(byNumber[r.OrderNumber], catalog.Refund, r.RestockItems); err != nil {
+				return false, err
+			}
+		}
+	}
+	b.taken.queue(q, b.tenant)
+	w.queue(q, b.tenant)
+	return false, nil
 }
 
 // decide sets the results of all rows, and returns what to write.
@@ -279,6 +347,9 @@ type refundKey struct {
 }
 
 func (w *refundWriter) add(id int64, o *orderFact, r *refundRow) RefundResult {
+	if invalid := r.checkLines(w.lines[o.ID]); len(invalid) > 0 {
+		return RefundResult{Outcome: Failed, Err: invalid}
+	}
 	if r.Reference != nil {
 		key := refundKey{o.ID, *r.Reference}
 		if existing, exists := w.existing[key]; exists {

@@ -7,6 +7,10 @@
 // lines add up to the whole. Items keep the name, category, seller and cost of that
 // moment, so changes of the catalog do not change reports.
 //
+// An order can take its items from stock, and a cancellation or a refund return them, in
+// the same transaction (see WithStock). Imports never do. taken_stock has what each item
+// took, so that no sequence of refunds and a cancellation returns more.
+//
 // Each transaction adds its part to the rollups in its last statement, sorted by key:
 // the locks are short and two transactions cannot deadlock. Verify recomputes every
 // sum from the facts and reports differences. Repair corrects them while orders are
@@ -17,7 +21,7 @@
 //	List, page          orders by the index of the sort column, then customers, refunds, cancellations by key
 //	List, total         sales_rollups by day and cancellations; orders if more than channel and status are given
 //	List, matches       orders by created_at, number or customer, or in the order of the list (see matches.go)
-//	Order               orders, order_items, sold_products, refunds and refund_items of one number
+//	Order               orders, order_items, sold_products, taken_stock, refunds and refund_items of one number
 //	Ingest, Refund      orders by number, sold_products by SKU, customers and channels by key
 //	Verify, Repair      all facts of a month, and sales_rollups
 package sales
@@ -25,6 +29,7 @@ package sales
 import (
 	"time"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
 )
@@ -33,10 +38,13 @@ import (
 const PointOfSale = "pos"
 
 // Store reads and writes the sales of all tenants. It is safe for concurrent use.
-type Store struct{ db *tenancy.DB }
+type Store struct {
+	db *tenancy.DB
+	by *catalog.Actor // see WithStock; nil does not change stock
+}
 
 // New returns a store of the sales in db.
-func New(db *tenancy.DB) *Store { return &Store{db} }
+func New(db *tenancy.DB) *Store { return &Store{db, nil} }
 
 // MaxItems is the maximum number of items of an order.
 const MaxItems = 5000
@@ -96,15 +104,17 @@ const (
 // found; their fields are not checked again.
 type Row struct {
 	Order
+	KeepStock   bool // take nothing from stock
 	Invalid     tenancy.InvalidError
 	MoreInvalid bool // Invalid lacks some errors
 }
 
-// Result is the outcome of a Row. Err is an InvalidError if Outcome is Failed.
+// Result is the outcome of a Row. Err is an InvalidError or a StockError if Outcome is Failed.
 type Result struct {
 	Number  string
 	ID      int64
 	Outcome Outcome
+	Short   bool // the order was created and took less from stock than it has items
 	Err     error
 }
 
@@ -114,11 +124,18 @@ type Refund struct {
 	Amount      money.Cents
 	RefundedAt  *time.Time // nil is now
 	Reference   *string    // the sender's id, unique per order
+	// Restock returns what the order took from stock and has not returned: all of it, or at most RestockItems. It needs
+	// WithStock.
+	Restock      bool          `json:",omitempty"`
+	RestockItems []RestockItem `json:",omitempty"`
 	// Content is the digest that an archive has of the refund. Such a refund without a reference exists already if the
 	// order has more than Before equal ones.
 	Content []byte `json:",omitempty"`
 	Before  int    `json:",omitempty"`
 }
+
+// RestockItem is a part of an item that a refund returns to stock.
+type RestockItem struct{ Line, Quantity int64 }
 
 // RefundRow is one refund of a batch. Invalid is as in Row.
 type RefundRow struct {
@@ -153,6 +170,7 @@ type StoredOrder struct {
 	Shipping         money.Cents
 	Cost             money.Cents
 	Refunded         money.Cents
+	Short            bool // it took less from stock than it has items
 	CancelledAt      *time.Time
 	CreatedAt        time.Time
 	UpdatedAt        time.Time      // of the order, its last refund or its cancellation, when it was stored
@@ -176,6 +194,8 @@ type Line struct {
 	Discount     money.Cents // including its share of the order's discount
 	Tax          money.Cents
 	Shipping     money.Cents
+	Taken        int32       // from stock
+	Returned     int32       // of Taken
 	Refunded     money.Cents `db:"-"`
 }
 
@@ -193,10 +213,14 @@ type StoredRefund struct {
 
 // Channel is a source of orders.
 type Channel struct {
-	Identifier string
-	Label      string
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	Identifier    string
+	Label         string
+	TakesStock    bool    // orders take their items from stock
+	WhenShort     string  // Refuse or Accept
+	WarehouseID   *int64  // that orders take from; nil is that of each product
+	WarehouseName *string // is not written
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
 }
 
 // Count is the outcome of EnsureChannels or EnsureCustomers.

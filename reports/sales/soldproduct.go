@@ -17,6 +17,7 @@ import (
 type soldProduct struct {
 	SKU                  string
 	SoldID               *int64
+	ProductID            *int64 // nil if the catalog does not have the SKU
 	CategoryID, SellerID *int64
 	Cost                 *money.Cents
 }
@@ -26,7 +27,7 @@ var errMissingVersions = errors.New("products have no current version in sold_pr
 
 func queueSoldProducts(q *pgx.Batch, tenant tenancy.ID, skus []string, products *[]soldProduct) {
 	tenancy.QueueRows(q, products, `
-		select u.sku, p.category_id, p.seller_id, p.cost,
+		select u.sku, p.id as product_id, p.category_id, p.seller_id, p.cost,
 		       case when p.id is null then (`+versionOfUnknownSKU+`) else s.id end as sold_id
 		  from unnest($2::text[]) u (sku)
 		  left join lateral (`+currentProduct+`) p on true
@@ -87,7 +88,7 @@ func (b *orderBatch) checkVersions(existing map[string]existingOrder, products m
 // soldProduct returns what the item stores of its product.
 func (i Item) soldProduct(products map[string]*soldProduct) *soldProduct {
 	if s := i.Sold; s != nil {
-		return &soldProduct{i.SKU, &s.ID, orNil(s.Category), orNil(s.Seller), nil}
+		return &soldProduct{SKU: i.SKU, SoldID: &s.ID, CategoryID: orNil(s.Category), SellerID: orNil(s.Seller)}
 	}
 	return products[i.SKU]
 }

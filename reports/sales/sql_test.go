@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -73,6 +74,9 @@ func TestTheSQLOfSales(t *testing.T) {
 		return err
 	})
 	plan, imported := s.mustRecord(t, "N-00700")
+	by := catalog.Actor{Tenant: s.tenant}
+	s.mustStock(t, "SKU-7", 10)
+	s.mustTakeStock(t, "stock", sales.Refuse, nil)
 	// Each write continues where the previous one ended.
 	placed := order("new", sales.Item{SKU: "SKU-7", Quantity: 1, UnitPrice: 5})
 	placed.Channel, placed.Customer = "new", &sales.Customer{ID: "new"}
@@ -114,6 +118,22 @@ func TestTheSQLOfSales(t *testing.T) {
 		}},
 		{"cancel", func(store *sales.Store) error {
 			_, err := store.Cancel(t.Context(), s.tenant, "new", nil)
+			return err
+		}},
+		{"ingest_stock", func(store *sales.Store) error {
+			o := order("stock", sales.Item{SKU: "SKU-7", Quantity: 2, UnitPrice: 5})
+			o.Channel = "stock"
+			_, err := store.WithStock(by).Ingest(t.Context(), s.tenant, []sales.Row{{Order: o}})
+			return err
+		}},
+		{"refund_restock", func(store *sales.Store) error {
+			refund := refundOf("stock", 5, "r")
+			refund.Restock, refund.RestockItems = true, []sales.RestockItem{{Line: 1, Quantity: 1}}
+			_, err := store.WithStock(by).Refund(t.Context(), s.tenant, []sales.RefundRow{{Refund: refund}})
+			return err
+		}},
+		{"cancel_stock", func(store *sales.Store) error {
+			_, err := store.WithStock(by).Cancel(t.Context(), s.tenant, "stock", nil)
 			return err
 		}},
 		{"remove", func(store *sales.Store) error {

@@ -26,10 +26,14 @@ select `+orderColumns+`
  where o.tenant_id = $1 and o.number = $2`, tenant, number)
 		tenancy.QueueRows(q, &lines, `
 		select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
-		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
+		       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
+		       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned
 		  from orders o
 		  join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
 		  join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
+		  left join lateral (
+		       select taken, returned from taken_stock where tenant_id = $1 and order_id = o.id and line = i.line limit 1
+		       ) t on true
 		 where o.tenant_id = $1 and o.number = $2
 		 order by i.line`, tenant, number)
 		tenancy.QueueRows(q, &refunds, refundsAndShares, tenant, number)

@@ -13,7 +13,7 @@ import (
 )
 
 // Verify computes every rollup, the sums of every order and the shares of every refund
-// from the facts. It returns at most limit differences.
+// from the facts, and compares what items took from stock with the ledger. It returns at most limit differences.
 func (s *Store) Verify(ctx context.Context, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
 	var found []tenancy.Difference
 	err := s.db.Tx(ctx, tenant, func(tx pgx.Tx) (err error) {
@@ -35,6 +35,9 @@ func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found
 	if err != nil {
 		return nil, err
 	}
+	if found, err = differingStock(ctx, tx, tenant, limit); err != nil || len(found) >= limit {
+		return found, err
+	}
 	for _, p := range inPeriods(tenant, all, zone) {
 		for _, c := range checks {
 			differences, err := c.run(ctx, tx, p)
@@ -47,6 +50,37 @@ func verify(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) (found
 		}
 	}
 	return found, nil
+}
+
+// differingStock compares what items took from stock and returned to it with the ledger.
+func differingStock(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, limit int) ([]tenancy.Difference, error) {
+	rows, _ := tx.Query(ctx, `
+		select format('stock of order %s, product %s', s.number, s.product_id) as what, f.figure,
+		       f.stored::text, f.facts::text
+		  from (
+			select number, product_id, sum(taken) as taken, sum(returned) as returned, sum(removed) as removed,
+			       sum(added) as added
+			  from (
+				select (select o.number from orders o where o.tenant_id = $1 and o.id = t.order_id) as number,
+				       t.product_id, t.taken, t.returned, 0 as removed, 0 as added, t.archived
+				  from taken_stock t
+				 where t.tenant_id = $1
+				 union all
+				select order_number, product_id, 0, 0, case type when 'remove' then quantity else 0 end,
+				       case type when 'remove' then 0 else quantity end, false
+				  from inventory_adjustments
+				 where tenant_id = $1 and order_number is not null
+			       ) u
+			 group by number, product_id
+			having not bool_or(archived)
+		       ) s
+		 cross join lateral (
+		       values ('taken', s.taken, s.removed), ('returned', s.returned, s.added)
+		       ) f (figure, stored, facts)
+		 where f.stored <> f.facts
+		 order by what, f.figure desc
+		 limit $2`, tenant, limit) // CollectRows returns its error
+	return pgx.CollectRows(rows, pgx.RowToStructByName[tenancy.Difference])
 }
 
 // check is a query for rows of a period that differ from the facts. It returns what each
