@@ -10,17 +10,17 @@ import (
 type channelJSON struct {
 	Identifier string    `json:"identifier"`
 	Label      string    `json:"label"`
+	CreatedAt  timestamp `json:"created_at"`
+	UpdatedAt  timestamp `json:"updated_at"`
 	TakesStock bool      `json:"takes_stock"`
 	WhenShort  string    `json:"when_short"`
 	Warehouse  *named    `json:"warehouse"` // null is that of each product
-	CreatedAt  timestamp `json:"created_at"`
-	UpdatedAt  timestamp `json:"updated_at"`
 }
 
 func channelShape(c sales.Channel) channelJSON {
 	return channelJSON{
-		c.Identifier, c.Label, c.TakesStock, c.WhenShort, optionalNamed(c.WarehouseID, c.WarehouseName),
-		timestamp(c.CreatedAt), timestamp(c.UpdatedAt),
+		c.Identifier, c.Label, timestamp(c.CreatedAt), timestamp(c.UpdatedAt),
+		c.TakesStock, c.WhenShort, optionalNamed(c.WarehouseID, c.WarehouseName),
 	}
 }
 

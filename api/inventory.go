@@ -20,17 +20,18 @@ type adjustmentJSON struct {
 	QuantityBefore int32     `json:"quantity_before"`
 	QuantityAfter  int32     `json:"quantity_after"`
 	Notes          *string   `json:"notes"`
-	OrderNumber    *string   `json:"order_number"`
-	Reason         *string   `json:"reason"`
 	APIKey         *named    `json:"api_key"`
 	CreatedAt      timestamp `json:"created_at"`
+	OrderNumber    *string   `json:"order_number"`
+	Reason         *string   `json:"reason"`
 }
 
 func adjustmentShape(a catalog.Adjustment) adjustmentJSON {
 	return adjustmentJSON{
 		ID: a.ID, Type: a.Type, Quantity: a.Quantity, WarehouseID: a.WarehouseID,
 		QuantityBefore: a.QuantityBefore, QuantityAfter: a.QuantityAfter, Notes: a.Notes,
-		OrderNumber: a.OrderNumber, Reason: a.Reason, APIKey: optionalNamed(a.APIKeyID, a.APIKeyName), CreatedAt: timestamp(a.CreatedAt),
+		APIKey: optionalNamed(a.APIKeyID, a.APIKeyName), CreatedAt: timestamp(a.CreatedAt),
+		OrderNumber: a.OrderNumber, Reason: a.Reason,
 	}
 }
 

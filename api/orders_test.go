@@ -64,14 +64,15 @@ func TestCreateOrderReturnsTheOrder(t *testing.T) {
 		"customer": map[string]any{"id": "42", "name": "Zoë", "email": "zoe@example.com"},
 		"revenue":  "60.70", "discount_total": "4.00", "tax_total": "12.14", "shipping_total": "4.90", "cost_total": "22.70",
 		"refunded_total": "0.00",
-		"units":          3.0, "units_without_cost": 1.0, "created_at": data["created_at"], "updated_at": data["created_at"], "refunds": []any{},
+		"units":          3.0, "units_without_cost": 1.0, "short": false, "created_at": data["created_at"], "updated_at": data["created_at"], "refunds": []any{},
 		"items": []any{
 			map[string]any{"line": 1.0, "sku": "MUG", "name": "Blue mug", "product_id": float64(product), "category": map[string]any{"id": float64(category), "name": "Kitchen"},
 				"seller": map[string]any{"id": float64(seller), "name": "Hill"}, "quantity": 2.0, "unit_price": "24.90",
 				"unit_cost": "11.35", "discount": "3.30", "tax": "9.30", "shipping": "3.75", "revenue": "46.50",
-				"refunded": "0.00"},
+				"refunded": "0.00", "stock_taken": 0.0, "stock_returned": 0.0},
 			map[string]any{"line": 2.0, "sku": "odd", "name": "odd", "product_id": nil, "category": nil, "seller": nil, "quantity": 1.0, "unit_price": "14.90",
-				"unit_cost": nil, "discount": "0.70", "tax": "2.84", "shipping": "1.15", "revenue": "14.20", "refunded": "0.00"},
+				"unit_cost": nil, "discount": "0.70", "tax": "2.84", "shipping": "1.15", "revenue": "14.20", "refunded": "0.00",
+				"stock_taken": 0.0, "stock_returned": 0.0},
 		},
 	}
 	if diff := cmp.Diff(want, data); diff != "" {

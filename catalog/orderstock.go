@@ -139,17 +139,31 @@ func (s *OrderStock) change(p *productStock, c stockChange, delta int32) {
 
 // QueueChanges writes the changes.
 func (s *OrderStock) QueueChanges(b *pgx.Batch) {
-	written := map[int64]bool{}
-	for _, c := range s.changes {
-		if !written[c.ProductID] {
-			written[c.ProductID] = true
-			queueQuantity(b, s.by.Tenant, c.ProductID, s.byID[c.ProductID].Quantity)
-		}
-	}
 	for changes := range slices.Chunk(s.changes, 5000) {
+		var ids []int64
+		var quantities []int32
+		seen := map[int64]bool{}
+		for _, c := range changes {
+			if !seen[c.ProductID] {
+				seen[c.ProductID] = true
+				ids, quantities = append(ids, c.ProductID), append(quantities, s.byID[c.ProductID].Quantity)
+			}
+		}
+		b.Queue(setQuantities, s.by.Tenant, ids, quantities)
 		queueStockAndLedger(b, s.by, changes)
 	}
 }
+
+// setQuantities writes the totals $3 of the locked products $2. "on conflict" looks up each product by its key, whatever
+// PostgreSQL knows of the table. It needs all columns that must have a value.
+const setQuantities = `
+	insert into products (tenant_id, id, warehouse_id, price, quantity, sku, name, status, condition, search)
+	overriding system value
+	select $1, p.id, p.warehouse_id, p.price, u.quantity, p.sku, p.name, p.status, p.condition, p.search
+	  from unnest($2::bigint[], $3::int[]) u (id, quantity)
+	 cross join lateral (select * from products where tenant_id = $1 and id = u.id limit 1) p
+	    on conflict (tenant_id, id) do update
+	   set quantity = excluded.quantity, updated_at = clock_timestamp()`
 
 // queueQuantity writes the total of a locked product.
 func queueQuantity(b *pgx.Batch, tenant tenancy.ID, id int64, quantity int32) {

@@ -42,6 +42,9 @@ var formHeader = http.Header{"Content-Type": {"multipart/form-data; boundary=" +
 
 var largeOrder = strings.Replace(orderJSON, "["+itemJSON+"]", rows(50, itemJSON), 1)
 
+// stockOrder takes its items from stock.
+var stockOrder = strings.Replace(largeOrder, `"channel":"`+mark+`"`, `"channel":"`+mark+`3"`, 1)
+
 func numbered(template string, n any) string {
 	return strings.ReplaceAll(template, "%d", fmt.Sprint(n))
 }
@@ -211,6 +214,27 @@ var budgets = []struct {
 		},
 		2, 6,
 	},
+	// Orders that take stock lock the products in one more round trip.
+	{
+		"POST /api/channels",
+		testRequest{
+			path: "/api/channels", body: `{"identifier":"` + mark + `3","label":"` + mark + `","takes_stock":true}`, want: 201,
+		},
+		1, 2,
+	},
+	{"POST /api/orders", testRequest{path: "/api/orders", body: numbered(stockOrder, "s"), want: 201}, 4, 23},
+	{
+		"POST /api/orders/{number}/refunds",
+		testRequest{
+			path: "/api/orders/" + mark + "-order-s/refunds",
+			body: `{"amount":"` + euro + `","restock":true,"restock_items":[{"line":1,"quantity":1}]}`, want: 201,
+		},
+		4, 24,
+	},
+	{
+		"POST /api/orders/{number}/cancel",
+		testRequest{path: "/api/orders/" + mark + "-order-s/cancel", body: `{}`, want: 200}, 4, 25,
+	},
 	{
 		"POST /api/orders/bulk",
 		testRequest{path: "/api/orders/bulk", body: `{"orders":` + rows(100, orderJSON) + `}`, want: 200}, 5, 25,
@@ -233,7 +257,7 @@ var budgets = []struct {
 	},
 	{
 		"POST /api/orders/{number}/cancel",
-		testRequest{path: "/api/orders/" + mark + "-order-y/cancel", body: `{}`, want: 200}, 3, 17,
+		testRequest{path: "/api/orders/" + mark + "-order-y/cancel", body: `{}`, want: 200}, 3, 18,
 	},
 
 	{"GET /api/customers", testRequest{path: "/api/customers?search=" + mark, want: 200}, 1, 4},

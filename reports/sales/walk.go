@@ -111,12 +111,17 @@ func (s *Store) linesOf(ctx context.Context, tenant tenancy.ID, orders []StoredO
 		tenancy.QueueRows(b, &rows, `
 			select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id,
 			       p.seller_name, i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
+			       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned,
 			       (select coalesce(sum(amount), 0)::bigint
 			          from refund_items
 			         where tenant_id = $1 and order_id = page.id and line = i.line) as refunded_sum
 			  from unnest($2::bigint[]) with ordinality page (id, place)
 			 cross join lateral (select * from order_items where tenant_id = $1 and order_id = page.id offset 0) i
 			 cross join lateral (select * from sold_products where tenant_id = $1 and id = i.sold_id limit 1) p
+			  left join lateral (
+			       select taken, returned from taken_stock
+			        where tenant_id = $1 and order_id = page.id and line = i.line limit 1
+			       ) t on true
 			 order by page.place, i.line`, tenant, column(orders, func(o StoredOrder) int64 { return o.ID }))
 	})
 	if err != nil {

@@ -1,4 +1,6 @@
-select identifier, label, created_at, updated_at
+select identifier, label, takes_stock, when_short, warehouse_id,
+       (select name from warehouses w where w.tenant_id = channels.tenant_id and w.id = warehouse_id) as warehouse_name,
+       created_at, updated_at
   from channels
  where tenant_id = $1 and identifier > $2
  order by identifier
@@ -7,6 +9,7 @@ select identifier, label, created_at, updated_at
 -- Plan on PostgreSQL 15:
 --   Limit
 --     Index Scan using channels_pkey on channels
+--     Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 
 select c.id as row_id, c.number as id, c.name, c.email, c.created_at, c.erased_at
   from customers c

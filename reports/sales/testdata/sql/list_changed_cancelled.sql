@@ -33,7 +33,7 @@ select
 
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
-       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost, o.short,
        r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
   from unnest(array(
        select o.id
