@@ -15,10 +15,11 @@ import (
 // stockOp is one operation on one product. A bulk request is one operation per row.
 type stockOp struct {
 	product  int
-	kind     string // add, remove, set (adjustments); patch, touch (changes another field), bulk, read
+	kind     string // add, remove, set (adjustments); sell, cancel; patch, touch (changes another field), bulk, read
 	quantity int
 	other    bool // use the other warehouse instead of the product's own
 	expected int  // expected_quantity, or noExpectation
+	order    int  // of cancel: the number of the order within its client
 }
 
 const noExpectation = -1
@@ -48,9 +49,9 @@ func (l stockLevel) apply(o stockOp) (stockLevel, stockResult) {
 		changed = &next.other
 	}
 	switch o.kind {
-	case "add":
+	case "add", "cancel":
 		*changed += o.quantity
-	case "remove":
+	case "remove", "sell":
 		*changed -= o.quantity
 	case "set", "patch", "bulk":
 		if o.other {
@@ -71,6 +72,8 @@ func successOf(o stockOp, before, after stockLevel) stockResult {
 		return stockResult{code: "unchanged"}
 	case o.kind == "bulk":
 		return stockResult{code: "updated"}
+	case o.sells():
+		return stockResult{code: "done"}
 	case o.kind == "read":
 		return stockResult{code: "done", total: after.total(), own: after.own, other: after.other}
 	case o.adjusts():
@@ -80,6 +83,8 @@ func successOf(o stockOp, before, after stockLevel) stockResult {
 }
 
 func (o stockOp) adjusts() bool { return o.kind == "add" || o.kind == "remove" || o.kind == "set" }
+
+func (o stockOp) sells() bool { return o.kind == "sell" || o.kind == "cancel" }
 
 func (o stockOp) changesStock() bool { return o.kind != "read" && o.kind != "touch" }
 
@@ -196,6 +201,17 @@ func TestTheStockModelRejectsFaults(t *testing.T) {
 		{"a change of another field restores an old quantity", porcupine.Illegal, history{
 			op(1, 9, "touch", 0, touched(0)), op(2, 3, "add", 5, done(0, 5)), op(10, 11, "read", 0, read(0)),
 		}},
+		{"two orders of the last unit, one succeeds", porcupine.Ok, history{
+			op(1, 2, "add", 1, done(0, 1)), op(3, 9, "sell", 1, stockResult{code: "done"}), op(4, 8, "sell", 1, insufficient),
+		}},
+		{"two orders of the last unit, both succeed", porcupine.Illegal, history{
+			op(1, 2, "add", 1, done(0, 1)), op(3, 9, "sell", 1, stockResult{code: "done"}),
+			op(4, 8, "sell", 1, stockResult{code: "done"}),
+		}},
+		{"a cancellation that returns nothing", porcupine.Illegal, history{
+			op(1, 2, "add", 1, done(0, 1)), op(3, 4, "sell", 1, stockResult{code: "done"}),
+			op(5, 6, "cancel", 1, stockResult{code: "done"}), op(7, 8, "read", 0, read(0)),
+		}},
 		{"a bulk row that changed the stock reports unchanged", porcupine.Illegal, history{
 			op(1, 2, "bulk", 5, stockResult{code: "unchanged"}),
 		}},
@@ -262,14 +278,17 @@ func simulate(random *rand.Rand, size, lost int) []porcupine.Operation {
 func randomOp(random *rand.Rand, product, total int) stockOp {
 	kinds := []string{
 		"add", "add", "add", "add", "remove", "remove", "remove", "remove", "set", "set",
-		"patch", "touch", "touch", "bulk", "read", "read", "read",
+		"patch", "touch", "touch", "bulk", "read", "read", "read", "sell", "sell", "sell", "sell", "sell",
 	}
 	o := stockOp{product: product, kind: kinds[random.IntN(len(kinds))], expected: noExpectation}
 	switch o.kind {
-	case "add", "remove":
+	case "add", "remove", "sell":
 		o.quantity = 1 + random.IntN(90)
 	case "set", "patch", "bulk":
 		o.quantity = random.IntN(400)
+	}
+	if o.kind == "sell" {
+		o.other = random.IntN(4) == 0
 	}
 	if o.adjusts() {
 		o.other = random.IntN(4) == 0

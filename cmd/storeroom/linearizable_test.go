@@ -17,7 +17,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Concurrent clients adjust, change and read the same products, and some disconnect during a request. There must be one
+// Concurrent clients adjust, change, sell and read the same products, and cancel orders, and some disconnect during a request. There must be one
 // order of all operations that explains every response and agrees with real time.
 func TestStockIsLinearizable(t *testing.T) {
 	t.Parallel()
@@ -90,12 +90,20 @@ type testShop struct {
 
 const otherWarehouse = "Other"
 
+// Orders of these channels take stock from the product's own and from the other warehouse.
+const ownChannel, otherChannel = "own", "other"
+
 func mustTestShop(t *testing.T, s sender, products int) *testShop {
 	t.Helper()
 	var warehouse struct{ ID int64 }
 	s.mustSend(t, message{
 		method: "POST", path: "/api/warehouses", body: map[string]any{"name": otherWarehouse},
 	}, &warehouse)
+	for channel, more := range map[string]map[string]any{ownChannel: {}, otherChannel: {"warehouse_id": warehouse.ID}} {
+		body := map[string]any{"identifier": channel, "label": channel, "takes_stock": true}
+		maps.Copy(body, more)
+		s.mustSend(t, message{method: "POST", path: "/api/channels", body: body}, &struct{}{})
+	}
 	shop := &testShop{sender: s, warehouse: warehouse.ID, created: time.Now()}
 	for n := range products {
 		var product struct{ ID int64 }
@@ -114,7 +122,8 @@ type stockClient struct {
 	id      int
 	random  *rand.Rand
 	sent    int
-	totals  []int // the last known stock of each product
+	totals  []int     // the last known stock of each product
+	placed  []stockOp // orders that can be cancelled
 	history []porcupine.Operation
 }
 
@@ -128,6 +137,10 @@ type behavior struct {
 func (c *stockClient) sendRandom(t *testing.T) {
 	product := c.random.IntN(len(c.products))
 	ops := []stockOp{randomOp(c.random, product, c.totals[product])}
+	if len(c.placed) > 0 && c.random.IntN(6) == 0 {
+		ops[0], c.placed = c.placed[0], c.placed[1:]
+		ops[0].kind = "cancel"
+	}
 	if ops[0].kind == "bulk" {
 		second := (product + 1) % len(c.products)
 		ops = append(ops, stockOp{product: second, kind: "bulk", quantity: c.random.IntN(400), expected: noExpectation})
@@ -191,7 +204,12 @@ func (c *stockClient) record(ops []stockOp, results []stockResult, called, retur
 		if !o.changesStock() && results[i] == (stockResult{}) {
 			continue
 		}
-		if results[i].code == "done" {
+		switch {
+		case results[i].code == "done" && o.kind == "sell":
+			c.placed = append(c.placed, stockOp{
+				product: o.product, quantity: o.quantity, other: o.other, expected: noExpectation, order: c.sent,
+			})
+		case results[i].code == "done" && !o.sells():
 			c.totals[o.product] = results[i].total
 		}
 		c.history = append(c.history, porcupine.Operation{
@@ -214,6 +232,18 @@ func (c *stockClient) message(ops []stockOp) message {
 		return message{method: "PATCH", path: path, body: map[string]any{"quantity": o.quantity}}
 	case "touch":
 		return message{method: "PATCH", path: path, body: map[string]any{"bin_location": key}}
+	case "sell":
+		channel := ownChannel
+		if o.other {
+			channel = otherChannel
+		}
+		return message{"POST", "/api/orders", key, map[string]any{
+			"number": key, "placed_at": "2026-03-01T09:30:00Z", "channel": channel,
+			"items": []map[string]any{{"sku": sharedSKU(o.product), "quantity": o.quantity, "unit_price": 1}},
+		}}
+	case "cancel":
+		path := fmt.Sprintf("/api/orders/client-%d-%d/cancel", c.id, o.order)
+		return message{"POST", path, key, map[string]any{}}
 	case "bulk":
 		var items []map[string]any
 		for _, row := range ops {
@@ -237,6 +267,8 @@ func parseResults(ops []stockOp, r reply) ([]stockResult, error) {
 	switch {
 	case code == "INSUFFICIENT_STOCK" && r.status == 422, code == "PRECONDITION_FAILED" && r.status == 412:
 		return []stockResult{{code: code}}, nil
+	case ops[0].sells() && (r.status == 200 || r.status == 201):
+		return []stockResult{{code: "done"}}, nil
 	case r.status != 200 && r.status != 207:
 		return nil, errors.New("the model does not allow this response")
 	case ops[0].kind == "bulk":

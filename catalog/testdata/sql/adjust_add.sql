@@ -73,7 +73,7 @@ select $1, id, warehouse_id, case when $3 > 0 then 'add' else 'remove' end, abs(
 returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
   from entry a
 

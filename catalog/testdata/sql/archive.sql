@@ -53,7 +53,8 @@ select id, sku, images
 --   Limit
 --     Index Scan using products_pkey on products
 
-select a.id, a.product_id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes, a.created_at,
+select a.id, a.product_id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
+       a.order_number, a.reason, a.created_at,
        (select sku from products where tenant_id = $1 and price >= 0 and id = a.product_id) as sku,
        (select name from warehouses where tenant_id = $1 and id = a.warehouse_id) as warehouse_name,
        (select name from api_keys where tenant_id = $1 and id = a.api_key_id) as api_key_name

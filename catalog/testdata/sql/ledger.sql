@@ -13,7 +13,7 @@ select count(*)
 --     Index Only Scan using inventory_adjustments_product on inventory_adjustments
 
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
   from inventory_adjustments a
  where a.tenant_id = $1

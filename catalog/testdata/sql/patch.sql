@@ -166,18 +166,20 @@ on conflict (tenant_id, product_id, warehouse_id) do update
 
 with entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
-       quantity_before, quantity_after, notes, api_key_id)
+       quantity_before, quantity_after, notes, order_number, reason, api_key_id)
 select $1, c.product_id, c.warehouse_id, c.type, c.quantity,
-       c.quantity_before, c.quantity_after, c.notes, $3::bigint
+       c.quantity_before, c.quantity_after, c.notes, c.order_number, c.reason, $3::bigint
   from rows from (
        jsonb_to_recordset($2) as (product_id bigint, warehouse_id bigint, type text, quantity integer,
-                                  quantity_before integer, quantity_after integer, notes text)
-       ) with ordinality c (product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes, place)
+                                  quantity_before integer, quantity_after integer, notes text,
+                                  order_number text, reason text)
+       ) with ordinality c (product_id, warehouse_id, type, quantity, quantity_before, quantity_after, notes,
+                            order_number, reason, place)
  order by c.place
 returning *
 )
 select a.id, a.type, a.quantity, a.warehouse_id, a.quantity_before, a.quantity_after, a.notes,
-       a.api_key_id, a.created_at,
+       a.order_number, a.reason, a.api_key_id, a.created_at,
        (select name from api_keys where tenant_id = a.tenant_id and id = a.api_key_id) as api_key_name
   from entry a
  order by a.id
