@@ -49,7 +49,9 @@ select p.tenant_id, p.id, p.warehouse_id, k.id, 3, 0, 3, 'set'
   from products p join api_keys k using (tenant_id)
  where p.tenant_id = :tenant;
 insert into idempotency_keys (tenant_id, key, fingerprint, status) values (:tenant, 'order-1', sha256('order-1'), 201);
-update channels set identifier = 'shop-:tenant' where tenant_id = :tenant;
+update channels c
+   set identifier = 'shop-:tenant', warehouse_id = (select w.id from warehouses w where w.tenant_id = c.tenant_id limit 1)
+ where tenant_id = :tenant;
 insert into customers (tenant_id, number, name) values (:tenant, 'C-1', 'Ann');
 insert into sold_products (tenant_id, product_id, sku, name)
 select p.tenant_id, p.id, p.sku, p.name from products p where p.tenant_id = :tenant;
@@ -62,6 +64,10 @@ select c.tenant_id, 'A-1', '2026-03-01', 'shop-:tenant', c.id, 2, 4, 4, 1800, 0,
 insert into order_items (tenant_id, order_id, line, placed_at, sold_id, quantity, unit_price, discount, tax)
 select o.tenant_id, o.id, n, o.placed_at, p.id, 2, 450, 0, 0
   from orders o join sold_products p using (tenant_id) cross join generate_series(1, 2) n where o.tenant_id = :tenant;
+insert into taken_stock (tenant_id, order_id, line, product_id, warehouse_id, taken)
+select p.tenant_id, o.id, 2, p.id, p.warehouse_id, 1
+  from orders o join products p using (tenant_id)
+ where p.tenant_id = :tenant;
 insert into cancellations (tenant_id, order_id, placed_at, cancelled_at)
 select o.tenant_id, o.id, o.placed_at, o.placed_at from orders o where o.tenant_id = :tenant;
 insert into refunds (tenant_id, order_id, refunded_at, amount, reference, content)

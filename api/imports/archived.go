@@ -18,7 +18,8 @@ import (
 	"github.com/storeroom/storeroom/tenancy/csvcell"
 )
 
-// archiveFiles are the files of an archive that are read, with the columns that they must have.
+// archiveFiles are the files of an archive that are read, with the number of their first columns that they must have.
+// The others are those that earlier versions do not have.
 var archiveFiles = map[string]*ownFile{
 	"categories": own("categories", Category, 2, nil, "id", "name"),
 	"sellers":    own("sellers", Seller, 2, nil, "id", "name"),
@@ -28,14 +29,14 @@ var archiveFiles = map[string]*ownFile{
 		"created_at"),
 	"stock":     own("stock", Stock, 3, nil, "sku", "warehouse_name", "quantity"),
 	"images":    own("images", Product, 4, nil, "sku", "position", "url", "file"),
-	"channels":  own("channels", Channel, 2, nil, "identifier", "label"),
+	"channels":  own("channels", Channel, 2, nil, "identifier", "label", "takes_stock", "when_short", "warehouse_name"),
 	"customers": own("customers", Customer, 4, nil, "id", "name", "email", "erased_at"),
 	"sold_products": own("sold_products", Order, 8, nil, "id", "product", "sku", "name", "category", "category_name", "seller",
 		"seller_name"),
 	"orders": own("orders", Order, 9, nil, "number", "placed_at", "channel", "customer", "discount_total", "tax_total",
-		"shipping_total", "cancelled_at", "content"),
+		"shipping_total", "cancelled_at", "content", "short"),
 	"order_items": own("order_items", Order, 7, nil, "order_number", "sold_product", "sku", "quantity", "unit_price",
-		"unit_cost", "discount"),
+		"unit_cost", "discount", "stock_taken", "stock_returned", "warehouse_name"),
 	"refunds": own("refunds", Refund, 5, nil, "order_number", "refunded_at", "amount", "reference", "content"),
 }
 
@@ -102,7 +103,7 @@ func (a *archiveReader) readAll() (err error) {
 	for _, of := range []struct {
 		name string
 		read func(*reading, group) []Record
-	}{{"channels", ownChannel}, {"customers", archivedCustomer}} {
+	}{{"channels", archivedChannel}, {"customers", archivedCustomer}} {
 		err := a.each(of.name, func(c cells) Record { return of.read(a.reading, group{rows: []cells{c}})[0] })
 		if err != nil {
 			return err
@@ -296,6 +297,20 @@ func (r *Record) addStock(c cells) {
 	})
 }
 
+func archivedChannel(r *reading, g group) []Record {
+	records := ownChannel(r, g)
+	c, channel := g.rows[0], records[0].Channel
+	if channel.WhenShort = c.raw("when_short"); channel.WhenShort == "" {
+		return records // an archive of an earlier version
+	}
+	channel.TakesStock = c.raw("takes_stock") == "true"
+	channel.WarehouseName = optional(c.plain("warehouse_name"))
+	if channel.WhenShort != sales.Refuse && channel.WhenShort != sales.Accept {
+		c.refuse("when_short", "must be %s or %s", sales.Refuse, sales.Accept)
+	}
+	return records
+}
+
 func archivedCustomer(r *reading, g group) []Record {
 	records := ownCustomer(r, g)
 	c, customer := g.rows[0], records[0].Customer
@@ -320,7 +335,7 @@ func (a *archiveReader) readOrders() error {
 	for !orders.end {
 		c, number := orders.cells, orders.plain("number")
 		r := Record{Kind: Order, Key: c.key("number"), Rows: []Row{c.row()}, Order: newOwnOrder(c), Invalid: c.invalid}
-		r.Order.Number, r.Order.Content = number, c.digest()
+		r.Order.Number, r.Order.Content, r.Order.Short = number, c.digest(), c.raw("short") == "true"
 		kept := group{}
 		kept.add(c)
 		for !items.end && items.plain("order_number") == number {
@@ -369,6 +384,14 @@ func (a *archiveReader) addItem(r *Record, c cells) error {
 	}
 	if item.SKU, item.Sold = c.plain("sku"), sold; sold == nil {
 		c.refuse("sold_product", "%q is not in sold_products.csv", c.raw("sold_product"))
+	}
+	if taken := c.number("stock_taken"); taken != 0 {
+		returned := c.number("stock_returned")
+		if taken < 0 || taken > item.Quantity || returned < 0 || returned > taken {
+			c.refuse("stock_taken", "must be at most the quantity, and at least stock_returned")
+			return nil
+		}
+		item.Stock = &sales.SoldStock{Taken: int32(taken), Returned: int32(returned), Warehouse: c.plain("warehouse_name")}
 	}
 	return nil
 }

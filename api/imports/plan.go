@@ -582,7 +582,10 @@ func (m *Importer) planChannels(ctx context.Context, tenant tenancy.ID, rows []*
 		row := rows[i]
 		row.set(string(result.Outcome), result.Err)
 		if row.writes() {
-			row.Label = &sales.ChannelChange{Identifier: result.Identifier, Old: result.Old, New: result.Label}
+			row.Label = &sales.ChannelChange{
+				Identifier: result.Identifier, Old: result.Old, New: result.Label,
+				OldStock: result.OldStock, NewStock: result.NewStock,
+			}
 			row.Old, row.New = changed("label", result.Old, &result.Label)
 		}
 	}

@@ -14,6 +14,14 @@ import (
 // archiveColumn is a column of a file that is only written as CSV.
 func archiveColumn[T any](name string, of func(T) cell) column[T] { return column[T]{name, 0, of} }
 
+// trueOf is empty for false.
+func trueOf(is bool) cell {
+	if is {
+		return textOf("true")
+	}
+	return cell{}
+}
+
 func hexOf(b []byte) cell { return textOf(hex.EncodeToString(b)) }
 
 // ArchiveReferences returns categories, sellers or warehouses.
@@ -25,10 +33,7 @@ func ArchiveReferences(kind catalog.Kind, rows Rows[catalog.Reference]) Sheet {
 	}
 	if kind == catalog.Warehouses {
 		columns = append(columns, archiveColumn("is_default", func(r r) cell {
-			if r.IsDefault {
-				return textOf("true")
-			}
-			return cell{}
+			return trueOf(r.IsDefault)
 		}))
 	}
 	return newSheet(string(kind), columns, rows)
@@ -75,6 +80,8 @@ func ArchiveLedger(rows Rows[catalog.LedgerRow]) Sheet {
 		archiveColumn("notes", func(a a) cell { return optional(a.Notes, textOf) }),
 		archiveColumn("api_key_name", func(a a) cell { return optional(a.APIKeyName, textOf) }),
 		archiveColumn("created_at", func(a a) cell { return momentOf(a.CreatedAt) }),
+		archiveColumn("order_number", func(a a) cell { return optional(a.OrderNumber, textOf) }),
+		archiveColumn("reason", func(a a) cell { return optional(a.Reason, textOf) }),
 	}, rows)
 }
 
@@ -84,6 +91,9 @@ func ArchiveChannels(rows Rows[sales.Channel]) Sheet {
 	return newSheet("channels", []column[c]{
 		archiveColumn("identifier", func(c c) cell { return textOf(c.Identifier) }),
 		archiveColumn("label", func(c c) cell { return textOf(c.Label) }),
+		archiveColumn("takes_stock", func(c c) cell { return trueOf(c.TakesStock) }),
+		archiveColumn("when_short", func(c c) cell { return textOf(c.WhenShort) }),
+		archiveColumn("warehouse_name", func(c c) cell { return optional(c.WarehouseName, textOf) }),
 	}, rows)
 }
 
@@ -126,6 +136,7 @@ func ArchiveOrders(rows Rows[sales.OrderFact]) Sheet {
 		archiveColumn("shipping_total", func(o o) cell { return amountOf(o.Shipping) }),
 		archiveColumn("cancelled_at", func(o o) cell { return optional(o.CancelledAt, momentOf) }),
 		archiveColumn("content", func(o o) cell { return hexOf(o.Content) }),
+		archiveColumn("short", func(o o) cell { return trueOf(o.Short) }),
 	}, rows)
 }
 
@@ -140,6 +151,9 @@ func ArchiveItems(rows Rows[sales.ItemFact]) Sheet {
 		archiveColumn("unit_price", func(i i) cell { return amountOf(i.UnitPrice) }),
 		archiveColumn("unit_cost", func(i i) cell { return optional(i.UnitCost, amountOf) }),
 		archiveColumn("discount", func(i i) cell { return amountOf(i.Discount) }),
+		archiveColumn("stock_taken", func(i i) cell { return optional(i.Taken, countOf[int32]) }),
+		archiveColumn("stock_returned", func(i i) cell { return optional(i.Returned, countOf[int32]) }),
+		archiveColumn("warehouse_name", func(i i) cell { return optional(i.Warehouse, textOf) }),
 	}, rows)
 }
 

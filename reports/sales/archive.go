@@ -79,6 +79,7 @@ type OrderFact struct {
 	Discounts   money.Cents
 	Tax         money.Cents
 	Shipping    money.Cents
+	Short       bool
 	CancelledAt *time.Time
 	Content     []byte
 }
@@ -86,7 +87,7 @@ type OrderFact struct {
 // EachOrder calls f with every order, by placed_at and id.
 func (s *Store) EachOrder(ctx context.Context, tenant tenancy.ID, f func(OrderFact) error) error {
 	return walkAll(ctx, s, tenant, "orders", `
-select o.id, o.number, o.placed_at, o.channel, o.discounts, o.tax, o.shipping, o.content,
+select o.id, o.number, o.placed_at, o.channel, o.discounts, o.tax, o.shipping, o.short, o.content,
        (select number from customers where tenant_id = $1 and id = o.customer_id) as customer,
        (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id) as cancelled_at
   from orders o
@@ -106,6 +107,9 @@ type ItemFact struct {
 	UnitPrice   money.Cents
 	UnitCost    *money.Cents
 	Discount    money.Cents
+	Taken       *int32 // from stock; nil is nothing
+	Returned    *int32
+	Warehouse   *string // from which it was taken; nil if it was deleted
 }
 
 // EachItem calls f with every item, in the sequence of EachOrder. A page has the items of 100 orders. No index of sold
@@ -113,7 +117,9 @@ type ItemFact struct {
 func (s *Store) EachItem(ctx context.Context, tenant tenancy.ID, f func(ItemFact) error) error {
 	return walkAll(ctx, s, tenant, "items", `
 select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.quantity, i.unit_price, i.unit_cost,
-       i.discount, (select sku from sold_products where tenant_id = $1 and id = i.sold_id and name >= '') as sku
+       i.discount, t.taken, t.returned,
+       (select name from warehouses where tenant_id = $1 and id = t.warehouse_id) as warehouse,
+       (select sku from sold_products where tenant_id = $1 and id = i.sold_id and name >= '') as sku
   from (
        select id, number, placed_at
          from orders
@@ -128,6 +134,12 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
         order by line
        offset 0
        ) i
+  left join lateral (
+       select taken, returned, warehouse_id
+         from taken_stock
+        where tenant_id = $1 and order_id = o.id and line = i.line
+        limit 1
+       ) t on true
  order by o.placed_at, o.id, i.line`, []any{time.Time{}, int64(0)},
 		func(i ItemFact) []any { return []any{i.PlacedAt, i.OrderID} }, f)
 }

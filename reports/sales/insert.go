@@ -29,6 +29,7 @@ func (b *orderBatch) newOrders(orders []*orderRow, products map[string]*soldProd
 		statements = append(statements, statement{lines, func(q *pgx.Batch) {
 			queueItems(q, b.tenant, part, products)
 			queueTaken(q, b.tenant, part)
+			queueArchivedStock(q, b.tenant, part)
 		}})
 		rest = rest[n:]
 	}

@@ -166,26 +166,42 @@ func (s *Store) ApplyCancellations(
 	return results, s.record(ctx, tenant, plan, "cancellations", created)
 }
 
-// ChannelChange is a channel of a plan. Old is the stored label, or nil if the channel does not exist.
+// ChannelChange is a channel of a plan. Old is the stored label, or nil if the channel does not exist. The settings of
+// stock are nil unless they change.
 type ChannelChange struct {
 	Identifier string
 	Old        *string `json:",omitempty"`
 	New        string
+	OldStock   *StockSettings `json:",omitempty"`
+	NewStock   *StockSettings `json:",omitempty"`
+}
+
+// StockSettings are the settings of a channel that concern stock.
+type StockSettings struct {
+	TakesStock bool
+	WhenShort  string
+	Warehouse  string `json:",omitempty"` // the name; "" is that of each product
+}
+
+func (c Channel) stock() StockSettings {
+	return StockSettings{c.TakesStock, c.WhenShort, valueOr(c.WarehouseName, "")}
 }
 
 // PlannedChannel is what EnsureChannels would do with a channel: Created, Updated, Unchanged, or Failed with an
 // InvalidError (identifier, label).
 type PlannedChannel struct {
 	Channel
-	Old     *string // the stored label, or nil if the channel does not exist
-	Outcome Outcome
-	Err     error
+	Old                *string        // the stored label, or nil if the channel does not exist
+	OldStock, NewStock *StockSettings // nil unless they change
+	Outcome            Outcome
+	Err                error
 }
 
 // Updated means that a row that exists differs from the row of a plan.
 const Updated Outcome = "updated"
 
-// PlanChannels returns what EnsureChannels would do. An empty label keeps the stored one, or is the identifier of a new
+// PlanChannels returns what EnsureChannels would do. A WhenShort means that the settings of stock change too, except
+// those of a channel that takes stock already. An empty label keeps the stored one, or is the identifier of a new
 // channel, as in an order. It writes nothing. If a channel occurs again, the second changes the result of the first;
 // both must be in the same call.
 func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []Channel) ([]PlannedChannel, error) {
@@ -197,9 +213,9 @@ func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []
 	if err != nil {
 		return nil, fmt.Errorf("plan %d channels: %w", len(channels), err)
 	}
-	labels := map[string]*string{}
+	labels, settings := map[string]*string{}, map[string]StockSettings{}
 	for _, c := range stored {
-		labels[c.Identifier] = &c.Label
+		labels[c.Identifier], settings[c.Identifier] = &c.Label, c.stock()
 	}
 	return column(channels, func(c Channel) PlannedChannel {
 		invalid, old := tenancy.InvalidError{}, labels[c.Identifier]
@@ -208,14 +224,22 @@ func (s *Store) PlanChannels(ctx context.Context, tenant tenancy.ID, channels []
 		if len(invalid) == 0 {
 			checkText(&c.Label, "label", invalid, tenancy.Label, 255)
 		}
-		p := PlannedChannel{c, old, Updated, invalid.Err()}
+		p := PlannedChannel{Channel: c, Old: old, Outcome: Updated, Err: invalid.Err()}
+		before, exists := settings[c.Identifier]
+		if !exists {
+			before = StockSettings{WhenShort: Refuse}
+		}
+		if after := c.stock(); after.WhenShort != "" && !before.TakesStock && after != before {
+			p.OldStock, p.NewStock = &before, &after
+			settings[c.Identifier] = after
+		}
 		switch {
 		case len(invalid) > 0:
 			p.Outcome = Failed
 			return p
 		case old == nil:
 			p.Outcome = Created
-		case *old == c.Label:
+		case *old == c.Label && p.NewStock == nil:
 			p.Outcome = Unchanged
 		}
 		labels[c.Identifier] = &c.Label
@@ -245,12 +269,28 @@ func (s *Store) ApplyChannels(ctx context.Context, tenant tenancy.ID, changes []
 					 where tenant_id = $1 and identifier = $2 and label = $3`,
 					tenant, c.Identifier, *c.Old, c.New).Exec(done)
 			}
+			if c.NewStock != nil {
+				queueSettings(q, tenant, c.Identifier, *c.OldStock, *c.NewStock)
+			}
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store %d channels: %w", len(changes), err)
 	}
 	return written, nil
+}
+
+// queueSettings changes the settings of stock of a channel that has old ones. A warehouse that does not exist is that of
+// each product.
+func queueSettings(q *pgx.Batch, tenant tenancy.ID, identifier string, before, after StockSettings) {
+	q.Queue(`
+		update channels c
+		   set takes_stock = $6, when_short = $7, updated_at = clock_timestamp(),
+		       warehouse_id = (select id from warehouses where tenant_id = $1 and name = $8)
+		 where c.tenant_id = $1 and c.identifier = $2 and c.takes_stock = $3 and c.when_short = $4
+		   and coalesce((select name from warehouses where tenant_id = $1 and id = c.warehouse_id), '') = $5`,
+		tenant, identifier, before.TakesStock, before.WhenShort, before.Warehouse,
+		after.TakesStock, after.WhenShort, after.Warehouse)
 }
 
 // UndoChannels undoes changes that were written, except of channels that have changed since or have orders.
@@ -268,7 +308,11 @@ func (s *Store) UndoChannels(ctx context.Context, tenant tenancy.ID, changes []C
 			err, reason = s.DeleteChannel(ctx, tenant, c.Identifier), ""
 		case err == nil && stored.Label == c.New:
 			_, err = s.UpdateChannel(ctx, tenant, c.Identifier, ChannelUpdate{Label: c.Old}, nil)
-			reason = ""
+			if reason = ""; err == nil && c.NewStock != nil {
+				err = s.db.Run(ctx, tenant, func(q *pgx.Batch) {
+					queueSettings(q, tenant, c.Identifier, *c.NewStock, *c.OldStock)
+				})
+			}
 		}
 		if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
 			err, reason = nil, inUse.Error()

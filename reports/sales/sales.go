@@ -60,6 +60,7 @@ type Order struct {
 	TaxTotal      *money.Cents
 	ShippingTotal *money.Cents
 	Items         []Item
+	Short         bool   `json:",omitempty"` // of an archive
 	Content       []byte `json:",omitempty"` // the digest that an archive has of the order; nil is that of these fields
 }
 
@@ -79,6 +80,13 @@ type Item struct {
 	UnitCost  *money.Cents // nil takes the current cost of the product
 	Discount  *money.Cents // of the whole line
 	Sold      *Sold        `json:",omitempty"` // of an archive; nil is the current product, with its cost
+	Stock     *SoldStock   `json:",omitempty"` // of an archive
+}
+
+// SoldStock is what an item of an archive took from stock and returned. Storing the item changes no stock.
+type SoldStock struct {
+	Taken, Returned int32
+	Warehouse       string // the name, or "" if it was deleted
 }
 
 // Sold is what an item of an archive stores of its product: a row of sold_products, which an Ingest inserts if its ID

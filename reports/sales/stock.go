@@ -93,7 +93,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 // take sets what the items of a new order take from stock, and whether it is short. It returns a StockError if the
 // channel refuses the order.
 func (b *orderBatch) take(o *orderRow, products map[string]*soldProduct) error {
-	o.taken, o.short = nil, false
+	o.taken, o.short = nil, o.Order.Short
 	channel := b.takes(o)
 	if channel == nil {
 		return nil
@@ -155,6 +155,38 @@ func queueTaken(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
 		column(rows, func(r row) int64 { return r.product }),
 		column(rows, func(r row) int64 { return r.warehouse }),
 		column(rows, func(r row) int32 { return r.quantity }))
+}
+
+// queueArchivedStock stores what the items of an archive took and returned.
+func queueArchivedStock(q *pgx.Batch, tenant tenancy.ID, orders []*orderRow) {
+	type row struct {
+		order, line, product int64
+		SoldStock
+	}
+	var rows []row
+	for _, o := range orders {
+		for i, item := range o.Items {
+			if item.Stock != nil && item.Sold != nil && item.Sold.Product != 0 {
+				rows = append(rows, row{o.result.ID, int64(i + 1), item.Sold.Product, *item.Stock})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	q.Queue(`
+		insert into taken_stock (tenant_id, order_id, line, product_id, warehouse_id, taken, returned, archived)
+		select $1, u.order_id, u.line, u.product_id,
+		       coalesce((select id from warehouses where tenant_id = $1 and name = u.warehouse), 0), u.taken, u.returned, true
+		  from unnest($2::bigint[], $3::int[], $4::bigint[], $5::text[], $6::int[], $7::int[])
+		       u (order_id, line, product_id, warehouse, taken, returned)`,
+		tenant,
+		column(rows, func(r row) int64 { return r.order }),
+		column(rows, func(r row) int64 { return r.line }),
+		column(rows, func(r row) int64 { return r.product }),
+		column(rows, func(r row) string { return r.Warehouse }),
+		column(rows, func(r row) int32 { return r.Taken }),
+		column(rows, func(r row) int32 { return r.Returned }))
 }
 
 // takenStock are the items of orders that took stock and have not returned all of it. A transaction returns some of it

@@ -1,6 +1,7 @@
 package sales_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -557,5 +558,72 @@ func TestChannelsRefuseInvalidStockSettings(t *testing.T) {
 	c, err = s.store.UpdateChannel(t.Context(), s.tenant, "pos", sales.ChannelUpdate{WarehouseID: new(int64(0))}, nil)
 	if err != nil || !c.TakesStock || c.WarehouseID != nil || c.Label == "" {
 		t.Errorf("the channel without a warehouse = %+v, %v", c, err)
+	}
+}
+
+func TestAnOrderOfAnArchiveReturnsWhatItTook(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	mug := s.mustStock(t, "MUG", 5)
+	other := s.mustWarehouse(t, "Other")
+	ids, err := s.store.NewSoldIDs(t.Context(), s.tenant, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sold := &sales.Sold{ID: ids[0], Product: mug.ID, Name: "Mug"}
+	first, second := pieces("MUG", 4), pieces("MUG", 2)
+	first.Sold, first.Stock = sold, &sales.SoldStock{Taken: 3, Returned: 1, Warehouse: "Other"}
+	second.Sold, second.Stock = sold, &sales.SoldStock{Taken: 1, Warehouse: "Gone"}
+	o := of("pos", "A", first, second)
+	o.Content, o.Short = bytes.Repeat([]byte{7}, 32), true
+	s.mustIngest(t, o)
+	s.mustBe(t, mug.ID, map[int64]int32{mug.WarehouseID: 5})
+	if _, err := s.withStock().Cancel(t.Context(), s.tenant, "A", nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, mug.ID, map[int64]int32{mug.WarehouseID: 6, other: 2})
+	stored, err := s.store.Order(t.Context(), s.tenant, "A")
+	if err != nil || !stored.Short || stored.Lines[0].Taken != 3 || stored.Lines[0].Returned != 3 {
+		t.Errorf("the order of the archive = %+v, %v", stored, err)
+	}
+	s.mustAgreeWithStock(t)
+}
+
+func TestAChannelOfAnArchiveTakesStock(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustWarehouse(t, "Other")
+	s.mustTakeStock(t, "own", sales.Refuse, nil)
+	archived := func(identifier string) sales.Channel {
+		return sales.Channel{
+			Identifier: identifier, Label: identifier, TakesStock: true, WhenShort: sales.Accept, WarehouseName: new("Other"),
+		}
+	}
+	planned, err := s.store.PlanChannels(t.Context(), s.tenant, []sales.Channel{
+		archived("new"), archived("own"), {Identifier: "pos", TakesStock: true, WhenShort: sales.Refuse},
+	})
+	if err != nil || planned[1].Outcome != sales.Unchanged {
+		t.Fatalf("PlanChannels = %+v, %v, want no change of a channel that takes stock", planned, err)
+	}
+	var changes []sales.ChannelChange
+	for _, p := range planned {
+		if p.Outcome != sales.Unchanged {
+			changes = append(changes, sales.ChannelChange{
+				Identifier: p.Identifier, Old: p.Old, New: p.Label, OldStock: p.OldStock, NewStock: p.NewStock,
+			})
+		}
+	}
+	if written, err := s.store.ApplyChannels(t.Context(), s.tenant, changes); err != nil || slices.Contains(written, false) {
+		t.Fatalf("ApplyChannels = %v, %v", written, err)
+	}
+	c, err := s.store.Channel(t.Context(), s.tenant, "new")
+	if err != nil || !c.TakesStock || c.WhenShort != sales.Accept || c.WarehouseName == nil || *c.WarehouseName != "Other" {
+		t.Errorf("the new channel = %+v, %v", c, err)
+	}
+	if kept, err := s.store.UndoChannels(t.Context(), s.tenant, changes); err != nil || len(kept) > 0 {
+		t.Errorf("UndoChannels = %v, %v", kept, err)
+	}
+	if c, err = s.store.Channel(t.Context(), s.tenant, "pos"); err != nil || c.TakesStock {
+		t.Errorf("the channel after the undo = %+v, %v", c, err)
 	}
 }
