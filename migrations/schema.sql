@@ -316,12 +316,17 @@ create table inventory_adjustments (
     created_at      timestamptz not null default clock_timestamp(),
     type            text collate "C" not null,
     notes           text,
+    order_number    text collate "C",
+    reason          text collate "C",
     PRIMARY KEY (tenant_id, id),
+    CHECK ((reason = ANY (ARRAY['sale'::text, 'cancellation'::text, 'refund'::text])) AND (reason IS NULL) = (order_number IS NULL)) NOT VALID,
     CHECK (type = ANY (ARRAY['add'::text, 'remove'::text, 'set'::text])),
     FOREIGN KEY (tenant_id, api_key_id) REFERENCES api_keys(tenant_id, id),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table inventory_adjustments is 'The ledger: one row for each change of stock, which never changes. Rows outlive the product and the warehouse, so they have no foreign key to them. quantity_before and quantity_after are totals of the product.';
+comment on column inventory_adjustments.order_number is 'The order that changed the stock.';
+comment on column inventory_adjustments.reason is 'Why an order changed the stock.';
 CREATE INDEX inventory_adjustments_created ON inventory_adjustments USING btree (tenant_id, created_at, product_id);
 CREATE INDEX inventory_adjustments_product ON inventory_adjustments USING btree (tenant_id, product_id, id);
 alter table inventory_adjustments alter tenant_id set statistics 0, alter created_at set statistics 0;
@@ -370,17 +375,25 @@ create policy tenant on idempotency_keys for all to public
 grant delete, insert, select, update on idempotency_keys to storeroom_runtime;
 
 create table channels (
-    tenant_id  bigint not null,
-    identifier text collate "C" not null,
-    label      text not null,
-    created_at timestamptz not null default now(),
-    updated_at timestamptz not null default now(),
+    tenant_id    bigint not null,
+    identifier   text collate "C" not null,
+    label        text not null,
+    created_at   timestamptz not null default now(),
+    updated_at   timestamptz not null default now(),
+    takes_stock  boolean not null default false,
+    when_short   text collate "C" not null default 'refuse'::text,
+    warehouse_id bigint,
     PRIMARY KEY (tenant_id, identifier),
     CHECK (identifier ~ '^[a-z0-9_-]{1,50}$'::text),
     CHECK (length(label) >= 1 AND length(label) <= 255),
-    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+    CHECK (when_short = ANY (ARRAY['refuse'::text, 'accept'::text])),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE,
+    FOREIGN KEY (tenant_id, warehouse_id) REFERENCES warehouses(tenant_id, id)
 );
 comment on table channels is 'Sales channels. Every tenant has the channel pos.';
+comment on column channels.takes_stock is 'Whether orders take their items from stock.';
+comment on column channels.when_short is 'What happens to an order of more than there is in stock: refuse, or accept and mark as short.';
+comment on column channels.warehouse_id is 'The warehouse that orders take from; null is that of each product.';
 CREATE TRIGGER record_changes AFTER INSERT OR DELETE OR UPDATE ON channels FOR EACH ROW EXECUTE FUNCTION record_row('channel', 'identifier');
 alter table channels alter tenant_id set statistics 0;
 alter table channels enable row level security, force row level security;
@@ -480,6 +493,7 @@ create table orders (
     content              bytea not null,
     shipping             bigint not null default 0,
     revenue_without_cost bigint not null default 0,
+    short                boolean not null default false,
     PRIMARY KEY (tenant_id, id),
     UNIQUE (tenant_id, number),
     CHECK (units_without_cost >= 0 AND units_without_cost <= units),
@@ -497,6 +511,7 @@ create table orders (
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
 comment on table orders is 'Orders with the sums of their items. revenue is after discounts and without tax and shipping; revenue_without_cost is the part of items without unit_cost. content is the SHA-256 of what was sent.';
+comment on column orders.short is 'Whether the order took less from stock than it has items.';
 CREATE INDEX orders_created ON orders USING btree (tenant_id, created_at, id);
 CREATE INDEX orders_customer ON orders USING btree (tenant_id, customer_id, placed_at) WHERE customer_id IS NOT NULL;
 CREATE INDEX orders_placed ON orders USING btree (tenant_id, placed_at, id);
@@ -1133,6 +1148,29 @@ create policy tenant on changes for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select on changes to storeroom_runtime;
+
+create table taken_stock (
+    tenant_id    bigint not null,
+    order_id     bigint not null,
+    product_id   bigint not null,
+    warehouse_id bigint not null,
+    line         integer not null,
+    taken        integer not null,
+    returned     integer not null default 0,
+    archived     boolean not null default false,
+    PRIMARY KEY (tenant_id, order_id, line),
+    CHECK (returned >= 0 AND returned <= taken),
+    CHECK (taken > 0),
+    FOREIGN KEY (tenant_id, order_id, line) REFERENCES order_items(tenant_id, order_id, line) ON DELETE CASCADE
+) with (fillfactor=90);
+comment on table taken_stock is 'What items of orders took from stock, and how much of it cancellations and refunds have returned. Rows outlive the product and the warehouse, so they have no foreign key to them.';
+comment on column taken_stock.archived is 'Whether the row is of an archive, so that the ledger of another tenant has the sale.';
+alter table taken_stock alter tenant_id set statistics 0;
+alter table taken_stock enable row level security, force row level security;
+create policy tenant on taken_stock for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select, update (returned) on taken_stock to storeroom_runtime;
 
 create table schema_migrations (
     version     integer not null,
