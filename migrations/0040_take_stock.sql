@@ -27,6 +27,7 @@ alter table channels
 alter table channels add constraint channels_when_short_check check (when_short in ('refuse', 'accept'));
 alter table channels add constraint channels_tenant_id_warehouse_id_fkey
     foreign key (tenant_id, warehouse_id) references warehouses (tenant_id, id);
+alter table channels alter warehouse_id set statistics 0;
 comment on column channels.takes_stock is 'Whether orders take their items from stock.';
 comment on column channels.when_short is 'What happens to an order of more than there is in stock: refuse, or accept and mark as short.';
 comment on column channels.warehouse_id is 'The warehouse that orders take from; null is that of each product.';
@@ -58,7 +59,7 @@ create table taken_stock (
 ) with (fillfactor = 90);
 comment on table taken_stock is 'What items of orders took from stock, and how much of it cancellations and refunds have returned. Rows outlive the product and the warehouse, so they have no foreign key to them.';
 comment on column taken_stock.archived is 'Whether the row is of an archive, so that the ledger of another tenant has the sale.';
-alter table taken_stock alter tenant_id set statistics 0;
+alter table taken_stock alter tenant_id set statistics 0, alter warehouse_id set statistics 0;
 alter table taken_stock enable row level security, force row level security;
 create policy tenant on taken_stock
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))

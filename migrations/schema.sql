@@ -395,7 +395,7 @@ comment on column channels.takes_stock is 'Whether orders take their items from 
 comment on column channels.when_short is 'What happens to an order of more than there is in stock: refuse, or accept and mark as short.';
 comment on column channels.warehouse_id is 'The warehouse that orders take from; null is that of each product.';
 CREATE TRIGGER record_changes AFTER INSERT OR DELETE OR UPDATE ON channels FOR EACH ROW EXECUTE FUNCTION record_row('channel', 'identifier');
-alter table channels alter tenant_id set statistics 0;
+alter table channels alter tenant_id set statistics 0, alter warehouse_id set statistics 0;
 alter table channels enable row level security, force row level security;
 create policy tenant on channels for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
@@ -1165,7 +1165,7 @@ create table taken_stock (
 ) with (fillfactor=90);
 comment on table taken_stock is 'What items of orders took from stock, and how much of it cancellations and refunds have returned. Rows outlive the product and the warehouse, so they have no foreign key to them.';
 comment on column taken_stock.archived is 'Whether the row is of an archive, so that the ledger of another tenant has the sale.';
-alter table taken_stock alter tenant_id set statistics 0;
+alter table taken_stock alter tenant_id set statistics 0, alter warehouse_id set statistics 0;
 alter table taken_stock enable row level security, force row level security;
 create policy tenant on taken_stock for all to public
     using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
