@@ -229,7 +229,7 @@ var budgets = []struct {
 			path: "/api/orders/" + mark + "-order-s/refunds",
 			body: `{"amount":"` + euro + `","restock":true,"restock_items":[{"line":1,"quantity":1}]}`, want: 201,
 		},
-		4, 24,
+		4, 25,
 	},
 	{
 		"POST /api/orders/{number}/cancel",
