@@ -338,6 +338,21 @@ func (h *history) invalid(err error) bool {
 	return false
 }
 
+// withStock returns the store that the API uses.
+func (h *history) withStock() *sales.Store { return h.sales.WithStock(catalog.Actor{Tenant: h.tenant}) }
+
+// takeStock makes a channel take stock. Orders of more than there is are short.
+func (h *history) takeStock() {
+	u := sales.ChannelUpdate{TakesStock: new(true), WhenShort: new(sales.Accept), WarehouseID: new(int64(0))}
+	if len(h.warehouses) > 0 && h.rand.IntN(2) == 0 {
+		u.WarehouseID = new(pick(h.rand, h.warehouses))
+	}
+	_, err := h.sales.UpdateChannel(h.t.Context(), h.tenant, pick(h.rand, []string{"pos", "market"}), u, nil)
+	if !errors.Is(err, tenancy.ErrNotFound) {
+		h.must(err)
+	}
+}
+
 func (h *history) order() {
 	amount := func(n int) *money.Cents {
 		if h.rand.IntN(2) == 0 {
@@ -373,7 +388,7 @@ func (h *history) order() {
 		}
 		o.DiscountTotal = new(least + money.Cents(h.rand.Int64N(int64(most-least)+1)))
 	}
-	results, err := h.sales.Ingest(h.t.Context(), h.tenant, []sales.Row{{Order: o}})
+	results, err := h.withStock().Ingest(h.t.Context(), h.tenant, []sales.Row{{Order: o}})
 	h.must(errors.Join(err, results[0].Err))
 	h.orders = append(h.orders, o.Number)
 }
@@ -390,7 +405,8 @@ func (h *history) refund() {
 	} else {
 		rows = append(rows, sales.RefundRow{Refund: r}) // twice
 	}
-	_, err := h.sales.Refund(h.t.Context(), h.tenant, append(rows, sales.RefundRow{Refund: r}))
+	r.Restock = h.rand.IntN(2) == 0
+	_, err := h.withStock().Refund(h.t.Context(), h.tenant, append(rows, sales.RefundRow{Refund: r}))
 	h.must(err)
 }
 
@@ -410,7 +426,7 @@ func (h *history) change() {
 	case n == 23:
 		h.reference(catalog.Warehouses, &h.warehouses)
 	case n < 26 && len(h.orders) > 0:
-		_, err := h.sales.Cancel(ctx, h.tenant, pick(h.rand, h.orders), new(h.at.Add(time.Hour)))
+		_, err := h.withStock().Cancel(ctx, h.tenant, pick(h.rand, h.orders), new(h.at.Add(time.Hour)))
 		h.must(err)
 	case n == 26:
 		err := h.sales.EraseCustomer(ctx, h.tenant, fmt.Sprintf("=%d", h.rand.IntN(6)), tenancy.Operator)
@@ -420,6 +436,8 @@ func (h *history) change() {
 	case n == 27:
 		_, err := h.sales.EnsureChannels(ctx, h.tenant, []sales.Channel{{Identifier: "web", Label: fmt.Sprint("+W", h.rand.IntN(9))}})
 		h.must(err)
+	case n == 29:
+		h.takeStock()
 	case n == 28 && len(h.categories) > 0:
 		// Products without it are sold as they were.
 		id := pick(h.rand, h.categories)
@@ -501,7 +519,7 @@ func (s shop) defaultWarehouse(t *testing.T) catalog.Reference {
 func (s shop) contents(t *testing.T) (all []string) {
 	t.Helper()
 	for _, table := range []string{"products", "stock", "categories", "sellers", "customers", "orders", "order_items", "refunds",
-		"refund_items", "cancellations"} {
+		"refund_items", "cancellations", "taken_stock"} {
 		row, err := tenancy.One[struct{ Count int64 }](t.Context(), s.DB, s.tenant,
 			`select count(*) from `+table+` where tenant_id = $1`, s.tenant)
 		if err != nil {
@@ -512,7 +530,12 @@ func (s shop) contents(t *testing.T) (all []string) {
 	names, err := tenancy.All[struct{ Name string }](t.Context(), s.DB, s.tenant, `
 		select name from warehouses where tenant_id = $1
 		union all
-		select identifier || ' ' || label from channels where tenant_id = $1
+		select concat_ws(' ', identifier, label, takes_stock, when_short,
+		                 (select name from warehouses w where w.tenant_id = $1 and w.id = c.warehouse_id))
+		  from channels c where tenant_id = $1
+		union all
+		select concat_ws(' ', count(*), sum(taken), sum(returned), (select count(*) from orders where tenant_id = $1 and short))
+		  from taken_stock where tenant_id = $1
 		order by 1`, s.tenant)
 	if err != nil {
 		t.Fatal(err)
