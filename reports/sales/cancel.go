@@ -3,7 +3,6 @@ package sales
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,8 +34,7 @@ type CancelResult struct {
 }
 
 // Cancel removes an order and its refunds from the rollups of their days. A nil at is
-// now. Cancelling a cancelled order changes nothing, except that WithStock it returns what
-// the order took from stock and has not returned. Cancel returns ErrNotFound or an
+// now. Cancelling a cancelled order changes nothing. Cancel returns ErrNotFound or an
 // InvalidError (cancelled_at).
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, number string, at *time.Time) (StoredOrder, error) {
 	results, err := s.cancel(ctx, tenant, []CancelRow{{Cancellation: Cancellation{number, at}}})
@@ -125,17 +123,15 @@ func (b *cancelBatch) write(q *pgx.Batch) (more bool, err error) {
 	}
 	orders, all := b.decide()
 	queueCustomerLocks(q, b.tenant, all)
-	for _, o := range b.facts.orders {
-		if len(b.taken.rows) > 0 && slices.Contains(all, o.ID) {
-			if err := b.taken.giveBack(o, catalog.Cancellation, nil); err != nil {
-				return false, err
-			}
-		}
-	}
-	b.taken.queue(q, b.tenant)
 	if len(orders) == 0 {
 		return false, nil
 	}
+	for _, o := range orders {
+		if err := b.taken.giveBack(o.orderFact, catalog.Cancellation, nil); err != nil {
+			return false, err
+		}
+	}
+	b.taken.queue(q, b.tenant)
 	zone, err := loadZone(b.facts.zones)
 	if err != nil {
 		return false, err
