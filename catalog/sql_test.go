@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/paging"
@@ -185,6 +187,21 @@ func TestTheSQLOfWrites(t *testing.T) {
 	} {
 		golden.Golden(t, write.name, func(db *tenancy.DB) error { return write.call(catalog.New(db)) })
 	}
+	golden.Golden(t, "order_stock", func(db *tenancy.DB) error {
+		var stock catalog.OrderStock
+		return db.Update(t.Context(), s.by.Tenant, func(b *pgx.Batch) {
+			stock.QueueLock(b, s.by, []int64{702, 703}, []int64{3})
+		}, func(b *pgx.Batch) error {
+			_, warehouse, exists := stock.Available(702, nil)
+			if !exists {
+				return tenancy.ErrNotFound
+			}
+			stock.Take("A-1", 702, warehouse, 2)
+			_, err := stock.Return("A-2", catalog.Refund, 703, 3, 1)
+			stock.QueueChanges(b)
+			return err
+		})
+	})
 }
 
 func adjust(t *testing.T, s shop, kind string) func(*catalog.Store) error {

@@ -34,7 +34,7 @@ select p.id, p.product_id, p.sku, p.name, p.category_id, p.category_name, p.sell
 --       Limit (SubPlan)
 --         Index Only Scan using order_items_sold on order_items
 
-select o.id, o.number, o.placed_at, o.channel, o.discounts, o.tax, o.shipping, o.content,
+select o.id, o.number, o.placed_at, o.channel, o.discounts, o.tax, o.shipping, o.short, o.content,
        (select number from customers where tenant_id = $1 and id = o.customer_id) as customer,
        (select cancelled_at from cancellations where tenant_id = $1 and order_id = o.id) as cancelled_at
   from orders o
@@ -49,7 +49,9 @@ select o.id, o.number, o.placed_at, o.channel, o.discounts, o.tax, o.shipping, o
 --       Index Scan using cancellations_pkey on cancellations (SubPlan)
 
 select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.quantity, i.unit_price, i.unit_cost,
-       i.discount, (select sku from sold_products where tenant_id = $1 and id = i.sold_id and name >= '') as sku
+       i.discount, t.taken, t.returned,
+       (select name from warehouses where tenant_id = $1 and id = t.warehouse_id) as warehouse,
+       (select sku from sold_products where tenant_id = $1 and id = i.sold_id and name >= '') as sku
   from (
        select id, number, placed_at
          from orders
@@ -64,14 +66,24 @@ select o.id as order_id, o.number as order_number, o.placed_at, i.sold_id, i.qua
         order by line
        offset 0
        ) i
+  left join lateral (
+       select taken, returned, warehouse_id
+         from taken_stock
+        where tenant_id = $1 and order_id = o.id and line = i.line
+        limit 1
+       ) t on true
  order by o.placed_at, o.id, i.line
 
 -- Plan on PostgreSQL 15:
 --   Incremental Sort
---     Nested Loop Inner
+--     Nested Loop Left
+--       Nested Loop Inner
+--         Limit
+--           Index Scan using orders_placed on orders
+--         Index Scan using order_items_pkey on order_items
 --       Limit
---         Index Scan using orders_placed on orders
---       Index Scan using order_items_pkey on order_items
+--         Index Scan using taken_stock_pkey on taken_stock
+--       Index Scan using warehouses_tenant_id_name_key on warehouses (SubPlan)
 --       Index Scan using sold_products_pkey on sold_products (SubPlan)
 
 select r.id, r.refunded_at, r.amount, r.reference, r.content,

@@ -1,6 +1,6 @@
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
-       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost, o.short,
        r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
   from unnest(array(
        select o.id
@@ -48,23 +48,31 @@ select o.id, o.number, o.placed_at, o.channel,
 
 select page.place::int, i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id,
        p.seller_name, i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
+       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned,
        (select coalesce(sum(amount), 0)::bigint
           from refund_items
          where tenant_id = $1 and order_id = page.id and line = i.line) as refunded_sum
   from unnest($2::bigint[]) with ordinality page (id, place)
  cross join lateral (select * from order_items where tenant_id = $1 and order_id = page.id offset 0) i
  cross join lateral (select * from sold_products where tenant_id = $1 and id = i.sold_id limit 1) p
+  left join lateral (
+       select taken, returned from taken_stock
+        where tenant_id = $1 and order_id = page.id and line = i.line limit 1
+       ) t on true
  order by page.place, i.line
 
 -- Plan on PostgreSQL 15:
 --   Incremental Sort
---     Nested Loop Inner
+--     Nested Loop Left
 --       Nested Loop Inner
---         Function Scan on unnest
---         Index Scan using order_items_pkey on order_items
---       Memoize
---         Limit
---           Index Scan using sold_products_pkey on sold_products
+--         Nested Loop Inner
+--           Function Scan on unnest
+--           Index Scan using order_items_pkey on order_items
+--         Memoize
+--           Limit
+--             Index Scan using sold_products_pkey on sold_products
+--       Limit
+--         Index Scan using taken_stock_pkey on taken_stock
 --       Aggregate (SubPlan)
 --         Index Scan using refund_items_order on refund_items
 

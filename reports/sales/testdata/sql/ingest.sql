@@ -24,12 +24,12 @@ unnest($2::text[]) n (number)
 --     Limit
 --       Index Scan using orders_tenant_id_number_key on orders
 
-select identifier
+select identifier, takes_stock, when_short, warehouse_id
   from channels
  where tenant_id = $1 and identifier = any ($2)
 
 -- Plan on PostgreSQL 15:
---   Index Only Scan using channels_pkey on channels
+--   Index Scan using channels_pkey on channels
 
 select c.number, c.name, c.email, c.erased_at is not null as erased
   from unnest($2::text[]) u (number)
@@ -41,7 +41,7 @@ select c.number, c.name, c.email, c.erased_at is not null as erased
 --     Limit
 --       Index Scan using customers_tenant_id_number_key on customers
 
-select u.sku, p.category_id, p.seller_id, p.cost,
+select u.sku, p.id as product_id, p.category_id, p.seller_id, p.cost,
        case when p.id is null then (
 select max(id)
   from (select id from sold_products where tenant_id = $1 and sku = u.sku and product_id is null offset 0) v) else s.id end as sold_id
@@ -74,6 +74,40 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --         Index Scan using sold_products_product on sold_products
 --     Aggregate (SubPlan)
 --       Index Scan using sold_products_sku on sold_products
+
+SELECT pg_advisory_xact_lock(hashtextextended('sold products of tenant ' || new.tenant_id, 0))
+
+-- Plan on PostgreSQL 15:
+
+select coalesce(s.first_id, s.id)                             from sold_products s
+where s.tenant_id = new.tenant_id and s.product_id = new.product_id
+limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using sold_products_product on sold_products
+
+insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
+select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
+  from unnest($2::text[]) u (sku)
+  left join lateral (
+select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
+       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
+  from products p
+ where p.tenant_id = $1 and p.sku = u.sku
+ limit 1) p on true
+ order by u.sku
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on sold_products
+--     Sort
+--       Nested Loop Left
+--         Function Scan on unnest
+--         Limit
+--           Index Scan using products_warehouse_sku on products
+--           Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--           Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
 
 select e.*           from public.feed_epochs e where e.tenant_id = of_tenant order by e.epoch desc limit 1
 
@@ -171,17 +205,17 @@ select distinct tenant_id, (placed_at at time zone 'UTC')::date from changed_row
 --       Named Tuplestore Scan
 
 insert into orders (tenant_id, id, number, placed_at, channel, customer_id, items, units, units_without_cost,
-                    revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
+                    revenue, revenue_without_cost, discounts, tax, shipping, cost, content, short)
 overriding system value
 select $1, u.id, u.number, u.placed_at, u.channel,
        (select c.id from customers c where c.tenant_id = $1 and c.number = u.customer),
        u.items, u.units, u.units_without_cost, u.revenue, u.revenue_without_cost,
-       u.discounts, u.tax, u.shipping, u.cost, u.content
+       u.discounts, u.tax, u.shipping, u.cost, u.content, u.short
   from unnest($2::bigint[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
               $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-              $14::bigint[], $15::bigint[], $16::bytea[])
+              $14::bigint[], $15::bigint[], $16::bytea[], $17::boolean[])
        u (id, number, placed_at, channel, customer, items, units, units_without_cost,
-          revenue, revenue_without_cost, discounts, tax, shipping, cost, content)
+          revenue, revenue_without_cost, discounts, tax, shipping, cost, content, short)
 
 -- Plan on PostgreSQL 15:
 --   ModifyTable Insert on orders

@@ -1,6 +1,6 @@
 select o.id, o.number, o.placed_at, o.channel,
        c.number as customer_number, c.name as customer_name, c.email as customer_email,
-       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost,
+       o.units, o.units_without_cost, o.items as item_count, o.revenue, o.discounts, o.tax, o.shipping, o.cost, o.short,
        r.amount as refunded, x.cancelled_at, o.created_at, greatest(o.created_at, r.created_at, x.created_at) as updated_at
   from orders o
   left join lateral (select * from customers where tenant_id = $1 and id = o.customer_id limit 1) c on true
@@ -25,20 +25,27 @@ select o.id, o.number, o.placed_at, o.channel,
 --       Index Scan using cancellations_pkey on cancellations
 
 select i.line, p.sku, p.name, p.product_id, p.category_id, p.category_name, p.seller_id, p.seller_name,
-       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping
+       i.quantity, i.unit_price, i.unit_cost, i.discount, i.tax, i.shipping,
+       coalesce(t.taken, 0) as taken, coalesce(t.returned, 0) as returned
   from orders o
   join order_items i on i.tenant_id = o.tenant_id and i.order_id = o.id
   join sold_products p on p.tenant_id = i.tenant_id and p.id = i.sold_id
+  left join lateral (
+       select taken, returned from taken_stock where tenant_id = $1 and order_id = o.id and line = i.line limit 1
+       ) t on true
  where o.tenant_id = $1 and o.number = $2
  order by i.line
 
 -- Plan on PostgreSQL 15:
 --   Sort
---     Nested Loop Inner
+--     Nested Loop Left
 --       Nested Loop Inner
---         Index Scan using orders_tenant_id_number_key on orders
---         Index Scan using order_items_pkey on order_items
---       Index Scan using sold_products_pkey on sold_products
+--         Nested Loop Inner
+--           Index Scan using orders_tenant_id_number_key on orders
+--           Index Scan using order_items_pkey on order_items
+--         Index Scan using sold_products_pkey on sold_products
+--       Limit
+--         Index Scan using taken_stock_pkey on taken_stock
 
 select r.id, null::int as line, r.amount, r.refunded_at, r.reference, r.created_at
   from orders o

@@ -309,6 +309,12 @@ select c.tenant_id, public.feed_epoch(c.tenant_id), tg_argv[0], '{order}', array
 --     Aggregate
 --       Named Tuplestore Scan
 
+DELETE FROM ONLY "public"."taken_stock" WHERE $1 OPERATOR(pg_catalog.=) "tenant_id" AND $2 OPERATOR(pg_catalog.=) "order_id" AND $3 OPERATOR(pg_catalog.=) "line"
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Delete on taken_stock
+--     Index Scan using taken_stock_pkey on taken_stock
+
 delete from orders o where o.tenant_id = of_tenant and o.id = any (order_ids)
 
 -- Plan on PostgreSQL 15:
