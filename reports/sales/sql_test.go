@@ -75,7 +75,7 @@ func TestTheSQLOfSales(t *testing.T) {
 	})
 	plan, imported := s.mustRecord(t, "N-00700")
 	by := catalog.Actor{Tenant: s.tenant}
-	s.mustStock(t, "SKU-7", 10)
+	s.mustStock(t, "STOCKED", 10)
 	s.mustTakeStock(t, "stock", sales.Refuse, nil)
 	// Each write continues where the previous one ended.
 	placed := order("new", sales.Item{SKU: "SKU-7", Quantity: 1, UnitPrice: 5})
@@ -121,7 +121,7 @@ func TestTheSQLOfSales(t *testing.T) {
 			return err
 		}},
 		{"ingest_stock", func(store *sales.Store) error {
-			o := order("stock", sales.Item{SKU: "SKU-7", Quantity: 2, UnitPrice: 5})
+			o := order("stock", sales.Item{SKU: "STOCKED", Quantity: 2, UnitPrice: 5})
 			o.Channel = "stock"
 			_, err := store.WithStock(by).Ingest(t.Context(), s.tenant, []sales.Row{{Order: o}})
 			return err
