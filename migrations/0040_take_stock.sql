@@ -3,10 +3,10 @@
 -- Requests that wait behind these locks fail after two seconds, so it gives up before and tries again.
 do $$
 begin
-    perform set_config('lock_timeout', '400ms', true); -- each of four locks
+    perform set_config('lock_timeout', '300ms', true); -- each of five locks
     for retries in reverse 20..0 loop
         begin
-            lock table warehouses, channels, orders, inventory_adjustments in access exclusive mode;
+            lock table warehouses, channels, orders, order_items, inventory_adjustments in access exclusive mode;
             exit;
         exception when lock_not_available or deadlock_detected then
             if retries = 0 then
