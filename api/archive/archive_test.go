@@ -284,9 +284,23 @@ func TestAnArchiveHasEverythingOfATenant(t *testing.T) {
 	newShop(t, d, "other").mustFill(t)
 	s := newShop(t, d, "shop")
 	ids := s.mustFill(t)
-	got := s.mustArchive(t)
-
 	super := d.MustSuper(t)
+	_, err := s.sales.UpdateChannel(t.Context(), s.tenant.ID, "web", sales.ChannelUpdate{
+		TakesStock: new(true), WhenShort: new(sales.Accept), WarehouseID: &ids.second,
+	}, nil)
+	if err == nil {
+		_, err = super.Exec(t.Context(), `update orders set short = true where tenant_id = $1 and number = 'A-0'`, s.tenant.ID)
+	}
+	if err == nil {
+		_, err = super.Exec(t.Context(), `
+			insert into taken_stock (tenant_id, order_id, line, product_id, warehouse_id, taken, returned)
+			select tenant_id, id, 1, $2, $3, 2, 1 from orders where tenant_id = $1 and number = 'A-1'`,
+			s.tenant.ID, ids.tea, ids.second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.mustArchive(t)
 	query := func(sql string) (text string) {
 		t.Helper()
 		if err := super.QueryRow(t.Context(), sql, s.tenant.ID).Scan(&text); err != nil {
@@ -327,7 +341,9 @@ func TestAnArchiveHasEverythingOfATenant(t *testing.T) {
 		"images.csv": {
 			"sku,position,url,file", "'=1+1,1,,AAAAAAAAAAAAAAAAAAAAAAAAAA.jpg", "CUP,1,https://example.com/cup.png,",
 		},
-		"channels.csv":  {"identifier,label", "pos,Point of sale", "web,web"},
+		"channels.csv": {
+			"identifier,label,takes_stock,when_short,warehouse_name", "pos,Point of sale,,refuse,", `web,web,true,accept,"Berlin, Süd"`,
+		},
 		"customers.csv": {"id,name,email,erased_at", "'@7,Ann,ann@example.com,", "8,,," + erasedAt},
 		"sold_products.csv": {
 			"id,product,sku,name,category,category_name,seller,seller_name",
@@ -337,16 +353,16 @@ func TestAnArchiveHasEverythingOfATenant(t *testing.T) {
 			fmt.Sprintf(`%s,%d,'=1+1,Green tea,%s,Old,%d,Müller`, second, ids.tea, formerCategory, ids.seller),
 		},
 		"orders.csv": {
-			"number,placed_at,channel,customer,discount_total,tax_total,shipping_total,cancelled_at,content",
-			"A-0,2026-03-01T09:30:00.123455Z,web,8,0.00,0.00,0.00,2026-03-01T11:30:00.123456Z," + content("A-0"),
-			"A-1,2026-03-01T09:30:00.123456Z,web,'@7,1.00,0.19,4.90,," + content("A-1"),
+			"number,placed_at,channel,customer,discount_total,tax_total,shipping_total,cancelled_at,content,short",
+			"A-0,2026-03-01T09:30:00.123455Z,web,8,0.00,0.00,0.00,2026-03-01T11:30:00.123456Z," + content("A-0") + ",true",
+			"A-1,2026-03-01T09:30:00.123456Z,web,'@7,1.00,0.19,4.90,," + content("A-1") + ",",
 		},
 		"order_items.csv": {
-			"order_number,sold_product,sku,quantity,unit_price,unit_cost,discount",
-			"A-0," + second + ",'=1+1,1,12.50,4.50,0.00",
-			"A-1," + first + ",'=1+1,2,12.50,4.50,0.71",
-			"A-1," + deleted + ",GONE,1,9.99,3.33,0.29",
-			"A-1," + never + ",never,1,0.01,,0.00",
+			"order_number,sold_product,sku,quantity,unit_price,unit_cost,discount,stock_taken,stock_returned,warehouse_name",
+			"A-0," + second + ",'=1+1,1,12.50,4.50,0.00,,,",
+			"A-1," + first + ",'=1+1,2,12.50,4.50,0.71,2,1,\"Berlin, Süd\"",
+			"A-1," + deleted + ",GONE,1,9.99,3.33,0.29,,,",
+			"A-1," + never + ",never,1,0.01,,0.00,,,",
 		},
 		"refunds.csv": {
 			"order_number,refunded_at,amount,reference,content", "A-1,2026-03-01T10:30:00.123456Z,5.00,'-r," +

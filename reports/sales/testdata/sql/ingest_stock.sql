@@ -65,6 +65,40 @@ select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
 --     Aggregate (SubPlan)
 --       Index Scan using sold_products_sku on sold_products
 
+SELECT pg_advisory_xact_lock(hashtextextended('sold products of tenant ' || new.tenant_id, 0))
+
+-- Plan on PostgreSQL 15:
+
+select coalesce(s.first_id, s.id)                             from sold_products s
+where s.tenant_id = new.tenant_id and s.product_id = new.product_id
+limit 1
+
+-- Plan on PostgreSQL 15:
+--   Limit
+--     Index Scan using sold_products_product on sold_products
+
+insert into sold_products (tenant_id, product_id, sku, name, category_id, category_name, seller_id, seller_name)
+select $1, p.id, u.sku, coalesce(p.name, u.sku), p.category_id, p.category_name, p.seller_id, p.seller_name
+  from unnest($2::text[]) u (sku)
+  left join lateral (
+select p.id, p.sku, p.name, p.cost, p.category_id, p.seller_id,
+       (select name from categories where tenant_id = $1 and id = p.category_id) as category_name,
+       (select name from sellers where tenant_id = $1 and id = p.seller_id) as seller_name
+  from products p
+ where p.tenant_id = $1 and p.sku = u.sku
+ limit 1) p on true
+ order by u.sku
+
+-- Plan on PostgreSQL 15:
+--   ModifyTable Insert on sold_products
+--     Sort
+--       Nested Loop Left
+--         Function Scan on unnest
+--         Limit
+--           Index Scan using products_warehouse_sku on products
+--           Index Scan using categories_tenant_id_name_key on categories (SubPlan)
+--           Index Scan using sellers_tenant_id_name_key on sellers (SubPlan)
+
 select p.id, p.warehouse_id, p.quantity
   from unnest($2::bigint[]) i (id)
  cross join lateral (
