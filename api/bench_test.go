@@ -66,7 +66,7 @@ func BenchmarkDecodeOrders(b *testing.B) {
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		body, err := readBulk(r, "orders")
+		body, err := readBulk(r, readQuery(r), "orders")
 		if err != nil {
 			b.Fatal(err)
 		}

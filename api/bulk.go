@@ -58,9 +58,14 @@ type bulkMeta struct {
 
 // upsertProducts handles POST /api/products/bulk.
 func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBulk(r, "items")
+	q := readQuery(r)
+	asPlan := q.oneOf("plan", "true", "false") == "true"
+	body, err := readBulk(r, q, "items")
 	if err != nil {
 		return err
+	}
+	if asPlan {
+		return s.planProducts(w, r, body)
 	}
 	keys, hasSKU := make([]catalog.RowKey, len(body.rows)), make([]bool, len(body.rows))
 	err = body.eachRow(r.Context(), body.all(), func(i int, o *object) error {
@@ -98,7 +103,7 @@ func (s *Server) upsertProducts(w http.ResponseWriter, r *http.Request) error {
 
 // createOrders handles POST /api/orders/bulk.
 func (s *Server) createOrders(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBulk(r, "orders")
+	body, err := readBulk(r, readQuery(r), "orders")
 	if err != nil {
 		return err
 	}
@@ -150,10 +155,13 @@ const maxRow = 4 << 20
 
 var errRowTooLarge = errors.New("found more than 4 MiB")
 
-// readBulk validates the body and finds the rows in one of its fields.
-func readBulk(r *http.Request, field string) (*bulkBody, error) {
-	if err := checkHeader(r); err != nil {
+// readBulk validates the body and finds the rows in one of its fields. The known parameters are taken from q.
+func readBulk(r *http.Request, q *query, field string) (*bulkBody, error) {
+	if err := q.err(); err != nil {
 		return nil, err
+	}
+	if !hasJSONContent(r.Header) {
+		return nil, &apiError{code: UnsupportedMediaType}
 	}
 	b := &bulkBody{spool: stateOf(r).body, turn: turnFor(r), malformed: map[int]error{}}
 	if err := b.spool.Reserve(r.Context()); err != nil {
@@ -236,11 +244,14 @@ func (b *bulkBody) all() []int {
 	return indexes
 }
 
+// malformedRow returns why a row is not an object.
+func malformedRow(err error) string { return fmt.Sprintf("must be one JSON object: %v", err) }
+
 // reportMalformed replaces the errors of rows that are not objects.
 func (b *bulkBody) reportMalformed(results []bulkResult) {
 	for i, err := range b.malformed {
 		results[i].key = nil
-		results[i].err = &apiError{code: ValidationError, message: fmt.Sprintf("The row must be one JSON object: %v.", err)}
+		results[i].err = &apiError{code: ValidationError, message: "The row " + malformedRow(err) + "."}
 	}
 }
 

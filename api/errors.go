@@ -91,6 +91,7 @@ type apiError struct {
 	code       Code
 	message    string               // defaults to the message of the code
 	details    tenancy.InvalidError // by field or parameter
+	changed    []changedRow         // rows of a plan that something else has changed
 	retryAfter time.Duration        // for Retry-After, which is at least one second
 	cause      error                // for the log only
 }
@@ -173,6 +174,12 @@ func toAPIError(err error) *apiError {
 			message: "Too many requests are in progress. Retry after the time in Retry-After.", cause: err,
 		}
 	}
+	if errors.Is(err, changeplan.ErrFull) {
+		return &apiError{
+			code: InvalidState, cause: err, message: "The imports and plans that can be undone take 4 GiB. " +
+				"Cancel those that are not applied, or wait until others expire.",
+		}
+	}
 	for _, d := range domainErrors {
 		if errors.Is(err, d.err) {
 			return &apiError{code: d.code, details: d.details, cause: err}
@@ -212,6 +219,7 @@ type errorBody struct {
 	Code    Code                 `json:"code"`
 	Message string               `json:"message"`
 	Details tenancy.InvalidError `json:"details,omitempty"`
+	Changed []changedRow         `json:"changed,omitempty"`
 }
 
 // writeError sends an error response, as HTML under /settings. The access log gets the cause.
@@ -234,5 +242,5 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (e *apiError) body() errorBody {
-	return errorBody{e.code, cmp.Or(e.message, codes[e.code].message), e.details}
+	return errorBody{e.code, cmp.Or(e.message, codes[e.code].message), e.details, e.changed}
 }

@@ -87,9 +87,12 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests end its connections
 	recorder := usage.Open(t.Context(), db, logger)
 	t.Cleanup(func() { _ = recorder.Close() })
-	a.plans = changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(db, imports.Pictures{})})
+	a.plans = changeplan.New(db, imports.Kinds(db, imports.Pictures{}))
 	a.server = New(Options{
-		DB: db, Imports: imports.NewJobs(db, a.plans), Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
+		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
+		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
+		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
+		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
 		Usage: recorder, Feed: feed.New(db, feed.MinRetention),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},

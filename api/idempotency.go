@@ -84,16 +84,20 @@ func (s *Server) onceFor(digestOf func(*http.Request) (idempotency.Fingerprint, 
 	}
 }
 
-// newFingerprint returns the digest of a request's method and path, to which its content is to be written. The lengths
-// keep the parts apart. A response with customer names must not be replayed to a key without customers:read, so that
-// permission is part of the method.
+// newFingerprint returns the digest of a request's method, path and parameters, to which its content is to be written.
+// The lengths keep the parts apart. A response with customer names must not be replayed to a key without
+// customers:read, so that permission is part of the method.
 func newFingerprint(r *http.Request) hash.Hash {
 	method := r.Method
 	if stateOf(r).route.permission == keys.OrdersWrite && !principal(r).Permissions.Allow(keys.CustomersRead) {
 		method += " without customers"
 	}
+	path := r.URL.RawPath
+	if r.URL.RawQuery != "" {
+		path += "?" + r.URL.RawQuery
+	}
 	h := sha256.New()
-	for _, part := range []string{method, r.URL.RawPath} {
+	for _, part := range []string{method, path} {
 		io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return h

@@ -121,11 +121,6 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 		return &apiError{
 			code: InvalidState, message: "Too many imports are unfinished. Apply or cancel one of them.", cause: err,
 		}
-	case errors.Is(err, changeplan.ErrFull):
-		return &apiError{
-			code: InvalidState, message: "The imports of the last seven days take 4 GiB. Cancel those that are not applied, or " +
-				"wait until others expire.", cause: err,
-		}
 	case err != nil:
 		return err
 	}

@@ -47,6 +47,7 @@ type Options struct {
 	Keys    *keys.Resolver
 	Usage   *usage.Recorder
 	Imports *imports.Jobs
+	Changes *imports.Changes
 	Limiter *ratelimit.Limiter
 	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture may
 	// use ImageMemory bytes.
@@ -57,7 +58,7 @@ type Options struct {
 	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Imports, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
+	// the fields Imports, Changes, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
 	Settings *settings.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -208,6 +209,7 @@ func (s *Server) routes() []route {
 	}
 	changes := options{class: admission.Feed, deadline: changesDeadline}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
+	plan := options{class: admission.Bulk, deadline: bulkDeadline, body: s.limits.body}
 	all := []route{
 		{"GET", "/", noKey, s.home, none},
 		{"GET", "/healthz", noKey, s.health, none},
@@ -228,6 +230,7 @@ func (s *Server) routes() []route {
 		{"DELETE", "/api/products/{id}", keys.ProductsWrite, at(pathID, s.deleteProduct), none},
 		{"GET", "/api/products/sku/{sku}", keys.ProductsRead, at(pathText("sku"), s.showProductBySKU), none},
 		{"POST", "/api/products/bulk", keys.ProductsWrite, s.upsertProducts, bulk},
+		{"POST", "/api/products/changes", keys.ProductsWrite, s.planChange, plan},
 		{"GET", "/api/products/export", keys.ProductsRead, s.exportList("products", s.productsList), export},
 		{"GET", "/api/stock/export", keys.ProductsRead, s.exportList("stock", s.stockList), export},
 		{"POST", "/api/products/{id}/images", keys.ProductsWrite, at(pathID, s.addImage), upload},
@@ -236,6 +239,12 @@ func (s *Server) routes() []route {
 		{"GET", "/api/products/{id}/inventory", keys.ProductsRead, at(pathID, s.showInventory), none},
 		{"POST", "/api/products/{id}/inventory/adjust", keys.InventoryWrite, at(pathID, s.adjustInventory), none},
 		{"GET", "/api/products/{id}/inventory/adjustments", keys.ProductsRead, s.listAdjustments, none},
+
+		{"GET", "/api/plans", keys.ProductsRead, s.listPlans, none},
+		{"GET", "/api/plans/{id}", keys.ProductsRead, s.showPlan, none},
+		{"POST", "/api/plans/{id}/apply", keys.ProductsWrite, at(pathID, s.applyPlan), plan},
+		{"POST", "/api/plans/{id}/cancel", keys.ProductsWrite, at(pathID, s.cancelPlan), none},
+		{"POST", "/api/plans/{id}/undo", keys.ProductsWrite, at(pathID, s.undoPlan), plan},
 
 		{"GET", "/api/channels", keys.OrdersRead, s.listChannels, none},
 		{"POST", "/api/channels", keys.OrdersWrite, s.createChannel, none},
@@ -364,7 +373,7 @@ func (s *Server) mountSettings(o settings.Options) {
 		stateOf(r).err = err
 		return toAPIError(err).code == ServiceUnavailable
 	}
-	o.Imports = s.Imports
+	o.Imports, o.Changes = s.Imports, s.Changes
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
 	s.pages = settings.New(o)

@@ -92,7 +92,14 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		method: "POST", path: "/api/imports", body: file, header: http.Header{"Content-Type": {contentType}}, wantStatus: 202,
 	})
 	ids["/api/imports"] = mustDecode[importResponse](t, uploaded.body).Data.ID
+	planned := a.try(t, call{
+		method: "POST", path: "/api/products/changes", body: `{"filter":{},"set":{"price":2}}`, wantStatus: 201,
+	})
+	ids["/api/plans"] = mustDecode[planResponse](t, planned.body).Data.ID
 	bodies := map[string]string{
+		"POST /api/plans/{id}/apply":                  `{"force":true}`,
+		"POST /api/plans/{id}/cancel":                 `{}`,
+		"POST /api/plans/{id}/undo":                   `{}`,
 		"PATCH /api/imports/{id}":                     `{"decimal":","}`,
 		"POST /api/imports/{id}/apply":                `{"skip_changed":true}`,
 		"POST /api/imports/{id}/cancel":               `{}`,

@@ -30,6 +30,13 @@ type PlanRow struct {
 	InPlan        bool                 `json:",omitempty"` // an earlier call for the plan has a row of the product
 	Archived      *Archived            `json:",omitempty"`
 	Invalid       tenancy.InvalidError `json:"-"`
+
+	// ByField means that the row depends only on the fields that it changes. Otherwise it depends on the whole product.
+	ByField bool `json:",omitempty"`
+	// Change is computed from the stored product in addition to Changes. Planned.Changes has the result.
+	Change *Change `json:"-"`
+	// Was is the version of an earlier plan, with which PlanProducts compares the product.
+	Was *Version `json:"-"`
 }
 
 // Archived is what a row of an archive sets if it creates the product. A product without images gets the images. ID is
@@ -64,6 +71,9 @@ type Planned struct {
 	Result
 	Old, New map[string]any
 	Version  *Version // of the stored product; nil if it does not exist
+	Changes  Changes  // with the result of PlanRow.Change; of a row ByField those that change something
+	// Changed are the fields that differ from PlanRow.Was.
+	Changed []string
 	// SetsImages means that the product gets the images of an archive. One that has images keeps them.
 	SetsImages bool
 }
@@ -74,6 +84,10 @@ type Version struct {
 	Content  string  `json:",omitzero"` // a digest of all columns but the quantity
 	Quantity int32   `json:",omitzero"`
 	Stock    []Stock `json:",omitempty"` // of the warehouses that the row changes
+	// Fields are the values of the fields that a row ByField changes; then Content is empty. Images are nil if they do
+	// not change.
+	Fields *Changes `json:",omitempty"`
+	Images []Image  `json:",omitzero"`
 }
 
 // ApplyRow is a PlanRow with the version of the plan.
@@ -229,7 +243,18 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 		assumed.ID, assumed.SKU = newID, sku
 		s.products[sku] = assumed
 	}
+	if row.was != nil && !row.inPlan {
+		p.Changed, _ = s.differences(sku, row.was)
+	}
+	if row.change != nil {
+		row.Changes = row.change.of(s.products[sku], row.Changes)
+	}
+	p.Changes = row.Changes
 	update, result := s.apply(row)
+	if row.byField && result.Outcome == Updated && !row.inPlan {
+		p.Version = fieldVersion(update.before, update.after, len(update.stock) > 0)
+		p.Changes = update.changes(row.Changes)
+	}
 	if result.Outcome == Created {
 		update.before = newProduct()
 		update.before.ID, update.after.ID = newID, newID
@@ -348,15 +373,20 @@ func (s *Store) UndoProducts(ctx context.Context, by Actor, rows []Undo) ([]tena
 	var kept []tenancy.Kept
 	for i, result := range u.results {
 		row := rows[i]
-		switch {
-		case result.Outcome != Failed || row.Created && !exists[row.ID]:
-		case !exists[row.ID]:
-			kept = append(kept, tenancy.Kept{Key: row.SKU, Reason: "was deleted since"})
-		case errors.Is(result.Err, ErrPrecondition):
-			kept = append(kept, tenancy.Kept{Key: row.SKU, Reason: "has changed since"})
-		default:
-			kept = append(kept, tenancy.Kept{Key: row.SKU, Reason: result.Err.Error()})
+		if result.Outcome != Failed || row.Created && !exists[row.ID] {
+			continue
 		}
+		k := tenancy.Kept{Key: row.SKU, Reason: "has changed since"}
+		changed, isChanged := errors.AsType[ChangedError](result.Err)
+		switch {
+		case !exists[row.ID]:
+			k.Reason = "was deleted since"
+		case isChanged:
+			k.ID, k.Fields = changed.ID, changed.Fields
+		case !errors.Is(result.Err, ErrPrecondition):
+			k.Reason = result.Err.Error()
+		}
+		kept = append(kept, k)
 	}
 	return kept, nil
 }
@@ -369,11 +399,14 @@ func (p Product) content() string {
 }
 
 // undo returns what undoes the update.
-func (u productUpdate) undo() *Undo {
+func (u productUpdate) undo(byField bool) *Undo {
 	undo := &Undo{SKU: u.after.SKU, ID: u.after.ID, Created: u.created}
 	undo.Version = Version{Content: u.after.content(), Quantity: u.after.Quantity}
 	if u.created {
 		return undo
+	}
+	if byField {
+		undo.Version = *fieldVersion(u.after, u.before, len(u.stock) > 0)
 	}
 	undo.Before = u.before.fieldsUnlike(u.after)
 	if !slices.Equal(u.before.Images, u.after.Images) {
@@ -504,7 +537,10 @@ func distinct[T cmp.Ordered](values []T) []T {
 
 // row returns the row with the ids of its names. If assume is true, a name that does not exist gets a negative id.
 func (n referenceNames) row(row PlanRow, assume bool) upsertRow {
-	r := upsertRow{Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan, archived: row.Archived}
+	r := upsertRow{
+		Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan, archived: row.Archived,
+		byField: row.ByField, change: row.Change, was: row.Was,
+	}
 	n.set(&r.CategoryID, Categories, row.CategoryName, "category", r.Invalid, assume)
 	n.set(&r.SellerID, Sellers, row.SellerName, "seller", r.Invalid, assume)
 	n.set(&r.WarehouseID, Warehouses, row.WarehouseName, "warehouse", r.Invalid, assume)

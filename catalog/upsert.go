@@ -153,6 +153,9 @@ type upsertRow struct {
 	inPlan   bool     // another row of the plan creates the product
 	id       int64    // of the product, or 0 for any
 	version  *Version // of the plan, nil if there was no product
+	byField  bool     // see PlanRow, as change and was
+	change   *Change
+	was      *Version
 }
 
 // maxPart is the size from which the next rows are another part. The memory for a part is several times its size.
@@ -227,9 +230,11 @@ func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows 
 	var updates []productUpdate
 	bySKU := map[string]int{} // indexes of rows that are written
 	for i, row := range rows {
-		if sku, _ := checkSKU(row.SKU.Value); u.planned && !u.written[sku] && !stored.isPlanned(row) {
-			u.results[indexes[i]] = Result{SKU: row.SKU.Value, ID: row.id, Outcome: Failed, Err: ErrPrecondition}
-			continue
+		if sku, _ := checkSKU(row.SKU.Value); u.planned && !u.written[sku] {
+			if err := stored.checkPlanned(row); err != nil {
+				u.results[indexes[i]] = Result{SKU: row.SKU.Value, ID: row.id, Outcome: Failed, Err: err}
+				continue
+			}
 		}
 		update, result := stored.apply(row)
 		u.results[indexes[i]] = result
@@ -274,7 +279,8 @@ func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows 
 	}
 	for _, update := range updates {
 		u.written[update.after.SKU] = true
-		u.undo[indexes[bySKU[update.after.SKU]]] = update.undo()
+		i := bySKU[update.after.SKU]
+		u.undo[indexes[i]] = update.undo(rows[i].byField)
 	}
 	queueUpdates(b, u.by, stocked)
 	if b.Len() == 0 {
@@ -340,22 +346,35 @@ type storedRows struct {
 	imageIDs   []rowID // for new images
 }
 
-// isPlanned reports whether the product of a row is what it was when the row was planned.
-func (s *storedRows) isPlanned(row upsertRow) bool {
+// checkPlanned returns an error if the product of a row is not what it was when the row was planned: ErrPrecondition or
+// a ChangedError.
+func (s *storedRows) checkPlanned(row upsertRow) error {
 	sku, _ := checkSKU(row.SKU.Value)
 	p, exists := s.products[sku]
-	switch v := row.version; {
-	case v == nil:
-		return row.inPlan == exists
-	case !exists || row.id != 0 && row.id != p.ID:
-		return false
-	case v.Content != "" && (v.Content != p.content() || v.Quantity != p.Quantity):
-		return false
-	default:
-		return !slices.ContainsFunc(v.Stock, func(planned Stock) bool {
-			return inWarehouse(s.stock[p.ID], planned.WarehouseID) != planned.Quantity
-		})
+	isPlanned := row.inPlan == exists
+	if v := row.version; v != nil {
+		isPlanned = exists && (row.id == 0 || row.id == p.ID)
+		if isPlanned && v.Fields != nil {
+			var fields []string
+			if fields, isPlanned = s.differences(sku, v); !isPlanned {
+				return ChangedError{p.ID, fields}
+			}
+			return nil
+		}
+		isPlanned = isPlanned && (v.Content == "" || v.Content == p.content() && v.Quantity == p.Quantity) &&
+			s.hasStock(p.ID, v.Stock)
 	}
+	if !isPlanned {
+		return ErrPrecondition
+	}
+	return nil
+}
+
+// hasStock reports whether a product has these quantities.
+func (s *storedRows) hasStock(product int64, planned []Stock) bool {
+	return !slices.ContainsFunc(planned, func(p Stock) bool {
+		return inWarehouse(s.stock[product], p.WarehouseID) != p.Quantity
+	})
 }
 
 // apply returns the update for a row, or the product to create as its after.

@@ -3,10 +3,12 @@ package imports
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/reports/sales"
@@ -68,7 +70,10 @@ func (m *Importer) Changed(
 	}
 	again := make([]PlannedRow, len(planned))
 	for i, row := range planned {
-		again[i] = PlannedRow{Record: row.Record, InPlan: row.InPlan}
+		again[i] = PlannedRow{Record: row.Record, InPlan: row.InPlan, was: row.Version}
+		if row.Product == nil || !row.Product.ByField {
+			again[i].was = nil
+		}
 		again[i].Cumulative = "" // the amount is what remained of it
 	}
 	if err := m.plan(ctx, tenant, again); err != nil {
@@ -83,22 +88,37 @@ func (m *Importer) Changed(
 		}
 		if tooMuch || row.Action != before.Action || !sameVersion(row.Version, before.Version) ||
 			!reflect.DeepEqual(row.Label, before.Label) || !reflect.DeepEqual(row.Change, before.Change) {
-			changed = append(changed, tenancy.Kept{Key: row.Key, Reason: row.whyChanged()})
+			row.ProductID = before.ProductID
+			kept := row.keep()
+			if row.ProductID > 0 && row.storedID == 0 {
+				kept.Reason = "was deleted since the plan"
+			}
+			changed = append(changed, kept)
 		}
 	}
 	return changed, nil
+}
+
+// keep says that something else has changed a row.
+func (r *PlannedRow) keep() tenancy.Kept {
+	k := tenancy.Kept{Key: r.Key, Reason: r.whyChanged(), ID: r.ProductID}
+	if r.kept != nil {
+		k.Fields = r.kept.Fields
+	}
+	return k
 }
 
 func sameVersion(a, b *catalog.Version) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Content == b.Content && a.Quantity == b.Quantity && slices.Equal(a.Stock, b.Stock)
+	return a.Content == b.Content && a.Quantity == b.Quantity && slices.Equal(a.Stock, b.Stock) &&
+		reflect.DeepEqual(a.Fields, b.Fields) && slices.Equal(a.Images, b.Images)
 }
 
 func (r *PlannedRow) whyChanged() string {
 	for _, field := range slices.Sorted(maps.Keys(r.Invalid)) {
-		return fmt.Sprintf("%s %s", field, r.Invalid[field][0])
+		return strings.TrimSpace(field + " " + r.Invalid[field][0])
 	}
 	return "has changed since the plan"
 }
@@ -136,7 +156,7 @@ func (m *Importer) Apply(
 		}
 		result.Rows = append(result.Rows, rowResult{i, row.Action, row.Invalid})
 		if row.Action == Refused {
-			result.Kept = append(result.Kept, tenancy.Kept{Key: row.Key, Reason: row.whyChanged()})
+			result.Kept = append(result.Kept, row.keep())
 		}
 	}
 	return result.encode(counts)
@@ -246,6 +266,9 @@ func (m *Importer) applyProducts(
 	}
 	for i, r := range results {
 		rows[i].set(string(r.Outcome), r.Err)
+		if changed, ok := errors.AsType[catalog.ChangedError](r.Err); ok {
+			rows[i].kept = &tenancy.Kept{Fields: changed.Fields}
+		}
 		if r.Undo != nil {
 			result.Products = append(result.Products, *r.Undo)
 		}

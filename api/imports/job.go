@@ -29,14 +29,15 @@ const (
 	maxFailure  = 1000      // characters: lists show it
 )
 
-// Jobs are the imports that instances carry out in the background. It is safe for concurrent use.
+// Jobs are the plans of a kind that instances carry out in the background. It is safe for concurrent use.
 type Jobs struct {
 	db    *tenancy.DB
 	plans *changeplan.Store
+	kind  string
 }
 
 // NewJobs returns the imports in plans.
-func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans} }
+func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans, PlanKind} }
 
 // Create stores the files of a form, from which an instance then computes the plan. The form has parts named file, and
 // may have one named settings with JSON. Create returns an InvalidError by part, changeplan.ErrTooMany,
@@ -278,22 +279,22 @@ func (j *Jobs) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, 
 	if err == nil {
 		err = j.plans.Cancel(ctx, tenant, by, id)
 	}
-	if err != nil {
+	if err != nil || j.kind != PlanKind {
 		return err
 	}
 	return media.ReleasePlan(ctx, j.db, tenant, reservedUntil(plan.CreatedAt))
 }
 
-// get returns a plan of an import, or tenancy.ErrNotFound.
+// get returns a plan of the kind, or tenancy.ErrNotFound.
 func (j *Jobs) get(ctx context.Context, tenant tenancy.ID, id int64) (changeplan.Plan, error) {
 	plan, err := j.plans.Get(ctx, tenant, id)
-	if err == nil && plan.Kind != PlanKind {
+	if err == nil && plan.Kind != j.kind {
 		err = tenancy.ErrNotFound
 	}
 	return plan, err
 }
 
-// Import is the state of an import, as the API returns it.
+// Import is the state of an import or of another plan, as the API returns it.
 type Import struct {
 	ID         int64            `json:"id"`
 	State      changeplan.State `json:"state"`
@@ -348,7 +349,7 @@ func (j *Jobs) Get(ctx context.Context, tenant tenancy.ID, id int64) (Import, er
 
 // List returns a page of the imports that can still be seen, the newest first.
 func (j *Jobs) List(ctx context.Context, tenant tenancy.ID, p paging.Page) (paging.List[Import], error) {
-	plans, err := j.plans.List(ctx, tenant, PlanKind, p)
+	plans, err := j.plans.List(ctx, tenant, j.kind, p)
 	list := paging.List[Import]{Total: plans.Total, Items: []Import{}}
 	for _, plan := range plans.Items {
 		if err != nil {

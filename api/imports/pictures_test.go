@@ -164,7 +164,9 @@ func TestPicturesOfAnArchiveAreStoredAgain(t *testing.T) {
 // planNotes returns the notes of the rows of the first plan.
 func (s shop) planNotes(t *testing.T) (notes []string) {
 	t.Helper()
-	jobs := imports.NewJobs(s.DB, changeplan.New(s.DB, nil))
+	jobs := imports.NewJobs(s.DB, changeplan.New(s.DB, map[string]changeplan.Kind{
+		imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{}),
+	}))
 	plan, err := tenancy.One[struct{ ID int64 }](t.Context(), s.DB, s.tenant,
 		`select min(id) as id from change_plans where tenant_id = $1`, s.tenant)
 	if err != nil {

@@ -54,6 +54,10 @@ type PlannedRow struct {
 	InPlan     bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
 	Sums       *sales.PlannedOrder   `json:"-"`          // of an order
 	storedID   int64                 // of a product or reference that exists
+	ProductID  int64                 `json:",omitempty"` // of a row by field whose product exists
+	was        *catalog.Version      // with which the product is compared
+	// kept is set if something else has changed the row, and names the fields of a row by field.
+	kept *tenancy.Kept
 	// refunded is the cumulative amount that earlier rows of the plan refund, if Cumulative is set.
 	refunded money.Cents
 }
@@ -64,11 +68,17 @@ type Importer struct {
 	db      *tenancy.DB
 	catalog *catalog.Store
 	sales   *sales.Store
+	maxRows int // of a part
 }
 
 // NewImporter returns an importer into db, and of pictures into their storage.
 func NewImporter(db *tenancy.DB, p Pictures) *Importer {
-	return &Importer{p, db, catalog.New(db), sales.New(db)}
+	return &Importer{p, db, catalog.New(db), sales.New(db), maxPartRows}
+}
+
+// Rules implements changeplan.Kind.
+func (m *Importer) Rules() changeplan.Rules {
+	return changeplan.Rules{UndoDays: 7, MaxUnfinished: 3, KeepsFiles: true}
 }
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may
@@ -147,7 +157,7 @@ func (p *planner) record(ctx context.Context, r Record) error {
 	if r.Order != nil {
 		p.items += len(r.Order.Items)
 	}
-	if len(p.pending[r.Kind]) >= maxPartRows || p.items >= maxPartItems || p.size >= maxPartBytes {
+	if len(p.pending[r.Kind]) >= p.maxRows || p.items >= maxPartItems || p.size >= maxPartBytes {
 		return p.flush(ctx)
 	}
 	return nil
@@ -489,7 +499,10 @@ func (r *PlannedRow) addError(err error) {
 	switch {
 	case ok:
 		for field, messages := range invalid {
-			column := strings.TrimSuffix(strings.TrimSuffix(field, "_id"), ".id")
+			column := field
+			if r.Product == nil || !r.Product.ByField {
+				column = strings.TrimSuffix(strings.TrimSuffix(field, "_id"), ".id")
+			}
 			if len(r.Invalid[column]) == 0 {
 				r.Invalid[column] = messages
 			}
@@ -551,7 +564,7 @@ func (m *Importer) planProducts(ctx context.Context, tenant tenancy.ID, rows []*
 	products := make([]catalog.PlanRow, len(rows))
 	for i, row := range rows {
 		products[i] = *row.Product
-		products[i].Invalid, products[i].InPlan = row.Invalid, row.InPlan
+		products[i].Invalid, products[i].InPlan, products[i].Was = row.Invalid, row.InPlan, row.was
 	}
 	results, err := m.catalog.PlanProducts(ctx, tenant, products)
 	if err != nil {
@@ -562,6 +575,15 @@ func (m *Importer) planProducts(ctx context.Context, tenant tenancy.ID, rows []*
 		row.set(string(result.Outcome), result.Err)
 		row.Old, row.New, row.storedID = result.Old, result.New, result.ID
 		row.setsImages = result.SetsImages
+		if row.Product.ByField {
+			changed := *row.Product
+			changed.Changes, changed.Change = result.Changes, nil
+			row.Product, row.ProductID = &changed, result.ID
+			row.kept = &tenancy.Kept{Fields: result.Changed}
+			if row.Action != Refused {
+				row.Key = result.SKU
+			}
+		}
 		if !row.InPlan {
 			row.Version = result.Version
 		}

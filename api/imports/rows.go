@@ -28,12 +28,17 @@ type PlanRow struct {
 	New      map[string]any       `json:"new"`
 	Notes    []string             `json:"notes"`
 	Problems tenancy.InvalidError `json:"problems"` // by column
+	// ProductID is that of a product that a plan changes by field. Kept is set if something else has changed it.
+	ProductID int64         `json:"-"`
+	HasIndex  bool          `json:"-"` // Line is the index in a request
+	Kept      *tenancy.Kept `json:"-"`
 }
 
 // RowFilter selects rows of a plan. An empty field does not filter.
 type RowFilter struct {
 	Kind   Kind
 	Action Action
+	Kept   bool // only rows that something else has changed since
 	Page   paging.Page
 }
 
@@ -68,7 +73,7 @@ func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilte
 		}
 		for _, row := range rows {
 			switch {
-			case f.Action != "" && row.Action != f.Action || len(list.Items) == want:
+			case !f.selects(row) || len(list.Items) == want:
 			case skip > 0:
 				skip--
 			default:
@@ -79,11 +84,18 @@ func (j *Jobs) Rows(ctx context.Context, tenant tenancy.ID, id int64, f RowFilte
 	return list, nil
 }
 
+// selects reports whether the filter selects a row of its kind.
+func (f RowFilter) selects(row PlannedRow) bool {
+	return (f.Action == "" || f.Action == row.Action) && (!f.Kept || row.kept != nil)
+}
+
 // count returns how many rows of a part the filter selects.
 func (f RowFilter) count(p changeplan.PartCounts) int32 {
 	switch {
 	case f.Kind != "" && f.Kind != Kind(p.Kind):
 		return 0
+	case f.Kept:
+		return p.Skipped
 	case f.Action == Created:
 		return p.Created
 	case f.Action == Updated:
@@ -101,10 +113,10 @@ func (f RowFilter) count(p changeplan.PartCounts) int32 {
 func newPlanRow(row PlannedRow) PlanRow {
 	r := PlanRow{
 		Kind: row.Kind, Key: row.Key, Action: row.Action, Old: row.Old, New: row.New,
-		Notes: []string{}, Problems: row.Invalid,
+		Notes: []string{}, Problems: row.Invalid, ProductID: row.ProductID, Kept: row.kept,
 	}
 	if len(row.Rows) > 0 {
-		r.File, r.Line = row.Rows[0].File, row.Rows[0].Line
+		r.File, r.Line, r.HasIndex = row.Rows[0].File, row.Rows[0].Line, row.Rows[0].File == ""
 	}
 	if row.Ignored != "" {
 		r.Notes = append(r.Notes, row.Ignored)
@@ -127,6 +139,12 @@ func outcomes(part changeplan.Part) ([]PlannedRow, error) {
 	}
 	for _, differs := range result.Rows {
 		rows[differs.Row].Action, rows[differs.Row].Invalid = differs.Action, differs.Invalid
+	}
+	for _, kept := range result.Kept {
+		i := slices.IndexFunc(rows, func(row PlannedRow) bool { return row.Key == kept.Key && row.kept == nil })
+		if i >= 0 {
+			rows[i].kept = &kept
+		}
 	}
 	return rows, nil
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +84,7 @@ func (p *Pages) upload(w http.ResponseWriter, r *http.Request, u user) error {
 		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "You have three unfinished imports. " +
 			"Apply or cancel one of them first."})
 	case errors.Is(err, changeplan.ErrFull):
-		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "The imports of the last seven days take 4 GiB. " +
+		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "The imports and plans that can be undone take 4 GiB. " +
 			"Cancel those that are not applied, or wait until others expire."})
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
 		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "Select a file."})
@@ -264,24 +263,6 @@ func problemsOf(row imports.PlanRow) (all []string) {
 	return all
 }
 
-// showProgress returns the state and the progress of an import as JSON, for the script of its page.
-func (p *Pages) showProgress(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
-	if err != nil {
-		return err
-	}
-	page := importPage{Import: i}
-	text, err := json.Marshal(map[string]any{
-		"state": i.State, "percent": page.Percent(), "text": page.ProgressText(u.Format),
-	})
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // fails only if the browser has disconnected
-	return nil
-}
-
 // ProgressText says how many rows are done.
 func (p importPage) ProgressText(f formatter) string {
 	if p.Progress.Of == nil {
@@ -298,7 +279,7 @@ func (p *Pages) configureImport(w http.ResponseWriter, r *http.Request, u user) 
 	}
 	f := submitted(r)
 	if f.Get("reset") != "" {
-		return p.afterChange(w, r, u, p.Imports.Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
+		return p.imports().after(w, r, u, p.Imports.Configure(r.Context(), u.Tenant.ID, i.ID, imports.Settings{}))
 	}
 	s := imports.Settings{
 		DateOrder: f.Get("date_order"), Decimal: f.Get("decimal"), Timezone: i.Settings.Timezone,
@@ -326,39 +307,7 @@ func (p *Pages) configureImport(w http.ResponseWriter, r *http.Request, u user) 
 		}
 		return p.showImportWith(w, r, u, http.StatusUnprocessableEntity, fields)
 	}
-	return p.afterChange(w, r, u, err)
-}
-
-// applyImport starts an import.
-func (p *Pages) applyImport(w http.ResponseWriter, r *http.Request, u user) error {
-	skip := r.PostFormValue("skip_changed") != ""
-	return p.afterChange(w, r, u, p.Imports.Apply(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), skip))
-}
-
-func (p *Pages) cancelImport(w http.ResponseWriter, r *http.Request, u user) error {
-	return p.afterChange(w, r, u, p.Imports.Cancel(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)))
-}
-
-// showUndoImport asks for a confirmation.
-func (p *Pages) showUndoImport(w http.ResponseWriter, r *http.Request, u user) error {
-	i, err := p.Imports.Get(r.Context(), u.Tenant.ID, pathID(r))
-	if err != nil {
-		return err
-	}
-	return p.show(w, http.StatusOK, "import-undo", u, importPage{Import: i})
-}
-
-func (p *Pages) undoImport(w http.ResponseWriter, r *http.Request, u user) error {
-	return p.afterChange(w, r, u, p.Imports.Undo(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)))
-}
-
-// afterChange shows the import. If its state has changed meanwhile, for example by another tab, the page shows that.
-func (p *Pages) afterChange(w http.ResponseWriter, r *http.Request, u user, err error) error {
-	if err != nil && !errors.Is(err, changeplan.ErrState) {
-		return err
-	}
-	redirect(w, r, u.path("/imports/"+url.PathEscape(chi.URLParam(r, "id"))))
-	return nil
+	return p.imports().after(w, r, u, err)
 }
 
 // downloadRefused sends the refused rows of an import as a file.

@@ -81,12 +81,11 @@ func newSite(t testing.TB, base string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { limiter.Close() })
+	plans := changeplan.New(s.Database.DB, imports.Kinds(s.Database.DB, imports.Pictures{}))
 	s.Options = Options{
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
-		Imports: imports.NewJobs(s.Database.DB, changeplan.New(s.Database.DB, map[string]changeplan.Kind{
-			imports.PlanKind: imports.NewImporter(s.Database.DB, imports.Pictures{}),
-		})),
+		Imports: imports.NewJobs(s.Database.DB, plans), Changes: imports.NewChanges(s.Database.DB, plans),
 		Limiter: limiter, BaseURL: at,
 		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		Network: func(r *http.Request) string { return s.mark + r.RemoteAddr },

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -81,6 +82,13 @@ var allowed = map[string][]string{
 	"POST {t}/imports/{id}/cancel":   {"admin", "owner"},
 	"GET {t}/imports/{id}/undo":      {"admin", "owner"},
 	"POST {t}/imports/{id}/undo":     {"admin", "owner"},
+	"GET {t}/plans":                  {"viewer", "admin", "owner"},
+	"GET {t}/plans/{id}":             {"viewer", "admin", "owner"},
+	"GET {t}/plans/{id}/progress":    {"viewer", "admin", "owner"},
+	"POST {t}/plans/{id}/apply":      {"admin", "owner"},
+	"POST {t}/plans/{id}/cancel":     {"admin", "owner"},
+	"GET {t}/plans/{id}/undo":        {"admin", "owner"},
+	"POST {t}/plans/{id}/undo":       {"admin", "owner"},
 }
 
 // A user without access gets the response that reveals the least.
@@ -147,7 +155,10 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 		}
 	}
 	if strings.Contains(pattern, "/imports/{id}") {
-		id = s.mustImport(t)
+		id = s.mustImport(t, imports.PlanKind)
+	}
+	if strings.Contains(pattern, "/plans/{id}") {
+		id = s.mustImport(t, imports.ChangesKind)
 	}
 	number := fmt.Sprint("N-", rand.Uint64())
 	if strings.Contains(pattern, "{number}") {
@@ -158,13 +169,13 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	).Replace(pattern)
 }
 
-// mustImport stores a new import of A and returns its id.
-func (s *site) mustImport(t testing.TB) (id int64) {
+// mustImport stores a new import of A, or another plan, and returns its id.
+func (s *site) mustImport(t testing.TB, kind string) (id int64) {
 	t.Helper()
 	err := s.super.QueryRow(t.Context(), `
 		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
-		values ($1, 'import', 'planning', 'orders.csv', 'operator', now() + interval '1 day')
-		returning id`, s.a.ID).Scan(&id)
+		values ($1, $2, 'planning', 'orders.csv', 'operator', now() + interval '1 day')
+		returning id`, s.a.ID, kind).Scan(&id)
 	if err != nil {
 		t.Fatal(err)
 	}

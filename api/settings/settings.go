@@ -51,6 +51,7 @@ type Options struct {
 	Reports *reports.Store
 	Limiter *ratelimit.Limiter
 	Imports *imports.Jobs
+	Changes *imports.Changes
 	// BaseURL is the public URL of the service. Its scheme decides whether the session
 	// cookie is secure; see CheckBaseURL.
 	BaseURL *url.URL
@@ -191,13 +192,20 @@ func (p *Pages) routes() []route {
 		{"GET", t + "/imports", admin, admission.Read, p.showImports},
 		{"POST", t + "/imports", admin, admission.Bulk, p.upload},
 		{"GET", t + "/imports/{id}", admin, admission.Read, p.showImport},
-		{"GET", t + "/imports/{id}/progress", admin, admission.Read, p.showProgress},
+		{"GET", t + "/imports/{id}/progress", admin, admission.Read, p.imports().showProgress},
 		{"GET", t + "/imports/{id}/refused", admin, admission.Export, p.downloadRefused},
 		{"POST", t + "/imports/{id}/settings", admin, admission.Write, p.configureImport},
-		{"POST", t + "/imports/{id}/apply", admin, admission.Write, p.applyImport},
-		{"POST", t + "/imports/{id}/cancel", admin, admission.Write, p.cancelImport},
-		{"GET", t + "/imports/{id}/undo", admin, admission.Read, p.showUndoImport},
-		{"POST", t + "/imports/{id}/undo", admin, admission.Write, p.undoImport},
+		{"POST", t + "/imports/{id}/apply", admin, admission.Write, p.imports().apply},
+		{"POST", t + "/imports/{id}/cancel", admin, admission.Write, p.imports().cancel},
+		{"GET", t + "/imports/{id}/undo", admin, admission.Read, p.imports().showUndo},
+		{"POST", t + "/imports/{id}/undo", admin, admission.Write, p.imports().undo},
+		{"GET", t + "/plans", viewer, admission.Read, p.showPlans},
+		{"GET", t + "/plans/{id}", viewer, admission.Read, p.showPlan},
+		{"GET", t + "/plans/{id}/progress", viewer, admission.Read, p.plans().showProgress},
+		{"POST", t + "/plans/{id}/apply", admin, admission.Write, p.plans().apply},
+		{"POST", t + "/plans/{id}/cancel", admin, admission.Write, p.plans().cancel},
+		{"GET", t + "/plans/{id}/undo", admin, admission.Read, p.plans().showUndo},
+		{"POST", t + "/plans/{id}/undo", admin, admission.Write, p.plans().undo},
 		{"GET", t + "/keys", viewer, admission.Settings, p.listKeys},
 		{"GET", t + "/keys/new", admin, admission.Settings, p.showNewKey},
 		{"POST", t + "/keys", admin, admission.Settings, p.createKey},

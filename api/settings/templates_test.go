@@ -199,6 +199,9 @@ func samples() map[string][]any {
 		},
 		"import":      importPages,
 		"import-undo": {importPage{}, planned},
+		"plan":        importPages,
+		"plan-undo":   {importPage{}, planned},
+		"plans":       {importsPage{}, importsPage{Imports: []imports.Import{planned.Import}}},
 		"imports": {
 			importsPage{}, importsPage{Imports: []imports.Import{planned.Import}, Errors: fieldErrors{"file": hostile}},
 		},
@@ -284,7 +287,7 @@ func checkPage(t *testing.T, what, body string) {
 	_, after, _ := strings.Cut(body, "<title>")
 	title, _, _ := strings.Cut(after, " · Storeroom</title>")
 	named, _, _ := strings.Cut(what, " as ") // the title is a name, which is empty in empty samples
-	maybeEmpty := slices.Contains([]string{"error", "member", "key-created", "product", "import"}, named)
+	maybeEmpty := slices.Contains([]string{"error", "member", "key-created", "product", "import", "plan"}, named)
 	if strings.TrimSpace(html.UnescapeString(title)) == "" && !maybeEmpty {
 		t.Errorf("%s has no title", what)
 	}

@@ -267,6 +267,23 @@ var budgets = []struct {
 	{"DELETE /api/customers/{customer_id}", testRequest{path: "/api/customers/" + mark + "-none", want: 404}, 2, 7},
 
 	{"GET /api/changes", testRequest{path: "/api/changes?types=product&limit=3", want: 200}, 3, 8},
+	{
+		"POST /api/products/bulk", testRequest{
+			path: "/api/products/bulk?plan=true", body: `{"items":` + rows(100, productJSON) + `}`, want: 201,
+		}, 30, 60,
+	},
+	{
+		"POST /api/products/changes", testRequest{
+			path: "/api/products/changes", save: "plan", want: 201,
+			body: `{"filter":{"search":"` + mark + `"},"set":{"cost":"` + euro + `"}}`,
+		}, 30, 60,
+	},
+	{"GET /api/plans", testRequest{path: "/api/plans?per_page=100", want: 200}, 1, 3},
+	{"GET /api/plans/{id}", testRequest{path: "/api/plans/{plan}?action=updated", want: 200}, 5, 10},
+	{"POST /api/plans/{id}/apply", testRequest{path: "/api/plans/{plan}/apply", body: `{}`, want: 200}, 40, 80},
+	{"POST /api/plans/{id}/cancel", testRequest{path: "/api/plans/{plan}/cancel", want: 409}, 10, 15},
+	{"POST /api/plans/{id}/undo", testRequest{path: "/api/plans/{plan}/undo", want: 200}, 40, 80},
+
 	{"GET /api/archive", testRequest{path: "/api/archive", want: 200}, 31, 34},
 	{
 		"POST /api/imports",

@@ -160,6 +160,13 @@ var pageBudgets = map[string][2]int{
 	"POST /settings/t/{slug}/imports/{id}/cancel":   {9, 14},
 	"GET /settings/t/{slug}/imports/{id}/undo":      {3, 5},
 	"POST /settings/t/{slug}/imports/{id}/undo":     {8, 12},
+	"GET /settings/t/{slug}/plans":                  {2, 4},
+	"GET /settings/t/{slug}/plans/{id}":             {7, 13},
+	"GET /settings/t/{slug}/plans/{id}/progress":    {3, 5},
+	"POST /settings/t/{slug}/plans/{id}/apply":      {8, 12},
+	"POST /settings/t/{slug}/plans/{id}/cancel":     {9, 14},
+	"GET /settings/t/{slug}/plans/{id}/undo":        {3, 5},
+	"POST /settings/t/{slug}/plans/{id}/undo":       {8, 12},
 }
 
 func (w *tracedServer) checkPageBudgets(t *testing.T) {

@@ -8,7 +8,7 @@
 //	planning      → needs_mapping, planned, cancelled, failed
 //	needs_mapping → planning, cancelled
 //	planned       → applying, cancelled
-//	applying      → applied, cancelled, failed, or planned if rows have changed since the plan
+//	applying      → applied, cancelled, failed, or planned if rows have changed since the plan and nothing is applied
 //	applied, and cancelled or failed with applied parts → undoing → undone
 //	failed        → applying
 //
@@ -24,6 +24,7 @@ package changeplan
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,6 +72,7 @@ const (
 	pollInterval = 5 * time.Second
 	turn         = 15 * time.Second // of a tenant, before others go first
 	claimPause   = 500 * time.Millisecond
+	settlePause  = 50 * time.Millisecond
 	// exchangeTimeout is how long a worker waits for an idle one, which may be asking for plans.
 	exchangeTimeout = time.Second
 	partTimeout     = time.Minute
@@ -108,18 +110,26 @@ type Part struct {
 	Counts
 	Skipped int32  // rows that were not applied, or not undone, because something else has changed them
 	Rows    []byte // JSON
-	Result  []byte // JSON; {"Kept": …} if Apply found changed rows; nil before
+	Result  []byte // JSON; {"Kept": …} if rows have changed since the plan; nil before
 }
 
 // Result is the result of applying or undoing a part.
 type Result struct {
 	Counts
 	Skipped int32
-	Data    []byte // JSON
+	Data    []byte // JSON with the skipped rows as Kept
+}
+
+// Rules are what differs between kinds.
+type Rules struct {
+	UndoDays      int  // how long a plan can be undone
+	MaxUnfinished int  // plans of a tenant that have files
+	KeepsFiles    bool // until the plan is applied, so that PlanAgain can compute it again
 }
 
 // Kind computes what the rows of parts mean.
 type Kind interface {
+	Rules() Rules
 	// PlanFiles computes the parts of a plan from its files and calls add with each. It writes nothing else. It returns the
 	// new details of the plan, and false if a user must say what the files mean. A Failure is shown to the user.
 	PlanFiles(ctx context.Context, tenant tenancy.ID, plan Plan, files fs.FS, add func(Part) error) (
@@ -321,7 +331,19 @@ func (s *Store) addPart(ctx context.Context, tenant tenancy.ID, id int64, part P
 
 // EndPlanning says that a plan has all of its parts, and replaces its details. The worker keeps its claim.
 func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, details []byte) error {
-	err := s.change(ctx, tenant, id, `
+	plan, err := s.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	kind, err := s.kind(plan)
+	if err != nil {
+		return err
+	}
+	without := deleteFiles
+	if kind.Rules().KeepsFiles {
+		without = ""
+	}
+	err = s.change(ctx, tenant, id, without+`
 		update change_plans
 		   set state = 'planned', planned_at = now(), details = $5, is_long = false,
 		       lease_until = clock_timestamp() + make_interval(secs => $4)
@@ -330,20 +352,32 @@ func (s *Store) EndPlanning(ctx context.Context, tenant tenancy.ID, id int64, de
 }
 
 // Apply asks the workers to apply a plan, or to continue after a failure. If rows have changed since the plan, it
-// returns to planned and nothing is written, unless skipChanged leaves out these rows. The plan can be undone for
-// seven days. The audit log has an entry KIND.apply.
+// returns to planned and nothing is written, unless skipChanged leaves out these rows. Rows that change later than the
+// first part are left out. The audit log has an entry KIND.apply.
 func (s *Store) Apply(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, skipChanged bool) error {
-	err := s.request(ctx, tenant, by, "apply", id, `
+	plan, err := s.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	kind, err := s.kind(plan)
+	if err != nil {
+		return err
+	}
+	err = s.request(ctx, tenant, by, "apply", plan, `
 		update change_plans
-		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + interval '7 days'
+		   set state = 'applying', skip_changed = $3, failure = null, expires_at = now() + make_interval(days => $5)
 		 where tenant_id = $1 and id = $2 and state in ('planned', 'failed') and planned_at is not null
-		   and created_at > now() - make_interval(days => $4)`, skipChanged, maxAgeDays)
+		   and created_at > now() - make_interval(days => $4)`, skipChanged, maxAgeDays, kind.Rules().UndoDays)
 	return wrap(err, "apply the plan %d", id)
 }
 
 // Undo asks the workers to undo the parts of a plan that were applied. The audit log has an entry KIND.undo.
 func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
-	err := s.request(ctx, tenant, by, "undo", id, `
+	plan, err := s.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	err = s.request(ctx, tenant, by, "undo", plan, `
 		update change_plans
 		   set state = 'undoing', failure = null
 		 where tenant_id = $1
@@ -356,7 +390,11 @@ func (s *Store) Undo(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, i
 // Cancel stops a plan after the part that is being applied. The audit log has an entry KIND.cancel.
 func (s *Store) Cancel(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
 	// Without the parts, which take space until the plan expires, a tenant cannot fill the disk with cancelled plans.
-	err := s.request(ctx, tenant, by, "cancel", id, deleteFiles+`, parts as (
+	plan, err := s.Get(ctx, tenant, id)
+	if err != nil {
+		return err
+	}
+	err = s.request(ctx, tenant, by, "cancel", plan, deleteFiles+`, parts as (
 			delete from change_plan_parts c
 			 using change_plans p
 			 where p.tenant_id = $1 and p.id = $2 and p.next_part = 0 and c.tenant_id = $1 and c.plan_id = $2
@@ -392,14 +430,11 @@ func (s *Store) change(ctx context.Context, tenant tenancy.ID, id int64, sql str
 
 // request is change with an entry in the audit log.
 func (s *Store) request(
-	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, action string, id int64, sql string, args ...any,
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, action string, plan Plan, sql string, args ...any,
 ) error {
-	plan, err := s.Get(ctx, tenant, id)
-	if err != nil {
-		return err
-	}
-	entry := tenancy.Entry{Action: plan.Kind + "." + action, Target: plan.Title, Details: map[string]any{"plan": id}}
-	err = s.changeTx(ctx, tenant, id, func(tx pgx.Tx) error {
+	details := map[string]any{"plan": plan.ID}
+	entry := tenancy.Entry{Action: plan.Kind + "." + action, Target: plan.Title, Details: details}
+	err := s.changeTx(ctx, tenant, plan.ID, func(tx pgx.Tx) error {
 		return tenancy.Audit(ctx, tx, tenant, by, entry)
 	}, sql, args...)
 	s.wakeUp()
@@ -465,6 +500,29 @@ func (s *Store) Work(ctx context.Context, tenant tenancy.ID, id int64, progress 
 		return true
 	})
 }
+
+// Settle carries out a plan in the process of the caller, until it needs no worker or the time is over. Then the
+// workers continue it. It waits while the tenant has another plan with a worker.
+func (s *Store) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration) (Plan, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		claimed, err := s.claim(limited, 0, &tenant, &id, nil)
+		if err == nil && len(claimed) > 0 {
+			err = s.Work(limited, tenant, id, nil)
+		}
+		if err != nil && limited.Err() == nil && !errors.Is(err, ErrLost) {
+			return Plan{}, wrap(err, "carry out the plan %d", id)
+		}
+		plan, err := s.Get(ctx, tenant, id)
+		if err != nil || !plan.State.IsDue() || pause(limited, settlePause) != nil {
+			return plan, err
+		}
+	}
+}
+
+// IsDue reports whether a worker is to continue the plan.
+func (s State) IsDue() bool { return s == Planning || s == Applying || s == Undoing }
 
 // errLong is why work ends that cannot be continued later, and takes longer than the turn of a tenant.
 var errLong = errors.New("the plan takes longer than a turn")
@@ -634,24 +692,33 @@ func (s *Store) verify(ctx context.Context, tenant tenancy.ID, plan Plan, limit 
 		}
 		recordPart(ctx, "verify", began)
 		changed += len(rows)
-		err = s.changeParts(ctx, tenant, plan.ID, `
-			with plan as (
-				update change_plans
-				   set lease_until = clock_timestamp() + make_interval(secs => $4)
-				 where tenant_id = $1 and id = $2 and worker = $3
-				returning id
-			), changed as (
-				update change_plan_parts c
-				   set skipped = $6, result = $7
-				  from plan
-				 where tenant_id = $1 and plan_id = $2 and part = $5 and (skipped > 0 or $6 > 0)
-			)
-			select from plan`, []any{tenant, plan.ID, s.worker, leaseSeconds, part.Part, len(rows),
-			compress(mustJSON(map[string]any{"Kept": rows}))})
-		if err != nil {
+		if err := s.setChanged(ctx, tenant, plan, part, rows); err != nil {
 			return err
 		}
 	}
+	return s.endVerify(ctx, tenant, plan, changed)
+}
+
+// setChanged stores which rows of a part have changed since the plan.
+func (s *Store) setChanged(ctx context.Context, tenant tenancy.ID, plan Plan, part Part, rows []tenancy.Kept) error {
+	return s.changeParts(ctx, tenant, plan.ID, `
+		with plan as (
+			update change_plans
+			   set lease_until = clock_timestamp() + make_interval(secs => $4)
+			 where tenant_id = $1 and id = $2 and worker = $3
+			returning id
+		), changed as (
+			update change_plan_parts c
+			   set skipped = $6, result = $7
+			  from plan
+			 where tenant_id = $1 and plan_id = $2 and part = $5 and (skipped > 0 or $6 > 0)
+		)
+		select from plan`, []any{tenant, plan.ID, s.worker, leaseSeconds, part.Part, len(rows),
+		compress(mustJSON(map[string]any{"Kept": rows}))})
+}
+
+// endVerify returns a plan to planned if rows have changed.
+func (s *Store) endVerify(ctx context.Context, tenant tenancy.ID, plan Plan, changed int) error {
 	state, failure := Applying, (*string)(nil)
 	if changed > 0 {
 		state, failure = Planned, new(fmt.Sprintf("Rows that have changed since the plan: %d.", changed))
@@ -706,6 +773,10 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 	if err != nil {
 		return plan, err
 	}
+	if plan.State == Applying && plan.NextPart == 0 && !plan.SkipChanged && result.Skipped > 0 {
+		tx.Rollback(ctx)
+		return s.giveUp(ctx, tenant, plan, part, result)
+	}
 	err = tx.Commit(ctx, func(b *pgx.Batch) {
 		b.Queue(`
 			update change_plan_parts
@@ -722,6 +793,22 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 		plan.NextPart += int32(move)
 	}
 	return plan, err
+}
+
+// giveUp returns a plan to planned because rows have changed after verify.
+func (s *Store) giveUp(ctx context.Context, tenant tenancy.ID, plan Plan, part Part, result Result) (Plan, error) {
+	var found struct{ Kept []tenancy.Kept }
+	err := json.Unmarshal(result.Data, &found)
+	if err == nil {
+		err = s.setChanged(ctx, tenant, plan, part, found.Kept)
+	}
+	if err == nil {
+		err = s.endVerify(ctx, tenant, plan, len(found.Kept))
+	}
+	if err != nil {
+		return plan, fmt.Errorf("rows of the plan %d have changed: %w", plan.ID, err)
+	}
+	return s.Get(ctx, tenant, plan.ID)
 }
 
 // end commits that a plan is applied or undone.

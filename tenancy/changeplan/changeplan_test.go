@@ -64,6 +64,10 @@ func (n *names) PlanFiles(
 	return []byte(`"planned"`), true, nil
 }
 
+func (n *names) Rules() changeplan.Rules {
+	return changeplan.Rules{UndoDays: 7, MaxUnfinished: 3, KeepsFiles: true}
+}
+
 func (n *names) Changed(
 	_ context.Context, _ tenancy.ID, _ changeplan.Plan, part changeplan.Part,
 ) ([]tenancy.Kept, error) {

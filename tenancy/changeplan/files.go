@@ -17,20 +17,17 @@ import (
 )
 
 const (
-	chunkSize   = 1 << 20
-	planTimeout = 30 * time.Minute
-	// maxUnfinished limits the plans of a tenant that have files: they take space until they are applied or cancelled.
-	// Uploads at the same time do not see each other.
-	maxUnfinished = 3
-	maxPlanBytes  = 1 << 30 // stored parts of a plan
-	maxStored     = 4 << 30 // stored parts of a tenant, before another plan
+	chunkSize    = 1 << 20
+	planTimeout  = 30 * time.Minute
+	maxPlanBytes = 1 << 30 // stored parts of a plan
+	maxStored    = 4 << 30 // stored parts of a tenant, before another plan
 )
 
 // ErrTooMany reports that the tenant has as many unfinished plans with files as it may have.
-var ErrTooMany = fmt.Errorf("at most %d can be unfinished at a time: apply or cancel one of them", maxUnfinished)
+var ErrTooMany = errors.New("too many plans are unfinished: apply or cancel one of them")
 
 // ErrFull reports that the plans of the tenant take as much space as they may.
-var ErrFull = errors.New("the plans of the last seven days take 4 GiB")
+var ErrFull = errors.New("the plans that can be undone take 4 GiB")
 
 // These are shown to the user.
 const errPlanTimeout = Failure("Reading the files takes longer than 30 minutes. Upload them in several imports.")
@@ -49,19 +46,26 @@ func (s *Store) CreateFromFiles(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, kind string,
 	write func(add func(name string, content io.Reader) error) (title string, details []byte, err error),
 ) (id int64, err error) {
+	of, err := s.kind(Plan{Kind: kind})
+	if err != nil {
+		return 0, err
+	}
+	rules := of.Rules()
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
 		var unfinished, stored int64
+		// Uploads at the same time do not see each other.
 		err := tx.QueryRow(ctx, `
 			select (select count(*)
 			          from change_plans p
 			         where p.tenant_id = $1
+			           and p.kind = $2
 			           and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)),
 			       (select coalesce(sum(pg_column_size(rows) + coalesce(pg_column_size(result), 0)), 0)::bigint
 			          from change_plan_parts
-			         where tenant_id = $1)`, tenant,
+			         where tenant_id = $1)`, tenant, kind,
 		).Scan(&unfinished, &stored)
 		switch {
-		case err == nil && unfinished >= maxUnfinished:
+		case err == nil && unfinished >= int64(rules.MaxUnfinished):
 			err = ErrTooMany
 		case err == nil && stored >= s.maxStored:
 			err = ErrFull

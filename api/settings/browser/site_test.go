@@ -99,13 +99,13 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	t.Cleanup(func() { recorder.Close() })
 	// Tests share Redis, so each uses a random client address.
 	address := fmt.Sprintf("2001:db8:%x:%x::1", rand.Uint32N(1<<16), rand.Uint32N(1<<16))
-	plans := changeplan.New(s.DB, map[string]changeplan.Kind{imports.PlanKind: imports.NewImporter(s.DB, imports.Pictures{})})
+	plans := changeplan.New(s.DB, imports.Kinds(s.DB, imports.Pictures{}))
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go plans.RunPeriodically(ctx, logger)
 	server := api.New(api.Options{
-		Imports: imports.NewJobs(s.DB, plans),
-		DB:      s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
+		Imports: imports.NewJobs(s.DB, plans), Changes: imports.NewChanges(s.DB, plans),
+		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
 		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},

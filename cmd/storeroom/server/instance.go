@@ -119,6 +119,7 @@ func (i *instance) createServer(
 		Keys:    i.keys,
 		Usage:   i.usage,
 		Imports: imports.NewJobs(i.db, plans),
+		Changes: imports.NewChanges(i.db, plans),
 		Limiter: i.limiter,
 		Ready:   i.ready,
 
@@ -148,17 +149,17 @@ func (i *instance) createServer(
 	go changes.DeleteOldPeriodically(ctx, i.logger)
 }
 
-// newPlans returns the plans of imports. Their pictures are processed within the same limits as uploaded ones.
+// newPlans returns the plans of imports and of changes. Pictures of imports are processed within the same limits as
+// uploaded ones.
 func newPlans(
 	cfg config.Config, db *tenancy.DB, store *media.Store, admitted *admission.Controller,
 ) *changeplan.Store {
-	importer := imports.NewImporter(db, imports.Pictures{
+	return changeplan.New(db, imports.Kinds(db, imports.Pictures{
 		Store: store, Memory: config.ImageMemory(), Quota: int64(cfg.MediaQuota),
 		Wait: func(ctx context.Context, tenant tenancy.ID) (release func(), err error) {
 			return admitted.Enter(tenant.User(), admission.Upload).Image(ctx)
 		},
-	})
-	return changeplan.New(db, map[string]changeplan.Kind{imports.PlanKind: importer})
+	}))
 }
 
 // openDatabase connects as the runtime role. It refuses a role that row-level security does not restrict, an old

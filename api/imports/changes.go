@@ -1,0 +1,181 @@
+package imports
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+)
+
+// ChangesKind is the kind of the plans of Changes.
+const ChangesKind = "products"
+
+const (
+	// maxChangeRows is the number of rows of a part, which is applied as a whole or not at all.
+	maxChangeRows = 1000
+	changeFile    = "change.json"
+	maxRowsFile   = 1 << 20 // bytes, from which the next rows are another file
+)
+
+// Kinds returns the kinds of change plans: imports with their pictures, and changes.
+func Kinds(db *tenancy.DB, p Pictures) map[string]changeplan.Kind {
+	changes := changesImporter{NewImporter(db, Pictures{})}
+	changes.maxRows = maxChangeRows
+	return map[string]changeplan.Kind{PlanKind: NewImporter(db, p), ChangesKind: changes}
+}
+
+// changesImporter plans changes of products by field. Unlike an import, which depends on whole products, such a plan
+// does not conflict with sales, or with changes of other fields.
+type changesImporter struct{ *Importer }
+
+// Rules implements changeplan.Kind.
+func (changesImporter) Rules() changeplan.Rules {
+	return changeplan.Rules{UndoDays: 30, MaxUnfinished: 20}
+}
+
+// productChange is the content of changeFile.
+type productChange struct {
+	Filter catalog.Filter
+	Change catalog.Change
+}
+
+// PlanFiles computes a plan from the rows of files, or from the products of a filter.
+func (c changesImporter) PlanFiles(
+	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
+) (details []byte, complete bool, err error) {
+	records := storedRecords(files)
+	text, err := fs.ReadFile(files, changeFile)
+	switch {
+	case err == nil:
+		var of productChange
+		if err := json.Unmarshal(text, &of); err != nil {
+			return nil, false, err
+		}
+		records = c.changed(ctx, tenant, of)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, false, err
+	}
+	err = c.planRecords(ctx, tenant, &Set{}, records, nil, plan.CreatedAt,
+		func(part changeplan.Part, _ []PlannedRow) error { return add(part) })
+	return plan.Details, true, err
+}
+
+// changed yields a record for each product of a filter.
+func (c changesImporter) changed(ctx context.Context, tenant tenancy.ID, of productChange) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		stop := errors.New("stop")
+		err := c.catalog.Walk(ctx, tenant, of.Filter, func(p catalog.Product) error {
+			row := &catalog.PlanRow{Changes: of.Change.Set, ByField: true, Change: &of.Change}
+			row.SKU = catalog.Value(p.SKU)
+			if !yield(Record{Kind: Product, Key: p.SKU, Product: row}, nil) {
+				return stop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stop) {
+			yield(Record{}, err)
+		}
+	}
+}
+
+// storedRecords yields the records that CreateRows has stored.
+func storedRecords(files fs.FS) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		entries, err := fs.ReadDir(files, ".")
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		for _, entry := range entries {
+			file, err := files.Open(entry.Name())
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			in := json.NewDecoder(file)
+			for {
+				var r Record
+				err := in.Decode(&r)
+				if err == io.EOF {
+					break
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Changes are plans that change products. It is safe for concurrent use.
+type Changes struct{ Jobs }
+
+// NewChanges returns the changes of products in plans.
+func NewChanges(db *tenancy.DB, plans *changeplan.Store) *Changes {
+	return &Changes{Jobs{db, plans, ChangesKind}}
+}
+
+// Create stores a change of the products of a filter, from which an instance then computes the plan. It returns
+// changeplan.ErrTooMany or changeplan.ErrFull, as CreateRows does.
+func (c *Changes) Create(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string, f catalog.Filter, change catalog.Change,
+) (id int64, err error) {
+	// JSON rounds time zones to minutes.
+	f.CreatedFrom, f.CreatedBefore, f.UpdatedSince = f.CreatedFrom.UTC(), f.CreatedBefore.UTC(), f.UpdatedSince.UTC()
+	text, err := json.Marshal(productChange{f, change})
+	if err != nil {
+		return 0, err
+	}
+	return c.plans.CreateFromFiles(ctx, tenant, by, ChangesKind,
+		func(add func(string, io.Reader) error) (string, []byte, error) {
+			return title, []byte(`{}`), add(changeFile, bytes.NewReader(text))
+		})
+}
+
+// CreateRows is Create for rows of products, which each calls yield with. It may be called several times. The index of
+// a row is its Line in the plan.
+func (c *Changes) CreateRows(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string,
+	each func(yield func(index int, row catalog.Row) error) error,
+) (id int64, err error) {
+	return c.plans.CreateFromFiles(ctx, tenant, by, ChangesKind,
+		func(add func(string, io.Reader) error) (string, []byte, error) {
+			var pending bytes.Buffer
+			files := 0
+			flush := func() error {
+				files++
+				err := add(fmt.Sprintf("rows-%04d.json", files), &pending)
+				pending.Reset()
+				return err
+			}
+			err := each(func(index int, row catalog.Row) error {
+				r := Record{
+					Kind: Product, Key: row.SKU.Value, Rows: []Row{{Line: index}}, Invalid: row.Invalid,
+					Product: &catalog.PlanRow{Changes: row.Changes, ByField: true},
+				}
+				if err := json.NewEncoder(&pending).Encode(r); err != nil || pending.Len() < maxRowsFile {
+					return err
+				}
+				return flush()
+			})
+			if err == nil && pending.Len() > 0 {
+				err = flush()
+			}
+			return title, []byte(`{}`), err
+		})
+}
+
+// Settle carries out the work on a plan in the process of the caller, for at most some time.
+func (c *Changes) Settle(ctx context.Context, tenant tenancy.ID, id int64, limit time.Duration) error {
+	_, err := c.plans.Settle(ctx, tenant, id, limit)
+	return err
+}

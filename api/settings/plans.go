@@ -1,0 +1,146 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/tenancy/changeplan"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+// planKind has the handlers that the pages of imports and of plans share.
+type planKind struct {
+	*Pages
+	jobs    func() *imports.Jobs
+	section string // of the path
+	page    string // the prefix of templates
+}
+
+func (p *Pages) imports() planKind {
+	return planKind{p, func() *imports.Jobs { return p.Imports }, "/imports/", "import"}
+}
+
+func (p *Pages) plans() planKind {
+	return planKind{p, func() *imports.Jobs { return &p.Changes.Jobs }, "/plans/", "plan"}
+}
+
+// showProgress returns the state and the progress as JSON, for the script of the page.
+func (k planKind) showProgress(w http.ResponseWriter, r *http.Request, u user) error {
+	i, err := k.jobs().Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	page := importPage{Import: i}
+	text, err := json.Marshal(map[string]any{
+		"state": i.State, "percent": page.Percent(), "text": page.ProgressText(u.Format),
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // fails only if the browser has disconnected
+	return nil
+}
+
+func (k planKind) apply(w http.ResponseWriter, r *http.Request, u user) error {
+	skip := r.PostFormValue("skip_changed") != ""
+	return k.after(w, r, u, k.jobs().Apply(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r), skip))
+}
+
+func (k planKind) cancel(w http.ResponseWriter, r *http.Request, u user) error {
+	return k.after(w, r, u, k.jobs().Cancel(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+}
+
+// showUndo asks for a confirmation.
+func (k planKind) showUndo(w http.ResponseWriter, r *http.Request, u user) error {
+	i, err := k.jobs().Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	return k.show(w, http.StatusOK, k.page+"-undo", u, importPage{Import: i})
+}
+
+func (k planKind) undo(w http.ResponseWriter, r *http.Request, u user) error {
+	return k.after(w, r, u, k.jobs().Undo(r.Context(), u.Tenant.ID, k.by(r, u), pathID(r)))
+}
+
+// after shows the import or the plan. If its state has changed meanwhile, for example by another tab, the page shows
+// that.
+func (k planKind) after(w http.ResponseWriter, r *http.Request, u user, err error) error {
+	if err != nil && !errors.Is(err, changeplan.ErrState) {
+		return err
+	}
+	redirect(w, r, u.path(k.section+url.PathEscape(chi.URLParam(r, "id"))))
+	return nil
+}
+
+// showPlans lists the plans that change products.
+func (p *Pages) showPlans(w http.ResponseWriter, r *http.Request, u user) error {
+	number := pageNumber(r)
+	list, err := p.Changes.List(r.Context(), u.Tenant.ID, paging.Page{Number: number, PerPage: listPerPage})
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "plans", u,
+		importsPage{Imports: list.Items, Pager: newPager(r, number, listPerPage, list.Total)})
+}
+
+// planActions are what can happen to a row of a plan.
+var planActions = []imports.Action{imports.Created, imports.Updated, imports.Unchanged, imports.Refused}
+
+// skippedRows selects the rows that something else has changed.
+const skippedRows = "skipped"
+
+// showPlan shows what a plan would change, how far it is, or its result.
+func (p *Pages) showPlan(w http.ResponseWriter, r *http.Request, u user) error {
+	i, err := p.Changes.Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	page := importPage{Import: i, Running: isRunning(i.State)}
+	filter := imports.RowFilter{Page: paging.Page{Number: pageNumber(r), PerPage: importRows}}
+	action := imports.Action(r.FormValue("action"))
+	switch {
+	case slices.Contains(planActions, action):
+		filter.Action, page.Action = action, string(action)
+	case action == skippedRows:
+		filter.Kept, page.Action = true, skippedRows
+	}
+	var rows paging.List[imports.PlanRow]
+	if !page.Running {
+		if rows, err = p.Changes.Rows(r.Context(), u.Tenant.ID, i.ID, filter); err != nil {
+			return err
+		}
+	}
+	page.Rows, page.Pager = rows.Items, newPager(r, filter.Page.Number, filter.Page.PerPage, rows.Total)
+	return p.show(w, http.StatusOK, "plan", u, page)
+}
+
+// planProblems returns the errors of a row of a plan, and which of its fields something else has changed.
+func planProblems(row imports.PlanRow) []string {
+	if row.Kept == nil {
+		return problemsOf(row)
+	}
+	problems := []string{"Not written: " + row.Kept.Reason}
+	for _, field := range row.Kept.Fields {
+		problems = append(problems, field+" has another value")
+	}
+	return problems
+}
+
+// Total is the number of rows.
+func (p importPage) Total() (n int64) {
+	for _, c := range p.Counts {
+		n += c.Created + c.Updated + c.Unchanged + c.Refused + c.Ignored
+	}
+	return n
+}
+
+// ProductCounts are the numbers of rows of a plan that changes products.
+func (p importPage) ProductCounts() imports.Counts { return p.Counts[imports.Product] }

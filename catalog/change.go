@@ -1,0 +1,146 @@
+package catalog
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/money"
+)
+
+// Change is what a plan does with each product of a list.
+type Change struct {
+	Set          Changes  `json:",omitzero"` // without a SKU
+	PricePercent int64    `json:",omitzero"` // to add to the price, in hundredths of a percent
+	AddTags      []string `json:",omitempty"`
+	RemoveTags   []string `json:",omitempty"`
+}
+
+// String returns the change as a short text: "set status; price +10.00 %; add tags sale".
+func (c Change) String() string {
+	var parts []string
+	if names := c.Set.names(); len(names) > 0 {
+		parts = append(parts, "set "+strings.Join(names, ", "))
+	}
+	if c.PricePercent != 0 {
+		sign := map[bool]string{true: "+"}[c.PricePercent > 0]
+		parts = append(parts, fmt.Sprintf("price %s%s %%", sign, money.Cents(c.PricePercent)))
+	}
+	if len(c.AddTags) > 0 {
+		parts = append(parts, "add tags "+strings.Join(c.AddTags, ", "))
+	}
+	if len(c.RemoveTags) > 0 {
+		parts = append(parts, "remove tags "+strings.Join(c.RemoveTags, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// of returns changes with those that depend on the stored product.
+func (c Change) of(p Product, changes Changes) Changes {
+	if c.PricePercent != 0 {
+		changes.Price = Value(addPercent(p.Price, c.PricePercent))
+	}
+	if len(c.AddTags)+len(c.RemoveTags) > 0 {
+		tags := slices.DeleteFunc(slices.Clone(p.Tags), func(tag string) bool {
+			return slices.Contains(c.RemoveTags, tag)
+		})
+		changes.Tags = Value(append(tags, c.AddTags...))
+	}
+	return changes
+}
+
+// addPercent adds hundredths of a percent to a price. Half a cent is rounded away from zero.
+func addPercent(price money.Cents, percent int64) money.Cents {
+	const whole = 100_00
+	changed := int64(price) * (whole + percent)
+	half := int64(whole / 2)
+	if changed < 0 {
+		half = -half
+	}
+	return money.Cents((changed + half) / whole)
+}
+
+// names returns the fields that are set, as the API names them.
+func (c *Changes) names() []string {
+	var names []string
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"sku", c.SKU.Set}, {"name", c.Name.Set}, {"description", c.Description.Set}, {"price", c.Price.Set},
+		{"msrp", c.MSRP.Set}, {"cost", c.Cost.Set}, {"status", c.Status.Set}, {"condition", c.Condition.Set},
+		{"quantity", c.Quantity.Set}, {"reorder_point", c.ReorderPoint.Set}, {"category", c.CategoryID.Set},
+		{"seller", c.SellerID.Set}, {"warehouse", c.WarehouseID.Set}, {"bin_location", c.BinLocation.Set},
+		{"upc", c.UPC.Set}, {"tags", c.Tags.Set}, {"images", c.ImageURLs.Set},
+	} {
+		if field.set {
+			names = append(names, field.name)
+		}
+	}
+	return names
+}
+
+// ChangedError is ErrPrecondition with the fields of a product that something else has changed.
+type ChangedError struct {
+	ID     int64
+	Fields []string
+}
+
+// Error implements error.
+func (e ChangedError) Error() string {
+	return fmt.Sprintf("fields have changed: %s", strings.Join(e.Fields, ", "))
+}
+
+// Unwrap returns ErrPrecondition.
+func (e ChangedError) Unwrap() error { return ErrPrecondition }
+
+// changes returns those of the changes of a row that change something.
+func (u productUpdate) changes(of Changes) Changes {
+	c := u.after.fieldsUnlike(u.before)
+	c.SKU = of.SKU
+	if u.before.Quantity != u.after.Quantity {
+		c.Quantity = of.Quantity
+	}
+	if !slices.Equal(u.before.Images, u.after.Images) {
+		c.ImageURLs = of.ImageURLs
+	}
+	return c
+}
+
+// fieldVersion returns the version of p for a row that changes the fields in which it differs from other.
+func fieldVersion(p, other Product, movesStock bool) *Version {
+	fields := p.fieldsUnlike(other)
+	if movesStock || p.Quantity != other.Quantity {
+		fields.Quantity = Value(int64(p.Quantity))
+	}
+	v := &Version{Fields: &fields}
+	if !slices.Equal(p.Images, other.Images) {
+		v.Images = append([]Image{}, p.Images...)
+	}
+	return v
+}
+
+// differences returns the fields in which a stored product differs from a version by field, and whether it does not.
+func (s *storedRows) differences(sku string, v *Version) (fields []string, isSame bool) {
+	p, exists := s.products[sku]
+	if !exists {
+		return nil, false
+	}
+	planned, invalid := p, tenancy.InvalidError{}
+	v.Fields.apply(&planned, invalid)
+	for _, c := range storedColumns {
+		name := strings.TrimSuffix(c.name, "_id")
+		if name != "quantity" && (!reflect.DeepEqual(c.value(&p), c.value(&planned)) || len(invalid[c.name]) > 0) {
+			fields = append(fields, name)
+		}
+	}
+	if q := v.Fields.Quantity; q.Set && q.Value != int64(p.Quantity) || !s.hasStock(p.ID, v.Stock) {
+		fields = append(fields, "quantity")
+	}
+	if v.Images != nil && !slices.Equal(v.Images, p.Images) {
+		fields = append(fields, "images")
+	}
+	return fields, len(fields) == 0
+}
