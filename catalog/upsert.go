@@ -224,17 +224,23 @@ func (u *upsert) lock(ctx context.Context, tx pgx.Tx, indexes []int) (locked []l
 	return locked, tx.SendBatch(ctx, b).Close()
 }
 
+// check is checkPlanned of a row of a plan, unless an earlier row has written the product.
+func (u *upsert) check(stored *storedRows, row upsertRow) error {
+	if sku, _ := checkSKU(row.SKU.Value); !u.planned || u.written[sku] {
+		return nil
+	}
+	return stored.checkPlanned(row)
+}
+
 // write writes the rows that differ from what is stored.
 func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []upsertRow, indexes []int) error {
 	var created []Product
 	var updates []productUpdate
 	bySKU := map[string]int{} // indexes of rows that are written
 	for i, row := range rows {
-		if sku, _ := checkSKU(row.SKU.Value); u.planned && !u.written[sku] {
-			if err := stored.checkPlanned(row); err != nil {
-				u.results[indexes[i]] = Result{SKU: row.SKU.Value, ID: row.id, Outcome: Failed, Err: err}
-				continue
-			}
+		if err := u.check(stored, row); err != nil {
+			u.results[indexes[i]] = Result{SKU: row.SKU.Value, ID: row.id, Outcome: Failed, Err: err}
+			continue
 		}
 		update, result := stored.apply(row)
 		u.results[indexes[i]] = result

@@ -89,6 +89,24 @@ func (c changes) kept(t testing.TB, id int64) map[string][]string {
 	return kept
 }
 
+// drawProducts stores some products and returns their SKUs.
+func (c changes) drawProducts(t testing.TB, r *rapid.T) (skus []string) {
+	for i := range rapid.IntRange(1, 5).Draw(r, "products") {
+		skus = append(skus, fmt.Sprint("P", i))
+		_, err := c.catalog.Create(t.Context(), c.by, catalog.Changes{
+			SKU: catalog.Value(skus[i]), Name: catalog.Value("Product"),
+			Price:    catalog.Value(money.Cents(rapid.IntRange(0, 300).Draw(r, "price"))),
+			Status:   catalog.Value(rapid.SampledFrom(catalog.Statuses).Draw(r, "status")),
+			Tags:     catalog.Value(rapid.SampledFrom([][]string{{}, {"red"}, {"blue"}}).Draw(r, "tags")),
+			Quantity: catalog.Value[int64](3),
+		}, tenancy.InvalidError{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return skus
+}
+
 // drawEdit changes a product as another user does. It can delete it.
 func (c changes) drawEdit(t testing.TB, r *rapid.T, skus []string) {
 	p, err := c.catalog.ProductBySKU(t.Context(), c.by.Tenant, rapid.SampledFrom(skus).Draw(r, "edited"))
@@ -121,7 +139,7 @@ func (c changes) drawEdit(t testing.TB, r *rapid.T, skus []string) {
 	}
 }
 
-// changeModel is a change, and what it does with a product. Half a cent is rounded away from zero.
+// drawChange returns a change, and what it does with a product. Half a cent is rounded away from zero.
 func drawChange(r *rapid.T) (catalog.Change, func(modelProduct) modelProduct) {
 	percent := rapid.SampledFrom([]int64{0, -33_33, 7_50, -100_00}).Draw(r, "percent")
 	status := rapid.SampledFrom([]string{"", "active", "draft"}).Draw(r, "new status")
@@ -208,20 +226,7 @@ func TestPlansOfChangesEqualAModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n++
 		c := newChanges(t, d, fmt.Sprint("shop-", n))
-		var skus []string
-		for i := range rapid.IntRange(1, 5).Draw(r, "products") {
-			skus = append(skus, fmt.Sprint("P", i))
-			_, err := c.catalog.Create(t.Context(), c.by, catalog.Changes{
-				SKU: catalog.Value(skus[i]), Name: catalog.Value("Product"),
-				Price:    catalog.Value(money.Cents(rapid.IntRange(0, 300).Draw(r, "price"))),
-				Status:   catalog.Value(rapid.SampledFrom(catalog.Statuses).Draw(r, "status")),
-				Tags:     catalog.Value(rapid.SampledFrom([][]string{{}, {"red"}, {"blue"}}).Draw(r, "tags")),
-				Quantity: catalog.Value[int64](3),
-			}, tenancy.InvalidError{})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		skus := c.drawProducts(t, r)
 		change, model := drawChange(r)
 		filter := catalog.Filter{Status: rapid.SampledFrom([]string{"", "active"}).Draw(r, "filter")}
 		before := c.contents(t)

@@ -777,7 +777,19 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 		tx.Rollback(ctx)
 		return s.giveUp(ctx, tenant, plan, part, result)
 	}
-	err = tx.Commit(ctx, func(b *pgx.Batch) {
+	if err := commitPart(ctx, tx, tenant, id, part, result, move); err != nil {
+		return plan, err
+	}
+	recordPart(ctx, phase, began)
+	plan.NextPart += int32(move)
+	return plan, nil
+}
+
+// commitPart commits a part with its result, and moves next_part.
+func commitPart(
+	ctx context.Context, tx *tenancy.SharedTx, tenant tenancy.ID, id int64, part Part, result Result, move int,
+) error {
+	return tx.Commit(ctx, func(b *pgx.Batch) {
 		b.Queue(`
 			update change_plan_parts
 			   set created = $4, updated = $5, unchanged = $6, refused = $7, skipped = $8, result = $9
@@ -788,11 +800,6 @@ func (s *Store) step(ctx context.Context, tenant tenancy.ID, id int64) (plan Pla
 			   set next_part = next_part + $3, attempts = 0, lease_until = clock_timestamp() + make_interval(secs => $4)
 			 where tenant_id = $1 and id = $2`, tenant, id, move, leaseSeconds)
 	})
-	if err == nil {
-		recordPart(ctx, phase, began)
-		plan.NextPart += int32(move)
-	}
-	return plan, err
 }
 
 // giveUp returns a plan to planned because rows have changed after verify.
