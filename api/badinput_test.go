@@ -681,7 +681,7 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 			c := at(id)
 			c.wantStatus, c.wantCode = 404, NotFound
 			switch {
-			case strings.HasPrefix(r.pattern, "/api/imports"):
+			case strings.HasPrefix(r.pattern, "/api/imports"), strings.HasPrefix(r.pattern, "/api/plans"):
 				c.body = `{}`
 			case strings.HasSuffix(r.pattern, "/images"):
 				c.body = `{"url":"https://example.com/a.jpg"}`

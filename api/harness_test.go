@@ -91,8 +91,6 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	a.server = New(Options{
 		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
 		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
-		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
-		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
 		Usage: recorder, Feed: feed.New(db, feed.MinRetention),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
