@@ -25,6 +25,7 @@ type names struct {
 	// Each may be nil. hurt is called after a part has written.
 	hurt    func(ctx context.Context, part changeplan.Part) error
 	changed []tenancy.Kept
+	skips   int32 // the rows that Apply skips in each part
 	plans   func(ctx context.Context, tenant tenancy.ID)
 }
 
@@ -105,6 +106,9 @@ func (n *names) write(
 	}
 	if err == nil && n.hurt != nil {
 		err = n.hurt(ctx, part)
+	}
+	if n.skips > 0 {
+		return changeplan.Result{Skipped: n.skips, Data: []byte(`{"Kept":[{"key":"A","reason":"has changed since"}]}`)}, err
 	}
 	return changeplan.Result{Counts: changeplan.Counts{Created: 1}, Data: []byte(`"done"`)}, err
 }
@@ -223,6 +227,28 @@ func TestAPlanIsAppliedAndUndone(t *testing.T) {
 	if _, err := s.Get(t.Context(), s.MustTenant(t, "other").ID, id); !errors.Is(err, tenancy.ErrNotFound) {
 		t.Errorf("the plan of another tenant = %v, want ErrNotFound", err)
 	}
+}
+
+// Rows change after they were compared, and before the first part is applied.
+func TestRowsThatChangeBeforeTheFirstPartEndAPlan(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	s.kind.skips = 1
+	id := s.mustPlan(t, s.tenant, 2)
+	s.mustApply(t, id, false)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+	part, err := s.Part(t.Context(), s.tenant, id, 0)
+	if err != nil || part.Skipped != 1 || !strings.Contains(string(part.Result), `"key":"A"`) {
+		t.Errorf("the first part skips %d rows with %s, %v, want the changed row", part.Skipped, part.Result, err)
+	}
+	s.mustApply(t, id, true)
+	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, s.tenant, id, changeplan.Applied, 2)
 }
 
 // PostgreSQL ends the connection as for a process that is killed: before the part wrote, after it wrote, and during
