@@ -101,6 +101,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	}
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
 	w.importFile(t, v, to+"/imports")
+	w.openPlan(t, v, to+"/plans")
 	w.open(t, v, "/settings/t/"+mark+"-other/keys", nil, 404)
 	w.open(t, v, to+"/keys/"+mark+"/roll", nil, 404)
 	w.open(t, v, "/settings/"+mark, nil, 404)
@@ -182,6 +183,18 @@ func settingsRoutes(t *testing.T) (all []string) {
 		t.Fatalf("the table has %d routes: %q", len(all), all)
 	}
 	return all
+}
+
+// openPlan performs every action of the pages of plans.
+func (w *tracedServer) openPlan(t *testing.T, v *browser, to string) {
+	t.Helper()
+	page := to + regexp.MustCompile(`/plans/(\d+)`).FindString(w.open(t, v, to, nil, 200))[len("/plans"):]
+	for _, path := range []string{page + "?action=" + mark, page + "/progress", page + "/undo"} {
+		w.open(t, v, path, nil, 200)
+	}
+	for _, action := range []string{"/apply", "/cancel", "/undo"} {
+		w.open(t, v, page+action, url.Values{}, 303)
+	}
 }
 
 // importFile performs every action of the pages of imports.

@@ -270,13 +270,13 @@ var budgets = []struct {
 	{
 		"POST /api/products/bulk", testRequest{
 			path: "/api/products/bulk?plan=true", body: `{"items":` + rows(100, productJSON) + `}`, want: 201,
-		}, 30, 60,
+		}, 40, 60,
 	},
 	{
 		"POST /api/products/changes", testRequest{
 			path: "/api/products/changes", save: "plan", want: 201,
 			body: `{"filter":{"search":"` + mark + `"},"set":{"cost":"` + euro + `"}}`,
-		}, 30, 60,
+		}, 45, 72,
 	},
 	{"GET /api/plans", testRequest{path: "/api/plans?per_page=100", want: 200}, 1, 3},
 	{"GET /api/plans/{id}", testRequest{path: "/api/plans/{plan}?action=updated", want: 200}, 5, 10},
