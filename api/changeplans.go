@@ -308,7 +308,7 @@ func (s *Server) changedError(r *http.Request, i imports.Import) error {
 	}
 	return &apiError{
 		code: PreconditionFailed, changed: mapSlice(rows.Items, changedShape),
-		message: fmt.Sprintf("Nothing was changed, because %d rows have changed since the plan. Send "+
+		message: fmt.Sprintf("Nothing was changed. Rows that have changed since the plan: %d. Send "+
 			`{"force": true} to apply the others.`, rows.Total),
 	}
 }
