@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -185,7 +187,7 @@ func TestPagesOfATenantDoNotDelaySignedInUsersAndNewKeysOfOthers(t *testing.T) {
 	a := newAPI(t, withPages(), withShortWait)
 	other := a.MustTenant(t, "other", withLimit(1_000_000))
 	uncached, cookie, otherCookie := a.mustKey(t, other, "full"), a.mustSignIn(t, a.tenant), a.mustSignIn(t, other)
-	super, watch := a.MustSuper(t), a.MustSuper(t)
+	super, watch := a.MustSuperAt(t, a.tenant.ID), a.MustSuperAt(t, a.tenant.ID)
 	tx, err := super.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -471,30 +473,32 @@ func TestTheLargestBodiesOfTwoTenantsLeaveMemoryForOthers(t *testing.T) {
 		return `{"items":[` + strings.Join(all, ",") + `]}`
 	}
 	largest := body(999)
-	lock, err := a.MustSuper(t).Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Rollback(context.WithoutCancel(t.Context()))
-	observer := a.MustSuper(t)
 	var wg sync.WaitGroup
-	for i, slug := range []string{"first", "second"} {
-		key := a.mustKey(t, a.MustTenant(t, slug, withLimit(1_000_000)), "full")
+	var locks []pgx.Tx
+	for _, slug := range []string{"first", "second"} {
+		tenant := a.MustTenant(t, slug, withLimit(1_000_000))
+		key := a.mustKey(t, tenant, "full")
+		lock, err := a.MustSuperAt(t, tenant.ID).Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Rollback(context.WithoutCancel(t.Context()))
+		locks = append(locks, lock)
+		observer := a.MustSuperAt(t, tenant.ID)
 		a.try(t, call{
 			method: "POST", path: "/api/products", key: key, body: `{"sku":"locked","name":"A","price":1}`, wantStatus: 201,
 		})
-		if _, err := lock.Exec(t.Context(), `select from products for update`); err != nil {
+		const rows = `select from products where tenant_id = $1 for update`
+		if _, err := lock.Exec(t.Context(), rows, tenant.ID); err != nil {
 			t.Fatal(err)
 		}
 		wg.Go(func() {
 			a.try(t, call{method: "POST", path: "/api/products/bulk", key: key, body: largest, wantStatus: 207})
 		})
-		for waiting := 0; waiting <= i; time.Sleep(20 * time.Millisecond) {
-			const query = `
-				select count(*)
-				  from pg_stat_activity
-				 where datname = current_database() and wait_event_type = 'Lock'`
-			if err := observer.QueryRow(t.Context(), query).Scan(&waiting); err != nil || t.Failed() {
+		for waits := false; !waits; time.Sleep(20 * time.Millisecond) {
+			const query = `select exists (select from pg_stat_activity where $1 = any (pg_blocking_pids(pid)))`
+			err := observer.QueryRow(t.Context(), query, lock.Conn().PgConn().PID()).Scan(&waits)
+			if err != nil || t.Failed() {
 				t.Fatal("a request has ended, or ", err)
 			}
 		}
@@ -502,8 +506,10 @@ func TestTheLargestBodiesOfTwoTenantsLeaveMemoryForOthers(t *testing.T) {
 	for range 3 {
 		a.try(t, call{method: "POST", path: "/api/products/bulk", body: body(64), wantStatus: 207})
 	}
-	if err := lock.Rollback(t.Context()); err != nil {
-		t.Error(err)
+	for _, lock := range locks {
+		if err := lock.Rollback(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	wg.Wait()
 }

@@ -163,7 +163,7 @@ func TestAFailedArchiveAbortsTheConnection(t *testing.T) {
 		t.Errorf("the log does not have the reason: %s", log)
 	}
 
-	a.exec(t, `alter table order_items rename to absent`)
+	a.execAtTenant(t, `alter table order_items rename to absent`)
 	early := a.try(t, call{path: "/api/archive", wantStatus: 500})
 	if early.Header.Get("Content-Disposition") != "" {
 		t.Errorf("headers = %v", early.Header)

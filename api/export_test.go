@@ -195,7 +195,7 @@ func TestFailedExportAbortsTheConnection(t *testing.T) {
 	bodies := []io.ReadCloser{
 		a.mustOpen(t, "/api/products/export?sort=sku"), a.mustOpen(t, "/api/products/export?sort=sku&format=ndjson"),
 	}
-	conn, name := a.MustSuper(t), databaseName(t, a.Database)
+	conn, name := a.MustSuperAt(t, a.tenant.ID), databaseName(t, a.Database)
 	if _, err := conn.Exec(t.Context(), "alter database "+name+" connection limit 0"); err != nil {
 		t.Fatal(err)
 	}

@@ -165,6 +165,14 @@ func (a *testAPI) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
+// execAtTenant is exec where the rows of the tenant are.
+func (a *testAPI) execAtTenant(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := a.MustSuperAt(t, a.tenant.ID).Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // call is a request and its expected response.
 type call struct {
 	name   string

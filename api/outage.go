@@ -14,12 +14,16 @@ import (
 )
 
 // outage counts the requests that fail while PostgreSQL is unavailable, so that the log has one
-// error for the outage and not one for every request. Its zero value is ready to use.
+// error for the outage and not one for every request. A request that succeeds ends the outage after outageQuiet without
+// a failure: if a node of a cluster is down, tenants on other nodes have success meanwhile. Its zero value is ready to
+// use.
 type outage struct {
-	mu     sync.Mutex
-	since  time.Time
-	failed int // 0 between outages
+	mu          sync.Mutex
+	since, last time.Time // of the first failure and of the last one
+	failed      int       // 0 between outages
 }
+
+const outageQuiet = 5 * time.Second
 
 func (o *outage) active() bool {
 	o.mu.Lock()
@@ -31,8 +35,9 @@ func (o *outage) active() bool {
 func (o *outage) fail(ctx context.Context, log *slog.Logger, cause error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.last = time.Now()
 	if o.failed == 0 {
-		o.since = time.Now()
+		o.since = o.last
 		log.ErrorContext(ctx, "PostgreSQL is unavailable", slog.Any("error", cause))
 	}
 	o.failed++
@@ -42,9 +47,9 @@ func (o *outage) fail(ctx context.Context, log *slog.Logger, cause error) {
 func (o *outage) end(ctx context.Context, log *slog.Logger) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failed > 0 {
+	if o.failed > 0 && time.Since(o.last) >= outageQuiet {
 		log.InfoContext(ctx, "PostgreSQL is available again",
-			slog.Int("failed_requests", o.failed), slog.Duration("outage", time.Since(o.since)))
+			slog.Int("failed_requests", o.failed), slog.Duration("outage", o.last.Sub(o.since)))
 		o.failed = 0
 	}
 }

@@ -1,18 +1,23 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/keys"
 )
 
-// While PostgreSQL is unavailable, the log has one error at the start and one line with the
-// number of failed requests at the end.
+// While PostgreSQL is unavailable, the log has one error.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	_, unavailable := pgx.Connect(t.Context(), "postgres://127.0.0.1:1/x")
@@ -23,38 +28,53 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		}
 		return writeData(w, http.StatusOK, nil)
 	}, options{}}))
-	for range 2 {
+	for range 2 { // a node of a cluster is down, and another one is not
 		failure = unavailable
 		for range 5 {
 			a.try(t, call{path: "/api/outage", wantStatus: 503, wantCode: ServiceUnavailable})
 		}
 		a.try(t, call{name: "a response without PostgreSQL", path: "/api/me", wantStatus: 200})
 		failure = nil
-		for range 2 {
-			a.try(t, call{path: "/api/outage", wantStatus: 200})
-		}
+		a.try(t, call{path: "/api/outage", wantStatus: 200})
 	}
-	var errors, ends int
-	for line := range strings.Lines(a.log.String()) {
-		var entry struct {
-			Level          string
+	if errors := strings.Count(a.log.String(), `"level":"ERROR"`); errors != 1 {
+		t.Errorf("%d errors in the log, want 1: %s", errors, a.log)
+	}
+}
+
+// An outage ends with the first success after a pause without failures.
+func TestTheEndOfAnOutageIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var buffer bytes.Buffer
+		log := slog.New(slog.NewJSONHandler(&buffer, nil))
+		var o outage
+		for range 2 {
+			for range 5 {
+				o.fail(t.Context(), log, errors.New("refused"))
+				time.Sleep(time.Second)
+				o.end(t.Context(), log)
+			}
+			time.Sleep(outageQuiet)
+			o.end(t.Context(), log)
+			o.end(t.Context(), log)
+		}
+		type entry struct {
 			Msg            string
 			FailedRequests int `json:"failed_requests"`
+			Outage         time.Duration
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
-		if entry.Level == "ERROR" {
-			errors++
-		}
-		if entry.Msg == "PostgreSQL is available again" {
-			ends++
-			if entry.FailedRequests != 5 {
-				t.Errorf("failed_requests = %d, want 5", entry.FailedRequests)
+		var got []entry
+		for line := range strings.Lines(buffer.String()) {
+			var e entry
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
 			}
+			got = append(got, e)
 		}
-	}
-	if errors != 2 || ends != 2 {
-		t.Errorf("%d errors and %d ends of an outage in the log, want 2 and 2: %s", errors, ends, a.log)
-	}
+		begun, ended := entry{"PostgreSQL is unavailable", 0, 0}, entry{"PostgreSQL is available again", 5, 4 * time.Second}
+		if want := []entry{begun, ended, begun, ended}; !slices.Equal(got, want) {
+			t.Errorf("logged %+v, want %+v", got, want)
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 // rows of the tenant before it share one category, seller, warehouse, tag and customer.
 func TestPlansDoNotDependOnStatistics(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, "plans are those of each node")
 	s := newPlanShop(t)
 	alike := planRows{orders: planOtherOrders, references: 1, customers: 1}
 	varied := planRows{orders: planOrders, references: 40, customers: planOrders / 4, drafts: true}

@@ -39,6 +39,7 @@ func replicaReads(t *testing.T, reader metric.Reader) map[string]int64 {
 // Every route that only reads, and every page of rows, is answered by a replica, which refuses to write.
 func TestReplicasAnswerEveryRead(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, "there are no replicas")
 	if !tenancytest.Alone(t) {
 		return
 	}

@@ -186,11 +186,11 @@ func TestHeadOfAReportFile(t *testing.T) {
 func (a *testAPI) mustSell(t testing.TB, n int) {
 	t.Helper()
 	a.mustOrder(t, order("first")) // creates the channel
-	a.exec(t, `
+	a.execAtTenant(t, `
 		insert into sold_products (tenant_id, sku, name)
 		select $1, 'sku-' || lpad(n::text, 6, '0'), repeat('界', 255)
 		  from generate_series(1, $2::int) n`, a.tenant.ID, n)
-	a.exec(t, `
+	a.execAtTenant(t, `
 		with o as (
 		     insert into orders (tenant_id, placed_at, units, units_without_cost, revenue, discounts, tax, cost,
 		                         items, channel, number, content)
@@ -200,7 +200,7 @@ func (a *testAPI) mustSell(t testing.TB, n int) {
 		select $1, o.id, p.id, o.placed_at, 1, 0, 0, row_number() over (order by p.id), 1
 		  from o, sold_products p
 		 where p.sku like 'sku-%'`, a.tenant.ID)
-	a.exec(t, `analyze`)
+	a.execAtTenant(t, `analyze`)
 }
 
 // TestAFailedExportIsDetectable ends the database connections during an export. The
@@ -219,7 +219,7 @@ func TestAFailedExportIsDetectable(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(whole), err)
 	}
 
-	conn := a.MustSuper(t)
+	conn := a.MustSuperAt(t, a.tenant.ID)
 	lock, err := conn.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -395,10 +395,11 @@ func TestPeriodsAreAcceptedInsteadOfDays(t *testing.T) {
 	a.try(t, call{method: "POST", path: "/api/orders", key: key, wantStatus: 201, body: `{
 		"number":"A","placed_at":"` + time.Now().UTC().Format(time.RFC3339) + `","channel":"web",
 		"items":[{"sku":"s","quantity":1,"unit_price":1}]}`})
-	a.try(t, call{
+	created := a.try(t, call{
 		method: "POST", path: "/api/products", key: key, wantStatus: 201,
 		body: `{"sku":"s","name":"s","price":1,"quantity":1}`,
 	})
+	adjustments := strings.TrimPrefix(created.Header.Get("Location"), "/api/") + "/inventory/adjustments"
 	for range 2 { // repeated if midnight passes during the requests
 		today := tenancy.DayOf(time.Now(), zone)
 		for _, name := range reports.Presets {
@@ -417,7 +418,7 @@ func TestPeriodsAreAcceptedInsteadOfDays(t *testing.T) {
 			if !want.To.Before(today) {
 				count = `"total":1`
 			}
-			for _, list := range []string{"orders", "products", "products/1/inventory/adjustments"} {
+			for _, list := range []string{"orders", "products", adjustments} {
 				a.try(t, call{path: "/api/" + list + "?period=" + name, key: key, wantStatus: 200, want: []string{count}})
 			}
 			got := a.try(t, call{path: "/api/reports/export/channels?period=" + name, key: key, wantStatus: 200})

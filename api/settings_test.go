@@ -172,7 +172,7 @@ func TestKeyFromThePagesWorks(t *testing.T) {
 	}
 	id := log[0].Details["key_id"]
 	if got, _ := a.page(
-		t, "POST", fmt.Sprintf("/settings/t/%s/keys/%v/revoke", slug, id), cookie, url.Values{},
+		t, "POST", fmt.Sprintf("/settings/t/%s/keys/%.0f/revoke", slug, id), cookie, url.Values{},
 	); got.StatusCode != 303 {
 		t.Errorf("revoke = %d, want 303", got.StatusCode)
 	}

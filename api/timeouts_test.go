@@ -31,9 +31,8 @@ func (a *testAPI) withDatabase(t *testing.T, parameters string) *tenancy.DB {
 }
 
 // mustLock locks tables until the returned function is called.
-func (a *testAPI) mustLock(t *testing.T, table string) (unlock func()) {
+func mustLock(t *testing.T, conn *pgx.Conn, table string) (unlock func()) {
 	t.Helper()
-	conn := a.MustSuper(t)
 	for _, sql := range []string{"begin", "lock table " + table + " in access exclusive mode"} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -84,7 +83,7 @@ func TestSlowQueriesAreCancelled(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t, test.change)
 			a.withDatabase(t, test.parameters)
-			unlock := a.mustLock(t, "products, orders, order_items, sales_rollups")
+			unlock := mustLock(t, a.MustSuperAt(t, a.tenant.ID), "products, orders, order_items, sales_rollups")
 			begun := time.Now()
 			got := a.send(t, call{path: test.path})
 			if took := time.Since(begun); got.StatusCode != 503 || got.code(t) != ServiceUnavailable ||
@@ -174,7 +173,7 @@ func TestIdleTransactionIsEnded(t *testing.T) {
 func TestKeyLookupTimeoutIsA503(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	unlock := a.mustLock(t, "api_keys")
+	unlock := mustLock(t, a.MustSuper(t), "api_keys")
 	begun := time.Now()
 	got := a.try(t, call{path: "/api/me", wantStatus: 503, wantCode: ServiceUnavailable})
 	if took := time.Since(begun); got.Header.Get("Retry-After") != "1" || took > 6*time.Second {

@@ -19,7 +19,8 @@ import (
 
 // The attack suite reads all tables and foreign keys from PostgreSQL's catalog. As the runtime role
 // without a tenant, with an empty one and as tenant B, it tries to read and change rows of tenant A.
-// A new table needs only a row in the fixture.
+// A new table needs only a row in the fixture. On a cluster it attacks the shard group of both tenants on its node,
+// and the tables and functions of the coordinator.
 
 // withoutTenant are the tables that the runtime role has no access to.
 var withoutTenant = []string{
@@ -87,16 +88,6 @@ insert into unpacked_customers (tenant_id, day) values (:tenant, '2026-03-01');
 insert into unused_media (tenant_id, due, file) values (:tenant, now() + interval '1 hour', 'FILE.jpg');
 insert into media_totals (tenant_id, bytes) values (:tenant, 1);
 insert into import_settings (tenant_id, header, settings) values (:tenant, sha256('sku'), '{}');
-insert into key_usage
-       (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
-select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'
-  from api_keys k
- where k.tenant_id = :tenant;
-insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
-select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1'
-  from api_keys k
- where k.tenant_id = :tenant;
-insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');
 insert into change_plans (tenant_id, parts, kind, state, title, actor, expires_at)
 values (:tenant, 1, 'import', 'applying', 'orders.csv', 'ann@example.com', now() + interval '1 hour');
 insert into change_plan_parts (tenant_id, plan_id, part, created, updated, unchanged, refused, ignored, kind, rows)
@@ -107,15 +98,34 @@ select set_config('app.tenant_id', ':tenant', true);
 select record_facts(p.id, 'refunds', array[r.id]), record_facts(p.id, 'cancellations', array[r.order_id])
   from change_plans p join refunds r using (tenant_id) where p.tenant_id = :tenant;`
 
-// operatorRows is the part of the fixture that only an operator may write. Tenants are due for the tasks in their order.
+// centralFixture inserts rows into tables that a coordinator has.
+const centralFixture = `
+insert into key_usage
+       (tenant_id, hour, key_id, route, status_2xx, status_3xx, status_4xx, status_5xx, refused, minutes, latency)
+select k.tenant_id, date_trunc('hour', now()), k.id, 'products', 1, 0, 0, 0, 0, '{1}', '{1}'
+  from api_keys k
+ where k.tenant_id = :tenant;
+insert into key_errors (tenant_id, key_id, at, method, route, status, code, request_id)
+select k.tenant_id, k.id, now(), 'GET', '/api/products', 404, 'NOT_FOUND', 'r-1'
+  from api_keys k
+ where k.tenant_id = :tenant;`
+
+// logFixture inserts rows into a table that the coordinator and the shard groups have.
+const logFixture = `
+insert into audit_log (tenant_id, actor, action, target) values (:tenant, 'ann@example.com', 'key.create', 'Till');`
+
+// operatorRows is the part of the fixture that only an operator may write.
 const operatorRows = `
-update tenants
-   set delete_responses_at = to_timestamp(:tenant), delete_usage_at = to_timestamp(:tenant),
-       delete_plans_at = to_timestamp(:tenant)
- where id = :tenant;
 insert into memberships (tenant_id, user_id, role) values (:tenant, 1, 'owner');
 insert into api_keys (tenant_id, name, permissions, prefix, last4)
 values (:tenant, 'Till', '{products:read}', 'sk_live_abcd', 'wxyz');`
+
+// dueRows makes tenants due for the tasks in their order.
+const dueRows = `
+update tenants
+   set delete_responses_at = to_timestamp(:tenant), delete_usage_at = to_timestamp(:tenant),
+       delete_plans_at = to_timestamp(:tenant)
+ where id = :tenant;`
 
 // persons are ann (1), a member of both tenants, amy (2), a member of A, bea (3), a member of B, and
 // zoe (4), a member of none; ann and bea are owners. A token has the name of its session or link, and the
@@ -207,7 +217,8 @@ func (s session) try(t testing.TB, script string) (int64, error) {
 	return results[len(results)-1].CommandTag.RowsAffected(), nil
 }
 
-// A suite is a database with two equal tenants, and the sessions that attack A.
+// A suite is a database with two equal tenants, and the sessions that attack A. On a cluster it is that of the shard
+// group of both.
 type suite struct {
 	*tenancytest.Database
 	super      *pgx.Conn
@@ -217,41 +228,110 @@ type suite struct {
 	partitions []table
 	attackers  []session
 	ownerOfA   session
+	central    *suite          // the suite itself; on a cluster, that of the coordinator
+	functions  map[string]bool // those that exist here; nil if all do
 }
 
 func mustSuite(t testing.TB) *suite {
 	t.Helper()
 	d := tenancytest.New(t)
-	s := &suite{Database: d, super: d.MustSuper(t), a: d.MustTenant(t, "a").ID, b: d.MustTenant(t, "b").ID}
-	as := func(tenant tenancy.ID) string { return fmt.Sprintf("set local app.tenant_id = '%d';", tenant) }
-	s.attackers = []session{
-		{"without a tenant", mustConnect(t, d.URL), "", 0},
-		{"with an empty tenant", mustConnect(t, d.URL), "set local app.tenant_id = '';", 0},
-		{"as another tenant", mustConnect(t, d.URL), as(s.b), s.b},
+	a := d.MustTenant(t, "a").ID
+	b := d.MustNeighbour(t, "b", a).ID
+	s := newSuite(t, d.At(t, a), a, b)
+	s.central = s
+	if tenancytest.OnCitus() {
+		s.central = newSuite(t, d.Nodes(t)[0], a, b)
+		s.central.central = s.central
 	}
-	s.ownerOfA = session{"as its own tenant", mustConnect(t, d.URL), as(s.a), s.a}
-
-	seed := func(sql string, tenant tenancy.ID) string {
-		return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))
+	s.mustInsertRows(t)
+	tables := `select relname::text as name, oid from pg_class
+		where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`
+	if tenancytest.OnCitus() {
+		s.central.readCatalog(t, tables+` and not exists (select from pg_dist_partition where logicalrelid = pg_class.oid)`)
+		tables = `select name, definition::regclass::oid as oid from storeroom_citus.definitions where kind = 'table'`
+		s.readFunctions(t)
 	}
-	mustExec(t, s.super, strings.NewReplacer(":a", fmt.Sprint(s.a), ":b", fmt.Sprint(s.b)).Replace(persons)+
-		seed(operatorRows, s.a)+seed(operatorRows, s.b)+seed(fixture, s.a))
-	mustExec(t, s.attackers[2].conn, "begin;"+as(s.b)+seed(fixture, s.b)+"commit")
-	s.readCatalog(t)
-	mustExec(t, s.super, fmt.Sprintf(
-		`insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (%s, 1, %d, %v); analyze`,
-		hashOfA, s.a, s.tables["api_keys"].a["id"]))
+	s.readCatalog(t, tables)
+	mustExec(t, s.super, "analyze")
+	mustExec(t, s.central.super, fmt.Sprintf(
+		`insert into key_hashes (hash, pepper_version, tenant_id, key_id) values (%s, 1, %d, %.0f); analyze`,
+		hashOfA, s.a, s.central.tables["api_keys"].a["id"]))
 	return s
 }
 
+func newSuite(t testing.TB, d *tenancytest.Database, a, b tenancy.ID) *suite {
+	t.Helper()
+	as := func(tenant tenancy.ID) string { return fmt.Sprintf("set local app.tenant_id = '%d';", tenant) }
+	s := &suite{Database: d, super: d.MustSuper(t), a: a, b: b}
+	s.attackers = []session{
+		{"without a tenant", mustConnect(t, d.URL), "", 0},
+		{"with an empty tenant", mustConnect(t, d.URL), "set local app.tenant_id = '';", 0},
+		{"as another tenant", mustConnect(t, d.URL), as(b), b},
+	}
+	s.ownerOfA = session{"as its own tenant", mustConnect(t, d.URL), as(a), a}
+	return s
+}
+
+// mustInsertRows inserts the rows of A as a superuser and those of B as the runtime role.
+func (s *suite) mustInsertRows(t testing.TB) {
+	t.Helper()
+	seed := func(sql string, tenant tenancy.ID) string {
+		return strings.ReplaceAll(sql, ":tenant", fmt.Sprint(tenant))
+	}
+	both := func(sql string) string { return seed(sql, s.a) + seed(sql, s.b) }
+	mustExec(t, s.central.super,
+		strings.NewReplacer(":a", fmt.Sprint(s.a), ":b", fmt.Sprint(s.b)).Replace(persons)+both(operatorRows))
+	log := ""
+	if s.central != s { // the group has copies of the names of keys
+		log = logFixture
+		for _, k := range mustRows[struct{ TenantID, ID int64 }](t, s.central.super, `select tenant_id, id from api_keys`) {
+			mustExec(t, s.super, fmt.Sprintf(`insert into api_keys (tenant_id, id, name) values (%d, %d, 'Till')`,
+				k.TenantID, k.ID))
+		}
+	}
+	mustExec(t, s.super, both(dueRows)+seed(fixture+log, s.a))
+	asB := s.attackers[2]
+	mustExec(t, asB.conn, "begin;"+asB.claim+seed(fixture+log, s.b)+"commit")
+	if s.central != s {
+		mustExec(t, s.central.super, both(dueRows))
+	}
+	mustExec(t, s.central.super, seed(centralFixture+logFixture, s.a))
+	asB = s.central.attackers[2]
+	mustExec(t, asB.conn, "begin;"+asB.claim+seed(centralFixture+logFixture, s.b)+"commit")
+}
+
+// readFunctions reads which functions a shard group has. The others are those of the coordinator.
+func (s *suite) readFunctions(t testing.TB) {
+	t.Helper()
+	s.functions, s.central.functions = map[string]bool{}, map[string]bool{}
+	type function struct{ Name string }
+	for _, f := range mustRows[function](t, s.central.super,
+		`select distinct proname::text as name from pg_proc where pronamespace = 'public'::regnamespace`) {
+		s.central.functions[f.Name] = true
+	}
+	for _, f := range mustRows[function](t, s.super,
+		`select distinct proname::text as name from pg_proc where pronamespace = current_schema()::regnamespace`) {
+		s.functions[f.Name] = true
+		delete(s.central.functions, f.Name)
+	}
+}
+
+// here returns the attempts on functions that exist here.
+func (s *suite) here(attempts ...attempt) []attempt {
+	if s.functions == nil {
+		return attempts
+	}
+	return slices.DeleteFunc(attempts, func(a attempt) bool { return !s.functions[a.object] })
+}
+
 // readCatalog reads all tables, the row of both tenants in each, and all foreign keys between tenant
-// tables.
-func (s *suite) readCatalog(t testing.TB) {
+// tables. list is a query for the names and oids of the tables.
+func (s *suite) readCatalog(t testing.TB, list string) {
 	t.Helper()
 	s.tables = map[string]table{}
 	for _, found := range mustRows[table](t, s.super, `
-		select c.relname::text as name,
-		       c.relispartition as partition,
+		select c.name,
+		       (select relispartition from pg_class where pg_class.oid = c.oid) as partition,
 		       array(select quote_ident(a.attname) from pg_attribute a
 		              where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		                and a.attidentity = '' and a.attgenerated = '' order by a.attnum) as columns,
@@ -261,8 +341,7 @@ func (s *suite) readCatalog(t testing.TB) {
 		       array(select distinct a.attname::text from pg_index x
 		               join pg_attribute a on a.attrelid = c.oid and a.attnum = any (x.indkey) and a.atttypid = 'integer'::regtype
 		              where x.indrelid = c.oid and x.indisunique) as places
-		  from pg_class c
-		 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`) {
+		  from (`+list+`) c`) {
 		if found.Partition {
 			s.partitions = append(s.partitions, found)
 			continue
@@ -273,14 +352,16 @@ func (s *suite) readCatalog(t testing.TB) {
 		s.tables[found.Name] = found
 	}
 	s.keys = mustRows[foreignKey](t, s.super, `
-		select k.conname::text as name, k.conrelid::regclass::text as from_table, k.confrelid::regclass::text as to_table,
+		  with c as (`+list+`)
+		select k.conname::text as name, f.name as from_table, r.name as to_table,
 		       array(select a.attname::text from unnest(k.conkey) with ordinality u (n, i)
 		               join pg_attribute a on a.attrelid = k.conrelid and a.attnum = u.n order by u.i) as "from",
 		       array(select a.attname::text from unnest(k.confkey) with ordinality u (n, i)
 		               join pg_attribute a on a.attrelid = k.confrelid and a.attnum = u.n order by u.i) as "to"
 		  from pg_constraint k
-		 where k.contype = 'f' and k.connamespace = 'public'::regnamespace
-		   and not k.conrelid::regclass::text = any ($1) and not k.confrelid::regclass::text = any ($1)
+		  join c f on f.oid = k.conrelid
+		  join c r on r.oid = k.confrelid
+		 where k.contype = 'f' and not f.name = any ($1) and not r.name = any ($1)
 		 order by 2, 1`, withoutTenant)
 }
 
@@ -348,6 +429,16 @@ func nothing(touched int64, err error) bool {
 	return err == nil && touched == 0 || denied(touched, err)
 }
 
+// cannotTruncate accepts a missing privilege, or the view of a shard.
+func cannotTruncate(touched int64, err error) bool {
+	return denied(touched, err) || tenancy.SQLState(err) == "42809"
+}
+
+// statistics reads the statistics of a table, or of its shards.
+func statistics(x table) string {
+	return fmt.Sprintf("select from pg_stats where tablename ~ '^%s(_[0-9]+)?$'", x.Name)
+}
+
 // notManager accepts the error for a session that may not change keys.
 func notManager(_ int64, err error) bool { return tenancy.SQLState(err) == "SR002" }
 
@@ -368,14 +459,14 @@ func (s *suite) attackTable(t testing.TB, x table) []breach {
 			attempt{x.Name, "select", "select from " + x.Name + others, nothing},
 			attempt{x.Name, "select for update", "select from " + x.Name + others + " for update", nothing},
 			attempt{
-				x.Name, "read the statistics", "select from pg_stats where schemaname = 'public' and tablename = " + quote(x.Name),
+				x.Name, "read the statistics", statistics(x),
 				nothing,
 			},
 			attempt{x.Name, "update", "update " + x.Name + " set tenant_id = tenant_id" + others, nothing},
 			attempt{x.Name, "delete", "delete from " + x.Name + others, nothing},
 			attempt{x.Name, "insert", x.insert(x.a), refused},
 			attempt{x.Name, "upsert", x.insert(x.a) + " on conflict do nothing", refused},
-			attempt{x.Name, "truncate", "truncate " + x.Name, denied},
+			attempt{x.Name, "truncate", "truncate " + x.Name, cannotTruncate},
 		)...)
 		if at.own != 0 {
 			move := fmt.Sprintf("update %s set tenant_id = %d where tenant_id = %d", x.Name, s.a, at.own)
@@ -392,11 +483,11 @@ func (s *suite) attackHidden(t testing.TB, x table) (breaches []breach) {
 		breaches = append(breaches, launch(t, at,
 			attempt{x.Name, "select", "select from " + x.Name, denied},
 			attempt{x.Name, "select a column", "select " + column + " from " + x.Name, denied},
-			attempt{x.Name, "read the statistics", "select from pg_stats where schemaname = 'public' and tablename = " + quote(x.Name), nothing},
+			attempt{x.Name, "read the statistics", statistics(x), nothing},
 			attempt{x.Name, "insert", "insert into " + x.Name + " default values", denied},
 			attempt{x.Name, "update", fmt.Sprintf("update %s set %s = default", x.Name, column), denied},
 			attempt{x.Name, "delete", "delete from " + x.Name, denied},
-			attempt{x.Name, "truncate", "truncate " + x.Name, denied},
+			attempt{x.Name, "truncate", "truncate " + x.Name, cannotTruncate},
 		)...)
 	}
 	return breaches
@@ -473,10 +564,10 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		return fmt.Sprintf(`select from resolve_key(array[%s]);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, hash, quote(at.claimed()))
 	}
-	breaches := launch(t, s.ownerOfA,
+	breaches := launch(t, s.ownerOfA, s.here(
 		attempt{"search_products", "search", search("%"), something},
-		attempt{"search_customers", "search", searchCustomers("%"), something})
-	return append(breaches, launch(t, at,
+		attempt{"search_customers", "search", searchCustomers("%"), something})...)
+	return append(breaches, launch(t, at, s.here(
 		attempt{"search_products", "search", search("%"), nothing},
 		attempt{"search_products", "inject into the search", search("%' or true or p.search like '%"), nothing},
 		attempt{
@@ -530,7 +621,7 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"remove_facts", "remove a fact of a plan that is not undone",
 			s.remove(`'applying'`, `'{}', array[r.id], '{}', '{}'`), refused},
 		attempt{"resolve_key", "keep the tenant of no key", resolve(`'\x00'::bytea`), nothing},
-	)...)
+	)...)...)
 }
 
 // remove calls remove_facts for A's plan in a state.
@@ -554,7 +645,7 @@ var operators = []string{
 
 // attackPeople calls the functions of users and sessions.
 func (s *suite) attackPeople(t testing.TB, at session) []breach {
-	return launch(t, at, s.attemptsOnPeople(at)...)
+	return launch(t, at, s.here(s.attemptsOnPeople(at)...)...)
 }
 
 // attemptsOnPeople send every proof except the required one.
@@ -615,7 +706,7 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			},
 		)
 	}
-	key := s.tables["api_keys"].a["id"]
+	key, _ := s.tables["api_keys"].a["id"].(float64)
 	for _, proof := range []string{
 		"null", "sha256('guess')", "sha256('amy')", "sha256('bea')", "sha256('idle')", "sha256('old')",
 	} {
@@ -629,11 +720,11 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 			},
 			attempt{
 				"roll_key", with("roll A's key"),
-				inA + fmt.Sprintf(`select roll_key(%s, %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, proof, key),
+				inA + fmt.Sprintf(`select roll_key(%s, %.0f, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, proof, key),
 				notManager,
 			},
 			attempt{
-				"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %v)`, proof, key), notManager,
+				"revoke_key", with("revoke A's key"), inA + fmt.Sprintf(`select from revoke_key(%s, %.0f)`, proof, key), notManager,
 			},
 		)
 	}
@@ -641,16 +732,16 @@ func (s *suite) attemptsOnPeople(at session) []attempt {
 		attempts = append(attempts,
 			attempt{
 				"roll_key", "roll A's key as B's",
-				fmt.Sprintf(`select roll_key(sha256('bea'), %v, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key),
+				fmt.Sprintf(`select roll_key(sha256('bea'), %.0f, '0', 'sk_live_abcd', 'wxyz', sha256('new'), 1::smallint)`, key),
 				absentKey,
 			},
 			attempt{
-				"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %v)`, key), nothing,
+				"revoke_key", "revoke A's key as B's", fmt.Sprintf(`select from revoke_key(sha256('bea'), %.0f)`, key), nothing,
 			},
 			attempt{
 				"revoke_key", "revoke A's key as B's for good",
 				fmt.Sprintf(
-					`select revoke_key(sha256('bea'), %v); %s select from api_keys where id = %[1]v and revoked_at is null`, key, inA,
+					`select revoke_key(sha256('bea'), %.0f); %s select from api_keys where id = %.0[1]f and revoked_at is null`, key, inA,
 				),
 				something,
 			},
@@ -940,7 +1031,7 @@ func (s session) claimed() string {
 func TestNoAttackReachesAnotherTenant(t *testing.T) {
 	t.Parallel()
 	s := mustSuite(t)
-	if len(s.tables) < 24 || len(s.keys) < 15 {
+	if len(s.tables) < 24 || len(s.keys) < 15 || len(s.central.tables) < 8 {
 		t.Fatalf(
 			"the suite finds only %d tables and %d foreign keys", len(s.tables), len(s.keys),
 		)
@@ -948,11 +1039,16 @@ func TestNoAttackReachesAnotherTenant(t *testing.T) {
 	for _, b := range s.attack(t) {
 		t.Error(b)
 	}
+	if s.central != s {
+		for _, b := range s.central.attack(t) {
+			t.Error("on the coordinator: ", b)
+		}
+	}
 }
 
 func TestResolveKeyFindsTheKeyFromAnywhere(t *testing.T) {
 	t.Parallel()
-	s := mustSuite(t)
+	s := mustSuite(t).central
 	for _, at := range append(s.attackers, s.ownerOfA) {
 		if got, err := at.try(
 			t, fmt.Sprintf(`select from resolve_key(array[%s]) where tenant_id = %d`, hashOfA, s.a),

@@ -29,8 +29,8 @@ import (
 //     and RunEach.
 //   - A transaction begins with the function hold of the group. It takes the lock that Citus takes for writes, so that
 //     a move of the group waits, and fails if the group is on another node now. Then the coordinator is asked for the
-//     place again. A transaction that reads one snapshot locks before the snapshot begins, and only checks in it: a
-//     move need not wait, because nobody changes the rows that it left behind.
+//     place again. A transaction that reads one snapshot locks before the snapshot begins and does not keep the lock:
+//     nobody changes the rows that a later move leaves behind.
 //   - A group has copies of the tenants' rows, which CreateTenant, ChangeTenant and DeleteTenant write, and of the
 //     names of keys that changed stock.
 type cluster struct {
@@ -56,7 +56,11 @@ type group struct {
 	place
 	cluster *cluster
 	db      *DB
+	left    atomic.Bool // the group is on another node, so the pool is closed
 }
+
+// errLeft is the error of a pool that is closed because its group has left the node.
+var errLeft = errors.New("the shard group is on another node")
 
 // SQLSTATE of hold if the group is on another node.
 const moved = "57S01"
@@ -105,21 +109,18 @@ func (db *DB) enter(sql string) string {
 	return sql + ",\n\t       hold($1)"
 }
 
-// enterSnapshot is enter for a transaction before which lockGroup was called.
-func (db *DB) enterSnapshot(sql string) string {
+// queueSnapshot adds the beginning of a transaction that reads one snapshot. On a cluster a transaction with hold comes
+// before it, in the same round trip: the snapshot must begin after the lock.
+func (db *DB) queueSnapshot(batch *pgx.Batch, tenant ID) {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	if db.group == nil {
-		return sql
+		batch.BeginTx(options)
+		return
 	}
-	return sql + ",\n\t       hold($1, false)"
-}
-
-// lockGroup waits for the end of a move, so that the next snapshot of the connection sees it.
-func (db *DB) lockGroup(ctx context.Context, conn *conn, tenant ID) error {
-	if db.group == nil {
-		return nil
-	}
-	_, err := conn.Exec(ctx, `select hold($1)`, tenant.setting())
-	return err
+	batch.BeginTx(pgx.TxOptions{})
+	batch.Queue(`select hold($1)`, tenant.setting())
+	batch.Queue("commit")
+	batch.Queue("begin isolation level repeatable read read only")
 }
 
 // atTenant calls f with the pool that reaches the rows of the tenant. It calls f again if the tenant has moved.
@@ -148,7 +149,7 @@ func (db *DB) atTenant(ctx context.Context, tenant ID, f func(*DB) error) error 
 // hasMoved reports whether the group, or its schema, is not where it was. Then the transaction did nothing.
 func hasMoved(err error) bool {
 	code := SQLState(err)
-	return code == moved || code == "42883" || code == "42P01" // undefined function or table
+	return errors.Is(err, errLeft) || code == moved || code == "42883" || code == "42P01" // undefined function or table
 }
 
 // isUnreachable reports whether a node accepts no connections or ended one.
@@ -173,7 +174,7 @@ func (c *cluster) find(ctx context.Context, tenant ID) (*group, error) {
 		return g, nil
 	}
 	found, err, _ := c.lookups.Do(strconv.FormatInt(int64(tenant), 10), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*acquireTimeout)
 		defer cancel()
 		places, err := c.read(ctx, `
 			   and s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant)
@@ -233,8 +234,27 @@ func (c *cluster) groupAt(ctx context.Context, at place) (*group, error) {
 		return nil, err
 	}
 	defer conn.Release()
-	_, err = conn.Exec(ctx, `select storeroom_citus.adopt($1)`, at.Shard)
-	return g, err
+	if _, err := conn.Exec(ctx, `select storeroom_citus.adopt($1)`, at.Shard); err != nil {
+		return nil, err
+	}
+	c.closeFormer(at)
+	return g, nil
+}
+
+// closeFormer closes the pool of a group on the node that it has left. Callers that still use it look up the place
+// again.
+func (c *cluster) closeFormer(now place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, g := range c.groups {
+		if at.Shard == now.Shard && at != now {
+			delete(c.groups, at)
+			maps.DeleteFunc(c.places, func(_ ID, of *group) bool { return of == g })
+			g.left.Store(true)
+			c.central.used.Add(g.db.used.Load())
+			go g.db.Close() // it waits for running queries
+		}
+	}
 }
 
 // forget makes the next caller ask for the place of a tenant.
@@ -458,11 +478,16 @@ func deleteRows(ctx context.Context, db *DB, t Tenant) (files []unusedFile, err 
 		if files, err = pgx.CollectRows(rows, pgx.RowToStructByPos[unusedFile]); err != nil || len(files) > 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from audit_log where tenant_id = $1`, t.ID); err != nil {
-			return err
+		for _, statement := range []string{
+			`delete from audit_log where tenant_id = $1`,
+			`delete from tenants where id = $1`,
+			`delete from api_keys where tenant_id = $1`, // the ledger, which refers to them, is deleted
+		} {
+			if _, err := tx.Exec(ctx, statement, t.ID); err != nil {
+				return err
+			}
 		}
-		_, err = tx.Exec(ctx, `delete from tenants where id = $1`, t.ID)
-		return err
+		return nil
 	})
 	return files, err
 }

@@ -98,6 +98,28 @@ func TestATenantMovesWhileClientsReadAndWrite(t *testing.T) {
 		}
 	}
 	t.Logf("%d acknowledged writes, %d reads, %d errors", len(stored), reads.Load(), failed.Load())
+	mustLeaveNodes(t, d, tenant)
+}
+
+// mustLeaveNodes waits until no instance has a connection to a worker that the tenant has left. Unused connections end
+// only later.
+func mustLeaveNodes(t *testing.T, d *tenancytest.Database, tenant tenancy.ID) {
+	t.Helper()
+	here := d.MustSuperAt(t, tenant).Config().Port
+	for _, node := range d.Nodes(t)[1:] {
+		super := node.MustSuper(t)
+		if super.Config().Port == here {
+			continue
+		}
+		for end, open := time.Now().Add(5*time.Second), 1; open > 0; time.Sleep(10 * time.Millisecond) {
+			err := super.QueryRow(t.Context(), `
+				select count(*) from pg_stat_activity
+				 where datname = current_database() and application_name = 'storeroom'`).Scan(&open)
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("%d connections to the node that the tenant left, %v", open, err)
+			}
+		}
+	}
 }
 
 func mustBeRetryable(t *testing.T, err error) {
@@ -211,5 +233,52 @@ func TestALaterMigrationChangesDistributedTables(t *testing.T) {
 	}
 	if err := tenancy.DeleteTenant(t.Context(), tenancytest.MustOpen(t, d.AdminURL), "acme"); err != nil {
 		t.Error(err)
+	}
+}
+
+// On each node, the runtime role reads and changes no row of A, through the distributed tables, the shards and the
+// schemas of all groups, without a tenant and as another one.
+func TestTheRuntimeRoleSeesNothingOnANode(t *testing.T) {
+	t.Parallel()
+	if !tenancytest.OnCitus() {
+		t.Skip("needs a Citus cluster: set STOREROOM_CITUS")
+	}
+	s := mustSuite(t)
+	found := 0
+	for n, node := range s.Nodes(t) {
+		super := node.MustSuper(t)
+		mustExec(t, super, `set citus.override_table_visibility = off`)
+		type relation struct{ Name, Tenant string }
+		relations := mustRows[relation](t, super, `
+			select format('%I.%I', c.relnamespace::regnamespace, c.relname) as name, a.attname::text as tenant
+			  from pg_class c
+			  join pg_attribute a on a.attrelid = c.oid and a.attname = case when c.relname ~ '^tenants(_[0-9]+)?$'
+			                                                                 then 'id' else 'tenant_id' end
+			 where c.relkind in ('r', 'p', 'v')
+			   and (c.relnamespace = 'public'::regnamespace or c.relnamespace::regnamespace::text ~ '^storeroom_[c0-9]')`)
+		if len(relations) < 60 {
+			t.Errorf("node %d has only %d relations", n, len(relations))
+		}
+		attackers := newSuite(t, node, s.a, s.b).attackers
+		for _, r := range relations {
+			rows := mustRows[struct{ Rows int }](t, super, fmt.Sprintf(
+				`select count(*)::int as rows from %s where %s = %d`, r.Name, r.Tenant, s.a))
+			if n > 0 { // the coordinator counts the rows of all nodes
+				found += rows[0].Rows
+			}
+			for _, at := range attackers {
+				others := fmt.Sprintf(" from %s where %s is distinct from %d", r.Name, r.Tenant, at.own)
+				update := fmt.Sprintf("update %s set %s = %[2]s where %[2]s is distinct from %d", r.Name, r.Tenant, at.own)
+				for _, attack := range []string{"select" + others, "delete" + others, update} {
+					if rows, err := at.try(t, attack); err == nil && rows > 0 {
+						t.Errorf("node %d, %s: %s: %d rows", n, at.name, attack, rows)
+					}
+				}
+			}
+		}
+		t.Logf("node %d: attacked %d relations", n, len(relations))
+	}
+	if found < len(s.tables) {
+		t.Errorf("the workers have only %d rows of A", found)
 	}
 }

@@ -7,13 +7,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 // These tests break one kind of protection in a database each. The attack suite must then find a breach
 // of every table without this protection, and of no other table.
 
+// testsTheSuite is the reason to run a test only on plain PostgreSQL.
+const testsTheSuite = "the suite is the same"
+
 func TestAttacksFindEveryBrokenPolicy(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, testsTheSuite)
 	for _, m := range []struct{ name, mutation string }{
 		{"the policy is dropped", `drop policy tenant on %[1]s`},
 		{
@@ -54,6 +60,7 @@ func TestAttacksFindEveryBrokenPolicy(t *testing.T) {
 
 func TestAttacksFindEveryExcessPrivilege(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, testsTheSuite)
 	for _, privilege := range []string{"select", "select (column)", "insert", "update", "delete", "truncate"} {
 		t.Run(privilege, func(t *testing.T) {
 			t.Parallel()
@@ -69,6 +76,7 @@ func TestAttacksFindEveryExcessPrivilege(t *testing.T) {
 
 func TestAttacksFindEveryBrokenForeignKey(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, testsTheSuite)
 	s := mustSuite(t)
 	for _, k := range s.keys {
 		// The grant makes the key necessary: the role cannot insert into all tables.
@@ -89,6 +97,7 @@ func TestAttacksFindEveryBrokenForeignKey(t *testing.T) {
 
 func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, testsTheSuite)
 	for _, m := range []struct{ name, function, find, replace string }{
 		{"the search ignores the tenant", "search_products", "p.tenant_id = $1", "$1 is not distinct from $1"},
 		{"the search does not quote a pattern", "search_products", "%L", "''%s''"},
@@ -140,6 +149,7 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 // of the function.
 func TestAttacksFindEveryBrokenFunctionOfUsers(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, testsTheSuite)
 	s := mustSuite(t)
 	// The runtime role cannot call these functions, so the attacks call a function that uses them.
 	through := map[string]string{

@@ -26,6 +26,8 @@ const (
 	// admission divides it. A server has two threads for each CPU.
 	minMaxConns    = 24
 	connsPerThread = 3
+	// groupIdleTime is short because each instance has a pool for each shard group, and periodic work uses all of them.
+	groupIdleTime = 15 * time.Second
 	// maxPlanAge limits how long a connection uses a plan.
 	maxPlanAge = 5 * time.Second
 )
@@ -109,7 +111,7 @@ func newPool(ctx context.Context, url, name string, conns int, change ...func(*p
 		f(config.ConnConfig)
 	}
 	if config.ConnConfig.RuntimeParams["search_path"] != runtimeParams["search_path"] { // one of many, of a shard group
-		config.MaxConnIdleTime = 2 * time.Minute
+		config.MaxConnIdleTime, config.HealthCheckPeriod = groupIdleTime, groupIdleTime/3
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -225,6 +227,9 @@ func (db *DB) take(ctx context.Context, ticket *admission.Ticket) (*conn, error)
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 			waitTimeouts.Add(ctx, 1, db.states.pool)
 			err = ErrBusy
+		}
+		if db.group != nil && db.group.left.Load() {
+			err = errLeft
 		}
 		return nil, err
 	}

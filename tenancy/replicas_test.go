@@ -19,8 +19,11 @@ import (
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
+const noReplicas = "there are no replicas"
+
 func TestReplicasAnswerRequestsThatOnlyRead(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
 	if ctx := t.Context(); d.DB.Reading(ctx) != ctx {
@@ -74,6 +77,7 @@ func TestReplicasAnswerRequestsThatOnlyRead(t *testing.T) {
 // Outcomes are counted in another process, because the counters are global.
 func TestThePrimaryAnswersInsteadOfAReplica(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	if !tenancytest.Alone(t) {
 		return
 	}
@@ -119,6 +123,7 @@ func TestThePrimaryAnswersInsteadOfAReplica(t *testing.T) {
 // The URL of the primary can be in the list, as after a promotion.
 func TestThePrimaryIsNoReplica(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	checked := make(chan struct{}, 1)
 	check := func(context.Context, *pgx.Conn) error {
@@ -165,6 +170,7 @@ func TestARestoredDatabaseHasOtherTimelines(t *testing.T) {
 
 func TestAReplicaThatFailsTheCheckIsNotUsed(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	d.MustAnswerAsReplica(t, "true")
 	checked := make(chan struct{}, 1)
@@ -253,6 +259,7 @@ func (g *gate) set(closed bool) {
 // A replica can hang before a read, or in the middle of one.
 func TestAReplicaThatHangsCostsAtMostTheDelay(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
 	gate, through := newGate(t, d.URL)
@@ -294,6 +301,7 @@ func TestAReplicaThatHangsCostsAtMostTheDelay(t *testing.T) {
 // The primary would repeat all of a long read, so a ping that is slow once does not end it.
 func TestASlowPingDoesNotEndALongRead(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
 	gate, through := newGate(t, d.URL)
@@ -319,6 +327,7 @@ func TestASlowPingDoesNotEndALongRead(t *testing.T) {
 // The gauge is observed in another process, because metrics are global.
 func TestAReplicaThatFailsWithoutReadsIsNotInUse(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	if !tenancytest.Alone(t) {
 		return
 	}
@@ -338,6 +347,7 @@ func TestAReplicaThatFailsWithoutReadsIsNotInUse(t *testing.T) {
 
 func TestRowsOfAFailedReplicaAreNotCounted(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	a := d.MustTenant(t, "a").ID
 	d.MustUseReplica(t, d.URL)
@@ -378,6 +388,7 @@ func TestRowsOfAFailedReplicaAreNotCounted(t *testing.T) {
 // A URL at which nothing answers delays neither the start nor a request.
 func TestAReplicaThatCannotBeReachedCostsNothing(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, noReplicas)
 	d := tenancytest.New(t)
 	gate, hangs := newGate(t, d.URL)
 	gate.set(true)

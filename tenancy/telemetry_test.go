@@ -110,6 +110,7 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 
 func TestTelemetryOfTheDatabase(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the first query of a tenant asks the coordinator")
 	if !tenancytest.Alone(t) {
 		return
 	}

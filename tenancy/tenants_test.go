@@ -252,6 +252,22 @@ func TestDeleteTenantDeletesExactlyItsRows(t *testing.T) {
 	if err := tenancy.DeleteTenant(t.Context(), s.Admin, "a"); err != nil {
 		t.Fatal(err)
 	}
+	s.checkDeletion(t)
+	if s.central != s {
+		s.central.checkDeletion(t)
+	}
+	left, err := tenancy.Tenants(t.Context(), s.Admin)
+	if err != nil || len(left) != 1 || left[0].ID != s.b {
+		t.Errorf("Tenants = %v, %v, want b alone", left, err)
+	}
+	if again := s.MustTenant(t, "a"); again.ID == s.a {
+		t.Error("the slug's next tenant has the id of the deleted one")
+	}
+}
+
+// checkDeletion checks that no table has a row of A and that each has that of B.
+func (s *suite) checkDeletion(t *testing.T) {
+	t.Helper()
 	for name, x := range s.tables {
 		if x.b == nil && name != "key_hashes" {
 			continue
@@ -272,13 +288,6 @@ func TestDeleteTenantDeletesExactlyItsRows(t *testing.T) {
 				t.Errorf("b's row in %s (-before +after):\n%s", name, diff)
 			}
 		}
-	}
-	left, err := tenancy.Tenants(t.Context(), s.Admin)
-	if err != nil || len(left) != 1 || left[0].ID != s.b {
-		t.Errorf("Tenants = %v, %v, want b alone", left, err)
-	}
-	if again := s.MustTenant(t, "a"); again.ID == s.a {
-		t.Error("the slug's next tenant has the id of the deleted one")
 	}
 }
 

@@ -125,15 +125,12 @@ func (db *DB) Snapshot(
 func (db *DB) snapshot(
 	ctx context.Context, c *conn, tenant ID, timeout time.Duration, queues []func(*pgx.Batch),
 ) error {
-	if err := db.lockGroup(ctx, c, tenant); err != nil {
-		return err
-	}
 	var tx pgx.Tx
 	for i, queue := range queues {
 		batch := &pgx.Batch{}
 		if i == 0 {
-			batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-			batch.Queue(db.enterSnapshot(setSnapshot), tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+			db.queueSnapshot(batch, tenant)
+			batch.Queue(setSnapshot, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
 		}
 		queue(batch)
 		if i == len(queues)-1 {

@@ -38,13 +38,9 @@ func (db *DB) beginSnapshot(ctx context.Context, tenant ID, timeout time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	if err := db.lockGroup(ctx, conn, tenant); err != nil {
-		conn.Release()
-		return nil, err
-	}
 	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	batch.Queue(db.enterSnapshot(setReadOnce), tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
+	db.queueSnapshot(batch, tenant)
+	batch.Queue(setReadOnce, tenant.setting(), strconv.FormatInt(timeout.Milliseconds(), 10))
 	results := conn.SendBatch(ctx, batch)
 	shared := &SharedTx{tenant: tenant, conn: conn, tx: results.Tx(), group: db.group, readOnly: true}
 	if err := results.Close(); err != nil {

@@ -305,7 +305,7 @@ func (s *site) clickTwice(t *testing.T, admin, name string) (first, second *http
 	t.Helper()
 	path := s.path(fmt.Sprintf("/keys/%d/roll", s.mustKey(t, name).ID))
 	s.alter(t, `begin`)
-	s.alter(t, `select from tenants where id = $1 for no key update`, s.a.ID)
+	s.alter(t, `select from public.tenants where id = $1 for no key update`, s.a.ID)
 	responses := make(chan *httptest.ResponseRecorder, 2)
 	for range 2 {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader("overlap=0"))
@@ -323,7 +323,7 @@ func (s *site) clickTwice(t *testing.T, admin, name string) (first, second *http
 		waiting := 0
 		if err := s.super.QueryRow(t.Context(), `
 			select count(*)
-			  from pg_stat_activity
+			  from pg_catalog.pg_stat_activity
 			 where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func TestTenantCommandsManageTenants(t *testing.T) {
@@ -431,6 +432,7 @@ func TestASecondMigrateAppliesNothing(t *testing.T) {
 
 func TestMigrateReportsAnUnsafeSchema(t *testing.T) {
 	t.Parallel()
+	tenancytest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")
 	p := newProgram(t)
 	if _, err := p.MustSuper(t).Exec(t.Context(), `alter table stock no force row level security`); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+
+	"github.com/storeroom/storeroom/tenancy"
 )
 
 // After a signal, the instance first reports that it is not ready. It still answers running and new requests.
@@ -157,7 +159,11 @@ func TestRequestsThatExceedTheGraceTimeAreAborted(t *testing.T) {
 // mustBlock sends a request that waits for a table lock until the test ends.
 func (p program) mustBlock(t *testing.T, s sender) <-chan reply {
 	t.Helper()
-	locker, observer := p.MustSuper(t), p.MustSuper(t)
+	tenant, err := tenancy.TenantBySlug(t.Context(), p.Admin, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	locker, observer := p.MustSuperAt(t, tenant.ID), p.MustSuperAt(t, tenant.ID)
 	for _, sql := range []string{"begin", "lock table products in access exclusive mode"} {
 		if _, err := locker.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

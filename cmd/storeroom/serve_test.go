@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 
 func TestServeRefusesAnUnsafeConfiguration(t *testing.T) {
@@ -66,6 +68,9 @@ func TestServeRefusesAnUnsafeConfiguration(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(test.sql, "policy") {
+				tenancytest.SkipOnCitus(t, "TestCitusIsolationOnEveryNode checks the policies")
+			}
 			p := newProgram(t)
 			if test.sql != "" {
 				if _, err := p.MustSuper(t).Exec(t.Context(), test.sql); err != nil {

@@ -22,7 +22,7 @@ func TestMetricsCountEvents(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, newCollector(t))
 	w.createOtherKeys(t)
-	super, saved := w.MustSuper(t), map[string]string{}
+	super, saved := w.MustSuperAt(t, w.tenant.ID), map[string]string{}
 	send := func(s testRequest) {
 		t.Helper()
 		if s.method == "" {

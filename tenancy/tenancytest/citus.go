@@ -63,6 +63,78 @@ func withName(server, database string) string {
 // workerURLs returns the addresses of the workers if the tests run on a Citus cluster.
 func workerURLs() []string { return strings.Fields(os.Getenv("STOREROOM_TEST_WORKER_URLS")) }
 
+// At returns d with the URLs of the node that has the tenant. Names of tables are those of its shard group, so that
+// statements, locks and sessions are those of plain PostgreSQL. There it returns d.
+func (d *Database) At(t testing.TB, tenant tenancy.ID) *Database {
+	t.Helper()
+	if !OnCitus() {
+		return d
+	}
+	var shard int64
+	var host string
+	err := d.MustSuper(t).QueryRow(t.Context(), `
+		select s.shardid, n.nodename || ':' || n.nodeport
+		  from pg_dist_shard s
+		  join pg_dist_placement p using (shardid)
+		  join pg_dist_node n using (groupid)
+		 where s.shardid = get_shard_id_for_distribution_column('storeroom_citus.shards', $1::bigint)`, tenant).
+		Scan(&shard, &host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.onNode(t, host, fmt.Sprintf("storeroom_%d,public", shard))
+}
+
+// MustSuperAt is MustSuper where the rows of the tenant are.
+func (d *Database) MustSuperAt(t testing.TB, tenant tenancy.ID) *pgx.Conn {
+	t.Helper()
+	return d.At(t, tenant).MustSuper(t)
+}
+
+// Nodes returns d with the URLs of each node, beginning with the coordinator. Tables are those of the schema public.
+func (d *Database) Nodes(t testing.TB) (nodes []*Database) {
+	t.Helper()
+	for _, server := range append([]string{d.SuperURL}, workerURLs()...) {
+		u, err := url.Parse(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, d.onNode(t, u.Host, "public"))
+	}
+	return nodes
+}
+
+// onNode returns d with the URLs of a node and a search path.
+func (d *Database) onNode(t testing.TB, host, path string) *Database {
+	t.Helper()
+	node := *d
+	for _, address := range []*string{&node.URL, &node.AdminURL, &node.SuperURL} {
+		u, err := url.Parse(*address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parameters := u.Query()
+		parameters.Set("search_path", path)
+		u.Host, u.RawQuery = host, parameters.Encode()
+		*address = u.String()
+	}
+	return &node
+}
+
+// MustNeighbour makes a tenant in the shard group of another one.
+func (d *Database) MustNeighbour(t testing.TB, slug string, of tenancy.ID) tenancy.Tenant {
+	t.Helper()
+	for {
+		tenant := d.MustTenant(t, slug)
+		if d.At(t, tenant.ID).URL == d.At(t, of).URL {
+			return tenant
+		}
+		if err := tenancy.DeleteTenant(t.Context(), d.Admin, slug); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // makeCitusTemplate makes a template on each node. The clones of one name are a cluster of their own, because the
 // metadata of Citus has the addresses of the nodes, but not the name of the database.
 func makeCitusTemplate(ctx context.Context, coordinator, template string) error {
@@ -135,9 +207,10 @@ declare
                        from jsonb_each(to_jsonb(new)) c (k, v) where to_jsonb(old) -> k <> v);
 begin
     if tg_op = 'INSERT' then
-        execute format('insert into public.%I (%s) overriding system value values (%s)', tg_table_name, columns,
-                       (select string_agg(quote_nullable(v #>> '{}'), ', ')
-                          from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null'));
+        execute format('insert into public.%I (%s) overriding system value values (%s) returning *', tg_table_name,
+                       columns, (select string_agg(quote_nullable(v #>> '{}'), ', ')
+                                   from jsonb_each(to_jsonb(new)) c (k, v) where v <> 'null'))
+           into new;
         return new;
     elsif tg_table_name = 'tenants' then
         execute format('update public.tenants set %s where id = %s', changes, old.id);
@@ -173,7 +246,11 @@ begin
                for each row execute function storeroom_tests.write()$f$, name, source);
     end loop;
     for name in
-        select s.oid::regclass from pg_class s where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace
+        select s.oid::regclass
+          from pg_class s
+          join pg_depend d on d.objid = s.oid and d.deptype = 'i'
+          join pg_dist_partition p on p.logicalrelid = d.refobjid
+         where s.relkind = 'S' and s.relnamespace = 'public'::regnamespace
     loop
         perform setval(name, 1000000);
     end loop;

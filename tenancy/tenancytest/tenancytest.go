@@ -94,13 +94,21 @@ func (d *Database) MustTenant(t testing.TB, slug string, change ...func(*tenancy
 // stored.
 func (d *Database) MustSuper(t testing.TB) *pgx.Conn {
 	t.Helper()
-	config, err := pgx.ParseConfig(d.SuperURL)
+	return mustConnect(t, d.SuperURL, func(c *pgx.ConnConfig) {
+		if OnCitus() && c.RuntimeParams["search_path"] == "" {
+			c.RuntimeParams["search_path"] = "storeroom_tests, pg_catalog, public"
+		}
+	})
+}
+
+// mustConnect opens a connection and closes it when the test is over.
+func mustConnect(t testing.TB, url string, change func(*pgx.ConnConfig)) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if OnCitus() {
-		config.RuntimeParams["search_path"] = "storeroom_tests, pg_catalog, public"
-	}
+	change(config)
 	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
