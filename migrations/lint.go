@@ -52,7 +52,14 @@ func Lint(ctx context.Context, conn *pgx.Conn) (Problems, error) {
 	if err != nil {
 		return nil, err
 	}
-	problems, err := readProblems(ctx, conn, lintSQL, version > Latest())
+	return lint(ctx, conn, version > Latest())
+}
+
+// LintNode is Lint for a worker of a Citus cluster, which has no version: it has the schema of the coordinator.
+func LintNode(ctx context.Context, conn *pgx.Conn) (Problems, error) { return lint(ctx, conn, false) }
+
+func lint(ctx context.Context, conn *pgx.Conn, isNewer bool) (Problems, error) {
+	problems, err := readProblems(ctx, conn, lintSQL, isNewer)
 	if err != nil {
 		return nil, fmt.Errorf("lint the catalog: %w", err)
 	}
