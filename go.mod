@@ -3,6 +3,7 @@ module github.com/storeroom/storeroom
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/caarlos0/env/v11 v11.4.2
