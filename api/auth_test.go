@@ -223,7 +223,7 @@ func TestEveryRouteChecksItsPermission(t *testing.T) {
 	a := newAPI(t)
 	for _, permission := range []string{
 		"products:read", "products:write", "inventory:write", "reports:read", "orders:read", "orders:write", "customers:read",
-		"customers:write", "usage:read", "imports:read", "imports:write",
+		"customers:write", "usage:read", "imports:read", "imports:write", "webhooks:read", "webhooks:write",
 	} {
 		key := a.mustKey(t, a.tenant, permission)
 		held := keys.Permissions{keys.Permission(permission)}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ const (
 	changesPart    = 100
 	// maxChangeData ends a page early, so that it fits into the memory of the tenant.
 	maxChangeData   = 4 << 20
+	messagePart     = 10
+	maxMessageData  = 256 << 10
 	changesDeadline = maxWait*time.Second + 8*time.Second
 )
 
@@ -77,8 +80,8 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	data := changeData{server: s, request: r, objects: map[objectName]json.RawMessage{}}
-	n, err := data.read(page.Entries)
+	data := s.newChangeData(r.Context(), tenant(r), canReadCustomers(r))
+	n, err := data.read(page.Entries, changesPart, maxChangeData)
 	if err != nil {
 		return err
 	}
@@ -87,14 +90,28 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 		page.Entries, page.Next = page.Entries[:n], page.Entries[n-1].At
 	}
 	meta.NextCursor = page.Next.String(tenant(r))
-	shape := func(e feed.Entry) changeJSON {
-		return changeJSON{
-			Seq: e.At.String(tenant(r)), Type: e.Type, ID: e.ID, Action: e.Action, At: timestamp(e.Time),
-			APIKey: optionalNamed(e.KeyID, e.KeyName), Changed: orEmpty(e.Changed),
-			Data: data.objects[objectName{e.Type, e.ID}],
-		}
+	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(page.Entries, data.shape), jsonField{"meta", meta}))
+}
+
+// EncodeChanges is the function for webhooks.Store.Start. It reads few objects at a time, because many
+// messages are made at the same time.
+func (s *Server) EncodeChanges(
+	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
+) ([]json.RawMessage, error) {
+	data := s.newChangeData(ctx, tenant, names)
+	n, err := data.read(entries, messagePart, maxMessageData)
+	if err != nil {
+		return nil, err
 	}
-	return writeLarge(w, r, http.StatusOK, envelope(arrayFrom(page.Entries, shape), jsonField{"meta", meta}))
+	texts := make([]json.RawMessage, 0, n)
+	for _, e := range entries[:n] {
+		text, err := encode(data.shape(e))
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, bytes.TrimSpace(text))
+	}
+	return texts, nil
 }
 
 // changeTypes takes a list of types; nil means absent or invalid.
@@ -136,16 +153,29 @@ type objectName struct{ objectType, id string }
 // changeData has the objects of entries, as the responses of GET have them.
 type changeData struct {
 	server  *Server
-	request *http.Request
+	ctx     context.Context
+	tenant  tenancy.ID
+	names   bool // of customers in orders
 	objects map[objectName]json.RawMessage
 	bytes   int
 }
 
+func (s *Server) newChangeData(ctx context.Context, tenant tenancy.ID, names bool) *changeData {
+	return &changeData{server: s, ctx: ctx, tenant: tenant, names: names, objects: map[objectName]json.RawMessage{}}
+}
+
+func (d *changeData) shape(e feed.Entry) changeJSON {
+	return changeJSON{
+		Seq: e.At.String(d.tenant), Type: e.Type, ID: e.ID, Action: e.Action, At: timestamp(e.Time),
+		APIKey: optionalNamed(e.KeyID, e.KeyName), Changed: orEmpty(e.Changed), Data: d.objects[objectName{e.Type, e.ID}],
+	}
+}
+
 var errEnoughData = errors.New("the page is large enough")
 
-// read reads the objects of the first n entries, with one query for each type in a part.
-func (d *changeData) read(entries []feed.Entry) (n int, err error) {
-	for part := range slices.Chunk(entries, changesPart) {
+// read reads the objects of the first n entries, with one query for each type in a part, until they have so many bytes.
+func (d *changeData) read(entries []feed.Entry, part, most int) (n int, err error) {
+	for part := range slices.Chunk(entries, part) {
 		ids := map[string][]string{}
 		for _, e := range part {
 			if !slices.Contains(ids[e.Type], e.ID) {
@@ -155,7 +185,7 @@ func (d *changeData) read(entries []feed.Entry) (n int, err error) {
 		var unread []string
 		for t, of := range ids {
 			if t == "order" {
-				unread, err = d.readOrders(of)
+				unread, err = d.readOrders(of, most)
 			} else {
 				err = d.readObjects(t, of)
 			}
@@ -169,7 +199,7 @@ func (d *changeData) read(entries []feed.Entry) (n int, err error) {
 			}
 			n++
 		}
-		if d.bytes > maxChangeData {
+		if d.bytes > most {
 			break
 		}
 	}
@@ -185,14 +215,13 @@ func (d *changeData) add(objectType, id string, object any) error {
 }
 
 // readOrders reads orders until there is enough data. It returns the numbers of the others.
-func (d *changeData) readOrders(numbers []string) (unread []string, err error) {
-	s, ctx, names := d.server, d.request.Context(), canReadCustomers(d.request)
-	err = s.Sales.OrdersByNumber(ctx, tenant(d.request), numbers, func(o sales.StoredOrder) error {
+func (d *changeData) readOrders(numbers []string, most int) (unread []string, err error) {
+	err = d.server.Sales.OrdersByNumber(d.ctx, d.tenant, numbers, func(o sales.StoredOrder) error {
 		unread = numbers[slices.Index(numbers, o.Number)+1:]
-		if err := d.add("order", o.Number, wholeOrderShape(o, names)); err != nil {
+		if err := d.add("order", o.Number, wholeOrderShape(o, d.names)); err != nil {
 			return err
 		}
-		if d.bytes > maxChangeData {
+		if d.bytes > most {
 			return errEnoughData
 		}
 		return nil
@@ -244,7 +273,7 @@ func addAll[T, K any](
 	d *changeData, objectType string, ids []K, read func(context.Context, tenancy.ID, []K) ([]T, error),
 	shape func(T) (string, any),
 ) error {
-	found, err := read(d.request.Context(), tenant(d.request), ids)
+	found, err := read(d.ctx, d.tenant, ids)
 	if err != nil {
 		return err
 	}

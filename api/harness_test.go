@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -87,11 +88,12 @@ func (a *testAPI) serve(t testing.TB, db *tenancy.DB, change ...func(*Server)) {
 	t.Cleanup(func() { _ = resolver.Close() }) // some tests end its connections
 	recorder := usage.Open(t.Context(), db, logger)
 	t.Cleanup(func() { _ = recorder.Close() })
+	changes := feed.New(db, feed.MinRetention)
 	a.plans = changeplan.New(db, imports.Kinds(db, imports.Pictures{}))
 	a.server = New(Options{
 		DB: db, Imports: imports.NewJobs(db, a.plans), Changes: imports.NewChanges(db, a.plans),
 		Catalog: catalog.New(db), Sales: sales.New(db), Reports: reports.New(db), Keys: resolver,
-		Usage: recorder, Feed: feed.New(db, feed.MinRetention),
+		Usage: recorder, Feed: changes, Webhooks: webhooks.New(db, changes, true),
 		Media: media.Open("file://" + a.mediaDir), MediaQuota: 1 << 30, ImageMemory: media.MaxMemory,
 		BaseURL: &url.URL{Scheme: "https", Host: "shop.example.com"},
 		Limiter: mustLimiter(t, redisURL(t)), Ready: db.Ping, Admission: admission.New(db.MaxConns()),

@@ -14,13 +14,15 @@ import (
 
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/admission"
 	"github.com/storeroom/storeroom/tenancy/idempotency"
 )
 
 // idempotent reports whether a route accepts an Idempotency-Key: every POST that
-// writes does.
+// writes does, except the test of a webhook, which must hold no connection while it waits for the receiver.
 func (r route) idempotent() bool {
-	return r.method == http.MethodPost && strings.HasSuffix(string(r.permission), ":write")
+	return r.method == http.MethodPost && strings.HasSuffix(string(r.permission), ":write") &&
+		r.class() != admission.Feed
 }
 
 // once runs a handler under the request's Idempotency-Key, if it has one. The work and

@@ -27,6 +27,7 @@ import (
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -43,12 +44,14 @@ type Options struct {
 	Catalog *catalog.Store
 	Sales   *sales.Store
 	Feed    *feed.Store
-	Reports *reports.Store
-	Keys    *keys.Resolver
-	Usage   *usage.Recorder
-	Imports *imports.Jobs
-	Changes *imports.Changes
-	Limiter *ratelimit.Limiter
+	// Webhooks has the endpoints to which changes are sent.
+	Webhooks *webhooks.Store
+	Reports  *reports.Store
+	Keys     *keys.Resolver
+	Usage    *usage.Recorder
+	Imports  *imports.Jobs
+	Changes  *imports.Changes
+	Limiter  *ratelimit.Limiter
 	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture may
 	// use ImageMemory bytes.
 	Media       *media.Store
@@ -58,7 +61,7 @@ type Options struct {
 	Admission *admission.Controller
 
 	// Settings are the options of the pages under /settings; nil disables the pages. New sets
-	// the fields Imports, Changes, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
+	// the fields Imports, Changes, Webhooks, Address, Network, Failed, Decided, Send, SendCustomer and SendArchive.
 	Settings *settings.Options
 
 	// Ready returns an error while this instance should not receive requests.
@@ -208,6 +211,7 @@ func (s *Server) routes() []route {
 		also: keys.Permissions{keys.OrdersRead, keys.CustomersRead},
 	}
 	changes := options{class: admission.Feed, deadline: changesDeadline}
+	tested := options{class: admission.Feed, deadline: testDeadline}
 	files := options{class: admission.Bulk, deadline: importDeadline, body: maxImport}
 	plan := options{class: admission.Bulk, deadline: bulkDeadline, body: s.limits.body}
 	all := []route{
@@ -268,6 +272,15 @@ func (s *Server) routes() []route {
 		{"DELETE", "/api/customers/{customer_id}", keys.CustomersWrite, at(pathText("customer_id"), s.eraseCustomer), none},
 		{"GET", "/api/customers/{customer_id}/data", keys.CustomersRead, at(pathText("customer_id"), s.showCustomerData), export},
 		{"GET", "/api/changes", anyKey, s.listChanges, changes}, // each type requires its permission
+		{"GET", "/api/webhooks", keys.WebhooksRead, s.listWebhooks, none},
+		{"POST", "/api/webhooks", keys.WebhooksWrite, s.createWebhook, none},
+		{"GET", "/api/webhooks/{id}", keys.WebhooksRead, at(pathID, s.showWebhook), none},
+		{"PATCH", "/api/webhooks/{id}", keys.WebhooksWrite, at(pathID, s.changeWebhook), none},
+		{"DELETE", "/api/webhooks/{id}", keys.WebhooksWrite, at(pathID, s.deleteWebhook), none},
+		{"POST", "/api/webhooks/{id}/rotate", keys.WebhooksWrite, at(pathID, s.rotateWebhook), none},
+		{"POST", "/api/webhooks/{id}/replay", keys.WebhooksWrite, at(pathID, s.replayWebhook), none},
+		{"POST", "/api/webhooks/{id}/test", keys.WebhooksWrite, at(pathID, s.testWebhook), tested},
+		{"GET", "/api/webhooks/{id}/deliveries", keys.WebhooksRead, s.listDeliveries, none},
 		{"GET", "/api/archive", keys.ProductsRead, s.exportArchive, archived},
 		{"GET", "/api/imports", keys.ImportsRead, s.listImports, none},
 		{"POST", "/api/imports", keys.ImportsWrite, s.createImport, files},
@@ -306,7 +319,8 @@ func (s *Server) routeHandler(r route) http.Handler {
 		panic("api: invalid permission of " + r.method + " " + r.pattern + ": " + string(r.permission))
 	}
 	handle := r.handle
-	if r.idempotent() && r.class() != admission.Upload { // a handler of uploads has no connection while it decodes
+	// A handler of uploads has no connection while it decodes.
+	if r.idempotent() && r.class() != admission.Upload {
 		handle = s.once(handle)
 	}
 	withDeadline := func(w http.ResponseWriter, req *http.Request) error {
@@ -373,7 +387,7 @@ func (s *Server) mountSettings(o settings.Options) {
 		stateOf(r).err = err
 		return toAPIError(err).code == ServiceUnavailable
 	}
-	o.Imports, o.Changes = s.Imports, s.Changes
+	o.Imports, o.Changes, o.Webhooks = s.Imports, s.Changes, s.Webhooks
 	o.Decided = func(r *http.Request, d ratelimit.Decision) { countDecision(r, "settings", "", d) }
 	o.Send, o.SendCustomer, o.SendArchive = s.sendSheet, s.sendCustomer, s.sendArchive
 	s.pages = settings.New(o)

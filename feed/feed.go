@@ -52,6 +52,8 @@ const (
 	scannedRows  = 1000 // that Read reads at most to find entries of some types
 	pollInterval = time.Second
 	pollTimeout  = 5 * time.Second
+	// parallelPolls is how many tenants are polled at a time, so that a node that hangs delays few others.
+	parallelPolls = 4
 )
 
 // Entry is one change of one object.
@@ -71,6 +73,8 @@ type Page struct {
 	Entries []Entry
 	Next    Cursor
 	HasMore bool // the next page may have entries already
+	// HeldAt is the time of the oldest entry that may not be read yet, or nil.
+	HeldAt *time.Time
 }
 
 // Query selects a part of the feed.
@@ -180,11 +184,12 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	now := Cursor{Epoch: is.Current, XID: is.XMin, Time: time.Now().UTC().Truncate(time.Second)}
 	switch {
 	case q.After == Now:
-		return Page{Entries: []Entry{}, Next: now}, nil
+		return Page{Entries: []Entry{}, Next: now, HeldAt: is.HeldAt}, nil
 	case q.After != Start && s.hasExpired(q.After, is):
 		return Page{}, fmt.Errorf("read changes: %w", ErrExpired)
 	}
 	page := collect(rows, q, types)
+	page.HeldAt = is.HeldAt
 	page.HasMore = page.HasMore || len(rows) >= limit-1 // the row of the cursor may have no more objects
 	if len(page.Entries) == 0 && !page.HasMore && time.Since(page.Next.Time) > day {
 		page.Next = now // the row of the cursor may be deleted before there is another one

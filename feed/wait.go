@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/storeroom/storeroom/tenancy"
 )
 
@@ -73,12 +75,20 @@ func (s *Store) PollPeriodically(ctx context.Context, logger *slog.Logger) {
 			return
 		case <-tick.C:
 		}
-		for _, tenant := range s.waitingTenants() {
-			if err := s.poll(ctx, tenant); err != nil && ctx.Err() == nil {
-				logger.WarnContext(ctx, "clients that wait for changes get them late", "error", err)
-			}
+		if err := s.pollAll(ctx); err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "clients that wait for changes get them late", "error", err)
 		}
 	}
+}
+
+// pollAll polls all tenants whose clients wait. It returns one of the errors.
+func (s *Store) pollAll(ctx context.Context) error {
+	var polls errgroup.Group
+	polls.SetLimit(parallelPolls)
+	for _, tenant := range s.waitingTenants() {
+		polls.Go(func() error { return s.poll(ctx, tenant) })
+	}
+	return polls.Wait()
 }
 
 func (s *Store) waitingTenants() []tenancy.ID {

@@ -24,17 +24,19 @@ const (
 	UsageRead      Permission = "usage:read"
 	ImportsRead    Permission = "imports:read"
 	ImportsWrite   Permission = "imports:write"
+	WebhooksRead   Permission = "webhooks:read"
+	WebhooksWrite  Permission = "webhooks:write"
 )
 
 // every lists all permissions in the order of the settings pages.
 var every = Permissions{
 	ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, CustomersWrite,
-	UsageRead, ImportsRead, ImportsWrite,
+	UsageRead, ImportsRead, ImportsWrite, WebhooksRead, WebhooksWrite,
 }
 
 var presets = map[string]Permissions{
 	"full":      every,
-	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead, ImportsRead},
+	"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead, ImportsRead, WebhooksRead},
 	"catalog":   {ProductsRead, ProductsWrite, InventoryWrite},
 	"reporting": {ReportsRead, OrdersRead},
 }
@@ -51,6 +53,13 @@ var earlierPresets = []map[string]Permissions{
 		},
 		"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead},
 	},
+	{
+		"full": {
+			ProductsRead, ProductsWrite, InventoryWrite, ReportsRead, OrdersRead, OrdersWrite, CustomersRead, CustomersWrite,
+			UsageRead, ImportsRead, ImportsWrite,
+		},
+		"read-only": {ProductsRead, ReportsRead, OrdersRead, CustomersRead, UsageRead, ImportsRead},
+	},
 }
 
 // Permissions are the permissions of a key.
@@ -64,7 +73,8 @@ func (p Permissions) Allow(need Permission) bool {
 			has == ProductsWrite && need == ProductsRead,
 			has == OrdersWrite && need == OrdersRead,
 			has == CustomersWrite && need == CustomersRead,
-			has == ImportsWrite && need == ImportsRead:
+			has == ImportsWrite && need == ImportsRead,
+			has == WebhooksWrite && need == WebhooksRead:
 			return true
 		}
 	}

@@ -49,8 +49,8 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			"products:read,products:write"},
 		{"accepts full", "full",
 			"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,customers:write," +
-				"usage:read,imports:read,imports:write"},
-		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read,imports:read"},
+				"usage:read,imports:read,imports:write,webhooks:read,webhooks:write"},
+		{"accepts read-only", "read-only", "products:read,reports:read,orders:read,customers:read,usage:read,imports:read,webhooks:read"},
 		{"accepts catalog", "catalog", "products:read,products:write,inventory:write"},
 		{"accepts reporting", "reporting", "reports:read,orders:read"},
 		{"combines a preset with a name", "customers:read,reporting", "reports:read,orders:read,customers:read"},
@@ -82,7 +82,7 @@ func TestParsePermissionsReadsNamesAndPresets(t *testing.T) {
 			}
 		})
 	}
-	if every[0] != ProductsRead || len(every) != 11 {
+	if every[0] != ProductsRead || len(every) != 13 {
 		t.Errorf("parsing has changed the permissions: %v", every)
 	}
 }
@@ -95,7 +95,8 @@ func TestPresetNamesKeysOfEarlierVersionsToo(t *testing.T) {
 		"products:read,products:write,inventory:write,reports:read,orders:read,orders:write,customers:read,usage:read": "full",
 		"products:read,reports:read,orders:read,customers:read":                                                        "read-only",
 		"products:read,reports:read,orders:read,customers:read,usage:read":                                             "read-only",
-		"products:read":          "",
+		"products:read": "",
+		"products:read,reports:read,orders:read,customers:read,usage:read,imports:read": "read-only",
 		"catalog,usage:read":     "",
 		"read-only,orders:write": "",
 	} {

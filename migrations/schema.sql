@@ -1142,6 +1142,7 @@ comment on table changes is 'Changes that the feed shows. A row has the objects 
 comment on column changes.xid is 'The transaction id. It is not xid8, whose comparisons are not leakproof.';
 comment on column changes.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 12.';
 comment on column changes.ids is 'The ids as in the API: numbers of orders and customers, identifiers of channels.';
+CREATE TRIGGER queue_webhooks AFTER INSERT ON changes REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_webhooks();
 alter table changes alter tenant_id set statistics 0;
 alter table changes enable row level security, force row level security;
 create policy tenant on changes for all to public
@@ -1172,6 +1173,99 @@ create policy tenant on taken_stock for all to public
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant insert, select, update (returned) on taken_stock to storeroom_runtime;
 
+create table webhooks (
+    tenant_id           bigint not null,
+    id                  bigint not null generated always as identity,
+    url                 text not null,
+    description         text not null,
+    types               text[] collate "C" not null,
+    batch_size          integer not null,
+    state               text collate "C" not null default 'active'::text,
+    pause_reason        text collate "C",
+    paused_at           timestamptz,
+    secret              text not null,
+    previous_secret     text,
+    previous_expires_at timestamptz,
+    delivered_to        text collate "C" not null,
+    message_end         text collate "C",
+    attempts            integer not null default 0,
+    failing_since       timestamptz,
+    next_attempt_at     timestamptz not null default clock_timestamp(),
+    worker              uuid,
+    lease_until         timestamptz,
+    created_at          timestamptz not null default now(),
+    updated_at          timestamptz not null default now(),
+    PRIMARY KEY (tenant_id, id),
+    CHECK (batch_size >= 1 AND batch_size <= 100),
+    CHECK ((state = 'paused'::text) = (pause_reason IS NOT NULL) AND (state = 'paused'::text) = (paused_at IS NOT NULL)),
+    CHECK (pause_reason = ANY (ARRAY['user'::text, 'failing'::text, 'gone'::text, 'expired'::text])),
+    CHECK (state = ANY (ARRAY['active'::text, 'paused'::text])),
+    FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
+);
+comment on table webhooks is 'Endpoints to which changes are delivered.';
+comment on column webhooks.pause_reason is 'user: a member or a key; failing: no attempt succeeded for three days; gone: the receiver answered 410; expired: changes after delivered_to were deleted.';
+comment on column webhooks.previous_secret is 'The secret before the last rotation. Messages are also signed with it until previous_expires_at.';
+comment on column webhooks.delivered_to is 'The cursor of the feed after the last message that the receiver accepted.';
+comment on column webhooks.message_end is 'The cursor at the end of the message that has failed, so that a retry is the same message.';
+comment on column webhooks.attempts is 'Failed attempts since the last success.';
+comment on column webhooks.next_attempt_at is 'When a message that failed is sent again, or when the endpoint is visited although nothing has changed.';
+comment on column webhooks.worker is 'The process that delivers to the endpoint, until lease_until.';
+CREATE TRIGGER queue_webhook AFTER INSERT OR UPDATE OF state, next_attempt_at, lease_until ON webhooks FOR EACH ROW EXECUTE FUNCTION queue_webhook();
+alter table webhooks alter tenant_id set statistics 0;
+alter table webhooks enable row level security, force row level security;
+create policy tenant on webhooks for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant delete, insert, select, update on webhooks to storeroom_runtime;
+
+create table webhook_deliveries (
+    tenant_id  bigint not null,
+    webhook_id bigint not null,
+    id         bigint not null default nextval('webhook_delivery_ids'::regclass),
+    at         timestamptz not null default clock_timestamp(),
+    slot       smallint not null default (((clock_timestamp() AT TIME ZONE 'UTC'::text)::date - '2000-01-01'::date) / 10 % 6),
+    message_id text collate "C" not null,
+    type       text collate "C" not null,
+    entries    integer not null,
+    first_seq  text collate "C",
+    last_seq   text collate "C",
+    attempt    integer not null,
+    succeeded  boolean not null,
+    status     integer,
+    error      text,
+    latency_ms integer not null,
+    response   text not null,
+    PRIMARY KEY (tenant_id, webhook_id, id, slot),
+    CHECK (type = ANY (ARRAY['changes'::text, 'test'::text])),
+    FOREIGN KEY (tenant_id, webhook_id) REFERENCES webhooks(tenant_id, id) ON DELETE CASCADE
+) partition by LIST (slot);
+create table webhook_deliveries_0 partition of webhook_deliveries FOR VALUES IN ('0');
+create table webhook_deliveries_1 partition of webhook_deliveries FOR VALUES IN ('1');
+create table webhook_deliveries_2 partition of webhook_deliveries FOR VALUES IN ('2');
+create table webhook_deliveries_3 partition of webhook_deliveries FOR VALUES IN ('3');
+create table webhook_deliveries_4 partition of webhook_deliveries FOR VALUES IN ('4');
+create table webhook_deliveries_5 partition of webhook_deliveries FOR VALUES IN ('5');
+comment on table webhook_deliveries is 'Attempts to deliver a message of the last 30 days.';
+comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
+comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
+comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body.';
+alter table webhook_deliveries alter tenant_id set statistics 0;
+alter table webhook_deliveries enable row level security, force row level security;
+create policy tenant on webhook_deliveries for all to public
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant insert, select on webhook_deliveries to storeroom_runtime;
+
+create table due_webhooks (
+    tenant_id  bigint not null,
+    webhook_id bigint,
+    at         timestamptz not null default clock_timestamp()
+);
+comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each statement inserts its own row, so that none waits for another. The runtime role has no privilege.';
+CREATE INDEX due_webhooks_at ON due_webhooks USING btree (at);
+CREATE INDEX due_webhooks_tenant ON due_webhooks USING btree (tenant_id);
+alter table due_webhooks alter tenant_id set statistics 0, alter at set statistics 0;
+
 create table schema_migrations (
     version     integer not null,
     name        text not null,
@@ -1190,6 +1284,10 @@ grant usage on sequence image_ids to storeroom_runtime;
 create sequence change_seqs;
 comment on sequence change_seqs is 'The order of changes in a transaction.';
 grant usage on sequence change_seqs to storeroom_runtime;
+
+create sequence webhook_delivery_ids;
+comment on sequence webhook_delivery_ids is NULL;
+grant usage on sequence webhook_delivery_ids to storeroom_runtime;
 
 CREATE OR REPLACE FUNCTION public.schema_version()
  RETURNS integer
@@ -3091,3 +3189,134 @@ begin
 end $function$;
 revoke execute on function empty_old_changes(integer) from public;
 grant execute on function empty_old_changes(integer) to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.empty_old_webhook_deliveries()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET lock_timeout TO '500ms'
+AS $function$
+declare
+    unused integer := (((clock_timestamp() at time zone 'UTC')::date - date '2000-01-01') / 10 + 2) % 6;
+    partition regclass;
+    emptied integer := 0;
+begin
+    perform set_config('citus.enable_manual_changes_to_shards', 'on', true);
+    for partition in -- without pg_class, in which Citus hides them
+        select i.inhrelid
+          from pg_inherits i
+         where i.inhparent = 'public.webhook_deliveries'::regclass
+           and substring(pg_get_partition_constraintdef(i.inhrelid) from '[0-9]+')::integer = unused
+           and pg_relation_size(i.inhrelid) > 0
+    loop
+        execute format('truncate %s', partition);
+        emptied := emptied + 1;
+    end loop;
+    return emptied;
+end $function$;
+revoke execute on function empty_old_webhook_deliveries() from public;
+grant execute on function empty_old_webhook_deliveries() to storeroom_runtime;
+
+CREATE OR REPLACE FUNCTION public.queue_webhooks()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+    insert into due_webhooks (tenant_id)
+    select distinct n.tenant_id
+      from new_rows n
+     where exists (select from webhooks w where w.tenant_id = n.tenant_id and w.state = 'active');
+    return null;
+end $function$;
+revoke execute on function queue_webhooks() from public;
+
+CREATE OR REPLACE FUNCTION public.queue_webhook()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+begin
+    if new.state = 'active' then
+        insert into due_webhooks values (new.tenant_id, new.id, coalesce(new.lease_until, new.next_attempt_at));
+    end if;
+    return null;
+end $function$;
+revoke execute on function queue_webhook() from public;
+
+CREATE OR REPLACE FUNCTION public.claim_webhooks(by_worker uuid, seconds integer, max_rows integer)
+ RETURNS TABLE(tenant bigint, webhook bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+AS $function$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    due_before constant timestamptz := clock_timestamp(); -- an index cannot compare with a volatile function
+    claimed integer := 0;
+    running integer;
+    has_changed boolean;
+    due bigint[];
+    one record;
+begin
+    for tenant in
+        select d.tenant_id
+          from (
+               select q.tenant_id, q.at
+                 from due_webhooks q
+                where q.at <= due_before
+                order by q.at
+                limit 100 + 10 * max_rows
+               ) d
+         group by d.tenant_id
+         order by min(d.at)
+    loop
+        exit when claimed >= max_rows;
+        continue when not pg_try_advisory_xact_lock(hashtextextended('webhooks of tenant ' || tenant, 0));
+        with deleted as (
+            delete from due_webhooks q
+             where q.tenant_id = tenant and q.at <= due_before
+            returning q.webhook_id
+        )
+        select coalesce(bool_or(d.webhook_id is null), false), array_agg(distinct d.webhook_id)
+          into has_changed, due
+          from deleted d;
+        select t.suspended_at is not null as is_suspended into one from tenants t where t.id = tenant;
+        continue when not found;
+        if one.is_suspended then
+            insert into due_webhooks values (tenant, null, clock_timestamp() + interval '1 minute');
+            continue;
+        end if;
+        perform set_config('app.tenant_id', tenant::text, true);
+        running := (select count(*) from webhooks w where w.tenant_id = tenant and w.lease_until > due_before);
+        for one in
+            select w.id, coalesce(w.lease_until > due_before, false) as is_leased
+              from webhooks w
+             where w.tenant_id = tenant
+               and w.state = 'active'
+               and (has_changed or w.id = any (due))
+               and (w.attempts = 0 or w.next_attempt_at <= due_before)
+             order by w.next_attempt_at, w.id
+        loop
+            if one.is_leased or running >= 4 or claimed >= max_rows then
+                insert into due_webhooks values (tenant, one.id, clock_timestamp() + interval '1 second');
+                continue;
+            end if;
+            delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id = one.id;
+            update webhooks w
+               set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
+             where w.tenant_id = tenant and w.id = one.id;
+            running := running + 1;
+            claimed := claimed + 1;
+            webhook := one.id;
+            return next;
+        end loop;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $function$;
+revoke execute on function claim_webhooks(uuid,integer,integer) from public;
+grant execute on function claim_webhooks(uuid,integer,integer) to storeroom_runtime;

@@ -111,7 +111,7 @@ func TestMigrationsDelayNoRequestForLong(t *testing.T) {
 		{13, "products", read}, {20, "sold_products", read}, {23, "products", read}, {26, "products", read},
 		{33, "tenants", read}, {33, "change_plans", read}, {37, "tenants", read},
 		{39, "products", write}, {39, "refunds", write},
-		{40, "orders", read}, {40, "order_items", write}, {40, "inventory_adjustments", read},
+		{40, "orders", read}, {40, "order_items", write}, {40, "inventory_adjustments", read}, {41, "changes", write},
 	} {
 		t.Run(fmt.Sprint(test.version, " ", test.table), func(t *testing.T) {
 			t.Parallel()

@@ -24,8 +24,8 @@ import (
 
 // withoutTenant are the tables that the runtime role has no access to.
 var withoutTenant = []string{
-	"key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants", "tenants_with_work",
-	"timelines", "users",
+	"due_webhooks", "key_hashes", "memberships", "one_time_links", "schema_migrations", "sessions", "tenants",
+	"tenants_with_work", "timelines", "users",
 }
 
 // fixture inserts a row of :tenant into every tenant table. B gets the same values as A, because unique
@@ -94,6 +94,10 @@ insert into change_plan_parts (tenant_id, plan_id, part, created, updated, uncha
 select p.tenant_id, p.id, 0, 1, 0, 0, 0, 0, 'product', '[]' from change_plans p where p.tenant_id = :tenant;
 insert into change_plan_files (tenant_id, plan_id, file, chunk, name, bytes)
 select p.tenant_id, p.id, 0, 0, 'orders.csv', '1' from change_plans p where p.tenant_id = :tenant;
+insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to)
+values (:tenant, 'https://shop.example.com/hook', '', '{product}', 1, 'whsec_x', '');
+insert into webhook_deliveries (tenant_id, webhook_id, message_id, type, entries, attempt, succeeded, latency_ms, response)
+select w.tenant_id, w.id, 'msg_x', 'test', 0, 1, true, 1, '' from webhooks w where w.tenant_id = :tenant;
 select set_config('app.tenant_id', ':tenant', true);
 select record_facts(p.id, 'refunds', array[r.id]), record_facts(p.id, 'cancellations', array[r.order_id])
   from change_plans p join refunds r using (tenant_id) where p.tenant_id = :tenant;`
@@ -361,7 +365,8 @@ func (s *suite) readCatalog(t testing.TB, list string) {
 		  from pg_constraint k
 		  join c f on f.oid = k.conrelid
 		  join c r on r.oid = k.confrelid
-		 where k.contype = 'f' and not f.name = any ($1) and not r.name = any ($1)
+		 where k.contype = 'f' and k.conparentid = 0 -- not of a partition
+		   and not f.name = any ($1) and not r.name = any ($1)
 		 order by 2, 1`, withoutTenant)
 }
 
@@ -604,6 +609,9 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"claim_due_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
 			select claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null);
 			select from claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null)`, s.a), nothing},
+		attempt{"claim_webhooks", "keep the tenant", fmt.Sprintf(`
+			select claim_webhooks(gen_random_uuid(), 10, 10);
+			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, quote(at.claimed())), nothing},
 		attempt{"reserve_media", "reserve a file of a tenant that does not exist", `
 			set local app.tenant_id = '0'; select where reserve_media('A.jpg')`, nothing},
 		attempt{"record_facts", "record a fact of another transaction", fmt.Sprintf(`

@@ -127,6 +127,9 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 			"claim_due_change_plan leaves the tenant set", "claim_due_change_plan", "'app.tenant_id', before",
 			"'app.nothing', before",
 		},
+		{
+			"claim_webhooks leaves the tenant set", "claim_webhooks", "'app.tenant_id', before", "'app.nothing', before",
+		},
 		{"facts of any transaction are recorded", "record_facts", "o.created_at = now()", "true"},
 		{"facts of any plan are recorded", "record_facts", "p.state = 'applying'", "true"},
 		{"orders that are not recorded are removed", "remove_facts", "orders_deleted <> cardinality(order_ids)", "false"},

@@ -71,6 +71,11 @@ func actionPhrase(action string) string {
 		"password.reset_link_revoke": "Revoked a password reset link",
 		"tenant.create":              "Created the account",
 		"tenant.change":              "Changed the plan or settings",
+		"webhook.create":             "Added a webhook",
+		"webhook.change":             "Changed a webhook",
+		"webhook.rotate":             "Rotated the secret of a webhook",
+		"webhook.replay":             "Replayed a webhook",
+		"webhook.delete":             "Deleted a webhook",
 	}[action]
 	return cmp.Or(phrase, action)
 }
@@ -79,7 +84,7 @@ func actionPhrase(action string) string {
 func detailLabel(name string) string {
 	label := map[string]string{
 		"key_id": "Key ID", "overlap_hours": "Old key active for (hours)", "replaces": "Replaces key ID",
-		"rate_limit": "Rate limit (requests per 60 s)", "timezone": "Time zone",
+		"rate_limit": "Rate limit (requests per 60 s)", "timezone": "Time zone", "url": "URL",
 	}[name]
 	return cmp.Or(label, title(strings.ReplaceAll(name, "_", " ")))
 }

@@ -58,7 +58,7 @@ type option struct{ Value, Label, Description string }
 // options are the values of the fields.
 var options = map[string][]option{
 	"preset": {
-		{"read-only", "Read only", "Read products, reports, orders, customers, imports and the usage of keys."},
+		{"read-only", "Read only", "Read products, reports, orders, customers, imports, webhooks and the usage of keys."},
 		{"reporting", "Reporting", "Read reports and orders, for example for a dashboard or an accountant."},
 		{"catalog", "Catalog", "Read and change products and stock."},
 		{"full", "Full access", "Everything an API key can do."},
@@ -77,6 +77,8 @@ var options = map[string][]option{
 		{"usage:read", "usage:read", "Read the usage of all API keys."},
 		{"imports:read", "imports:read", "Read imports and their rows."},
 		{"imports:write", "imports:write", "Import files, and apply, cancel and undo imports."},
+		{"webhooks:read", "webhooks:read", "Read webhooks and their deliveries."},
+		{"webhooks:write", "webhooks:write", "Create, change, test and delete webhooks."},
 	},
 	"lifetime": {{"30", "30 days", ""}, {"90", "90 days", ""}, {"365", "1 year", ""}, {"0", "Never", ""}},
 	"overlap": {
@@ -97,6 +99,7 @@ var options = map[string][]option{
 		{"member.", "Members", ""},
 		{"password.", "Passwords", ""},
 		{"tenant.", "Plan and settings", ""},
+		{"webhook.", "Webhooks", ""},
 	},
 }
 

@@ -23,6 +23,8 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -86,7 +88,8 @@ func newSite(t testing.TB, base string) *site {
 		DB: s.Database.DB, People: people.New(s.Database.DB), Keys: keys.New(s.Database.DB, peppers),
 		Catalog: catalog.New(s.Database.DB), Sales: sales.New(s.Database.DB), Reports: reports.New(s.Database.DB),
 		Imports: imports.NewJobs(s.Database.DB, plans), Changes: imports.NewChanges(s.Database.DB, plans),
-		Limiter: limiter, BaseURL: at,
+		Webhooks: webhooks.New(s.Database.DB, feed.New(s.Database.DB, feed.MinRetention), true),
+		Limiter:  limiter, BaseURL: at,
 		Address: func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		Network: func(r *http.Request) string { return s.mark + r.RemoteAddr },
 		Decided: func(*http.Request, ratelimit.Decision) {},

@@ -52,7 +52,9 @@ var functions = template.FuncMap{
 	"preset": presetLabel,
 	"thumb":  thumb,
 
-	"errorCount": errorCount,
+	"errorCount":  errorCount,
+	"changeTypes": changeTypes,
+	"deref":       func(text *string) string { return *text },
 
 	"attributes": attributes,
 	"errorFor":   errorFor,

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/storeroom/storeroom/api/imports"
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -89,6 +91,17 @@ var allowed = map[string][]string{
 	"POST {t}/plans/{id}/cancel":     {"admin", "owner"},
 	"GET {t}/plans/{id}/undo":        {"admin", "owner"},
 	"POST {t}/plans/{id}/undo":       {"admin", "owner"},
+	"GET {t}/webhooks":               {"admin", "owner"},
+	"GET {t}/webhooks/new":           {"admin", "owner"},
+	"POST {t}/webhooks":              {"admin", "owner"},
+	"GET {t}/webhooks/{id}":          {"admin", "owner"},
+	"POST {t}/webhooks/{id}":         {"admin", "owner"},
+	"POST {t}/webhooks/{id}/state":   {"admin", "owner"},
+	"POST {t}/webhooks/{id}/test":    {"admin", "owner"},
+	"POST {t}/webhooks/{id}/rotate":  {"admin", "owner"},
+	"POST {t}/webhooks/{id}/replay":  {"admin", "owner"},
+	"GET {t}/webhooks/{id}/delete":   {"admin", "owner"},
+	"POST {t}/webhooks/{id}/delete":  {"admin", "owner"},
 }
 
 // A user without access gets the response that reveals the least.
@@ -160,6 +173,9 @@ func (s *site) fill(t *testing.T, pattern, name string) string {
 	if strings.Contains(pattern, "/plans/{id}") {
 		id = s.mustImport(t, imports.ChangesKind)
 	}
+	if strings.Contains(pattern, "/webhooks/{id}") {
+		id = s.mustWebhook(t, "https://hooks.invalid/"+s.mark)
+	}
 	number := fmt.Sprint("N-", rand.Uint64())
 	if strings.Contains(pattern, "{number}") {
 		s.mustSell(t, sale(number, "2026-03-02", 1, nil))
@@ -180,6 +196,19 @@ func (s *site) mustImport(t testing.TB, kind string) (id int64) {
 		t.Fatal(err)
 	}
 	return id
+}
+
+// mustWebhook creates a webhook of A that gets all types, and returns its id.
+func (s *site) mustWebhook(t testing.TB, url string) int64 {
+	t.Helper()
+	if _, err := s.super.Exec(t.Context(), `delete from webhooks where tenant_id = $1`, s.a.ID); err != nil {
+		t.Fatal(err)
+	}
+	hook, err := s.Webhooks.Create(t.Context(), s.a.ID, tenancy.Operator, webhooks.Fields{URL: &url, Types: feed.Types}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hook.ID
 }
 
 // mustLink creates a pending invitation to A and returns its id.

@@ -28,6 +28,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -52,6 +53,8 @@ type Options struct {
 	Limiter *ratelimit.Limiter
 	Imports *imports.Jobs
 	Changes *imports.Changes
+	// Webhooks has the endpoints to which changes are sent.
+	Webhooks *webhooks.Store
 	// BaseURL is the public URL of the service. Its scheme decides whether the session
 	// cookie is secure; see CheckBaseURL.
 	BaseURL *url.URL
@@ -213,6 +216,17 @@ func (p *Pages) routes() []route {
 		{"POST", t + "/keys/{id}/roll", admin, admission.Settings, p.withKey(p.rollKey)},
 		{"GET", t + "/keys/{id}/revoke", admin, admission.Settings, p.withKey(p.showRevoke)},
 		{"POST", t + "/keys/{id}/revoke", admin, admission.Settings, p.revokeKey},
+		{"GET", t + "/webhooks", admin, admission.Read, p.listWebhooks},
+		{"GET", t + "/webhooks/new", admin, admission.Read, p.showNewWebhook},
+		{"POST", t + "/webhooks", admin, admission.Write, p.createWebhook},
+		{"GET", t + "/webhooks/{id}", admin, admission.Read, p.showWebhook},
+		{"POST", t + "/webhooks/{id}", admin, admission.Write, p.changeWebhook},
+		{"POST", t + "/webhooks/{id}/state", admin, admission.Write, p.switchWebhook},
+		{"POST", t + "/webhooks/{id}/test", admin, admission.Feed, p.testWebhook},
+		{"POST", t + "/webhooks/{id}/rotate", admin, admission.Write, p.rotateWebhook},
+		{"POST", t + "/webhooks/{id}/replay", admin, admission.Write, p.replayWebhook},
+		{"GET", t + "/webhooks/{id}/delete", admin, admission.Read, p.showDeleteWebhook},
+		{"POST", t + "/webhooks/{id}/delete", admin, admission.Write, p.deleteWebhook},
 		{"GET", t + "/usage", viewer, admission.Report, p.showUsage},
 		{"GET", t + "/members", viewer, admission.Settings, p.listMembers},
 		{"POST", t + "/members", owner, admission.Settings, p.inviteMember},
@@ -260,6 +274,8 @@ func (p *Pages) serve(route route) http.HandlerFunc {
 		limit = exportDeadline
 	case admission.Archive:
 		limit = ArchiveDeadline
+	case admission.Feed:
+		limit = webhookDeadline
 	}
 	return p.withDeadline(limit, func(w http.ResponseWriter, r *http.Request, u user) error {
 		if !p.hasOrigin(r) {

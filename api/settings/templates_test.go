@@ -15,6 +15,7 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/reports"
@@ -55,7 +56,7 @@ func samples() map[string][]any {
 	revoked.RevokedAt = &now
 	invalid := form{url.Values{}, fieldErrors{"": hostile}}
 	for _, field := range []string{
-		"name", "permissions", "lifetime", "overlap", "email", "role", "current", "new", "confirm", "password",
+		"url", "description", "types", "batch_size", "cursor", "password-rotate", "name", "permissions", "lifetime", "overlap", "email", "role", "current", "new", "confirm", "password",
 		"password-role", "password-reset", "password-remove",
 	} {
 		invalid.Set(field, hostile)
@@ -157,6 +158,14 @@ func samples() map[string][]any {
 		}
 		importPages = append(importPages, page)
 	}
+	hook := webhooks.Webhook{
+		ID: 1, URL: hostile, Description: hostile, Types: []string{"product"}, State: webhooks.Paused, Secret: "whsec_x",
+		PauseReason: new(webhooks.Failing), PausedAt: &now, FailingSince: &now, PreviousExpiresAt: &now,
+	}
+	failing := hook
+	failing.State, failing.PauseReason, failing.PausedAt = webhooks.Active, nil, nil
+	refused := webhooks.Delivery{ID: 9, At: now, Status: new(500), LastSeq: text, Response: hostile, MessageID: hostile}
+	lost := webhooks.Delivery{At: now, Type: "test", Error: text}
 	const linkURL = "https://shop.example.com/settings/link/x"
 	return map[string][]any{
 		"account": {nil},
@@ -221,8 +230,15 @@ func samples() map[string][]any {
 		"password-changed": {nil},
 		"sign-in":          {form{}, invalid},
 		"sign-out":         {nil},
-		"usage":            {usagePage{}, usagePage{All: []keys.Key{key}}, full, one},
-		"start":            {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
+		"webhooks":         {[]webhooks.Webhook(nil), []webhooks.Webhook{hook, failing}},
+		"webhook-new":      {form{}, invalid},
+		"webhook-secret":   {secretPage{}, secretPage{hook, true}},
+		"webhook-delete":   {webhooks.Webhook{}, hook},
+		"webhook": {
+			webhookPage{Webhook: failing}, webhookPage{hook, invalid, []webhooks.Delivery{refused, lost}, "?before=9", &lost},
+		},
+		"usage": {usagePage{}, usagePage{All: []keys.Key{key}}, full, one},
+		"start": {startPage{}, startPage{[]keys.Key{key, rolled}, key}},
 		"tenants": {
 			[]people.Membership(nil),
 			[]people.Membership{{TenantID: 1, Slug: "a", Name: hostile, Role: people.Owner}},

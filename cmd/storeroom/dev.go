@@ -82,6 +82,7 @@ func (c console) serveShop(
 	ctx context.Context, cfg config.Config, variables map[string]string, listener net.Listener,
 ) error {
 	cfg.Drain = 0
+	cfg.LocalWebhooks = true
 	cfg.LogFormat = cmp.Or(cfg.LogFormat, "text")
 	var demoShop shop
 	return server.Run(ctx, server.Options{

@@ -23,14 +23,14 @@ var allowedImports = map[string][]string{
 	},
 	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
-		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "feed", "keys",
-		"keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission",
-		"tenancy/changeplan", "tenancy/people",
+		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "feed",
+		"feed/webhooks", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy",
+		"tenancy/admission", "tenancy/changeplan", "tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/archive", "api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "feed", "keys",
-		"keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
+		"api/archive", "api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "feed",
+		"feed/webhooks", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
 		"tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
 	},
 	"api/archive": {
@@ -43,7 +43,7 @@ var allowedImports = map[string][]string{
 	},
 	"api/imports/table": {"tenancy/money"},
 	"api/settings": {
-		"api/imports", "api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit", "reports",
+		"api/imports", "api/settings/chart", "catalog", "catalog/media", "feed", "feed/webhooks", "keys", "keys/usage", "ratelimit", "reports",
 		"reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/money",
 		"tenancy/paging", "tenancy/people",
 	},
@@ -53,6 +53,7 @@ var allowedImports = map[string][]string{
 	"catalog/media":        {"catalog/media/avif", "tenancy"},
 	"catalog/media/avif":   {},
 	"feed":                 {"tenancy"},
+	"feed/webhooks":        {"feed", "tenancy", "tenancy/paging"},
 	"keys":                 {"tenancy"},
 	"keys/usage":           {"keys", "tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},

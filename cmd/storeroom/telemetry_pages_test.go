@@ -102,6 +102,7 @@ func (w *tracedServer) usePages(t *testing.T) *browser {
 	w.open(t, v, to+"/customers/"+mark+"/erase", url.Values{}, 303)
 	w.importFile(t, v, to+"/imports")
 	w.openPlan(t, v, to+"/plans")
+	w.useWebhooks(t, v, to+"/webhooks")
 	w.open(t, v, "/settings/t/"+mark+"-other/keys", nil, 404)
 	w.open(t, v, to+"/keys/"+mark+"/roll", nil, 404)
 	w.open(t, v, "/settings/"+mark, nil, 404)
@@ -217,4 +218,33 @@ func (w *tracedServer) importFile(t *testing.T, v *browser, to string) {
 		w.open(t, v, page+action, url.Values{"channel": {mark}}, 0)
 	}
 	w.open(t, v, to+"/"+mark, nil, 404)
+}
+
+var secretPattern = regexp.MustCompile(`whsec_[\w+/]{43}=`)
+
+// useWebhooks performs every action of the pages of webhooks.
+func (w *tracedServer) useWebhooks(t *testing.T, v *browser, to string) {
+	t.Helper()
+	form := url.Values{
+		"url": {"https://" + mark + ".invalid/" + mark}, "description": {mark}, "type": {"product"}, "batch_size": {"5"},
+	}
+	w.open(t, v, to+"/new", nil, 200)
+	w.open(t, v, to, url.Values{"url": {mark}}, 422)
+	v.secrets = append(v.secrets, secretPattern.FindString(strings.ReplaceAll(w.open(t, v, to, form, 200), "&#43;", "+")))
+	w.open(t, v, to, nil, 200)
+	var last string
+	if err := w.MustSuper(t).QueryRow(t.Context(), `select max(id)::text from webhooks`).Scan(&last); err != nil {
+		t.Fatal(err)
+	}
+	one := to + "/" + last
+	w.open(t, v, one, nil, 200)
+	w.open(t, v, one, form, 303)
+	w.open(t, v, one+"/test", url.Values{}, 200)
+	w.open(t, v, one+"/state", url.Values{"state": {"paused"}}, 303)
+	w.open(t, v, one+"/state", url.Values{"state": {mark}}, 400)
+	w.open(t, v, one+"/replay", url.Values{"from": {"after"}, "cursor": {mark}}, 422)
+	w.open(t, v, one+"/replay", url.Values{"from": {"now"}}, 303)
+	w.open(t, v, one+"/rotate", url.Values{}, 200)
+	w.open(t, v, one+"/delete", nil, 200)
+	w.open(t, v, one+"/delete", url.Values{}, 303)
 }

@@ -283,7 +283,18 @@ var budgets = []struct {
 	{"POST /api/plans/{id}/apply", testRequest{path: "/api/plans/{plan}/apply", body: `{}`, want: 200}, 40, 80},
 	{"POST /api/plans/{id}/cancel", testRequest{path: "/api/plans/{plan}/cancel", want: 409}, 10, 15},
 	{"POST /api/plans/{id}/undo", testRequest{path: "/api/plans/{plan}/undo", want: 200}, 40, 80},
-
+	{
+		"POST /api/webhooks",
+		testRequest{path: "/api/webhooks", body: `{"url":"https://192.0.2.1.invalid/` + mark + `"}`, save: "webhook", want: 201}, 4, 20,
+	},
+	{"GET /api/webhooks", testRequest{path: "/api/webhooks", want: 200}, 1, 3},
+	{"GET /api/webhooks/{id}", testRequest{path: "/api/webhooks/{webhook}", want: 200}, 1, 2},
+	{"PATCH /api/webhooks/{id}", testRequest{path: "/api/webhooks/{webhook}", body: `{"description":"` + mark + `"}`, want: 200}, 2, 7},
+	{"POST /api/webhooks/{id}/rotate", testRequest{path: "/api/webhooks/{webhook}/rotate", body: `{}`, want: 200}, 2, 16},
+	{"POST /api/webhooks/{id}/replay", testRequest{path: "/api/webhooks/{webhook}/replay", body: `{"after":"now"}`, want: 200}, 3, 18},
+	{"POST /api/webhooks/{id}/test", testRequest{path: "/api/webhooks/{webhook}/test", body: `{}`, want: 200}, 2, 6},
+	{"GET /api/webhooks/{id}/deliveries", testRequest{path: "/api/webhooks/{webhook}/deliveries", want: 200}, 1, 4},
+	{"DELETE /api/webhooks/{id}", testRequest{path: "/api/webhooks/{webhook}", want: 204}, 2, 7},
 	{"GET /api/archive", testRequest{path: "/api/archive", want: 200}, 31, 34},
 	{
 		"POST /api/imports",

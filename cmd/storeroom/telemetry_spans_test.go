@@ -167,6 +167,17 @@ var pageBudgets = map[string][2]int{
 	"POST /settings/t/{slug}/plans/{id}/cancel":     {9, 14},
 	"GET /settings/t/{slug}/plans/{id}/undo":        {3, 5},
 	"POST /settings/t/{slug}/plans/{id}/undo":       {8, 12},
+	"GET /settings/t/{slug}/webhooks":               {2, 3},
+	"GET /settings/t/{slug}/webhooks/new":           {1, 1},
+	"POST /settings/t/{slug}/webhooks":              {4, 12},
+	"GET /settings/t/{slug}/webhooks/{id}":          {3, 6},
+	"POST /settings/t/{slug}/webhooks/{id}":         {3, 6},
+	"POST /settings/t/{slug}/webhooks/{id}/state":   {3, 6},
+	"POST /settings/t/{slug}/webhooks/{id}/test":    {5, 10},
+	"POST /settings/t/{slug}/webhooks/{id}/rotate":  {3, 6},
+	"POST /settings/t/{slug}/webhooks/{id}/replay":  {4, 10},
+	"GET /settings/t/{slug}/webhooks/{id}/delete":   {2, 3},
+	"POST /settings/t/{slug}/webhooks/{id}/delete":  {3, 6},
 }
 
 func (w *tracedServer) checkPageBudgets(t *testing.T) {
@@ -279,6 +290,9 @@ var metricAttributes = map[string]string{
 	"storeroom.auth.listening":              "",
 	"storeroom.auth.invalidation.lag":       "",
 	"storeroom.feed.lag":                    "",
+	"storeroom.webhooks.lag":                "",
+	"storeroom.webhooks.attempts":           "storeroom.webhook.outcome",
+	"storeroom.webhooks.paused":             "storeroom.webhook.reason",
 	"storeroom.ratelimit.decisions": "storeroom.ratelimit.kind,storeroom.ratelimit.outcome," +
 		"storeroom.ratelimit.source,storeroom.plan",
 	"storeroom.ratelimit.duration":        "storeroom.ratelimit.source",
@@ -322,7 +336,8 @@ func (w *tracedServer) checkMetricAttributes(t *testing.T) {
 		"storeroom.replica.reads", "storeroom.replica.wait", "storeroom.replica.in_use",
 		"db.client.connection.timeouts", "storeroom.work.refused", "storeroom.tenancy.violations",
 		"storeroom.ratelimit.errors", "storeroom.usage.dropped", "storeroom.image.duration", "storeroom.media.failures",
-		"storeroom.change_plan.part.duration", "storeroom.change_plans.ended",
+		"storeroom.change_plan.part.duration", "storeroom.change_plans.ended", "storeroom.webhooks.lag",
+		"storeroom.webhooks.paused",
 	}
 	for name := range metricAttributes {
 		if !seen[name] && !slices.Contains(never, name) {

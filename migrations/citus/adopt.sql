@@ -27,6 +27,7 @@ declare
     part      text;
     s         record;
     d         record;
+    parent    text;
 begin
     perform pg_advisory_xact_lock(shard);
     perform lock_shard_metadata(5, array[shard]);
@@ -100,11 +101,13 @@ begin
             part := regexp_replace(part, '\mpublic\.products\M', storeroom_citus.shard_of('public.products', shard));
             part := regexp_replace(part, '\mpublic\.customers\M', storeroom_citus.shard_of('public.customers', shard));
         end if;
-        if part ~ '''public\.changes''' then -- its partitions are those of the shard
-            part := replace(part, '''public.changes''',
-                            quote_literal(storeroom_citus.shard_of('public.changes', shard)));
-        end if;
-        part := regexp_replace(part, '\mpublic\.(?!(products|customers|changes)_\d+)', home || '.', 'g');
+        foreach parent in array '{changes,webhook_deliveries}'::text[] loop -- its partitions are those of the shard
+            if strpos(part, quote_literal('public.' || parent)) > 0 then
+                part := replace(part, quote_literal('public.' || parent),
+                                quote_literal(storeroom_citus.shard_of('public.' || parent, shard)));
+            end if;
+        end loop;
+        part := regexp_replace(part, '\mpublic\.(?!(products|customers|changes|webhook_deliveries)_\d+)', home || '.', 'g');
         execute replace(part, '''public''', quote_literal(home) || ', ''public''');
         execute format('revoke execute on function %I.%s from public', home, d.name);
     end loop;

@@ -16,7 +16,8 @@ tables as (
     select c.oid, n.name, c.relrowsecurity, c.relforcerowsecurity, c.relkind, c.relowner,
            exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname ~ '^truncate_trigger_') as is_empty,
            n.name in ('tenants', 'users', 'memberships', 'sessions', 'one_time_links', 'key_hashes',
-                      'schema_migrations', 'timelines', 'tenants_with_work') as without_tenant
+                      'schema_migrations', 'timelines', 'tenants_with_work',
+                      'due_webhooks') as without_tenant
       from pg_class c
      cross join lateral regexp_replace(c.relname, '_[0-9]{6,}$', '') n (name)
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
@@ -129,7 +130,7 @@ problems (object, problem) as (
                 'use_session', 'session_tenants', 'confirm_session', 'end_session', 'change_password',
                 'tenant_members', 'change_member', 'make_link', 'tenant_links',
                 'end_link', 'open_link', 'accept_invitation', 'use_reset', 'wal_position', 'has_replayed',
-                'empty_old_changes'),
+                'empty_old_changes', 'empty_old_webhook_deliveries', 'queue_webhooks', 'queue_webhook', 'claim_webhooks'),
             'is a security definer function that is not in the list of the lint'),
            (not coalesce(p.proconfig @> '{"search_path=pg_catalog, public, pg_temp"}', false),
             'is a security definer function without a pinned search_path'),

@@ -24,6 +24,8 @@ import (
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -103,8 +105,11 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	go plans.RunPeriodically(ctx, logger)
+	changes := feed.New(s.DB, feed.MinRetention)
+	hooks := webhooks.New(s.DB, changes, true)
 	server := api.New(api.Options{
 		Imports: imports.NewJobs(s.DB, plans), Changes: imports.NewChanges(s.DB, plans),
+		Feed: changes, Webhooks: hooks,
 		DB: s.DB, Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB), Keys: resolver,
 		Usage: recorder, Limiter: limiter, Media: media.Open("file://" + s.mediaDir),
 		Ready: s.DB.Ping, Logger: logger, Version: "test", Admission: admission.New(s.DB.MaxConns()),
@@ -114,6 +119,8 @@ func (s *site) handler(t *testing.T, peppers keys.Peppers) http.Handler {
 			Catalog: catalog.New(s.DB), Sales: sales.New(s.DB), Reports: reports.New(s.DB),
 		},
 	})
+	hooks.Start(ctx, server.EncodeChanges, logger)
+	t.Cleanup(hooks.Close)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Forwarded-For", address)
 		server.ServeHTTP(w, r)

@@ -52,6 +52,8 @@ type Config struct {
 	FeedRetention  FeedRetention  `env:"STOREROOM_FEED_RETENTION" envDefault:"720h"` // of changes
 	DemoKey        string         `env:"STOREROOM_DEMO_KEY" hide:"all"`              // read and written by dev only
 	DemoPassword   string         `env:"STOREROOM_DEMO_PASSWORD" hide:"all"`         // read and written by dev only
+
+	LocalWebhooks bool `env:"-"` // set by dev only: webhooks may have http URLs and receivers on this machine
 }
 
 type (

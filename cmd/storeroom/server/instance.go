@@ -21,6 +21,7 @@ import (
 	"github.com/storeroom/storeroom/catalog/media"
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
 	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/migrations"
@@ -49,6 +50,7 @@ type instance struct {
 	usage   *usage.Recorder
 	limiter *ratelimit.Limiter
 	media   *media.Store
+	hooks   *webhooks.Store
 	http    *http.Server
 	drain   time.Duration
 	grace   time.Duration
@@ -110,9 +112,10 @@ func (i *instance) createServer(
 	catalogStore, salesStore, reportStore := catalog.New(i.db), sales.New(i.db), reports.New(i.db)
 	plans := newPlans(cfg, i.db, i.media, admitted)
 	changes := feed.New(i.db, time.Duration(cfg.FeedRetention))
+	i.hooks = webhooks.New(i.db, changes, cfg.LocalWebhooks)
 	handler := api.New(api.Options{
-		DB:      i.db,
-		Feed:    changes,
+		DB:   i.db,
+		Feed: changes, Webhooks: i.hooks,
 		Catalog: catalogStore,
 		Sales:   salesStore,
 		Reports: reportStore,
@@ -147,6 +150,8 @@ func (i *instance) createServer(
 	go plans.RunPeriodically(ctx, i.logger)
 	go changes.PollPeriodically(ctx, i.logger)
 	go changes.DeleteOldPeriodically(ctx, i.logger)
+	i.hooks.Start(ctx, handler.EncodeChanges, i.logger)
+	go i.hooks.DeleteOldPeriodically(ctx, i.logger)
 }
 
 // newPlans returns the plans of imports and of changes. Pictures of imports are processed within the same limits as
@@ -285,6 +290,9 @@ func (i *instance) close() error {
 
 func (i *instance) closeAll() error {
 	var errs []error
+	if i.hooks != nil {
+		i.hooks.Close()
+	}
 	i.abort()
 	if i.keys != nil {
 		errs = append(errs, i.keys.Close())

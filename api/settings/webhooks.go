@@ -1,0 +1,227 @@
+package settings
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+const (
+	webhookDeadline   = 25 * time.Second // of a test, longer than the timeout of a receiver
+	deliveriesPerPage = 25
+)
+
+// listWebhooks shows all webhooks of the tenant.
+func (p *Pages) listWebhooks(w http.ResponseWriter, r *http.Request, u user) error {
+	list, err := p.Webhooks.List(r.Context(), u.Tenant.ID, paging.Page{Number: 1, PerPage: webhooks.MaxWebhooks})
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "webhooks", u, list.Items)
+}
+
+func (p *Pages) showNewWebhook(w http.ResponseWriter, _ *http.Request, u user) error {
+	defaults := url.Values{"type": feed.Types, "batch_size": {strconv.Itoa(webhooks.MaxBatch)}}
+	return p.show(w, http.StatusOK, "webhook-new", u, form{Values: defaults})
+}
+
+// webhookFields returns the fields of a form.
+func (f form) webhookFields() webhooks.Fields {
+	url, description, types := f.Get("url"), f.Get("description"), f.Values["type"]
+	size, err := strconv.Atoi(f.Get("batch_size"))
+	if err != nil {
+		size = 0 // is not valid
+	}
+	if types == nil {
+		types = []string{}
+	}
+	return webhooks.Fields{URL: &url, Description: &description, Types: types, BatchSize: &size}
+}
+
+// addInvalid adds the errors of the fields of a webhook, and reports whether err is one.
+func (f form) addInvalid(err error) bool {
+	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
+	for field, subject := range map[string]string{
+		"url": "The URL ", "description": "The description ", "batch_size": "The number ",
+	} {
+		if messages := invalid[field]; messages != nil {
+			f.Errors[field] = subject + messages[0] + "."
+		}
+	}
+	if invalid["types"] != nil {
+		f.Errors["types"] = "Select at least one type."
+	}
+	return isInvalid
+}
+
+// secretPage is the only page that shows the secret of a webhook.
+type secretPage struct {
+	webhooks.Webhook
+	IsNew bool
+}
+
+func (p *Pages) createWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	f := submitted(r)
+	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {
+		return err
+	}
+	if len(f.Errors) == 0 {
+		hook, err := p.Webhooks.Create(r.Context(), u.Tenant.ID, p.by(r, u), f.webhookFields(), nil)
+		if err == nil {
+			return p.show(w, http.StatusOK, "webhook-secret", u, secretPage{hook, true})
+		}
+		if !f.addInvalid(err) {
+			return err
+		}
+	}
+	return p.show(w, http.StatusUnprocessableEntity, "webhook-new", u, f)
+}
+
+// webhookPage shows one webhook, its deliveries, and the forms that change it.
+type webhookPage struct {
+	webhooks.Webhook
+	form
+	Deliveries []webhooks.Delivery
+	Older      string // the URL of older deliveries
+	Tested     *webhooks.Delivery
+}
+
+func (p *Pages) showWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	return p.showWebhookWith(w, r, u, http.StatusOK, webhookPage{})
+}
+
+func (p *Pages) showWebhookWith(
+	w http.ResponseWriter, r *http.Request, u user, status int, page webhookPage,
+) (err error) {
+	if page.Webhook, err = p.Webhooks.Get(r.Context(), u.Tenant.ID, pathID(r)); err != nil {
+		return err
+	}
+	if page.form.Values == nil {
+		page.form = form{url.Values{
+			"url": {page.URL}, "description": {page.Description}, "type": page.Types,
+			"batch_size": {strconv.Itoa(page.BatchSize)},
+		}, page.Errors}
+	}
+	var before *int64
+	if id, err := strconv.ParseInt(r.FormValue("before"), 10, 64); err == nil {
+		before = &id
+	}
+	page.Deliveries, err = p.Webhooks.Deliveries(r.Context(), u.Tenant.ID, page.ID, before, deliveriesPerPage+1)
+	if err != nil {
+		return err
+	}
+	if len(page.Deliveries) > deliveriesPerPage {
+		page.Deliveries = page.Deliveries[:deliveriesPerPage]
+		page.Older = "?before=" + strconv.FormatInt(page.Deliveries[deliveriesPerPage-1].ID, 10)
+	}
+	return p.show(w, status, "webhook", u, page)
+}
+
+// changeWebhook stores the fields of a webhook.
+func (p *Pages) changeWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	f := submitted(r)
+	if err := p.confirmPassword(w, r, &u, f, "password"); err != nil {
+		return err
+	}
+	if len(f.Errors) == 0 {
+		hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), f.webhookFields(), nil)
+		if err == nil {
+			redirect(w, r, webhookPath(u, hook.ID))
+			return nil
+		}
+		if !f.addInvalid(err) {
+			return err
+		}
+	}
+	return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: f})
+}
+
+func webhookPath(u user, id int64) string { return u.path("/webhooks/" + strconv.FormatInt(id, 10)) }
+
+// switchWebhook pauses or resumes a webhook.
+func (p *Pages) switchWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	state := r.PostForm.Get("state")
+	if state != webhooks.Active && state != webhooks.Paused {
+		return ErrForm
+	}
+	hook, err := p.Webhooks.Change(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), webhooks.Fields{State: &state}, nil)
+	if err != nil {
+		return err
+	}
+	redirect(w, r, webhookPath(u, hook.ID))
+	return nil
+}
+
+// testWebhook sends a message without entries, and shows its delivery.
+func (p *Pages) testWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	d, err := p.Webhooks.Test(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	return p.showWebhookWith(w, r, u, http.StatusOK, webhookPage{Tested: &d})
+}
+
+// rotateWebhook gives a webhook a new secret and shows it.
+func (p *Pages) rotateWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	f := submitted(r)
+	if err := p.confirmPassword(w, r, &u, f, "password-rotate"); err != nil {
+		return err
+	}
+	if len(f.Errors) > 0 {
+		return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: form{Errors: f.Errors}})
+	}
+	hook, err := p.Webhooks.Rotate(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r))
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "webhook-secret", u, secretPage{Webhook: hook})
+}
+
+// replayWebhook continues a webhook after a cursor, at the oldest change or at the end.
+func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	f := submitted(r)
+	text := map[string]string{"oldest": "", "now": "now", "after": f.Get("cursor")}[f.Get("from")]
+	after, err := feed.ParseCursor(u.Tenant.ID, text)
+	if err == nil {
+		_, err = p.Webhooks.Replay(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), after)
+	}
+	switch {
+	case errors.Is(err, feed.ErrCursor):
+		f.Errors["cursor"] = "The position must be that of a delivery or an entry."
+	case errors.Is(err, feed.ErrExpired):
+		f.Errors["cursor"] = "The changes after this position are not kept any more."
+	case err != nil:
+		return err
+	default:
+		redirect(w, r, u.path("/webhooks/"+strconv.FormatInt(pathID(r), 10)))
+		return nil
+	}
+	return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: form{Errors: f.Errors}})
+}
+
+func (p *Pages) showDeleteWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	hook, err := p.Webhooks.Get(r.Context(), u.Tenant.ID, pathID(r))
+	if err != nil {
+		return err
+	}
+	return p.show(w, http.StatusOK, "webhook-delete", u, hook)
+}
+
+func (p *Pages) deleteWebhook(w http.ResponseWriter, r *http.Request, u user) error {
+	if err := p.Webhooks.Delete(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r)); err != nil {
+		return err
+	}
+	redirect(w, r, u.path("/webhooks"))
+	return nil
+}
+
+// changeTypes are the types of changes for the form of a webhook.
+func changeTypes() []string { return slices.Clone(feed.Types) }

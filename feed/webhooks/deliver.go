@@ -1,0 +1,435 @@
+package webhooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/tenancy"
+)
+
+const (
+	maxWorkers   = 32
+	turn         = 10 * time.Second // after which others may have the worker
+	queryTimeout = 10 * time.Second
+	maxPause     = time.Hour
+	idlePause    = 20 * time.Hour // renews the cursor of an endpoint without changes before it expires
+
+	deleteInterval = time.Hour
+	stopTimeout    = 3 * time.Second // for requests in progress
+)
+
+// errLost reports that the endpoint was changed or given to another worker meanwhile.
+var errLost = errors.New("the endpoint has another worker")
+
+// Encode returns the first entries, at least one, as GET /api/changes has them, with the names of customers or not.
+type Encode func(
+	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
+) ([]json.RawMessage, error)
+
+// timing has the times that tests shorten.
+type timing struct {
+	poll   time.Duration // between claims
+	lease  time.Duration // longer than a turn, a request and the writes after it
+	pause  time.Duration // after the first failure
+	giveUp time.Duration // failures for so long pause an endpoint
+}
+
+var defaultTiming = timing{time.Second, time.Minute, 5 * time.Second, 72 * time.Hour}
+
+// claim is an endpoint that a worker has.
+type claim struct {
+	Tenant  tenancy.ID
+	Webhook int64
+	worker  string
+}
+
+// Start delivers changes in the background until ctx or Close ends it.
+func (s *Store) Start(ctx context.Context, encode Encode, logger *slog.Logger) {
+	s.workers.Go(func() { s.deliverPeriodically(ctx, encode, logger) })
+}
+
+// deliverPeriodically begins with few workers, so that instances that start again after an outage do not send
+// everything at once.
+func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *slog.Logger) {
+	ended := make(chan struct{}, maxWorkers)
+	tick := time.NewTimer(rand.N(s.timing.poll))
+	running, limit, isFull := 0, 2, false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.stopped:
+			return
+		case <-ended:
+			running--
+			if !isFull || limit-running < max(1, limit/4) {
+				continue
+			}
+		case <-tick.C:
+			tick.Reset(s.timing.poll)
+			limit = min(limit+2, maxWorkers)
+		}
+		if running >= limit {
+			continue
+		}
+		claims, err := s.claim(ctx, limit-running)
+		if err != nil {
+			limit = 2
+			if ctx.Err() == nil {
+				logger.WarnContext(ctx, "webhooks are delivered late", "error", err)
+			}
+		}
+		isFull = len(claims) == limit-running
+		for _, c := range claims {
+			running++
+			s.workers.Go(func() {
+				s.work(ctx, c, encode, logger)
+				ended <- struct{}{}
+			})
+		}
+	}
+}
+
+// Close ends the delivery, and waits for its workers.
+func (s *Store) Close() {
+	s.stop.Do(func() { close(s.stopped) })
+	s.workers.Wait()
+}
+
+// claim returns at most that many endpoints that have something to do.
+func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
+	ctx, cancel := context.WithTimeout(tenancy.InBackground(ctx), queryTimeout)
+	defer cancel()
+	parts, err := s.db.Parts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("claim webhooks: %w", err)
+	}
+	var all []claim
+	var failed error
+	for _, part := range parts {
+		worker := newWorker()
+		type row struct {
+			Tenant  tenancy.ID
+			Webhook int64
+		}
+		found, err := tenancy.Call[row](ctx, part, `select tenant, webhook from claim_webhooks($1, $2, $3)`,
+			worker, int(s.timing.lease.Seconds()), most-len(all))
+		if err != nil {
+			failed = fmt.Errorf("claim webhooks: %w", err)
+			continue
+		}
+		for _, r := range found {
+			all = append(all, claim{r.Tenant, r.Webhook, worker})
+		}
+		if len(all) >= most {
+			break
+		}
+	}
+	return all, failed
+}
+
+func newWorker() string {
+	n := [2]uint64{rand.Uint64(), rand.Uint64()}
+	text := fmt.Sprintf("%016x%016x", n[0], n[1])
+	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+}
+
+// work delivers messages to an endpoint for a turn, and releases it.
+func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.Logger) {
+	ctx = tenancy.InBackground(ctx)
+	requests, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // a shutdown does not wait for a slow receiver
+		select {
+		case <-requests.Done():
+		case <-s.stopped:
+			time.AfterFunc(stopTimeout, cancel)
+		}
+	}()
+	err := s.deliver(ctx, requests, c, encode)
+	if err == nil {
+		return
+	}
+	release, stop := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
+	defer stop()
+	pause := time.Duration(0)
+	if ctx.Err() == nil && !s.isStopped() && !errors.Is(err, errLost) {
+		pause = 5*time.Second + rand.N(10*time.Second)
+		logger.WarnContext(ctx, "a webhook is delivered late", "tenant", c.Tenant, "webhook", c.Webhook, "error", err)
+	}
+	// A change of the endpoint may have ended the claim, but not the lease.
+	_, _ = s.db.Exec(release, c.Tenant, `
+		update webhooks
+		   set worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $4::interval
+		 where tenant_id = $1 and id = $2 and (worker = $3 or worker is null and lease_until is not null)`,
+		c.Tenant, c.Webhook, c.worker, pause)
+}
+
+func (s *Store) isStopped() bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// deliver sends messages until there is none, one fails, or the turn ends.
+func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode) error {
+	query, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	w, err := tenancy.One[Webhook](query, s.db, c.Tenant, `
+		select`+columns+` from webhooks where tenant_id = $1 and id = $2 and worker = $3 and state = 'active'`,
+		c.Tenant, c.Webhook, c.worker)
+	if errors.Is(err, tenancy.ErrNotFound) {
+		return errLost
+	}
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(turn); ; {
+		next, err := s.next(ctx, c.Tenant, w, encode)
+		if errors.Is(err, feed.ErrExpired) {
+			return s.pause(ctx, c, w, Expired, nil)
+		}
+		if err != nil {
+			return err
+		}
+		w.DeliveredTo = next.after
+		isLast := !next.hasMore || time.Now().After(end) || s.isStopped()
+		if next.message == nil {
+			if isLast {
+				return s.advance(ctx, c, w, nil, next.pause())
+			}
+			continue
+		}
+		d := s.send(requests, w, *next.message)
+		switch {
+		case !d.Succeeded && requests.Err() != nil:
+			return requests.Err()
+		case !d.Succeeded:
+			return s.fail(ctx, c, w, d)
+		}
+		recordLag(ctx, next.oldest)
+		w.Attempts, w.MessageEnd = 0, nil
+		pause := time.Duration(-1)
+		if isLast {
+			pause = next.pause()
+		}
+		if err := s.advance(ctx, c, w, &d, pause); err != nil || isLast {
+			return err
+		}
+	}
+}
+
+// step is what an endpoint gets next.
+type step struct {
+	message *message // nil if no entry may be read yet
+	after   string   // the cursor after it
+	oldest  time.Time
+	hasMore bool
+	heldAt  *time.Time
+}
+
+// pause returns how long an endpoint need not be visited unless something changes. Nothing reports that a held entry
+// may be read, so it asks the more often the younger the entry is.
+func (s step) pause() time.Duration {
+	switch {
+	case s.hasMore:
+		return 0
+	case s.heldAt != nil:
+		return min(max(time.Since(*s.heldAt)/2, time.Second/2), 30*time.Second)
+	}
+	return idlePause + rand.N(4*time.Hour)
+}
+
+// next makes the next message. A retry has the same entries.
+func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (step, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	after, err := feed.ParseCursor(tenant, w.DeliveredTo)
+	if err != nil {
+		return step{}, fmt.Errorf("position of webhook %d: %w", w.ID, err)
+	}
+	page, err := s.feed.Read(ctx, tenant, feed.Query{After: after, Types: w.Types, Limit: w.BatchSize})
+	if err != nil {
+		return step{}, err
+	}
+	is := step{after: page.Next.String(tenant), hasMore: page.HasMore, heldAt: page.HeldAt}
+	entries := page.Entries
+	if len(entries) == 0 {
+		return is, nil
+	}
+	if w.MessageEnd != nil {
+		isEnd := func(e feed.Entry) bool { return e.At.String(tenant) == *w.MessageEnd }
+		if i := slices.IndexFunc(entries, isEnd); i >= 0 {
+			entries = entries[:i+1]
+		}
+	}
+	texts, err := encode(ctx, tenant, slices.Contains(w.Types, "customer"), entries)
+	if err == nil && len(texts) == 0 {
+		err = errors.New("there is no text")
+	}
+	if err != nil {
+		return step{}, fmt.Errorf("encode changes: %w", err)
+	}
+	if entries = entries[:len(texts)]; len(entries) < len(page.Entries) {
+		is.after, is.hasMore = entries[len(entries)-1].At.String(tenant), true
+	}
+	first, last := entries[0].At.String(tenant), entries[len(entries)-1].At.String(tenant)
+	is.oldest = entries[0].Time
+	is.message = &message{
+		id: messageID(tenant, w.ID, first, last), body: encodeMessage("changes", entries[len(entries)-1].Time, texts),
+		Delivery: Delivery{Type: "changes", Entries: len(entries), FirstSeq: &first, LastSeq: &last, Attempt: w.Attempts + 1},
+	}
+	is.message.MessageID = is.message.id
+	return is, nil
+}
+
+// messageID returns an id that is the same for the same entries.
+func messageID(tenant tenancy.ID, id int64, parts ...string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", tenant, id, strings.Join(parts, " ")))
+	return "msg_" + base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+func encodeMessage(kind string, at time.Time, entries []json.RawMessage) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"type":%q,"timestamp":%q,"data":[`, kind, at.UTC().Format("2006-01-02T15:04:05.000000Z"))
+	for i, text := range entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(text)
+	}
+	b.WriteString("]}")
+	return b.Bytes()
+}
+
+// advance stores the position of an endpoint and the delivery, if any. Unless the pause is negative it also releases
+// the endpoint until then.
+func (s *Store) advance(ctx context.Context, c claim, w Webhook, d *Delivery, pause time.Duration) error {
+	sql := `
+		update webhooks
+		   set delivered_to = $4, message_end = null, attempts = 0, failing_since = null
+		 where tenant_id = $1 and id = $2 and worker = $3`
+	args := []any{c.Tenant, c.Webhook, c.worker, w.DeliveredTo}
+	if pause >= 0 {
+		sql = strings.Replace(sql, "failing_since = null",
+			"failing_since = null, worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $5::interval", 1)
+		args = append(args, pause)
+	}
+	return s.record(ctx, c, d, sql, args...)
+}
+
+// fail stores a failed delivery and when to try again, or pauses the endpoint.
+func (s *Store) fail(ctx context.Context, c claim, w Webhook, d Delivery) error {
+	switch {
+	case d.Status != nil && *d.Status == 410:
+		return s.pause(ctx, c, w, Gone, &d)
+	case w.FailingSince != nil && time.Since(*w.FailingSince) > s.timing.giveUp:
+		return s.pause(ctx, c, w, Failing, &d)
+	}
+	most := min(s.timing.pause<<min(w.Attempts, 20), maxPause)
+	pause := s.timing.pause/5 + rand.N(most)
+	return s.record(ctx, c, &d, `
+		update webhooks
+		   set message_end = $4, attempts = attempts + 1, failing_since = coalesce(failing_since, clock_timestamp()),
+		       worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $5::interval
+		 where tenant_id = $1 and id = $2 and worker = $3`,
+		c.Tenant, c.Webhook, c.worker, d.LastSeq, pause)
+}
+
+// pause pauses an endpoint.
+func (s *Store) pause(ctx context.Context, c claim, _ Webhook, reason string, d *Delivery) error {
+	recordPause(ctx, reason)
+	return s.record(ctx, c, d, `
+		update webhooks
+		   set state = 'paused', pause_reason = $4, paused_at = now(), message_end = null, worker = null,
+		       lease_until = null
+		 where tenant_id = $1 and id = $2 and worker = $3`, c.Tenant, c.Webhook, c.worker, reason)
+}
+
+// record stores a delivery and changes its endpoint. It returns errLost.
+func (s *Store) record(ctx context.Context, c claim, d *Delivery, sql string, args ...any) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
+	defer cancel()
+	var changed int64
+	err := s.db.Run(ctx, c.Tenant, func(b *pgx.Batch) {
+		if d != nil {
+			queueDelivery(b, c.Tenant, c.Webhook, *d, new([]Delivery))
+		}
+		queueExec(b, &changed, sql, args...)
+	})
+	if err == nil && changed == 0 {
+		err = errLost
+	}
+	return err
+}
+
+// Test sends a message without entries now, and returns its delivery. It returns tenancy.ErrNotFound.
+func (s *Store) Test(ctx context.Context, tenant tenancy.ID, id int64) (Delivery, error) {
+	w, err := s.Get(ctx, tenant, id)
+	if err != nil {
+		return Delivery{}, err
+	}
+	m := message{
+		id: messageID(tenant, id, "test", newWorker()), body: encodeMessage("test", time.Now(), nil),
+		Delivery: Delivery{Type: "test", Attempt: 1},
+	}
+	m.MessageID = m.id
+	d := s.send(ctx, w, m)
+	var stored []Delivery
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
+	defer cancel()
+	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) { queueDelivery(b, tenant, id, d, &stored) })
+	if err == nil && len(stored) == 0 {
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return d, fmt.Errorf("test of webhook %d: %w", id, err)
+	}
+	return stored[0], nil
+}
+
+// DeleteOldPeriodically deletes old deliveries, now and after each interval, until ctx ends.
+func (s *Store) DeleteOldPeriodically(ctx context.Context, logger *slog.Logger) {
+	tick := time.Tick(deleteInterval)
+	for {
+		if err := s.DeleteOld(ctx); err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "old deliveries of webhooks were not deleted", "error", err, "next_try_in", deleteInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+	}
+}
+
+// DeleteOld empties the partition of deliveries that are older than the retention.
+func (s *Store) DeleteOld(ctx context.Context) error {
+	type emptied struct{ Partitions int }
+	parts, err := s.db.Parts(ctx)
+	for _, part := range parts {
+		if err == nil {
+			_, err = tenancy.Call[emptied](ctx, part, `select empty_old_webhook_deliveries() as partitions`)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("delete old deliveries: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,481 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/tenancytest"
+)
+
+// shop is a tenant with its endpoints.
+type shop struct {
+	*tenancytest.Database
+	tenant tenancy.ID
+	feed   *feed.Store
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	d := tenancytest.New(t)
+	return &shop{d, d.MustTenant(t, "shop").ID, feed.New(d.DB, feed.MinRetention)}
+}
+
+// encodeIDs writes only the ids of entries.
+func encodeIDs(_ context.Context, _ tenancy.ID, _ bool, entries []feed.Entry) ([]json.RawMessage, error) {
+	texts := make([]json.RawMessage, len(entries))
+	for i, e := range entries {
+		texts[i] = json.RawMessage(`"` + e.ID + `"`)
+	}
+	return texts, nil
+}
+
+// start starts an instance that delivers with short times.
+func (s *shop) start(t *testing.T) *Store {
+	t.Helper()
+	hooks := s.instance()
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	return hooks
+}
+
+// instance returns an instance that does not deliver.
+func (s *shop) instance() *Store {
+	hooks := New(s.DB, s.feed, true)
+	hooks.timing = timing{50 * time.Millisecond, time.Second, 20 * time.Millisecond, time.Hour}
+	hooks.client.Timeout = 300 * time.Millisecond
+	return hooks
+}
+
+func (s *shop) mustCreate(t *testing.T, f Fields) Webhook {
+	t.Helper()
+	if f.Types == nil {
+		f.Types = []string{"seller"}
+	}
+	w, err := s.instance().Create(t.Context(), s.tenant, tenancy.Operator, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// mustChange creates a seller.
+func (s *shop) mustChange(t *testing.T, name string) {
+	t.Helper()
+	_, err := s.DB.Exec(t.Context(), s.tenant, `insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *shop) mustGet(t *testing.T, id int64) Webhook {
+	t.Helper()
+	w, err := s.instance().Get(t.Context(), s.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// mustList returns the ids of all sellers in the order of the feed.
+func (s *shop) mustList(t *testing.T) []string {
+	t.Helper()
+	var ids []string
+	for after := feed.Start; ; {
+		page, err := s.feed.Read(t.Context(), s.tenant, feed.Query{After: after, Types: []string{"seller"}, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Entries {
+			ids = append(ids, e.ID)
+		}
+		if after = page.Next; !page.HasMore {
+			return ids
+		}
+	}
+}
+
+func poll(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for begin := time.Now(); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("after a minute: not %s", what)
+		}
+	}
+}
+
+// received is a message that a receiver has accepted or refused.
+type received struct {
+	id   string
+	Type string
+	Data []string
+}
+
+// receiver is an endpoint that answers with the status that answer returns.
+type receiver struct {
+	*httptest.Server
+	mu       sync.Mutex
+	accepted []received
+	refused  []received
+}
+
+func newReceiver(t *testing.T, answer func(n int) int) *receiver {
+	t.Helper()
+	r := &receiver{}
+	n := 0
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		got := received{id: req.Header.Get("webhook-id")}
+		if err == nil {
+			err = json.Unmarshal(body, &got)
+		}
+		if err != nil {
+			t.Errorf("message %q: %v", body, err)
+		}
+		r.mu.Lock()
+		n++
+		status := answer(n)
+		if status/100 == 2 {
+			r.accepted = append(r.accepted, got)
+		} else {
+			r.refused = append(r.refused, got)
+		}
+		r.mu.Unlock()
+		if status == 0 { // longer than the timeout of the client
+			<-req.Context().Done()
+			return
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func always(status int) func(int) int { return func(int) int { return status } }
+
+// ids returns the ids of the accepted entries, without repetitions.
+func (r *receiver) ids() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []string
+	for _, m := range r.accepted {
+		for _, id := range m.Data {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Every receiver gets every entry at least once, and in the order of the feed, although receivers fail and time out,
+// instances are killed, and transactions commit late.
+func TestDeliveryInOrderDespiteFaults(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var receivers []*receiver
+	for i, size := range []int{1, 3, 100} {
+		r := newReceiver(t, func(int) int {
+			switch rand.N(8) {
+			case 0:
+				return 500
+			case 1:
+				return []int{0, 429, 302}[i]
+			}
+			return 204
+		})
+		receivers = append(receivers, r)
+		s.mustCreate(t, Fields{URL: &r.URL, BatchSize: &size})
+	}
+	for range 2 {
+		s.start(t)
+	}
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for n := range 8 {
+				_, tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
+					b.Queue(`insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, fmt.Sprint(i, " ", n))
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(rand.N(100 * time.Millisecond)) // later transactions commit before
+				if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 6 { // instances that are killed while they have endpoints, some after they sent a message
+		s.killInstance(t)
+		time.Sleep(rand.N(200 * time.Millisecond))
+	}
+	writers.Wait()
+	var want []string
+	poll(t, "32 entries", func() bool { want = s.mustList(t); return len(want) == 32 })
+	for i, r := range receivers {
+		poll(t, "all entries arrive", func() bool { return len(r.ids()) >= len(want) })
+		if got := r.ids(); !slices.Equal(got, want) {
+			t.Errorf("receiver %d got %v, want %v", i, got, want)
+		}
+	}
+}
+
+// killInstance claims endpoints, sends the next messages, and does nothing more.
+func (s *shop) killInstance(t *testing.T) {
+	t.Helper()
+	killed := s.instance()
+	claims, err := killed.claim(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range claims {
+		w := s.mustGet(t, c.Webhook)
+		if next, err := killed.next(t.Context(), c.Tenant, w, encodeIDs); err == nil && next.message != nil && rand.N(2) == 0 {
+			killed.send(t.Context(), w, *next.message)
+		}
+	}
+}
+
+// A retry is the same message, even if there are more entries now.
+func TestARetryIsTheSameMessage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, func(n int) int {
+		if n <= 3 {
+			return 503
+		}
+		return 200
+	})
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "first")
+	s.start(t)
+	poll(t, "a failure", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.refused) > 0 })
+	s.mustChange(t, "second")
+	poll(t, "both entries arrive", func() bool { return len(r.ids()) == 2 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range append(r.refused, r.accepted[0]) {
+		if m.id != r.refused[0].id || !slices.Equal(m.Data, r.refused[0].Data) || !strings.HasPrefix(m.id, "msg_") {
+			t.Errorf("message %+v, want %+v again", m, r.refused[0])
+		}
+	}
+	var deliveries []Delivery
+	poll(t, "5 deliveries", func() bool {
+		var err error
+		if deliveries, err = s.instance().Deliveries(t.Context(), s.tenant, w.ID, nil, 10); err != nil {
+			t.Fatal(err)
+		}
+		return len(deliveries) == 5
+	})
+	for i, d := range deliveries {
+		want := []struct{ attempt, status int }{{1, 200}, {4, 200}, {3, 503}, {2, 503}, {1, 503}}[i]
+		if d.Attempt != want.attempt || *d.Status != want.status || d.Succeeded != (want.status == 200) || d.Entries != 1 {
+			t.Errorf("delivery %d: %+v, want %+v", i, d, want)
+		}
+	}
+}
+
+func TestEndpointsArePaused(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	gone, failing := newReceiver(t, always(410)), newReceiver(t, always(500))
+	first, second := s.mustCreate(t, Fields{URL: &gone.URL}), s.mustCreate(t, Fields{URL: &failing.URL})
+	third := s.mustCreate(t, Fields{URL: &failing.URL})
+	super := s.MustSuper(t)
+	_, err := super.Exec(t.Context(), `update webhooks set failing_since = now() - interval '2 hours' where id = $1`, second.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = super.Exec(t.Context(), `update webhooks set delivered_to = $2 where id = $1`, third.ID,
+		feed.Cursor{Epoch: 1, XID: 1, Seq: 1, Position: 1, Type: 1, Time: time.Unix(1, 0)}.String(s.tenant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.start(t)
+	s.mustChange(t, "one")
+	for id, reason := range map[int64]string{first.ID: Gone, second.ID: Failing, third.ID: Expired} {
+		poll(t, "paused: "+reason, func() bool { return s.mustGet(t, id).State == Paused })
+		if w := s.mustGet(t, id); *w.PauseReason != reason || w.PausedAt == nil {
+			t.Errorf("webhook %d: %+v, want the reason %s", id, w, reason)
+		}
+	}
+	t.Run("and continue", func(t *testing.T) {
+		r := newReceiver(t, always(200))
+		active := Active
+		w, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, first.ID, Fields{URL: &r.URL, State: &active}, nil)
+		if err != nil || w.State != Active || w.PauseReason != nil {
+			t.Fatalf("Change = %+v, %v", w, err)
+		}
+		poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+		if _, err := s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, first.ID, feed.Start); err != nil {
+			t.Fatal(err)
+		}
+		poll(t, "it arrives again", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.accepted) == 2 })
+		if w, err = s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, third.ID, feed.Now); err != nil || w.State != Active {
+			t.Errorf("Replay of an expired cursor = %+v, %v", w, err)
+		}
+	})
+}
+
+// A worker that lost its endpoint changes nothing.
+func TestALostClaimChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	hooks := s.instance()
+	s.mustChange(t, "one")
+	claims, err := hooks.claim(t.Context(), 1)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claim = %v, %v", claims, err)
+	}
+	if again, err := s.instance().claim(t.Context(), 1); err != nil || len(again) != 0 {
+		t.Errorf("a second claim = %v, %v", again, err)
+	}
+	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, w.ID, feed.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.DeliveredTo = "lost"
+	if err := hooks.advance(t.Context(), claims[0], w, nil, 0); !errors.Is(err, errLost) {
+		t.Errorf("advance = %v, want %v", err, errLost)
+	}
+	if got := s.mustGet(t, w.ID); got.DeliveredTo != replayed.DeliveredTo {
+		t.Errorf("the position is %q, want that of the replay", got.DeliveredTo)
+	}
+}
+
+// Four endpoints of a tenant have workers at a time, and each instance gets what the other did not.
+func TestATenantHasFourWorkers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	for range 6 {
+		s.mustCreate(t, Fields{URL: &url})
+	}
+	s.mustChange(t, "one")
+	one, other := s.instance(), s.instance()
+	one.timing.lease, other.timing.lease = time.Minute, time.Minute
+	first, err := one.claim(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second []claim
+	poll(t, "a claim of the rest", func() bool { // after the second in which it is not asked again
+		second, err = other.claim(t.Context(), 10)
+		return err != nil || len(second) > 0
+	})
+	if err != nil || len(first) != 3 || len(second) != 1 {
+		t.Errorf("claims: %d and %d, %v; want 3 and 1", len(first), len(second), err)
+	}
+}
+
+func TestATenantHasTwentyWebhooks(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	for range MaxWebhooks {
+		s.mustCreate(t, Fields{URL: &url})
+	}
+	_, err := s.instance().Create(t.Context(), s.tenant, tenancy.Operator, Fields{URL: &url, Types: []string{"seller"}}, nil)
+	if _, invalid := errors.AsType[tenancy.InvalidError](err); !invalid {
+		t.Errorf("the 21st webhook: %v, want an InvalidError", err)
+	}
+}
+
+func TestATestIsSentAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(202))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	d, err := s.instance().Test(t.Context(), s.tenant, w.ID)
+	if err != nil || !d.Succeeded || *d.Status != 202 || d.Type != "test" || d.ID == 0 {
+		t.Errorf("Test = %+v, %v", d, err)
+	}
+	if r.accepted[0].Type != "test" || len(r.accepted[0].Data) != 0 {
+		t.Errorf("the message is %+v", r.accepted[0])
+	}
+}
+
+// Old deliveries are not shown, and their partition is emptied before it is used again.
+func TestOldDeliveriesAreDeleted(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	_, err := s.MustSuper(t).Exec(t.Context(), `
+		insert into webhook_deliveries (tenant_id, webhook_id, at, slot, message_id, type, entries, attempt, succeeded,
+		                                latency_ms, response)
+		select $1, $2, now() - interval '1 day' * age,
+		       ((now() at time zone 'UTC')::date - age - date '2000-01-01') / 10 % 6,
+		       age::text, 'test', 0, 1, true, 1, ''
+		  from generate_series(0, 49) age`, s.tenant, w.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := s.instance()
+	if err := hooks.DeleteOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 100)
+	if err != nil || len(shown) != 30 {
+		t.Errorf("%d deliveries are shown, %v; want 30", len(shown), err)
+	}
+	var kept int
+	err = s.MustSuper(t).QueryRow(t.Context(), `select count(*) from webhook_deliveries`).Scan(&kept)
+	if err != nil || kept < 31 || kept > 40 {
+		t.Errorf("%d deliveries are kept, %v; want 31 to 40", kept, err)
+	}
+}
+
+// A shutdown interrupts a slow receiver, and another instance continues at once.
+func TestAShutdownReleasesEndpoints(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	began := make(chan struct{}, 1)
+	r := newReceiver(t, func(n int) int {
+		if n == 1 {
+			began <- struct{}{}
+			return 0
+		}
+		return 200
+	})
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.lease, hooks.client.Timeout = time.Minute, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	<-began
+	begin := time.Now()
+	hooks.Close()
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	if got := s.mustGet(t, w.ID); got.Attempts != 0 {
+		t.Errorf("the interrupted message counts as %d failures", got.Attempts)
+	}
+	s.start(t)
+	begin = time.Now()
+	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+	if took := time.Since(begin); took > 30*time.Second { // the lease was a minute
+		t.Errorf("the other instance took %v", took)
+	}
+}

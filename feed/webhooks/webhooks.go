@@ -1,0 +1,401 @@
+// Package webhooks delivers the changes of a tenant to its endpoints.
+//
+// An endpoint has a position in the feed. A message has the entries after it, and is signed as the Standard Webhooks
+// specification says. The position moves only after the receiver has accepted the message, so each entry is delivered
+// at least once, and in order. A message that fails is sent again, with the same id, after pauses that double up to an
+// hour; after three days the endpoint is paused.
+//
+// Any number of instances deliver. claim_webhooks of the schema gives each a few endpoints that have something to do
+// for a minute, so that a killed instance delays them by a minute at most. It asks due_webhooks, not the endpoints:
+// ten thousand of them without changes cost nothing. An instance holds no connection while it waits for a receiver.
+package webhooks
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/paging"
+)
+
+const (
+	// MaxWebhooks is how many endpoints a tenant can have.
+	MaxWebhooks = 20
+	// MaxBatch is how many entries a message can have.
+	MaxBatch = 100
+	// Overlap is how long messages are also signed with the secret before a rotation.
+	Overlap = 24 * time.Hour
+	// Retention is how long deliveries are kept.
+	Retention = 30 * 24 * time.Hour
+
+	// A change of an endpoint ends the claim of its worker, but nobody else delivers to it while the worker may still send
+	// a message. The worker ends that time.
+	interruption = timeout + 5*time.Second
+
+	maxURL         = 2000
+	maxDescription = 255
+)
+
+// States.
+const (
+	Active = "active"
+	Paused = "paused"
+)
+
+// Reasons why an endpoint is paused.
+const (
+	ByUser  = "user"
+	Failing = "failing" // no attempt succeeded for three days
+	Gone    = "gone"    // the receiver answered 410
+	Expired = "expired" // the changes after its position are not kept any more
+)
+
+// Webhook is an endpoint.
+type Webhook struct {
+	ID                int64
+	URL               string
+	Description       string
+	Types             []string // of the feed
+	BatchSize         int
+	State             string
+	PauseReason       *string
+	PausedAt          *time.Time
+	Secret            string
+	PreviousSecret    *string
+	PreviousExpiresAt *time.Time
+	DeliveredTo       string // cursor
+	MessageEnd        *string
+	Attempts          int
+	FailingSince      *time.Time
+	NextAttemptAt     time.Time
+	CreatedAt         time.Time
+	UpdatedAt         time.Time
+}
+
+const columns = `
+	id, url, description, types, batch_size, state, pause_reason, paused_at, secret, previous_secret,
+	previous_expires_at, delivered_to, message_end, attempts, failing_since, next_attempt_at, created_at, updated_at`
+
+// Delivery is an attempt to deliver a message.
+type Delivery struct {
+	ID        int64
+	At        time.Time
+	MessageID string
+	Type      string
+	Entries   int
+	FirstSeq  *string
+	LastSeq   *string
+	Attempt   int
+	Succeeded bool
+	Status    *int // nil without a response
+	Error     *string
+	LatencyMs int
+	Response  string // the beginning
+}
+
+const deliveryColumns = `
+	id, at, message_id, type, entries, first_seq, last_seq, attempt, succeeded, status, error, latency_ms, response`
+
+// Fields are the fields of an endpoint that a request sets; nil leaves one as it is.
+type Fields struct {
+	URL         *string
+	Description *string
+	Types       []string
+	BatchSize   *int
+	State       *string
+}
+
+// Store reads, writes and delivers to the endpoints of all tenants. It is safe for concurrent use.
+type Store struct {
+	db      *tenancy.DB
+	feed    *feed.Store
+	client  *http.Client
+	isLocal bool
+	timing  timing
+
+	stopped chan struct{}
+	stop    sync.Once
+	workers sync.WaitGroup
+}
+
+// New returns a Store. Only if isLocal is true, endpoints can be on this machine and have http URLs.
+func New(db *tenancy.DB, changes *feed.Store, isLocal bool) *Store {
+	return &Store{
+		db: db, feed: changes, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
+		stopped: make(chan struct{}),
+	}
+}
+
+// newSecret returns a secret as the specification of Standard Webhooks writes it.
+func newSecret() string {
+	key := make([]byte, 32)
+	rand.Read(key)
+	return secretPrefix + base64.StdEncoding.EncodeToString(key)
+}
+
+// check returns the fields with texts trimmed, and adds the errors of invalid ones.
+func (s *Store) check(f Fields, invalid tenancy.InvalidError) Fields {
+	if f.URL != nil {
+		trimmed := strings.TrimSpace(*f.URL)
+		f.URL = &trimmed
+		if problem := s.checkURL(trimmed); problem != "" {
+			invalid.Add("url", "%s", problem)
+		}
+	}
+	if f.Description != nil {
+		line, problem := tenancy.SingleLine(strings.TrimSpace(*f.Description), maxDescription)
+		f.Description = &line
+		if problem != "" {
+			invalid.Add("description", "%s", problem)
+		}
+	}
+	if f.Types != nil {
+		known := func(t string) bool { return slices.Contains(feed.Types, t) }
+		if len(f.Types) == 0 || slices.ContainsFunc(f.Types, func(t string) bool { return !known(t) }) {
+			invalid.Add("types", "must be one or more of %s", strings.Join(feed.Types, ", "))
+		}
+		f.Types = slices.DeleteFunc(slices.Clone(feed.Types), func(t string) bool { return !slices.Contains(f.Types, t) })
+	}
+	if f.BatchSize != nil && (*f.BatchSize < 1 || *f.BatchSize > MaxBatch) {
+		invalid.Add("batch_size", "must be between 1 and %d", MaxBatch)
+	}
+	if f.State != nil && *f.State != Active && *f.State != Paused {
+		invalid.Add("state", "must be one of active, paused")
+	}
+	return f
+}
+
+// Create adds an endpoint that gets the changes from now on. invalid has errors that the caller found. It returns an
+// InvalidError.
+func (s *Store) Create(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, f Fields, invalid tenancy.InvalidError,
+) (w Webhook, err error) {
+	invalid = invalid.Clone()
+	if f.URL == nil && len(invalid["url"]) == 0 {
+		invalid.Add("url", "is required")
+	}
+	f = s.check(f, invalid)
+	if err := invalid.Err(); err != nil {
+		return w, err
+	}
+	page, err := s.feed.Read(ctx, tenant, feed.Query{After: feed.Now, Limit: 1})
+	if err != nil {
+		return w, err
+	}
+	size, description, state := MaxBatch, "", Active
+	if f.BatchSize != nil {
+		size = *f.BatchSize
+	}
+	if f.Description != nil {
+		description = *f.Description
+	}
+	if f.State != nil {
+		state = *f.State
+	}
+	var counts []struct{ Count int }
+	var created []Webhook
+	s.db.StayOnPrimary(ctx)
+	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+		b.Queue(`select pg_advisory_xact_lock(hashtextextended('new webhooks of tenant ' || $1::bigint, 0))`, tenant)
+		tenancy.QueueRows(b, &counts, `select count(*)::int as count from webhooks where tenant_id = $1`, tenant)
+	}, func(b *pgx.Batch) error {
+		if counts[0].Count >= MaxWebhooks {
+			return tenancy.InvalidError{"url": {fmt.Sprintf("cannot be added: there are %d webhooks already", MaxWebhooks)}}
+		}
+		tenancy.QueueRows(b, &created, `
+			insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to, state,
+			                      pause_reason, paused_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, case $8 when 'paused' then 'user' end,
+			        case $8 when 'paused' then now() end)
+			returning`+columns, tenant, *f.URL, description, f.Types, size, newSecret(), page.Next.String(tenant), state)
+		tenancy.QueueAudit(b, tenant, by, tenancy.Entry{
+			Action: "webhook.create", Target: shownURL(*f.URL), Details: map[string]any{"types": f.Types, "state": state},
+		})
+		return nil
+	})
+	if err != nil {
+		return w, fmt.Errorf("create a webhook: %w", err)
+	}
+	return created[0], nil
+}
+
+// List returns all endpoints of the tenant, the oldest first.
+func (s *Store) List(ctx context.Context, tenant tenancy.ID, page paging.Page) (list paging.List[Webhook], err error) {
+	all, err := tenancy.All[Webhook](ctx, s.db, tenant,
+		`select`+columns+` from webhooks where tenant_id = $1 order by id`, tenant)
+	if err != nil {
+		return list, fmt.Errorf("list webhooks: %w", err)
+	}
+	from := min((page.Number-1)*page.PerPage, len(all))
+	return paging.List[Webhook]{Items: all[from:min(from+page.PerPage, len(all))], Total: int64(len(all))}, nil
+}
+
+// Get returns one endpoint. It returns tenancy.ErrNotFound.
+func (s *Store) Get(ctx context.Context, tenant tenancy.ID, id int64) (Webhook, error) {
+	w, err := tenancy.One[Webhook](ctx, s.db, tenant,
+		`select`+columns+` from webhooks where tenant_id = $1 and id = $2`, tenant, id)
+	if err != nil {
+		return w, fmt.Errorf("webhook %d: %w", id, err)
+	}
+	return w, nil
+}
+
+// Change sets fields of an endpoint. It returns tenancy.ErrNotFound or an InvalidError. A message that has failed is
+// sent again at once, and may have other entries then. One that is being sent meanwhile is sent again.
+func (s *Store) Change(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, f Fields, invalid tenancy.InvalidError,
+) (Webhook, error) {
+	invalid = invalid.Clone()
+	f = s.check(f, invalid)
+	if err := invalid.Err(); err != nil {
+		return Webhook{}, err
+	}
+	details := map[string]any{}
+	for name, value := range map[string]*string{"description": f.Description, "state": f.State} {
+		if value != nil {
+			details[name] = *value
+		}
+	}
+	if f.URL != nil {
+		details["url"] = shownURL(*f.URL)
+	}
+	if f.Types != nil {
+		details["types"] = f.Types
+	}
+	if f.BatchSize != nil {
+		details["batch_size"] = *f.BatchSize
+	}
+	return s.change(ctx, tenant, by, id, "webhook.change", details, `
+		update webhooks
+		   set url = coalesce($3, url), description = coalesce($4, description), types = coalesce($5, types),
+		       batch_size = coalesce($6, batch_size), state = coalesce($7, state),
+		       pause_reason = case coalesce($7, state) when 'paused' then coalesce(pause_reason, 'user') end,
+		       paused_at = case coalesce($7, state) when 'paused' then coalesce(paused_at, now()) end,
+		       attempts = 0, message_end = null, worker = null,
+		       lease_until = case when lease_until > clock_timestamp()
+		                          then least(lease_until, clock_timestamp() + $8::interval) end,
+		       next_attempt_at = clock_timestamp(), updated_at = now(),
+		       failing_since = case when state = 'paused' or $3::text is not null then null else failing_since end
+		 where tenant_id = $1 and id = $2
+		returning`+columns, f.URL, f.Description, f.Types, f.BatchSize, f.State, interruption)
+}
+
+// Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap.
+func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) (Webhook, error) {
+	return s.change(ctx, tenant, by, id, "webhook.rotate", nil, `
+		update webhooks
+		   set previous_secret = secret, previous_expires_at = now() + $4::interval, secret = $3, updated_at = now()
+		 where tenant_id = $1 and id = $2
+		returning`+columns, newSecret(), Overlap)
+}
+
+// Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. It returns
+// feed.ErrExpired and tenancy.ErrNotFound. A message that is being sent meanwhile does not count.
+func (s *Store) Replay(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, after feed.Cursor,
+) (Webhook, error) {
+	page, err := s.feed.Read(ctx, tenant, feed.Query{After: after, Limit: 1})
+	if err != nil {
+		return Webhook{}, err
+	}
+	if after == feed.Now {
+		after = page.Next
+	}
+	return s.change(ctx, tenant, by, id, "webhook.replay", nil, `
+		update webhooks
+		   set delivered_to = $3, message_end = null, attempts = 0, failing_since = null, worker = null,
+		       lease_until = case when lease_until > clock_timestamp()
+		                          then least(lease_until, clock_timestamp() + $4::interval) end,
+		       next_attempt_at = clock_timestamp(),
+		       state = case pause_reason when 'expired' then 'active' else state end,
+		       paused_at = case when pause_reason <> 'expired' then paused_at end,
+		       pause_reason = case when pause_reason <> 'expired' then pause_reason end, updated_at = now()
+		 where tenant_id = $1 and id = $2
+		returning`+columns, after.String(tenant), interruption)
+}
+
+// Delete deletes an endpoint and its deliveries. It returns tenancy.ErrNotFound.
+func (s *Store) Delete(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) error {
+	_, err := s.change(ctx, tenant, by, id, "webhook.delete", nil,
+		`delete from webhooks where tenant_id = $1 and id = $2 returning`+columns)
+	return err
+}
+
+// change runs a statement that returns an endpoint and records it in the audit log.
+func (s *Store) change(
+	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, action string, details map[string]any,
+	sql string, args ...any,
+) (w Webhook, err error) {
+	var changed []Webhook
+	s.db.StayOnPrimary(ctx)
+	err = s.db.Update(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &changed, sql, append([]any{tenant, id}, args...)...)
+	}, func(b *pgx.Batch) error {
+		if len(changed) == 0 {
+			return tenancy.ErrNotFound
+		}
+		w = changed[0]
+		tenancy.QueueAudit(b, tenant, by, tenancy.Entry{Action: action, Target: shownURL(w.URL), Details: details})
+		return nil
+	})
+	if err != nil {
+		return w, fmt.Errorf("webhook %d: %s: %w", id, action, err)
+	}
+	return w, nil
+}
+
+// Deliveries returns the deliveries of an endpoint before one, or the newest, the newest first. It returns
+// tenancy.ErrNotFound.
+func (s *Store) Deliveries(
+	ctx context.Context, tenant tenancy.ID, id int64, before *int64, limit int,
+) (found []Delivery, err error) {
+	var exists []struct{ ID int64 }
+	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
+		tenancy.QueueRows(b, &exists, `select id from webhooks where tenant_id = $1 and id = $2`, tenant, id)
+		tenancy.QueueRows(b, &found, `
+			select`+deliveryColumns+`
+			  from webhook_deliveries
+			 where tenant_id = $1 and webhook_id = $2 and id < coalesce($3, 9223372036854775807)
+			   and at > now() - $5::interval
+			 order by id desc
+			 limit $4`, tenant, id, before, limit, Retention)
+	})
+	if err == nil && len(exists) == 0 {
+		err = tenancy.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("deliveries of webhook %d: %w", id, err)
+	}
+	return found, nil
+}
+
+// queueDelivery adds a delivery to a batch, unless the endpoint has been deleted.
+func queueDelivery(b *pgx.Batch, tenant tenancy.ID, id int64, d Delivery, stored *[]Delivery) {
+	tenancy.QueueRows(b, stored, `
+		insert into webhook_deliveries (tenant_id, webhook_id, message_id, type, entries, first_seq, last_seq, attempt,
+		                                succeeded, status, error, latency_ms, response)
+		select w.tenant_id, w.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
+		  from webhooks w
+		 where w.tenant_id = $1 and w.id = $2
+		returning`+deliveryColumns, tenant, id, d.MessageID, d.Type, d.Entries, d.FirstSeq, d.LastSeq, d.Attempt,
+		d.Succeeded, d.Status, d.Error, d.LatencyMs, d.Response)
+}
+
+// queueExec adds a statement whose affected rows are counted.
+func queueExec(b *pgx.Batch, affected *int64, sql string, args ...any) {
+	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+		*affected = tag.RowsAffected()
+		return nil
+	})
+}

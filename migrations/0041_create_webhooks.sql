@@ -1,0 +1,241 @@
+-- Webhooks: endpoints to which instances deliver the changes of a tenant.
+
+-- A trigger is added to changes. Requests that wait behind this lock fail after two seconds, so it gives up before and
+-- tries again.
+do $$
+begin
+    perform set_config('lock_timeout', '1500ms', true);
+    for retries in reverse 20..0 loop
+        begin
+            lock table changes in share row exclusive mode;
+            exit;
+        exception when lock_not_available or deadlock_detected then
+            if retries = 0 then
+                raise;
+            end if;
+            perform pg_sleep(1);
+        end;
+    end loop;
+end $$;
+
+create table webhooks (
+    tenant_id           bigint      not null references tenants on delete cascade,
+    id                  bigint      not null generated always as identity,
+    url                 text        not null,
+    description         text        not null,
+    types               text[]      collate "C" not null,
+    batch_size          integer     not null check (batch_size between 1 and 100),
+    state               text        collate "C" not null default 'active' check (state in ('active', 'paused')),
+    pause_reason        text        collate "C" check (pause_reason in ('user', 'failing', 'gone', 'expired')),
+    paused_at           timestamptz,
+    secret              text        not null,
+    previous_secret     text,
+    previous_expires_at timestamptz,
+    delivered_to        text        collate "C" not null,
+    message_end         text        collate "C",
+    attempts            integer     not null default 0,
+    failing_since       timestamptz,
+    next_attempt_at     timestamptz not null default clock_timestamp(),
+    worker              uuid,
+    lease_until         timestamptz,
+    created_at          timestamptz not null default now(),
+    updated_at          timestamptz not null default now(),
+    primary key (tenant_id, id),
+    check ((state = 'paused') = (pause_reason is not null) and (state = 'paused') = (paused_at is not null))
+);
+comment on table webhooks is 'Endpoints to which changes are delivered.';
+comment on column webhooks.pause_reason is 'user: a member or a key; failing: no attempt succeeded for three days; gone: the receiver answered 410; expired: changes after delivered_to were deleted.';
+comment on column webhooks.previous_secret is 'The secret before the last rotation. Messages are also signed with it until previous_expires_at.';
+comment on column webhooks.delivered_to is 'The cursor of the feed after the last message that the receiver accepted.';
+comment on column webhooks.message_end is 'The cursor at the end of the message that has failed, so that a retry is the same message.';
+comment on column webhooks.attempts is 'Failed attempts since the last success.';
+comment on column webhooks.next_attempt_at is 'When a message that failed is sent again, or when the endpoint is visited although nothing has changed.';
+comment on column webhooks.worker is 'The process that delivers to the endpoint, until lease_until.';
+alter table webhooks alter tenant_id set statistics 0;
+alter table webhooks enable row level security, force row level security;
+create policy tenant on webhooks
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant select, insert, update, delete on webhooks to storeroom_runtime;
+
+-- Partitions are fixed, as those of changes. Each has the deliveries of 10 days.
+create sequence webhook_delivery_ids;
+create table webhook_deliveries (
+    tenant_id  bigint      not null,
+    webhook_id bigint      not null,
+    id         bigint      not null default nextval('webhook_delivery_ids'),
+    at         timestamptz not null default clock_timestamp(),
+    slot       smallint    not null
+                           default ((clock_timestamp() at time zone 'UTC')::date - date '2000-01-01') / 10 % 6,
+    message_id text        collate "C" not null,
+    type       text        collate "C" not null check (type in ('changes', 'test')),
+    entries    integer     not null,
+    first_seq  text        collate "C",
+    last_seq   text        collate "C",
+    attempt    integer     not null,
+    succeeded  boolean     not null,
+    status     integer,
+    error      text,
+    latency_ms integer     not null,
+    response   text        not null,
+    primary key (tenant_id, webhook_id, id, slot),
+    foreign key (tenant_id, webhook_id) references webhooks on delete cascade
+) partition by list (slot);
+comment on table webhook_deliveries is 'Attempts to deliver a message of the last 30 days.';
+comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
+comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
+comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body.';
+grant usage on sequence webhook_delivery_ids to storeroom_runtime;
+alter table webhook_deliveries alter tenant_id set statistics 0;
+alter table webhook_deliveries enable row level security, force row level security;
+create policy tenant on webhook_deliveries
+    using (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint))
+    with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
+grant select, insert on webhook_deliveries to storeroom_runtime;
+do $$
+begin
+    for n in 0..5 loop
+        execute format('create table webhook_deliveries_%s partition of webhook_deliveries for values in (%1$s)', n);
+        execute format('alter table webhook_deliveries_%s alter tenant_id set statistics 0', n);
+        execute format('alter table webhook_deliveries_%s enable row level security, force row level security', n);
+        execute format('create policy tenant on webhook_deliveries_%s '
+            'using (tenant_id = (select nullif(current_setting(''app.tenant_id'', true), '''')::bigint)) '
+            'with check (tenant_id = (select nullif(current_setting(''app.tenant_id'', true), '''')::bigint))', n);
+    end loop;
+end $$;
+
+-- empty_old_webhook_deliveries empties the partition that is used next but one, whose deliveries are at least 30 days
+-- old, and returns the number of partitions that it emptied.
+create function empty_old_webhook_deliveries() returns integer
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp set lock_timeout = '500ms' as $$
+declare
+    unused integer := (((clock_timestamp() at time zone 'UTC')::date - date '2000-01-01') / 10 + 2) % 6;
+    partition regclass;
+    emptied integer := 0;
+begin
+    perform set_config('citus.enable_manual_changes_to_shards', 'on', true);
+    for partition in -- without pg_class, in which Citus hides them
+        select i.inhrelid
+          from pg_inherits i
+         where i.inhparent = 'public.webhook_deliveries'::regclass
+           and substring(pg_get_partition_constraintdef(i.inhrelid) from '[0-9]+')::integer = unused
+           and pg_relation_size(i.inhrelid) > 0
+    loop
+        execute format('truncate %s', partition);
+        emptied := emptied + 1;
+    end loop;
+    return emptied;
+end $$;
+revoke execute on function empty_old_webhook_deliveries from public;
+grant execute on function empty_old_webhook_deliveries to storeroom_runtime;
+
+-- Tenants have no reference, because a transaction that records a change must not lock them.
+create table due_webhooks (
+    tenant_id  bigint      not null,
+    webhook_id bigint,
+    at         timestamptz not null default clock_timestamp()
+);
+comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each statement inserts its own row, so that none waits for another. The runtime role has no privilege.';
+create index due_webhooks_at on due_webhooks (at);
+create index due_webhooks_tenant on due_webhooks (tenant_id);
+alter table due_webhooks alter tenant_id set statistics 0, alter at set statistics 0;
+
+-- queue_webhooks queues the tenants of new changes that have an active endpoint.
+create function queue_webhooks() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp set enable_sort = off as $$
+begin
+    insert into due_webhooks (tenant_id)
+    select distinct n.tenant_id
+      from new_rows n
+     where exists (select from webhooks w where w.tenant_id = n.tenant_id and w.state = 'active');
+    return null;
+end $$;
+revoke execute on function queue_webhooks from public;
+create trigger queue_webhooks after insert on changes
+    referencing new table as new_rows for each statement execute function queue_webhooks();
+
+-- queue_webhook queues an active endpoint for the end of its lease or its next attempt.
+create function queue_webhook() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+begin
+    if new.state = 'active' then
+        insert into due_webhooks values (new.tenant_id, new.id, coalesce(new.lease_until, new.next_attempt_at));
+    end if;
+    return null;
+end $$;
+revoke execute on function queue_webhook from public;
+create trigger queue_webhook after insert or update of state, next_attempt_at, lease_until on webhooks
+    for each row execute function queue_webhook();
+
+-- claim_webhooks gives a worker at most max_rows endpoints for so many seconds, at most four of a tenant at a time. An
+-- endpoint is claimed if something has changed, unless a message has failed; and at next_attempt_at. The rows of
+-- due_webhooks that it deletes are visible, so the changes are visible to the worker.
+create function claim_webhooks(by_worker uuid, seconds integer, max_rows integer)
+    returns table (tenant bigint, webhook bigint)
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    due_before constant timestamptz := clock_timestamp(); -- an index cannot compare with a volatile function
+    claimed integer := 0;
+    running integer;
+    has_changed boolean;
+    due bigint[];
+    one record;
+begin
+    for tenant in
+        select d.tenant_id
+          from (
+               select q.tenant_id, q.at
+                 from due_webhooks q
+                where q.at <= due_before
+                order by q.at
+                limit 100 + 10 * max_rows
+               ) d
+         group by d.tenant_id
+         order by min(d.at)
+    loop
+        exit when claimed >= max_rows;
+        continue when not pg_try_advisory_xact_lock(hashtextextended('webhooks of tenant ' || tenant, 0));
+        with deleted as (
+            delete from due_webhooks q
+             where q.tenant_id = tenant and q.at <= due_before
+            returning q.webhook_id
+        )
+        select coalesce(bool_or(d.webhook_id is null), false), array_agg(distinct d.webhook_id)
+          into has_changed, due
+          from deleted d;
+        select t.suspended_at is not null as is_suspended into one from tenants t where t.id = tenant;
+        continue when not found;
+        if one.is_suspended then
+            insert into due_webhooks values (tenant, null, clock_timestamp() + interval '1 minute');
+            continue;
+        end if;
+        perform set_config('app.tenant_id', tenant::text, true);
+        running := (select count(*) from webhooks w where w.tenant_id = tenant and w.lease_until > due_before);
+        for one in
+            select w.id, coalesce(w.lease_until > due_before, false) as is_leased
+              from webhooks w
+             where w.tenant_id = tenant
+               and w.state = 'active'
+               and (has_changed or w.id = any (due))
+               and (w.attempts = 0 or w.next_attempt_at <= due_before)
+             order by w.next_attempt_at, w.id
+        loop
+            if one.is_leased or running >= 4 or claimed >= max_rows then
+                insert into due_webhooks values (tenant, one.id, clock_timestamp() + interval '1 second');
+                continue;
+            end if;
+            delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id = one.id;
+            update webhooks w
+               set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
+             where w.tenant_id = tenant and w.id = one.id;
+            running := running + 1;
+            claimed := claimed + 1;
+            webhook := one.id;
+            return next;
+        end loop;
+    end loop;
+    perform set_config('app.tenant_id', before, true);
+end $$;
+revoke execute on function claim_webhooks from public;
+grant execute on function claim_webhooks to storeroom_runtime;
