@@ -683,6 +683,10 @@ func TestMalformedAndUnknownIDs(t *testing.T) {
 			switch {
 			case strings.HasPrefix(r.pattern, "/api/imports"), strings.HasPrefix(r.pattern, "/api/plans"):
 				c.body = `{}`
+			case strings.HasSuffix(r.pattern, "/replay"):
+				c.body = `{"after":"now"}`
+			case strings.HasPrefix(r.pattern, "/api/webhooks"):
+				c.body = `{}`
 			case strings.HasSuffix(r.pattern, "/images"):
 				c.body = `{"url":"https://example.com/a.jpg"}`
 			case strings.HasSuffix(r.pattern, "{image_id}"):

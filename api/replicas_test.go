@@ -56,6 +56,8 @@ func TestReplicasAnswerEveryRead(t *testing.T) {
 		ids[kind] = a.mustCreate(t, kind, `{"name":"Kitchen"}`)
 	}
 	ids["/api/imports"] = a.mustImport(t, "", "products.csv", "sku,name,price\nA,Axe,x\n").ID
+	ids["/api/plans"] = a.mustPlan(t, "/api/products/changes", `{"filter":{},"set":{"price":2}}`).Data.ID
+	ids["/api/webhooks"] = a.mustCreate(t, "/api/webhooks", `{"url":"https://hooks.invalid/"}`)
 	a.mustOrder(t, order("A-1", `"customer":{"id":"7","name":"Ann"}`))
 	names := strings.NewReplacer("{sku}", "MUG", "{number}", "A-1", "{customer_id}", "7", "{identifier}", "web",
 		"{type}", "channels")

@@ -96,7 +96,12 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		method: "POST", path: "/api/products/changes", body: `{"filter":{},"set":{"price":2}}`, wantStatus: 201,
 	})
 	ids["/api/plans"] = mustDecode[planResponse](t, planned.body).Data.ID
+	ids["/api/webhooks"] = a.mustCreate(t, "/api/webhooks", `{"url":"https://hooks.invalid/","state":"paused"}`)
 	bodies := map[string]string{
+		"PATCH /api/webhooks/{id}":                    `{"description":"stolen"}`,
+		"POST /api/webhooks/{id}/rotate":              `{}`,
+		"POST /api/webhooks/{id}/replay":              `{"after":"now"}`,
+		"POST /api/webhooks/{id}/test":                `{}`,
 		"POST /api/plans/{id}/apply":                  `{"force":true}`,
 		"POST /api/plans/{id}/cancel":                 `{}`,
 		"POST /api/plans/{id}/undo":                   `{}`,
@@ -270,7 +275,7 @@ func TestEveryCodeHasOneStatus(t *testing.T) {
 		400: {InvalidHeader, InvalidJSON, InvalidParameter}, 401: {InvalidAPIKey, MissingAPIKey},
 		403: {InsufficientPermissions, TenantSuspended},
 		404: {NotFound, RouteNotFound}, 405: {MethodNotAllowed}, 409: {IdempotencyInProgress, InvalidState, ResourceInUse},
-		412: {PreconditionFailed},
+		410: {CursorExpired}, 412: {PreconditionFailed},
 		413: {PayloadTooLarge}, 415: {UnsupportedMediaType}, 422: {IdempotencyKeyReused, InsufficientStock, ValidationError},
 		429: {RateLimitExceeded}, 500: {InternalError}, 503: {ServiceUnavailable},
 	}
