@@ -96,7 +96,7 @@ func TestObjectsOfOtherTenantsAreNotFound(t *testing.T) {
 		method: "POST", path: "/api/products/changes", body: `{"filter":{},"set":{"price":2}}`, wantStatus: 201,
 	})
 	ids["/api/plans"] = mustDecode[planResponse](t, planned.body).Data.ID
-	ids["/api/webhooks"] = a.mustCreate(t, "/api/webhooks", `{"url":"https://hooks.invalid/","state":"paused"}`)
+	ids["/api/webhooks"] = a.mustCreate(t, "/api/webhooks", `{"url":"https://hooks.invalid/","description":"foreign"}`)
 	bodies := map[string]string{
 		"PATCH /api/webhooks/{id}":                    `{"description":"stolen"}`,
 		"POST /api/webhooks/{id}/rotate":              `{}`,
