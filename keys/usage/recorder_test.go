@@ -382,7 +382,9 @@ func TestATenantThatIsBeingDeleted(t *testing.T) {
 	both()
 	s.mustFlush(t, r)
 	s.exec(t, `begin`)
-	s.exec(t, `delete from tenants where id = $1`, doomed.ID)
+	for _, of := range []string{"channels where tenant_id", "warehouses where tenant_id", "tenants where id"} {
+		s.exec(t, `delete from `+of+` = $1`, doomed.ID)
+	}
 	both()
 	began := time.Now()
 	s.mustFlush(t, r)

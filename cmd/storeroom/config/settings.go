@@ -32,6 +32,9 @@ func Settings(file, environment map[string]string) []Setting {
 	var all []Setting
 	for field := range reflect.TypeFor[Config]().Fields() {
 		name := field.Tag.Get("env")
+		if name == "-" {
+			continue // the program sets it
+		}
 		s := Setting{Name: name, Value: cmp.Or(field.Tag.Get("envDefault"), defaults[name]), Source: "default"}
 		if value, set := file[name]; set {
 			s.Value, s.Source = value, ".local/env"
