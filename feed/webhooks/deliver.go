@@ -323,12 +323,13 @@ func encodeMessage(kind string, at time.Time, entries []json.RawMessage) []byte 
 func (s *Store) advance(ctx context.Context, c claim, w Webhook, d *Delivery, pause time.Duration) error {
 	sql := `
 		update webhooks
-		   set delivered_to = $4, message_end = null, attempts = 0, failing_since = null
+		   set delivered_to = $4, message_end = null, attempts = 0,
+		       failing_since = case when not $5 then failing_since end
 		 where tenant_id = $1 and id = $2 and worker = $3`
-	args := []any{c.Tenant, c.Webhook, c.worker, w.DeliveredTo}
+	args := []any{c.Tenant, c.Webhook, c.worker, w.DeliveredTo, d != nil}
 	if pause >= 0 {
-		sql = strings.Replace(sql, "failing_since = null",
-			"failing_since = null, worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $5::interval", 1)
+		sql = strings.Replace(sql, "attempts = 0,",
+			"attempts = 0, worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $6::interval,", 1)
 		args = append(args, pause)
 	}
 	return s.record(ctx, c, d, sql, args...)
