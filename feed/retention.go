@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,17 +14,7 @@ const deleteInterval = time.Hour
 
 // DeleteOldPeriodically deletes changes that are older than the retention, now and after each interval, until ctx ends.
 func (s *Store) DeleteOldPeriodically(ctx context.Context, logger *slog.Logger) {
-	tick := time.Tick(deleteInterval)
-	for {
-		if err := s.DeleteOld(ctx); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "old changes were not deleted", "error", err, "next_try_in", deleteInterval)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
-	}
+	tenancy.Repeat(ctx, deleteInterval, logger, func() error { return s.DeleteOld(ctx) })
 }
 
 // DeleteOld empties the partitions whose changes are all older than the retention. It fails if a query uses one of
@@ -33,9 +24,8 @@ func (s *Store) DeleteOld(ctx context.Context) error {
 	type emptied struct{ Partitions int }
 	parts, err := s.db.Parts(ctx)
 	for _, part := range parts {
-		if err == nil {
-			_, err = tenancy.Call[emptied](ctx, part, `select empty_old_changes($1) as partitions`, days)
-		}
+		_, failed := tenancy.Call[emptied](ctx, part, `select empty_old_changes($1) as partitions`, days)
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return fmt.Errorf("delete old changes: %w", err)

@@ -43,10 +43,15 @@ var (
 
 // RunPeriodically runs the task now and after each interval, until ctx ends.
 func (t Task) RunPeriodically(ctx context.Context, db *DB, logger *slog.Logger) {
-	tick := time.Tick(t.Interval)
+	Repeat(ctx, t.Interval, logger, func() error { return t.Run(ctx, db) })
+}
+
+// Repeat calls f now and after each interval, until ctx ends, and logs its errors.
+func Repeat(ctx context.Context, interval time.Duration, logger *slog.Logger, f func() error) {
+	tick := time.Tick(interval)
 	for {
-		if err := t.Run(ctx, db); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "a periodic task failed", "error", err, "next_try_in", t.Interval)
+		if err := f(); err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "a periodic task failed", "error", err, "next_try_in", interval)
 		}
 		select {
 		case <-ctx.Done():

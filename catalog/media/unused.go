@@ -3,6 +3,7 @@ package media
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -80,17 +81,13 @@ const (
 // DeleteUnusedPeriodically deletes the files that no product uses any more, now and after each minute, until ctx ends.
 // Any number of instances may do this.
 func (s *Store) DeleteUnusedPeriodically(ctx context.Context, db *tenancy.DB, logger *slog.Logger) {
-	tick := time.Tick(deleteInterval)
-	for {
-		if _, err := s.DeleteUnused(ctx, db); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "unused pictures were not deleted", "error", err, "next_try_in", deleteInterval)
+	tenancy.Repeat(ctx, deleteInterval, logger, func() error {
+		_, err := s.DeleteUnused(ctx, db)
+		if err != nil {
+			err = fmt.Errorf("delete unused pictures: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
-	}
+		return err
+	})
 }
 
 // DeleteUnused deletes the files that are due, and returns their number.

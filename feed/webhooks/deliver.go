@@ -3,6 +3,7 @@ package webhooks
 import (
 	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -53,7 +54,7 @@ var defaultTiming = timing{time.Second, time.Minute, 5 * time.Second, 72 * time.
 type claim struct {
 	Tenant  tenancy.ID
 	Webhook int64
-	worker  string
+	worker  [16]byte
 }
 
 // Start delivers changes in the background until ctx or Close ends it.
@@ -120,7 +121,8 @@ func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
 	var all []claim
 	var failed error
 	for _, part := range parts {
-		worker := newWorker()
+		var worker [16]byte
+		_, _ = cryptorand.Read(worker[:])
 		type row struct {
 			Tenant  tenancy.ID
 			Webhook int64
@@ -139,12 +141,6 @@ func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
 		}
 	}
 	return all, failed
-}
-
-func newWorker() string {
-	n := [2]uint64{rand.Uint64(), rand.Uint64()}
-	text := fmt.Sprintf("%016x%016x", n[0], n[1])
-	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
 }
 
 // work delivers messages to an endpoint for a turn, and releases it.
@@ -387,7 +383,7 @@ func (s *Store) Test(ctx context.Context, tenant tenancy.ID, id int64) (Delivery
 		return Delivery{}, err
 	}
 	m := message{
-		id: messageID(tenant, id, "test", newWorker()), body: encodeMessage("test", time.Now(), nil),
+		id: messageID(tenant, id, "test", cryptorand.Text()), body: encodeMessage("test", time.Now(), nil),
 		Delivery: Delivery{Type: "test", Attempt: 1},
 	}
 	m.MessageID = m.id
@@ -407,17 +403,7 @@ func (s *Store) Test(ctx context.Context, tenant tenancy.ID, id int64) (Delivery
 
 // DeleteOldPeriodically deletes old deliveries, now and after each interval, until ctx ends.
 func (s *Store) DeleteOldPeriodically(ctx context.Context, logger *slog.Logger) {
-	tick := time.Tick(deleteInterval)
-	for {
-		if err := s.DeleteOld(ctx); err != nil && ctx.Err() == nil {
-			logger.WarnContext(ctx, "old deliveries of webhooks were not deleted", "error", err, "next_try_in", deleteInterval)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
-	}
+	tenancy.Repeat(ctx, deleteInterval, logger, func() error { return s.DeleteOld(ctx) })
 }
 
 // DeleteOld empties the partition of deliveries that are older than the retention.
@@ -425,9 +411,8 @@ func (s *Store) DeleteOld(ctx context.Context) error {
 	type emptied struct{ Partitions int }
 	parts, err := s.db.Parts(ctx)
 	for _, part := range parts {
-		if err == nil {
-			_, err = tenancy.Call[emptied](ctx, part, `select empty_old_webhook_deliveries() as partitions`)
-		}
+		_, failed := tenancy.Call[emptied](ctx, part, `select empty_old_webhook_deliveries() as partitions`)
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return fmt.Errorf("delete old deliveries: %w", err)
