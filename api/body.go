@@ -49,6 +49,16 @@ func readOptionalBody(r *http.Request) (*object, error) {
 	return parseInTurn(r, raw)
 }
 
+// readNoFields reads the body of a route that takes none, or an empty object.
+func readNoFields(r *http.Request) error {
+	body, err := readOptionalBody(r)
+	if err != nil {
+		return err
+	}
+	body.rejectUnknown()
+	return body.errs.Err()
+}
+
 // hasJSONContent accepts application/json with any charset and without compression.
 func hasJSONContent(h http.Header) bool {
 	encoding := h.Get("Content-Encoding")

@@ -143,8 +143,8 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	return s.answerPlan(w, r, id, list.Total, http.StatusCreated)
 }
 
-// productFilter takes the object filter, whose fields are the parameters of GET /api/products that filter. It also
-// returns the filter as text.
+// productFilter takes the field filter. It is an object with the filters of GET /api/products. productFilter also
+// returns them as text.
 func (o *object) productFilter(r *http.Request) (f catalog.Filter, text string, err error) {
 	raw := required(o, "filter", func(raw json.RawMessage) (json.RawMessage, error) { return raw, nil })
 	if raw == nil {
@@ -420,7 +420,7 @@ func (s *Server) showPlan(w http.ResponseWriter, r *http.Request) error {
 	return s.writePlan(w, r, http.StatusOK, i, f)
 }
 
-// applyPlan handles POST /api/plans/{id}/apply, whose body may be empty.
+// applyPlan handles POST /api/plans/{id}/apply. The body is optional.
 func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request, id int64) error {
 	body, err := readOptionalBody(r)
 	if err != nil {
@@ -457,17 +457,12 @@ func (s *Server) cancelPlan(w http.ResponseWriter, r *http.Request, id int64) er
 	return s.changePlan(w, r, id, s.Changes.Cancel)
 }
 
-// changePlan handles a route whose body may be empty and takes no fields.
+// changePlan handles a route without fields that changes the state of a plan.
 func (s *Server) changePlan(
 	w http.ResponseWriter, r *http.Request, id int64,
 	change func(context.Context, tenancy.ID, tenancy.Actor, int64) error,
 ) error {
-	body, err := readOptionalBody(r)
-	if err != nil {
-		return err
-	}
-	body.rejectUnknown()
-	if err := body.errs.Err(); err != nil {
+	if err := readNoFields(r); err != nil {
 		return err
 	}
 	i, err := s.Changes.Get(r.Context(), tenant(r), id)

@@ -297,17 +297,12 @@ func (s *Server) undoImport(w http.ResponseWriter, r *http.Request, id int64) er
 	return s.changeImport(w, r, id, s.Imports.Undo)
 }
 
-// changeImport handles a route whose body may be empty and takes no fields.
+// changeImport handles a route without fields that changes the state of an import.
 func (s *Server) changeImport(
 	w http.ResponseWriter, r *http.Request, id int64,
 	change func(context.Context, tenancy.ID, tenancy.Actor, int64) error,
 ) error {
-	body, err := readOptionalBody(r)
-	if err != nil {
-		return err
-	}
-	body.rejectUnknown()
-	if err := body.errs.Err(); err != nil {
+	if err := readNoFields(r); err != nil {
 		return err
 	}
 	if err := change(r.Context(), tenant(r), auditActor(r), id); err != nil {

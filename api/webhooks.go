@@ -194,19 +194,9 @@ func (s *Server) deleteWebhook(w http.ResponseWriter, r *http.Request, id int64)
 	return nil
 }
 
-// noBody refuses a body with fields.
-func noBody(r *http.Request) error {
-	body, err := readOptionalBody(r)
-	if err != nil {
-		return err
-	}
-	body.rejectUnknown()
-	return body.errs.Err()
-}
-
 // rotateWebhook handles POST /api/webhooks/{id}/rotate.
 func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request, id int64) error {
-	if err := noBody(r); err != nil {
+	if err := readNoFields(r); err != nil {
 		return err
 	}
 	hook, err := s.Webhooks.Rotate(r.Context(), tenant(r), s.keyActor(r), id)
@@ -244,7 +234,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, id int64)
 
 // testWebhook handles POST /api/webhooks/{id}/test.
 func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, id int64) error {
-	if err := noBody(r); err != nil {
+	if err := readNoFields(r); err != nil {
 		return err
 	}
 	d, err := s.Webhooks.Test(r.Context(), tenant(r), id)
