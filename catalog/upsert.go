@@ -232,11 +232,11 @@ func (u *upsert) check(stored *storedRows, row upsertRow) error {
 	return stored.checkPlanned(row)
 }
 
-// write writes the rows that differ from what is stored.
-func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []upsertRow, indexes []int) error {
-	var created []Product
-	var updates []productUpdate
-	bySKU := map[string]int{} // indexes of rows that are written
+// compare returns the products to create and to update, and the indexes of their rows by SKU.
+func (u *upsert) compare(
+	stored *storedRows, rows []upsertRow, indexes []int,
+) (created []Product, updates []productUpdate, bySKU map[string]int) {
+	bySKU = map[string]int{}
 	for i, row := range rows {
 		if err := u.check(stored, row); err != nil {
 			u.results[indexes[i]] = Result{SKU: row.SKU.Value, ID: row.id, Outcome: Failed, Err: err}
@@ -254,6 +254,12 @@ func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows 
 		}
 		bySKU[result.SKU] = i
 	}
+	return created, updates, bySKU
+}
+
+// write writes the rows that differ from what is stored.
+func (u *upsert) write(ctx context.Context, tx pgx.Tx, stored *storedRows, rows []upsertRow, indexes []int) error {
+	created, updates, bySKU := u.compare(stored, rows, indexes)
 	b := &pgx.Batch{}
 	inserted := u.queueInserts(b, created)
 	queueUpdates(b, u.by, updates)
