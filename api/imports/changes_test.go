@@ -181,7 +181,7 @@ func fieldsUnlike(planned, changedTo, now modelProduct) (fields []string) {
 	return fields
 }
 
-// conflicts returns the rows whose products are not as planned, with the fields, or none if the product was deleted.
+// conflicts returns the fields that differ from the plan, by SKU. A deleted product has no fields.
 func conflicts(rows, changedTo, now map[string]modelProduct) map[string][]string {
 	found := map[string][]string{}
 	for sku, planned := range rows {
@@ -217,8 +217,7 @@ func write(products, from, to map[string]modelProduct, except map[string][]strin
 	return products
 }
 
-// For any catalog, change and edits by others, a plan writes exactly what a model says, and an undo restores exactly
-// what nobody has changed since.
+// A plan writes exactly what a model says, and an undo restores exactly the fields that nobody has changed since.
 func TestPlansOfChangesEqualAModel(t *testing.T) {
 	t.Parallel()
 	d := tenancytest.New(t)
