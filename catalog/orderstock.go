@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -118,7 +119,9 @@ func (s *OrderStock) Return(order, reason string, product, warehouse int64, quan
 		return false, nil
 	}
 	if p.Quantity > MaxQuantity-quantity {
-		return false, tenancy.InvalidError{"items": {"would take the stock of a product above 2147483647"}}
+		return false, tenancy.InvalidError{
+			"items": {fmt.Sprintf("would take the stock of product %d above %d", product, MaxQuantity)},
+		}
 	}
 	if !slices.Contains(s.warehouses, rowID{warehouse}) {
 		warehouse = p.WarehouseID

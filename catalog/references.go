@@ -147,7 +147,8 @@ func (s *Store) DeleteReference(ctx context.Context, tenant tenancy.ID, kind Kin
 			tenancy.QueueRows(b, &found, `
 				select is_default
 				  from warehouses
-				 where tenant_id = $1 and id = $2`, tenant, id)
+				 where tenant_id = $1 and id = $2
+				   for update`, tenant, id) // first, as transactions do that return stock to it
 			b.Queue(`
 				delete from stock
 				 where tenant_id = $1 and warehouse_id = $2 and quantity = 0`, tenant, id)

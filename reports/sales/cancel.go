@@ -84,8 +84,8 @@ type cancelled struct {
 	at time.Time
 }
 
-// decide sets the results, and returns the orders to cancel and the ids of all orders.
-func (b *cancelBatch) decide() (orders []cancelled, all []int64) {
+// decide sets the results, and returns the orders to cancel, and all orders that exist.
+func (b *cancelBatch) decide() (orders []cancelled, all []*orderFact) {
 	b.results = make([]CancelResult, len(b.rows))
 	byNumber := b.facts.byNumber()
 	for i, row := range b.rows {
@@ -110,7 +110,7 @@ func (b *cancelBatch) decide() (orders []cancelled, all []int64) {
 			o.CancelledAt = &at
 			orders = append(orders, cancelled{o, at})
 		}
-		all = append(all, o.ID)
+		all = append(all, o)
 	}
 	return orders, all
 }
@@ -122,16 +122,16 @@ func (b *cancelBatch) write(q *pgx.Batch) (more bool, err error) {
 		}
 	}
 	orders, all := b.decide()
-	queueCustomerLocks(q, b.tenant, all)
-	if len(orders) == 0 {
-		return false, nil
-	}
-	for _, o := range orders {
-		if err := b.taken.giveBack(o.orderFact, catalog.Cancellation, nil); err != nil {
+	queueCustomerLocks(q, b.tenant, column(all, func(o *orderFact) int64 { return o.ID }))
+	for _, o := range all { // an import returns no stock of the orders that it cancels
+		if err := b.taken.giveBack(o, catalog.Cancellation, nil); err != nil {
 			return false, err
 		}
 	}
 	b.taken.queue(q, b.tenant)
+	if len(orders) == 0 {
+		return false, nil
+	}
 	zone, err := loadZone(b.facts.zones)
 	if err != nil {
 		return false, err

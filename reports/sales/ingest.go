@@ -140,9 +140,9 @@ type (
 
 func (b *orderBatch) read(q *pgx.Batch) {
 	b.locked, b.computed, b.changes = false, false, nil
-	var numbers, channels, customers, skus []string
+	var channels, customers, skus []string
 	for _, o := range b.valid {
-		numbers, channels = append(numbers, o.Number), append(channels, o.Channel)
+		channels = append(channels, o.Channel)
 		if o.Customer != nil {
 			customers = append(customers, o.Customer.ID)
 		}
@@ -155,10 +155,8 @@ func (b *orderBatch) read(q *pgx.Batch) {
 	queueZone(q, b.tenant, &b.zones)
 	tenancy.QueueRows(q, &b.ids, `
 		select nextval('orders_id_seq') as id
-		  from generate_series(1, $1::int)`, len(numbers))
-	tenancy.QueueRows(q, &b.existing, `
-		select o.id, o.number, o.content
-		  from `+ordersByNumber, b.tenant, numbers)
+		  from generate_series(1, $1::int)`, len(b.valid))
+	b.queueExisting(q)
 	tenancy.QueueRows(q, &b.channels, `
 		select identifier, takes_stock, when_short, warehouse_id
 		  from channels
@@ -167,6 +165,12 @@ func (b *orderBatch) read(q *pgx.Batch) {
 		queueStoredCustomers(q, b.tenant, distinct(customers), &b.customers)
 	}
 	queueSoldProducts(q, b.tenant, distinct(skus), &b.products)
+}
+
+func (b *orderBatch) queueExisting(q *pgx.Batch) {
+	tenancy.QueueRows(q, &b.existing, `
+		select o.id, o.number, o.content
+		  from `+ordersByNumber, b.tenant, column(b.valid, func(o *orderRow) string { return o.Number }))
 }
 
 // ordersByNumber looks up the orders with the numbers $2.

@@ -32,7 +32,7 @@ func (e StockError) Error() string { return tenancy.InvalidError(e).Error() }
 func (e StockError) Unwrap() error { return catalog.ErrInsufficientStock }
 
 func (e StockError) add(i int, sku string, product, warehouse, requested int64, available int32) {
-	if len(e) == maxInvalidItems {
+	if len(e) >= maxInvalidItems {
 		e["items"] = []string{"has more items that are not in stock"}
 		return
 	}
@@ -87,6 +87,7 @@ func (b *orderBatch) queueStock(q *pgx.Batch) (bool, error) {
 	}
 	ids := column(distinct(skus), func(sku string) int64 { return *products[sku].ProductID })
 	b.stock.QueueLock(q, *b.by, ids, nil)
+	b.queueExisting(q) // the locks may have waited for a request with the same orders, which took the stock
 	return true, nil
 }
 

@@ -326,6 +326,71 @@ func TestOneOfManyOrdersGetsTheLastItem(t *testing.T) {
 	s.mustAgreeWithStock(t)
 }
 
+// An import cancels an order without its stock. A cancellation by the API then returns it, once.
+func TestACancellationReturnsWhatAnImportLeft(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	mug := s.mustStock(t, "MUG", 3)
+	s.mustTakeStock(t, "web", sales.Refuse, nil)
+	if _, err := s.withStock().Ingest(t.Context(), s.tenant, []sales.Row{{Order: of("web", "N-1", pieces("MUG", 2))}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Cancel(t.Context(), s.tenant, "N-1", nil); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBe(t, mug.ID, map[int64]int32{mug.WarehouseID: 1})
+	for range 2 {
+		if _, err := s.withStock().Cancel(t.Context(), s.tenant, "N-1", nil); err != nil {
+			t.Fatal(err)
+		}
+		s.mustBe(t, mug.ID, map[int64]int32{mug.WarehouseID: 3})
+	}
+	s.mustAgreeWithStock(t)
+}
+
+// A client that sends an order again while it is stored gets the order, not an error because the order took the stock.
+func TestAnOrderThatIsSentTwiceGetsItsOwnStock(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	mug := s.mustStock(t, "MUG", 1)
+	s.mustTakeStock(t, "web", sales.Refuse, nil)
+	var senders errgroup.Group
+	for range 16 {
+		senders.Go(func() error {
+			results, err := s.withStock().Ingest(t.Context(), s.tenant, []sales.Row{{Order: of("web", "N-1", pieces("MUG", 1))}})
+			if err == nil && results[0].Outcome == sales.Failed {
+				err = results[0].Err
+			}
+			return err
+		})
+	}
+	if err := senders.Wait(); err != nil {
+		t.Errorf("an order that is stored is refused: %v", err)
+	}
+	s.mustBe(t, mug.ID, map[int64]int32{})
+	s.mustAgreeWithStock(t)
+}
+
+// The response to an order of many items that are not in stock names the first ones.
+func TestMissingItemsAreNamedUpToALimit(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	s.mustStock(t, "MUG", 1)
+	s.mustTakeStock(t, "web", sales.Refuse, nil)
+	var items []sales.Item
+	for range 200 {
+		items = append(items, pieces("MUG", 1))
+	}
+	results, err := s.withStock().Ingest(t.Context(), s.tenant, []sales.Row{{Order: of("web", "N-1", items...)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, ok := errors.AsType[sales.StockError](results[0].Err)
+	if !ok || len(missing) != 51 || missing["items"] == nil {
+		t.Errorf("%d details, want 50 items and a sentence: %v", len(missing), results[0].Err)
+	}
+}
+
 // Orders, adjustments, bulk changes, cancellations and refunds of the same products in all sequences. A deadlock would
 // cost a second each, and leave more errors than PostgreSQL's retries hide.
 func TestConcurrentOrdersAndStockChangesAgree(t *testing.T) {

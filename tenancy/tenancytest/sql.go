@@ -69,7 +69,7 @@ func mustVacuum(t testing.TB, super *pgx.Conn) {
 		               from pg_stat_activity
 		              where datname = current_database() and backend_xmin is not null and pid <> pg_backend_pid())`
 	for deadline := time.Now().Add(3 * time.Minute); ; {
-		if _, err := super.Exec(t.Context(), `vacuum analyze`); err != nil {
+		if _, err := super.Exec(t.Context(), `vacuum (analyze, index_cleanup on)`); err != nil {
 			t.Fatal(err)
 		}
 		var tables, transactions []string
