@@ -87,11 +87,11 @@ func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *
 			continue
 		}
 		claims, err := s.claim(ctx, limit-running)
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "webhooks are delivered late", "error", err)
+		}
+		if err != nil && len(claims) == 0 {
 			limit = 2
-			if ctx.Err() == nil {
-				logger.WarnContext(ctx, "webhooks are delivered late", "error", err)
-			}
 		}
 		isFull = len(claims) == limit-running
 		for _, c := range claims {
@@ -110,16 +110,13 @@ func (s *Store) Close() {
 	s.workers.Wait()
 }
 
-// claim returns at most that many endpoints that have something to do.
+// claim returns at most that many endpoints that have something to do. If some nodes of a cluster cannot be reached, it
+// returns those of the others and an error.
 func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(tenancy.InBackground(ctx), queryTimeout)
 	defer cancel()
-	parts, err := s.db.Parts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("claim webhooks: %w", err)
-	}
+	parts, failed := s.parts(ctx)
 	var all []claim
-	var failed error
 	for _, part := range parts {
 		var worker [16]byte
 		_, _ = cryptorand.Read(worker[:])
@@ -130,7 +127,7 @@ func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
 		found, err := tenancy.Call[row](ctx, part, `select tenant, webhook from claim_webhooks($1, $2, $3)`,
 			worker, int(s.timing.lease.Seconds()), most-len(all))
 		if err != nil {
-			failed = fmt.Errorf("claim webhooks: %w", err)
+			failed = errors.Join(failed, err)
 			continue
 		}
 		for _, r := range found {
@@ -140,7 +137,10 @@ func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
 			break
 		}
 	}
-	return all, failed
+	if failed != nil {
+		return all, fmt.Errorf("claim webhooks: %w", failed)
+	}
+	return all, nil
 }
 
 // work delivers messages to an endpoint for a turn, and releases it.

@@ -363,6 +363,20 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	}
 }
 
+// A node of a cluster that cannot be reached does not delay the endpoints of the others.
+func TestClaimsOfTheNodesThatCanBeReached(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	s.mustCreate(t, Fields{URL: &url})
+	hooks := s.instance()
+	down := errors.New("node w1 is down")
+	hooks.parts = func(context.Context) ([]*tenancy.DB, error) { return []*tenancy.DB{s.DB}, down }
+	if claims, err := hooks.claim(t.Context(), 1); len(claims) != 1 || !errors.Is(err, down) {
+		t.Errorf("claim = %v, %v; want one endpoint and %v", claims, err, down)
+	}
+}
+
 // Four endpoints of a tenant have workers at a time, and each instance gets what the other did not.
 func TestATenantHasFourWorkers(t *testing.T) {
 	t.Parallel()

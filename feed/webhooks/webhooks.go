@@ -119,6 +119,7 @@ type Fields struct {
 // Store reads, writes and delivers to the endpoints of all tenants. It is safe for concurrent use.
 type Store struct {
 	db      *tenancy.DB
+	parts   func(context.Context) ([]*tenancy.DB, error) // tests replace DB.Parts
 	feed    *feed.Store
 	client  *http.Client
 	isLocal bool
@@ -132,7 +133,7 @@ type Store struct {
 // New returns a Store. Only if isLocal is true, endpoints can be on this machine and have http URLs.
 func New(db *tenancy.DB, changes *feed.Store, isLocal bool) *Store {
 	return &Store{
-		db: db, feed: changes, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
+		db: db, parts: db.Parts, feed: changes, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
 		stopped: make(chan struct{}),
 	}
 }
