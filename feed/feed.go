@@ -80,8 +80,10 @@ type Page struct {
 // Query selects a part of the feed.
 type Query struct {
 	After Cursor
-	Types []string // all of them if empty
-	Limit int
+	// IsStored is true for a cursor that is stored in the database, so that a backup and a move have it too.
+	IsStored bool
+	Types    []string // all of them if empty
+	Limit    int
 }
 
 // Store reads feeds. It is safe for concurrent use.
@@ -185,7 +187,7 @@ func (s *Store) Read(ctx context.Context, tenant tenancy.ID, q Query) (Page, err
 	switch {
 	case q.After == Now:
 		return Page{Entries: []Entry{}, Next: now, HeldAt: is.HeldAt}, nil
-	case q.After != Start && s.hasExpired(q.After, is):
+	case q.After != Start && s.hasExpired(q, is):
 		return Page{}, fmt.Errorf("read changes: %w", ErrExpired)
 	}
 	page := collect(rows, q, types)
@@ -226,12 +228,13 @@ func (s *Store) addKeyNames(ctx context.Context, tenant tenancy.ID, entries []En
 }
 
 // hasExpired reports whether entries after the cursor may be missing. Now and Start never expire.
-func (s *Store) hasExpired(after Cursor, is state) bool {
+func (s *Store) hasExpired(q Query, is state) bool {
+	after := q.After
 	switch {
 	case time.Since(after.Time) > s.retention || !is.Known:
 		return true
 	case after.Seq == 0: // the end of the feed when the cursor was made, perhaps after the dump of a backup
-		return is.Copied || after.Epoch == is.Current && after.XID > is.XMin
+		return is.Copied && !q.IsStored || after.Epoch == is.Current && after.XID > is.XMin
 	}
 	return !is.Exists
 }

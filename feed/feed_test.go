@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -102,6 +103,38 @@ func TestTheCursorOfAQuietTenantIsRenewed(t *testing.T) {
 	}
 	if page := mustReadEntries(t, s, tenant, renewed.Next, 1); page.Entries[0].Type != "seller" {
 		t.Errorf("after the renewed cursor there is %v, want the seller", page.Entries)
+	}
+}
+
+// A restored backup and a move have a stored cursor as it was with the changes, so it does not expire. A client can
+// have got the end of the feed after the backup was made.
+func TestAStoredCursorSurvivesARestore(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "a test cannot change shards")
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "shop").ID
+	s := New(d.DB, MinRetention)
+	end := mustReadEntries(t, s, tenant, Start, 2).Next
+	end.Seq, end.Position, end.Type = 0, 0, 0
+	end.XID++
+	if _, err := d.MustSuper(t).Exec(t.Context(), `update feed_epochs set relation = 1`); err != nil { // as of another table
+		t.Fatal(err)
+	}
+	if _, err := s.Read(t.Context(), tenant, Query{After: end, Limit: 1}); !errors.Is(err, ErrExpired) {
+		t.Errorf("Read after a cursor of a client = %v, want %v", err, ErrExpired)
+	}
+	const add = `insert into sellers (tenant_id, name) values ($1, 'Acme')`
+	if _, err := d.DB.Exec(t.Context(), tenant, add, tenant); err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		page, err := s.Read(t.Context(), tenant, Query{After: end, IsStored: true, Limit: 9})
+		if err != nil || time.Since(begin) > 2*time.Minute || len(page.Entries) > 1 {
+			t.Fatalf("Read after a stored cursor = %+v, %v; want the seller", page, err)
+		}
+		if len(page.Entries) == 1 {
+			return
+		}
 	}
 }
 
