@@ -235,7 +235,8 @@ func samples() map[string][]any {
 		"webhook-secret":   {secretPage{}, secretPage{hook, true}},
 		"webhook-delete":   {webhooks.Webhook{}, hook},
 		"webhook": {
-			webhookPage{Webhook: failing}, webhookPage{hook, invalid, []webhooks.Delivery{refused, lost}, "?before=9", &lost},
+			webhookPage{Webhook: failing},
+			webhookPage{hook, invalid, []webhooks.Delivery{refused, lost}, "?before=9", &lost, "after", "A"},
 		},
 		"usage": {usagePage{}, usagePage{All: []keys.Key{key}}, full, one},
 		"start": {startPage{}, startPage{[]keys.Key{key, rolled}, key}},

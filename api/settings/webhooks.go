@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/feed"
@@ -92,6 +93,8 @@ type webhookPage struct {
 	Deliveries []webhooks.Delivery
 	Older      string // the URL of older deliveries
 	Tested     *webhooks.Delivery
+	From       string // of a replay
+	Cursor     string
 }
 
 func (p *Pages) showWebhook(w http.ResponseWriter, r *http.Request, u user) error {
@@ -188,12 +191,21 @@ func (p *Pages) rotateWebhook(w http.ResponseWriter, r *http.Request, u user) er
 // replayWebhook continues a webhook after a cursor, at the oldest change or at the end.
 func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) error {
 	f := submitted(r)
-	text := map[string]string{"oldest": "", "now": "now", "after": f.Get("cursor")}[f.Get("from")]
+	from, cursor := f.Get("from"), strings.TrimSpace(f.Get("cursor"))
+	text, isKnown := map[string]string{"oldest": "", "now": "now", "after": cursor}[from]
+	if !isKnown {
+		return ErrForm
+	}
 	after, err := feed.ParseCursor(u.Tenant.ID, text)
+	if from == "after" && cursor == "" {
+		err = feed.ErrCursor
+	}
 	if err == nil {
 		_, err = p.Webhooks.Replay(r.Context(), u.Tenant.ID, p.by(r, u), pathID(r), after)
 	}
 	switch {
+	case errors.Is(err, feed.ErrCursor) && cursor == "":
+		f.Errors["cursor"] = "Enter the position after which to continue."
 	case errors.Is(err, feed.ErrCursor):
 		f.Errors["cursor"] = "The position must be that of a delivery or an entry."
 	case errors.Is(err, feed.ErrExpired):
@@ -204,7 +216,8 @@ func (p *Pages) replayWebhook(w http.ResponseWriter, r *http.Request, u user) er
 		redirect(w, r, u.path("/webhooks/"+strconv.FormatInt(pathID(r), 10)))
 		return nil
 	}
-	return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, webhookPage{form: form{Errors: f.Errors}})
+	page := webhookPage{form: form{Errors: f.Errors}, From: from, Cursor: cursor}
+	return p.showWebhookWith(w, r, u, http.StatusUnprocessableEntity, page)
 }
 
 func (p *Pages) showDeleteWebhook(w http.ResponseWriter, r *http.Request, u user) error {

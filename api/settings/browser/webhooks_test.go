@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/storeroom/storeroom/tenancy/people"
@@ -85,6 +86,14 @@ func TestAWebhookInTheBrowser(t *testing.T) {
 	before := accepted.Load()
 	b.mustOpen(page)
 	b.press("Resume")
+	b.do(chromedp.Click(`//main//input[@name="from"][@value="after"]`, chromedp.NodeVisible))
+	b.press("Replay")
+	b.wantText("Enter the position after which to continue.")
+	if from := evaluate[string](b, `document.querySelector("input[name=from]:checked").value`); from != "after" {
+		t.Errorf("the form with the error has selected %q", from)
+	}
+	b.check("webhook-no-position")
+	b.mustOpen(page)
 	b.press("Replay")
 	for begin := time.Now(); accepted.Load() == before; time.Sleep(50 * time.Millisecond) {
 		if time.Since(begin) > 4*time.Minute {
