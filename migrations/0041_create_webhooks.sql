@@ -35,6 +35,7 @@ create table webhooks (
     message_end         text        collate "C",
     attempts            integer     not null default 0,
     failing_since       timestamptz,
+    last_attempt_at     timestamptz,
     next_attempt_at     timestamptz not null default clock_timestamp(),
     worker              uuid,
     lease_until         timestamptz,
@@ -49,6 +50,7 @@ comment on column webhooks.previous_secret is 'The secret before the last rotati
 comment on column webhooks.delivered_to is 'The cursor of the feed after the last message that the receiver accepted.';
 comment on column webhooks.message_end is 'The cursor at the end of the message that has failed, so that a retry is the same message.';
 comment on column webhooks.attempts is 'Failed attempts since the last success.';
+comment on column webhooks.last_attempt_at is 'When the receiver accepted or refused a message last.';
 comment on column webhooks.next_attempt_at is 'When a message that failed is sent again, or when the endpoint is visited although nothing has changed.';
 comment on column webhooks.worker is 'The process that delivers to the endpoint, until lease_until.';
 alter table webhooks alter tenant_id set statistics 0;
@@ -58,7 +60,8 @@ create policy tenant on webhooks
     with check (tenant_id = (select nullif(current_setting('app.tenant_id', true), '')::bigint));
 grant select, insert, update, delete on webhooks to storeroom_runtime;
 
--- Partitions are fixed, as those of changes. Each has the deliveries of 10 days.
+-- Partitions are fixed, as those of changes. Each has the deliveries of 10 days. Endpoints have no reference, because
+-- a cascade would delete a million deliveries in one request.
 create sequence webhook_delivery_ids;
 create table webhook_deliveries (
     tenant_id  bigint      not null,
@@ -78,13 +81,12 @@ create table webhook_deliveries (
     error      text,
     latency_ms integer     not null,
     response   text        not null,
-    primary key (tenant_id, webhook_id, id, slot),
-    foreign key (tenant_id, webhook_id) references webhooks on delete cascade
+    primary key (tenant_id, webhook_id, id, slot)
 ) partition by list (slot);
 comment on table webhook_deliveries is 'Attempts to deliver a message of the last 30 days.';
 comment on column webhook_deliveries.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 6.';
 comment on column webhook_deliveries.status is 'The HTTP status; null if there was no response, then error says why.';
-comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body.';
+comment on column webhook_deliveries.response is 'The first 1,024 bytes of the body, unless the receiver accepted the message.';
 grant usage on sequence webhook_delivery_ids to storeroom_runtime;
 alter table webhook_deliveries alter tenant_id set statistics 0;
 alter table webhook_deliveries enable row level security, force row level security;
@@ -129,6 +131,59 @@ end $$;
 revoke execute on function empty_old_webhook_deliveries from public;
 grant execute on function empty_old_webhook_deliveries to storeroom_runtime;
 
+-- delete_unused_deliveries deletes deliveries of endpoints that were deleted, at most max_rows of the next tenant.
+create function delete_unused_deliveries(after_tenant bigint, max_rows integer)
+    returns table (tenant bigint, deleted integer)
+    language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+declare
+    before text := coalesce(current_setting('app.tenant_id', true), '');
+    webhook bigint := 0;
+    last bigint;
+    rows integer;
+begin
+    deleted := 0;
+    tenant := next_tenant_with_work('delete_unused_deliveries', after_tenant);
+    if tenant is null then
+        return;
+    end if;
+    perform set_config('app.tenant_id', tenant::text, true);
+    if pg_try_advisory_xact_lock(hashtextextended('deliveries of tenant ' || tenant, 0)) then
+        delete from tenants_with_work w where w.task = 'delete_unused_deliveries' and w.tenant_id = tenant;
+        loop
+            webhook := (
+                select d.webhook_id
+                  from webhook_deliveries d
+                 where d.tenant_id = tenant and d.webhook_id > webhook
+                 order by d.webhook_id
+                 limit 1);
+            exit when webhook is null or deleted = max_rows;
+            continue when exists (select from webhooks w where w.tenant_id = tenant and w.id = webhook);
+            last := (
+                select max(f.id)
+                  from (
+                       select d.id
+                         from webhook_deliveries d
+                        where d.tenant_id = tenant and d.webhook_id = webhook
+                        order by d.id
+                        limit max_rows - deleted
+                       ) f);
+            delete from webhook_deliveries d
+             where d.tenant_id = tenant and d.webhook_id = webhook and d.id <= last;
+            get diagnostics rows = row_count;
+            deleted := deleted + rows;
+        end loop;
+        if deleted = max_rows then
+            insert into tenants_with_work (tenant_id, task) values (tenant, 'delete_unused_deliveries');
+        end if;
+    end if;
+    perform set_config('app.tenant_id', before, true);
+    return next;
+end $$;
+revoke execute on function delete_unused_deliveries from public;
+grant execute on function delete_unused_deliveries to storeroom_runtime;
+create trigger queue_task after delete on webhooks
+    referencing old table as new_rows for each statement execute function queue_task('delete_unused_deliveries');
+
 -- Tenants have no reference, because a transaction that records a change must not lock them.
 create table due_webhooks (
     tenant_id  bigint      not null,
@@ -137,7 +192,7 @@ create table due_webhooks (
 );
 comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each statement inserts its own row, so that none waits for another. The runtime role has no privilege.';
 create index due_webhooks_at on due_webhooks (at);
-create index due_webhooks_tenant on due_webhooks (tenant_id);
+create index due_webhooks_tenant on due_webhooks (tenant_id, webhook_id);
 alter table due_webhooks alter tenant_id set statistics 0, alter at set statistics 0;
 
 -- queue_webhooks queues the tenants of new changes that have an active endpoint.
@@ -154,12 +209,20 @@ revoke execute on function queue_webhooks from public;
 create trigger queue_webhooks after insert on changes
     referencing new table as new_rows for each statement execute function queue_webhooks();
 
--- queue_webhook queues an active endpoint for the end of its lease or its next attempt.
+-- queue_webhook queues an active endpoint for the end of its lease or its next attempt, instead of the former one.
+-- Transactions that began before the endpoint was active have not queued it, and are shorter than a minute.
 create function queue_webhook() returns trigger
     language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 begin
+    delete from due_webhooks q
+     where q.tenant_id = new.tenant_id
+       and q.webhook_id = new.id
+       and q.at = coalesce(old.lease_until, old.next_attempt_at);
     if new.state = 'active' then
         insert into due_webhooks values (new.tenant_id, new.id, coalesce(new.lease_until, new.next_attempt_at));
+        if old.state is distinct from 'active' then
+            insert into due_webhooks values (new.tenant_id, null, clock_timestamp() + interval '1 minute');
+        end if;
     end if;
     return null;
 end $$;
@@ -167,20 +230,22 @@ revoke execute on function queue_webhook from public;
 create trigger queue_webhook after insert or update of state, next_attempt_at, lease_until on webhooks
     for each row execute function queue_webhook();
 
--- claim_webhooks gives a worker at most max_rows endpoints for so many seconds, at most four of a tenant at a time. An
--- endpoint is claimed if something has changed, unless a message has failed; and at next_attempt_at. The rows of
--- due_webhooks that it deletes are visible, so the changes are visible to the worker.
-create function claim_webhooks(by_worker uuid, seconds integer, max_rows integer)
-    returns table (tenant bigint, webhook bigint)
+-- claim_webhooks gives a worker at most max_rows endpoints for so many seconds, of which at most max_failing have failed
+-- last. An endpoint is claimed if something has changed, unless a message has failed; and at next_attempt_at. A tenant
+-- has at most four workers at a time, two of them for endpoints that have failed, and those take turns. The rows of
+-- due_webhooks that it deletes are visible, so the changes are visible to the worker. It waits for no lock.
+create function claim_webhooks(by_worker uuid, seconds integer, max_rows integer, max_failing integer)
+    returns table (tenant bigint, webhook bigint, has_failed boolean)
     language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
 declare
     before text := coalesce(current_setting('app.tenant_id', true), '');
     due_before constant timestamptz := clock_timestamp(); -- an index cannot compare with a volatile function
-    claimed integer := 0;
-    running integer;
     has_changed boolean;
     due bigint[];
-    one record;
+    running integer;
+    failing integer;
+    found_tenant record;
+    hook record;
 begin
     for tenant in
         select d.tenant_id
@@ -194,44 +259,67 @@ begin
          group by d.tenant_id
          order by min(d.at)
     loop
-        exit when claimed >= max_rows;
+        exit when max_rows <= 0;
         continue when not pg_try_advisory_xact_lock(hashtextextended('webhooks of tenant ' || tenant, 0));
-        with deleted as (
-            delete from due_webhooks q
-             where q.tenant_id = tenant and q.at <= due_before
-            returning q.webhook_id
-        )
-        select coalesce(bool_or(d.webhook_id is null), false), array_agg(distinct d.webhook_id)
-          into has_changed, due
-          from deleted d;
-        select t.suspended_at is not null as is_suspended into one from tenants t where t.id = tenant;
-        continue when not found;
-        if one.is_suspended then
-            insert into due_webhooks values (tenant, null, clock_timestamp() + interval '1 minute');
+        select t.suspended_at is not null as is_suspended into found_tenant from tenants t where t.id = tenant;
+        if not found or found_tenant.is_suspended then
+            delete from due_webhooks q where q.tenant_id = tenant and q.at <= due_before;
+            insert into due_webhooks
+            select tenant, null, clock_timestamp() + interval '1 minute' where found_tenant.is_suspended;
             continue;
         end if;
         perform set_config('app.tenant_id', tenant::text, true);
-        running := (select count(*) from webhooks w where w.tenant_id = tenant and w.lease_until > due_before);
-        for one in
-            select w.id, coalesce(w.lease_until > due_before, false) as is_leased
+        delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id is null and q.at <= due_before;
+        has_changed := found;
+        delete from due_webhooks q
+         where q.tenant_id = tenant
+           and q.webhook_id is not null
+           and not exists (
+               select from webhooks w where w.tenant_id = tenant and w.id = q.webhook_id and w.state = 'active');
+        due := array(
+            select q.webhook_id
+              from due_webhooks q
+             where q.tenant_id = tenant and q.webhook_id is not null and q.at <= due_before);
+        select count(*), count(*) filter (where w.attempts > 0) into running, failing
+          from webhooks w
+         where w.tenant_id = tenant and w.lease_until > due_before;
+        for webhook in
+            select w.id
               from webhooks w
-             where w.tenant_id = tenant
-               and w.state = 'active'
-               and (has_changed or w.id = any (due))
-               and (w.attempts = 0 or w.next_attempt_at <= due_before)
-             order by w.next_attempt_at, w.id
+             where w.tenant_id = tenant and w.state = 'active' and (has_changed or w.id = any (due))
+             order by w.last_attempt_at nulls first, w.id
         loop
-            if one.is_leased or running >= 4 or claimed >= max_rows then
-                insert into due_webhooks values (tenant, one.id, clock_timestamp() + interval '1 second');
+            select w.next_attempt_at, w.attempts > 0 as has_failed,
+                   coalesce(w.lease_until > due_before, false) as is_leased
+              into hook
+              from webhooks w
+             where w.tenant_id = tenant and w.id = webhook and w.state = 'active'
+               for no key update skip locked;
+            if not found then -- a request or a worker changes it
+                insert into due_webhooks
+                select tenant, webhook, clock_timestamp() + interval '1 second' where has_changed;
                 continue;
             end if;
-            delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id = one.id;
+            delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id = webhook and q.at <= due_before;
+            continue when hook.has_failed and not hook.is_leased and hook.next_attempt_at > due_before;
+            if hook.is_leased or running >= 4 or max_rows <= 0 then
+                insert into due_webhooks values (tenant, webhook, clock_timestamp() + interval '1 second');
+                continue;
+            elsif hook.has_failed and (failing >= 2 or max_failing <= 0) then
+                insert into due_webhooks
+                values (tenant, webhook, clock_timestamp() + interval '30 seconds' * (1 + random()));
+                continue;
+            end if;
             update webhooks w
                set worker = by_worker, lease_until = clock_timestamp() + make_interval(secs => seconds)
-             where w.tenant_id = tenant and w.id = one.id;
+             where w.tenant_id = tenant and w.id = webhook;
+            has_failed := hook.has_failed;
             running := running + 1;
-            claimed := claimed + 1;
-            webhook := one.id;
+            max_rows := max_rows - 1;
+            if has_failed then
+                failing := failing + 1;
+                max_failing := max_failing - 1;
+            end if;
             return next;
         end loop;
     end loop;

@@ -609,8 +609,12 @@ func (s *suite) attackFunctions(t testing.TB, at session) []breach {
 		attempt{"claim_due_change_plan", "claim a plan that has a worker", fmt.Sprintf(`
 			select claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null);
 			select from claim_due_change_plan(gen_random_uuid(), 10, 0, %[1]d, null, null)`, s.a), nothing},
+		attempt{"delete_unused_deliveries", "delete those of a webhook that exists", s.unusedDeliveries() + fmt.Sprintf(`
+			set local app.tenant_id = '%[1]d'; select from webhook_deliveries where tenant_id = %[1]d`, s.a), something},
+		attempt{"delete_unused_deliveries", "keep the tenant", s.unusedDeliveries() + `
+			select where coalesce(current_setting('app.tenant_id', true), '') <> ''`, nothing},
 		attempt{"claim_webhooks", "keep the tenant", fmt.Sprintf(`
-			select claim_webhooks(gen_random_uuid(), 10, 10);
+			select claim_webhooks(gen_random_uuid(), 10, 10, 10);
 			select where coalesce(current_setting('app.tenant_id', true), '') <> %s`, quote(at.claimed())), nothing},
 		attempt{"reserve_media", "reserve a file of a tenant that does not exist", `
 			set local app.tenant_id = '0'; select where reserve_media('A.jpg')`, nothing},
@@ -1034,6 +1038,17 @@ func (s session) claimed() string {
 		return ""
 	}
 	return fmt.Sprint(s.own)
+}
+
+// unusedDeliveries deletes a webhook of the tenant a, and calls delete_unused_deliveries without a tenant.
+func (s *suite) unusedDeliveries() string {
+	return fmt.Sprintf(`
+		set local app.tenant_id = '%[1]d';
+		insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to)
+		values (%[1]d, '', '', '{product}', 1, 'deleted', '');
+		delete from webhooks where tenant_id = %[1]d and secret = 'deleted';
+		set local app.tenant_id = '';
+		select delete_unused_deliveries(%[1]d - 1, 10);`, s.a)
 }
 
 func TestNoAttackReachesAnotherTenant(t *testing.T) {

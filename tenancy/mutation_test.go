@@ -53,7 +53,7 @@ func TestAttacksFindEveryBrokenPolicy(t *testing.T) {
 				mustExec(t, s.super, fmt.Sprintf(m.mutation, name))
 			}
 			s.mustFind(t, tables, "change_password", "use_reset", "delete_expired_responses", "delete_expired_usage", "revoke_key",
-				"delete_expired_change_plans", "record_facts", "remove_facts") // they use such tables
+				"delete_expired_change_plans", "delete_unused_deliveries", "record_facts", "remove_facts") // they use such tables
 		})
 	}
 }
@@ -125,6 +125,11 @@ func TestAttacksFindEveryBrokenFunction(t *testing.T) {
 		},
 		{
 			"claim_due_change_plan leaves the tenant set", "claim_due_change_plan", "'app.tenant_id', before",
+			"'app.nothing', before",
+		},
+		{"deliveries of any webhook are deleted", "delete_unused_deliveries", "and w.id = webhook", "and false"},
+		{
+			"delete_unused_deliveries leaves the tenant set", "delete_unused_deliveries", "'app.tenant_id', before",
 			"'app.nothing', before",
 		},
 		{

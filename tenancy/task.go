@@ -26,7 +26,8 @@ type Task struct {
 
 // Tasks are the tasks that every instance runs.
 var Tasks = []Task{
-	DeleteExpiredResponses, DeleteExpiredUsage, DeleteExpiredChangePlans, PackProductSums, PackCustomers,
+	DeleteExpiredResponses, DeleteExpiredUsage, DeleteExpiredChangePlans, DeleteUnusedDeliveries, PackProductSums,
+	PackCustomers,
 }
 
 // The tasks.
@@ -35,6 +36,7 @@ var (
 	DeleteExpiredUsage     = Task{Function: "delete_expired_usage", Interval: 15 * time.Minute, Batch: 500, Central: true}
 	// A part of a plan has up to a megabyte.
 	DeleteExpiredChangePlans = Task{Function: "delete_expired_change_plans", Interval: 15 * time.Minute, Batch: 50}
+	DeleteUnusedDeliveries   = Task{Function: "delete_unused_deliveries", Interval: 15 * time.Minute, Batch: 500}
 	// After a sale these write a whole block, month or day again, so their interval collects several sales. A month or
 	// a day of a large shop can take seconds.
 	PackProductSums = Task{Function: "pack_product_sums", Interval: 5 * time.Minute, Batch: 1}

@@ -50,6 +50,17 @@ var taskWork = []struct{ name, work, call, left string }{
 		update tenants set delete_plans_at = now() where id = :tenant`,
 		`select tenant, deleted from delete_expired_change_plans($1, 2)`, `select from change_plans`,
 	},
+	{
+		"delete_unused_deliveries", `
+		insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to)
+		values (:tenant, 'https://shop.example.com', '', '{product}', 1, 'whsec_x', '');
+		insert into webhook_deliveries
+		       (tenant_id, webhook_id, message_id, type, entries, attempt, succeeded, latency_ms, response)
+		select :tenant, id, 'msg_x', 'test', 0, 1, true, 1, '' from webhooks, generate_series(1, 5)
+		 where tenant_id = :tenant;
+		delete from webhooks where tenant_id = :tenant`,
+		`select tenant, deleted from delete_unused_deliveries($1, 6)`, `select from webhook_deliveries`,
+	},
 }
 
 // An idle service must not need more of PostgreSQL because it has more tenants.
@@ -224,6 +235,7 @@ func TestATaskSkipsATenantThatFails(t *testing.T) {
 		{tenancy.DeleteExpiredResponses, "idempotency_keys", "delete_responses_at"},
 		{tenancy.DeleteExpiredUsage, "key_usage", "delete_usage_at"},
 		{tenancy.DeleteExpiredChangePlans, "change_plans", "delete_plans_at"},
+		{tenancy.DeleteUnusedDeliveries, "webhook_deliveries", ""},
 		{tenancy.PackProductSums, "unpacked_sums", ""},
 		{tenancy.PackCustomers, "unpacked_customers", ""},
 	} {

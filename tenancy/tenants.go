@@ -328,7 +328,9 @@ func deleteLargeTables(ctx context.Context, tx pgx.Tx, id ID) error {
 		`delete from categories where tenant_id = $1`,
 		`delete from sellers where tenant_id = $1`,
 		`delete from warehouses where tenant_id = $1`,
-		`delete from changes where tenant_id = $1`, // has no reference, and the others add rows
+		`delete from webhooks where tenant_id = $1`,
+		`delete from webhook_deliveries where tenant_id = $1`, // has no reference
+		`delete from changes where tenant_id = $1`,            // has no reference, and the others add rows
 	} {
 		if _, err := tx.Exec(ctx, sql, id); err != nil {
 			return err

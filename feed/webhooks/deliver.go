@@ -22,14 +22,13 @@ import (
 )
 
 const (
-	maxWorkers   = 32
+	maxWorkers   = 32               // half of them for endpoints whose last attempt failed
 	turn         = 10 * time.Second // after which others may have the worker
 	queryTimeout = 10 * time.Second
 	maxPause     = time.Hour
 	idlePause    = 20 * time.Hour // renews the cursor of an endpoint without changes before it expires
 
 	deleteInterval = time.Hour
-	stopTimeout    = 3 * time.Second // for requests in progress
 )
 
 // errLost reports that the endpoint was changed or given to another worker meanwhile.
@@ -42,19 +41,21 @@ type Encode func(
 
 // timing has the times that tests shorten.
 type timing struct {
-	poll   time.Duration // between claims
-	lease  time.Duration // longer than a turn, a request and the writes after it
-	pause  time.Duration // after the first failure
-	giveUp time.Duration // failures for so long pause an endpoint
+	poll     time.Duration // between claims
+	lease    time.Duration // longer than a turn, a request, and the queries before and after them
+	interval time.Duration // between messages to an endpoint
+	pause    time.Duration // after the first failure
+	giveUp   time.Duration // failures for so long pause an endpoint
 }
 
-var defaultTiming = timing{time.Second, time.Minute, 5 * time.Second, 72 * time.Hour}
+var defaultTiming = timing{time.Second, time.Minute, 100 * time.Millisecond, 5 * time.Second, 72 * time.Hour}
 
 // claim is an endpoint that a worker has.
 type claim struct {
-	Tenant  tenancy.ID
-	Webhook int64
-	worker  [16]byte
+	Tenant    tenancy.ID
+	Webhook   int64
+	HasFailed bool // its last attempt
+	worker    [16]byte
 }
 
 // Start delivers changes in the background until ctx or Close ends it.
@@ -65,17 +66,20 @@ func (s *Store) Start(ctx context.Context, encode Encode, logger *slog.Logger) {
 // deliverPeriodically begins with few workers, so that instances that start again after an outage do not send
 // everything at once.
 func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *slog.Logger) {
-	ended := make(chan struct{}, maxWorkers)
+	ended := make(chan claim, maxWorkers)
 	tick := time.NewTimer(rand.N(s.timing.poll))
-	running, limit, isFull := 0, 2, false
+	running, failing, limit, isFull := 0, 0, 2, false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.stopped:
 			return
-		case <-ended:
+		case c := <-ended:
 			running--
+			if c.HasFailed {
+				failing--
+			}
 			if !isFull || limit-running < max(1, limit/4) {
 				continue
 			}
@@ -83,10 +87,10 @@ func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *
 			tick.Reset(s.timing.poll)
 			limit = min(limit+2, maxWorkers)
 		}
-		if running >= limit {
+		if running >= limit || s.isStopped() {
 			continue
 		}
-		claims, err := s.claim(ctx, limit-running)
+		claims, err := s.claim(ctx, limit-running, limit/2-failing)
 		if err != nil && ctx.Err() == nil {
 			logger.WarnContext(ctx, "webhooks are delivered late", "error", err)
 		}
@@ -96,45 +100,68 @@ func (s *Store) deliverPeriodically(ctx context.Context, encode Encode, logger *
 		isFull = len(claims) == limit-running
 		for _, c := range claims {
 			running++
+			if c.HasFailed {
+				failing++
+			}
 			s.workers.Go(func() {
 				s.work(ctx, c, encode, logger)
-				ended <- struct{}{}
+				ended <- c
 			})
 		}
 	}
 }
 
-// Close ends the delivery, and waits for its workers.
-func (s *Store) Close() {
+// Shutdown claims no more endpoints, and waits for the messages that are being sent until ctx ends.
+func (s *Store) Shutdown(ctx context.Context) error {
 	s.stop.Do(func() { close(s.stopped) })
-	s.workers.Wait()
+	ended := make(chan struct{})
+	go func() {
+		s.workers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// claim returns at most that many endpoints that have something to do. If some nodes of a cluster cannot be reached, it
-// returns those of the others and an error.
-func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
+// Close ends the delivery. It interrupts requests, which do not count as failures then, and waits for the workers.
+func (s *Store) Close() {
+	s.interrupt()
+	_ = s.Shutdown(context.Background())
+}
+
+// claim returns at most that many endpoints that have something to do, and of those whose last attempt failed at most
+// mostFailing. If some nodes of a cluster cannot be reached, it returns those of the others and an error.
+func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(tenancy.InBackground(ctx), queryTimeout)
 	defer cancel()
 	parts, failed := s.parts(ctx)
+	if failed != nil {
+		recordClaim(ctx, failed)
+	}
 	var all []claim
 	for _, part := range parts {
-		var worker [16]byte
-		_, _ = cryptorand.Read(worker[:])
-		type row struct {
-			Tenant  tenancy.ID
-			Webhook int64
-		}
-		found, err := tenancy.Call[row](ctx, part, `select tenant, webhook from claim_webhooks($1, $2, $3)`,
-			worker, int(s.timing.lease.Seconds()), most-len(all))
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		for _, r := range found {
-			all = append(all, claim{r.Tenant, r.Webhook, worker})
-		}
 		if len(all) >= most {
 			break
+		}
+		var worker [16]byte
+		_, _ = cryptorand.Read(worker[:])
+		found, err := tenancy.Call[struct {
+			Tenant    tenancy.ID
+			Webhook   int64
+			HasFailed bool
+		}](ctx, part, `select tenant, webhook, has_failed from claim_webhooks($1, $2, $3, $4)`,
+			worker, int(s.timing.lease.Seconds()), most-len(all), mostFailing)
+		recordClaim(ctx, err)
+		failed = errors.Join(failed, err)
+		for _, c := range found {
+			all = append(all, claim{c.Tenant, c.Webhook, c.HasFailed, worker})
+			if c.HasFailed {
+				mostFailing--
+			}
 		}
 	}
 	if failed != nil {
@@ -143,35 +170,43 @@ func (s *Store) claim(ctx context.Context, most int) ([]claim, error) {
 	return all, nil
 }
 
+// query calls f when few other workers query, so that they leave most connections of the pool to requests.
+func (s *Store) query(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	select {
+	case s.queries <- struct{}{}:
+		defer func() { <-s.queries }()
+		return f(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // work delivers messages to an endpoint for a turn, and releases it.
 func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.Logger) {
 	ctx = tenancy.InBackground(ctx)
 	requests, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // a shutdown does not wait for a slow receiver
-		select {
-		case <-requests.Done():
-		case <-s.stopped:
-			time.AfterFunc(stopTimeout, cancel)
-		}
-	}()
+	defer context.AfterFunc(s.interrupted, cancel)()
 	err := s.deliver(ctx, requests, c, encode)
 	if err == nil {
 		return
 	}
-	release, stop := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
-	defer stop()
 	pause := time.Duration(0)
 	if ctx.Err() == nil && !s.isStopped() && !errors.Is(err, errLost) {
 		pause = 5*time.Second + rand.N(10*time.Second)
 		logger.WarnContext(ctx, "a webhook is delivered late", "tenant", c.Tenant, "webhook", c.Webhook, "error", err)
 	}
 	// A change of the endpoint may have ended the claim, but not the lease.
-	_, _ = s.db.Exec(release, c.Tenant, `
-		update webhooks
-		   set worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $4::interval
-		 where tenant_id = $1 and id = $2 and (worker = $3 or worker is null and lease_until is not null)`,
-		c.Tenant, c.Webhook, c.worker, pause)
+	_ = s.query(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := s.db.Exec(ctx, c.Tenant, `
+			update webhooks
+			   set worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $4::interval
+			 where tenant_id = $1 and id = $2 and (worker = $3 or worker is null and lease_until is not null)`,
+			c.Tenant, c.Webhook, c.worker, pause)
+		return err
+	})
 }
 
 func (s *Store) isStopped() bool {
@@ -185,33 +220,28 @@ func (s *Store) isStopped() bool {
 
 // deliver sends messages until there is none, one fails, or the turn ends.
 func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode) error {
-	query, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	w, err := tenancy.One[Webhook](query, s.db, c.Tenant, `
-		select`+columns+` from webhooks where tenant_id = $1 and id = $2 and worker = $3 and state = 'active'`,
-		c.Tenant, c.Webhook, c.worker)
-	if errors.Is(err, tenancy.ErrNotFound) {
-		return errLost
-	}
+	w, err := s.read(ctx, c)
 	if err != nil {
 		return err
 	}
 	for end := time.Now().Add(turn); ; {
 		next, err := s.next(ctx, c.Tenant, w, encode)
 		if errors.Is(err, feed.ErrExpired) {
-			return s.pause(ctx, c, w, Expired, nil)
+			return s.pause(ctx, c, Expired, nil)
 		}
 		if err != nil {
 			return err
 		}
 		w.DeliveredTo = next.after
-		isLast := !next.hasMore || time.Now().After(end) || s.isStopped()
+		isLast := func() bool { return !next.hasMore || time.Now().After(end) || s.isStopped() }
 		if next.message == nil {
-			if isLast {
-				return s.advance(ctx, c, w, nil, next.pause())
+			if isLast() {
+				return s.release(ctx, c, w, nil, next.pause())
 			}
 			continue
 		}
+		s.waitInterval(requests, w)
+		sent := time.Now()
 		d := s.send(requests, w, *next.message)
 		switch {
 		case !d.Succeeded && requests.Err() != nil:
@@ -219,15 +249,46 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode) e
 		case !d.Succeeded:
 			return s.fail(ctx, c, w, d)
 		}
-		recordLag(ctx, next.oldest)
-		w.Attempts, w.MessageEnd = 0, nil
-		pause := time.Duration(-1)
-		if isLast {
-			pause = next.pause()
+		if w.hasWaitedFor(next.oldest) {
+			recordLag(ctx, next.oldest)
 		}
-		if err := s.advance(ctx, c, w, &d, pause); err != nil || isLast {
+		if isLast() {
+			return s.release(ctx, c, w, &d, next.pause())
+		}
+		if err := s.advance(ctx, c, w, d); err != nil {
 			return err
 		}
+		w.Attempts, w.MessageEnd, w.FailingSince, w.LastAttemptAt = 0, nil, nil, &sent
+	}
+}
+
+// hasWaitedFor reports whether a change at a time was neither replayed nor made during a pause, which is no lag.
+func (w Webhook) hasWaitedFor(at time.Time) bool { return !at.Before(w.UpdatedAt) }
+
+// read returns the endpoint of a claim. It returns errLost.
+func (s *Store) read(ctx context.Context, c claim) (w Webhook, err error) {
+	err = s.query(ctx, func(ctx context.Context) error {
+		w, err = tenancy.One[Webhook](ctx, s.db, c.Tenant, `
+			select`+columns+`
+			  from webhooks
+			 where tenant_id = $1 and id = $2 and worker = $3 and state = 'active'`, c.Tenant, c.Webhook, c.worker)
+		return err
+	})
+	if errors.Is(err, tenancy.ErrNotFound) {
+		err = errLost
+	}
+	return w, err
+}
+
+// waitInterval waits until an endpoint may get the next message, so that none takes a worker, the database and the disk
+// for messages of one entry.
+func (s *Store) waitInterval(ctx context.Context, w Webhook) {
+	if w.LastAttemptAt == nil {
+		return
+	}
+	select {
+	case <-time.After(min(time.Until(w.LastAttemptAt.Add(s.timing.interval)), s.timing.interval)):
+	case <-ctx.Done():
 	}
 }
 
@@ -253,14 +314,22 @@ func (s step) pause() time.Duration {
 }
 
 // next makes the next message. A retry has the same entries.
-func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (step, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
+func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (is step, err error) {
+	err = s.query(ctx, func(ctx context.Context) error {
+		is, err = s.readNext(ctx, tenant, w, encode)
+		return err
+	})
+	return is, err
+}
+
+func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (step, error) {
 	after, err := feed.ParseCursor(tenant, w.DeliveredTo)
 	if err != nil {
 		return step{}, fmt.Errorf("position of webhook %d: %w", w.ID, err)
 	}
-	page, err := s.feed.Read(ctx, tenant, feed.Query{After: after, Types: w.Types, Limit: w.BatchSize})
+	page, err := s.feed.Read(ctx, tenant, feed.Query{
+		After: after, IsStored: true, Types: w.Types, Limit: w.BatchSize,
+	})
 	if err != nil {
 		return step{}, err
 	}
@@ -288,10 +357,12 @@ func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode E
 	first, last := entries[0].At.String(tenant), entries[len(entries)-1].At.String(tenant)
 	is.oldest = entries[0].Time
 	is.message = &message{
-		id: messageID(tenant, w.ID, first, last), body: encodeMessage("changes", entries[len(entries)-1].Time, texts),
-		Delivery: Delivery{Type: "changes", Entries: len(entries), FirstSeq: &first, LastSeq: &last, Attempt: w.Attempts + 1},
+		body: encodeMessage("changes", entries[len(entries)-1].Time, texts),
+		Delivery: Delivery{
+			MessageID: messageID(tenant, w.ID, first, last), Type: "changes", Entries: len(entries), FirstSeq: &first,
+			LastSeq: &last, Attempt: w.Attempts + 1,
+		},
 	}
-	is.message.MessageID = is.message.id
 	return is, nil
 }
 
@@ -314,63 +385,70 @@ func encodeMessage(kind string, at time.Time, entries []json.RawMessage) []byte 
 	return b.Bytes()
 }
 
-// advance stores the position of an endpoint and the delivery, if any. Unless the pause is negative it also releases
-// the endpoint until then.
-func (s *Store) advance(ctx context.Context, c claim, w Webhook, d *Delivery, pause time.Duration) error {
-	sql := `
+// advance stores an accepted message and the position after it.
+func (s *Store) advance(ctx context.Context, c claim, w Webhook, d Delivery) error {
+	return s.record(ctx, c, &d, `
+		update webhooks
+		   set delivered_to = $4, message_end = null, attempts = 0, failing_since = null,
+		       last_attempt_at = clock_timestamp()
+		 where tenant_id = $1 and id = $2 and worker = $3
+		returning id`, c.Tenant, c.Webhook, c.worker, w.DeliveredTo)
+}
+
+// release is advance, also without a message, and gives the endpoint back until the pause has passed.
+func (s *Store) release(ctx context.Context, c claim, w Webhook, d *Delivery, pause time.Duration) error {
+	return s.record(ctx, c, d, `
 		update webhooks
 		   set delivered_to = $4, message_end = null, attempts = 0,
-		       failing_since = case when not $5 then failing_since end
-		 where tenant_id = $1 and id = $2 and worker = $3`
-	args := []any{c.Tenant, c.Webhook, c.worker, w.DeliveredTo, d != nil}
-	if pause >= 0 {
-		sql = strings.Replace(sql, "attempts = 0,",
-			"attempts = 0, worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $6::interval,", 1)
-		args = append(args, pause)
-	}
-	return s.record(ctx, c, d, sql, args...)
+		       failing_since = case when not $5 then failing_since end,
+		       last_attempt_at = case when $5 then clock_timestamp() else last_attempt_at end,
+		       worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $6::interval
+		 where tenant_id = $1 and id = $2 and worker = $3
+		returning id`, c.Tenant, c.Webhook, c.worker, w.DeliveredTo, d != nil, pause)
 }
 
 // fail stores a failed delivery and when to try again, or pauses the endpoint.
 func (s *Store) fail(ctx context.Context, c claim, w Webhook, d Delivery) error {
 	switch {
 	case d.Status != nil && *d.Status == 410:
-		return s.pause(ctx, c, w, Gone, &d)
+		return s.pause(ctx, c, Gone, &d)
 	case w.FailingSince != nil && time.Since(*w.FailingSince) > s.timing.giveUp:
-		return s.pause(ctx, c, w, Failing, &d)
+		return s.pause(ctx, c, Failing, &d)
 	}
 	most := min(s.timing.pause<<min(w.Attempts, 20), maxPause)
 	pause := s.timing.pause/5 + rand.N(most)
 	return s.record(ctx, c, &d, `
 		update webhooks
 		   set message_end = $4, attempts = attempts + 1, failing_since = coalesce(failing_since, clock_timestamp()),
-		       worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $5::interval
-		 where tenant_id = $1 and id = $2 and worker = $3`,
-		c.Tenant, c.Webhook, c.worker, d.LastSeq, pause)
+		       last_attempt_at = clock_timestamp(), worker = null, lease_until = null,
+		       next_attempt_at = clock_timestamp() + $5::interval
+		 where tenant_id = $1 and id = $2 and worker = $3
+		returning id`, c.Tenant, c.Webhook, c.worker, d.LastSeq, pause)
 }
 
 // pause pauses an endpoint.
-func (s *Store) pause(ctx context.Context, c claim, _ Webhook, reason string, d *Delivery) error {
+func (s *Store) pause(ctx context.Context, c claim, reason string, d *Delivery) error {
 	recordPause(ctx, reason)
 	return s.record(ctx, c, d, `
 		update webhooks
 		   set state = 'paused', pause_reason = $4, paused_at = now(), message_end = null, worker = null,
 		       lease_until = null
-		 where tenant_id = $1 and id = $2 and worker = $3`, c.Tenant, c.Webhook, c.worker, reason)
+		 where tenant_id = $1 and id = $2 and worker = $3
+		returning id`, c.Tenant, c.Webhook, c.worker, reason)
 }
 
 // record stores a delivery and changes its endpoint. It returns errLost.
 func (s *Store) record(ctx context.Context, c claim, d *Delivery, sql string, args ...any) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
-	defer cancel()
-	var changed int64
-	err := s.db.Run(ctx, c.Tenant, func(b *pgx.Batch) {
-		if d != nil {
-			queueDelivery(b, c.Tenant, c.Webhook, *d, new([]Delivery))
-		}
-		queueExec(b, &changed, sql, args...)
+	var changed []struct{ ID int64 }
+	err := s.query(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return s.db.Run(ctx, c.Tenant, func(b *pgx.Batch) {
+			if d != nil {
+				queueDelivery(b, c.Tenant, c.Webhook, *d, new([]Delivery))
+			}
+			tenancy.QueueRows(b, &changed, sql, args...)
+		})
 	})
-	if err == nil && changed == 0 {
+	if err == nil && len(changed) == 0 {
 		err = errLost
 	}
 	return err
@@ -383,10 +461,9 @@ func (s *Store) Test(ctx context.Context, tenant tenancy.ID, id int64) (Delivery
 		return Delivery{}, err
 	}
 	m := message{
-		id: messageID(tenant, id, "test", cryptorand.Text()), body: encodeMessage("test", time.Now(), nil),
-		Delivery: Delivery{Type: "test", Attempt: 1},
+		body:     encodeMessage("test", time.Now(), nil),
+		Delivery: Delivery{MessageID: messageID(tenant, id, "test", cryptorand.Text()), Type: "test", Attempt: 1},
 	}
-	m.MessageID = m.id
 	d := s.send(ctx, w, m)
 	var stored []Delivery
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)

@@ -35,7 +35,7 @@ func TestInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	hooks := New(db, feed.New(db, feed.MinRetention), true)
-	hooks.timing = timing{50 * time.Millisecond, 2 * time.Second, 50 * time.Millisecond, time.Hour}
+	hooks.timing = timing{50 * time.Millisecond, 2 * time.Second, time.Millisecond, 50 * time.Millisecond, time.Hour}
 	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	select {}
 }
@@ -190,7 +190,7 @@ func claimTime(t *testing.T, hooks *Store) {
 	t.Helper()
 	begin := time.Now()
 	for range 20 {
-		if _, err := hooks.claim(context.WithoutCancel(t.Context()), 0); err != nil {
+		if _, err := hooks.claim(context.WithoutCancel(t.Context()), 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

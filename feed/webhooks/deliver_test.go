@@ -57,7 +57,7 @@ func (s *shop) start(t *testing.T) *Store {
 // instance returns an instance that does not deliver.
 func (s *shop) instance() *Store {
 	hooks := New(s.DB, s.feed, true)
-	hooks.timing = timing{50 * time.Millisecond, time.Second, 20 * time.Millisecond, time.Hour}
+	hooks.timing = timing{50 * time.Millisecond, time.Second, time.Millisecond, 20 * time.Millisecond, time.Hour}
 	hooks.client.Timeout = 300 * time.Millisecond
 	return hooks
 }
@@ -242,7 +242,7 @@ func TestDeliveryInOrderDespiteFaults(t *testing.T) {
 func (s *shop) killInstance(t *testing.T) {
 	t.Helper()
 	killed := s.instance()
-	claims, err := killed.claim(t.Context(), 2)
+	claims, err := killed.claim(t.Context(), 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,11 +343,11 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	w := s.mustCreate(t, Fields{URL: &r.URL})
 	hooks := s.instance()
 	s.mustChange(t, "one")
-	claims, err := hooks.claim(t.Context(), 1)
+	claims, err := hooks.claim(t.Context(), 1, 1)
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("claim = %v, %v", claims, err)
 	}
-	if again, err := s.instance().claim(t.Context(), 1); err != nil || len(again) != 0 {
+	if again, err := s.instance().claim(t.Context(), 1, 1); err != nil || len(again) != 0 {
 		t.Errorf("a second claim = %v, %v", again, err)
 	}
 	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, w.ID, feed.Start)
@@ -355,8 +355,8 @@ func TestALostClaimChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.DeliveredTo = "lost"
-	if err := hooks.advance(t.Context(), claims[0], w, nil, 0); !errors.Is(err, errLost) {
-		t.Errorf("advance = %v, want %v", err, errLost)
+	if err := hooks.release(t.Context(), claims[0], w, nil, 0); !errors.Is(err, errLost) {
+		t.Errorf("release = %v, want %v", err, errLost)
 	}
 	if got := s.mustGet(t, w.ID); got.DeliveredTo != replayed.DeliveredTo {
 		t.Errorf("the position is %q, want that of the replay", got.DeliveredTo)
@@ -372,8 +372,258 @@ func TestClaimsOfTheNodesThatCanBeReached(t *testing.T) {
 	hooks := s.instance()
 	down := errors.New("node w1 is down")
 	hooks.parts = func(context.Context) ([]*tenancy.DB, error) { return []*tenancy.DB{s.DB}, down }
-	if claims, err := hooks.claim(t.Context(), 1); len(claims) != 1 || !errors.Is(err, down) {
+	if claims, err := hooks.claim(t.Context(), 1, 1); len(claims) != 1 || !errors.Is(err, down) {
 		t.Errorf("claim = %v, %v; want one endpoint and %v", claims, err, down)
+	}
+}
+
+// exec runs a statement as a superuser.
+func (s *shop) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.MustSuper(t).Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// due returns how many visits are queued before a time from now.
+func (s *shop) due(t *testing.T, condition, before string) (n int) {
+	t.Helper()
+	err := s.MustSuper(t).QueryRow(t.Context(), `
+		select count(*) from due_webhooks where `+condition+` and at < now() + $1::interval`, before).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// An endpoint without changes is visited once a day, and the queue keeps one row of it.
+func TestAnEndpointWithoutChangesIsNotVisited(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.start(t)
+	s.mustChange(t, "one")
+	poll(t, "the entry arrives", func() bool { return len(r.ids()) == 1 })
+	poll(t, "released", func() bool { return time.Until(s.mustGet(t, w.ID).NextAttemptAt) > time.Hour })
+	if soon, all := s.due(t, "webhook_id is not null", "19 hours"), s.due(t, "webhook_id is not null", "2 days"); soon > 0 || all != 1 {
+		t.Errorf("%d visits are queued for today and %d in all, want 0 and 1", soon, all)
+	}
+}
+
+// A transaction that began before an endpoint was active does not queue it when it commits.
+func TestAChangeThatBeganBeforeTheEndpointArrives(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(200))
+	for _, begin := range []func() int64{
+		func() int64 { return s.mustCreate(t, Fields{URL: &r.URL}).ID },
+		func() int64 {
+			w := s.mustCreate(t, Fields{URL: &r.URL, State: new(Paused)})
+			s.mustChange(t, "before")
+			if _, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, w.ID, Fields{State: new(Active)}, nil); err != nil {
+				t.Fatal(err)
+			}
+			return w.ID
+		},
+	} {
+		_, tx, err := s.DB.Begin(t.Context(), s.tenant, func(b *pgx.Batch) {
+			b.Queue(`insert into sellers (tenant_id, name) values ($1, $2)`, s.tenant, t.Name())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := begin()
+		if err := tx.Commit(t.Context(), func(*pgx.Batch) {}); err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, `delete from due_webhooks where webhook_id is not null`) // it was visited before the commit
+		if due := s.due(t, "webhook_id is null", "61 seconds"); due == 0 {
+			t.Fatal("no visit is queued within a minute")
+		}
+		s.exec(t, `update due_webhooks set at = now()`)
+		hooks := s.start(t)
+		poll(t, "the entry arrives", func() bool { return len(r.ids()) > 0 })
+		hooks.Close()
+		r.mu.Lock()
+		r.accepted = nil
+		r.mu.Unlock()
+		s.exec(t, `delete from webhooks where id = $1`, id)
+		s.exec(t, `delete from sellers`)
+		s.exec(t, `delete from due_webhooks`)
+	}
+}
+
+// Endpoints that fail have half of the workers at most, so that they do not delay the others.
+func TestEndpointsThatFailDoNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	for range MaxWebhooks - 1 {
+		s.mustCreate(t, Fields{URL: &url})
+	}
+	s.exec(t, `update webhooks set attempts = 3, next_attempt_at = now() - interval '1 hour'`)
+	healthy := s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	only, err := hooks.claim(t.Context(), 1, 0)
+	if err != nil || len(only) != 1 || only[0].Webhook != healthy.ID {
+		t.Errorf("a claim without those that fail = %v, %v; want the other, %d", only, err, healthy.ID)
+	}
+	s.exec(t, `update webhooks set worker = null, lease_until = null, next_attempt_at = now() - interval '1 minute'`)
+	claims, err := hooks.claim(t.Context(), 10, 10)
+	failing := 0
+	for _, c := range claims {
+		if c.HasFailed {
+			failing++
+		}
+	}
+	if err != nil || failing != 2 || len(claims) != 3 {
+		t.Errorf("claim = %v, %v; want the other and two that fail", claims, err)
+	}
+}
+
+// A request that changes an endpoint delays only that one.
+func TestALockedEndpointIsClaimedLater(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	locked, other := s.mustCreate(t, Fields{URL: &url}), s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	tx, err := s.MustSuper(t).Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `update webhooks set next_attempt_at = now() where id = $1`, locked.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := s.instance()
+	hooks.timing.lease = time.Minute
+	begin := time.Now()
+	claims, err := hooks.claim(t.Context(), 10, 10)
+	if err != nil || len(claims) != 1 || claims[0].Webhook != other.ID || time.Since(begin) > time.Second {
+		t.Errorf("claim = %v, %v after %v; want webhook %d at once", claims, err, time.Since(begin), other.ID)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	poll(t, "a claim of the other", func() bool {
+		claims, err = hooks.claim(t.Context(), 10, 10)
+		return err != nil || len(claims) > 0
+	})
+	if err != nil || claims[0].Webhook != locked.ID {
+		t.Errorf("the next claim = %v, %v; want webhook %d", claims, err, locked.ID)
+	}
+}
+
+// A tenant must not take the disk and the workers of others with messages of one entry.
+func TestMessagesToAnEndpointHaveAnInterval(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var times []time.Time
+	r := newReceiver(t, func(int) int { times = append(times, time.Now()); return 200 })
+	s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)})
+	for i := range 5 {
+		s.mustChange(t, fmt.Sprint(i))
+	}
+	hooks := s.instance()
+	hooks.timing.interval = 100 * time.Millisecond
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	poll(t, "the entries arrive", func() bool { return len(r.ids()) == 5 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if took := times[4].Sub(times[0]); took < 380*time.Millisecond {
+		t.Errorf("5 messages took %v, want 100 ms between them", took)
+	}
+}
+
+// Workers use few connections at a time.
+func TestWorkersLeaveConnectionsToRequests(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	hooks := s.instance()
+	if n := cap(hooks.queries); n != s.DB.MaxConns()/8 {
+		t.Errorf("workers may use %d of %d connections, want an eighth", n, s.DB.MaxConns())
+	}
+	for range cap(hooks.queries) {
+		hooks.queries <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := hooks.next(ctx, s.tenant, Webhook{}, encodeIDs); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("next = %v, want it to wait for another query", err)
+	}
+}
+
+// A failure after a success is the first of a new series.
+func TestASuccessEndsAFailure(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, func(n int) int {
+		if n == 1 {
+			return 200
+		}
+		return 500
+	})
+	w := s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)})
+	s.exec(t, `update webhooks set failing_since = now() - interval '2 hours'`)
+	s.mustChange(t, "one")
+	s.mustChange(t, "two")
+	s.start(t)
+	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts > 0 })
+	if got := s.mustGet(t, w.ID); got.State != Active || time.Since(*got.FailingSince) > time.Hour {
+		t.Errorf("after a success and a failure: %s, failing since %v", got.State, got.FailingSince)
+	}
+}
+
+// An alert must not fire because a tenant replays changes or ends a pause.
+func TestAReplayIsNoLag(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url, State: new(Paused)})
+	s.exec(t, `update webhooks set updated_at = now() - interval '1 day'`)
+	hour := time.Now().Add(-time.Hour)
+	if !s.mustGet(t, w.ID).hasWaitedFor(hour) {
+		t.Error("a change after the endpoint was changed is no lag")
+	}
+	hooks := s.instance()
+	resumed, err := hooks.Change(t.Context(), s.tenant, tenancy.Operator, w.ID, Fields{State: new(Active)}, nil)
+	if err != nil || resumed.hasWaitedFor(hour) {
+		t.Errorf("a change during a pause is lag, %v", err)
+	}
+	s.exec(t, `update webhooks set updated_at = now() - interval '1 day'`)
+	replayed, err := hooks.Replay(t.Context(), s.tenant, tenancy.Operator, w.ID, feed.Start)
+	if err != nil || replayed.hasWaitedFor(hour) {
+		t.Errorf("a replayed change is lag, %v", err)
+	}
+}
+
+// The worker of a changed endpoint may read entries and send a message before it notices.
+func TestAChangeWaitsForTheWorker(t *testing.T) {
+	t.Parallel()
+	if interruption < queryTimeout+timeout+5*time.Second || defaultTiming.lease < turn+3*queryTimeout+timeout {
+		t.Errorf("a worker may be at work for longer than the interruption, %v, or the lease, %v", interruption, defaultTiming.lease)
+	}
+}
+
+// The page sends all fields, also those that are the same.
+func TestTheSameURLDoesNotEndAFailure(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url, other := "https://example.com", "https://example.org"
+	w := s.mustCreate(t, Fields{URL: &url})
+	s.exec(t, `update webhooks set failing_since = now(), attempts = 1`)
+	for _, c := range []struct {
+		url     *string
+		isReset bool
+	}{{nil, false}, {&url, false}, {&other, true}} {
+		got, err := s.instance().Change(t.Context(), s.tenant, tenancy.Operator, w.ID, Fields{URL: c.url}, nil)
+		if err != nil || (got.FailingSince == nil) != c.isReset {
+			t.Errorf("Change to %v: failing since %v, %v; want a reset: %t", c.url, got.FailingSince, err, c.isReset)
+		}
 	}
 }
 
@@ -388,13 +638,13 @@ func TestATenantHasFourWorkers(t *testing.T) {
 	s.mustChange(t, "one")
 	one, other := s.instance(), s.instance()
 	one.timing.lease, other.timing.lease = time.Minute, time.Minute
-	first, err := one.claim(t.Context(), 3)
+	first, err := one.claim(t.Context(), 3, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var second []claim
 	poll(t, "a claim of the rest", func() bool { // after the second in which it is not asked again
-		second, err = other.claim(t.Context(), 10)
+		second, err = other.claim(t.Context(), 10, 10)
 		return err != nil || len(second) > 0
 	})
 	if err != nil || len(first) != 3 || len(second) != 1 {
@@ -457,6 +707,35 @@ func TestOldDeliveriesAreDeleted(t *testing.T) {
 	err = s.MustSuper(t).QueryRow(t.Context(), `select count(*) from webhook_deliveries`).Scan(&kept)
 	if err != nil || kept < 31 || kept > 40 {
 		t.Errorf("%d deliveries are kept, %v; want 31 to 40", kept, err)
+	}
+}
+
+// A graceful shutdown sends no next message, and stores the outcome of the present one.
+func TestAShutdownWaitsForDeliveries(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	began, end := make(chan struct{}, 9), make(chan struct{})
+	r := newReceiver(t, func(int) int { began <- struct{}{}; <-end; return 200 })
+	w := s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)})
+	s.mustChange(t, "one")
+	s.mustChange(t, "two")
+	hooks := s.instance()
+	hooks.client.Timeout, hooks.timing.lease = time.Minute, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	<-began
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := hooks.Shutdown(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown while a message is sent = %v, want %v", err, context.DeadlineExceeded)
+	}
+	close(end)
+	if err := hooks.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown = %v", err)
+	}
+	deliveries, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 10)
+	if err != nil || len(deliveries) != 1 || !deliveries[0].Succeeded {
+		t.Errorf("deliveries: %+v, %v; want one that succeeded", deliveries, err)
 	}
 }
 

@@ -135,9 +135,8 @@ func shownURL(text string) string {
 
 // message is what an endpoint gets.
 type message struct {
-	id   string
-	body []byte
 	Delivery
+	body []byte
 }
 
 // sign returns the value of webhook-signature.
@@ -163,13 +162,15 @@ func (s *Store) send(ctx context.Context, w Webhook, m message) Delivery {
 	begin := time.Now()
 	status, response, err := s.post(ctx, w, m)
 	d.LatencyMs = int(time.Since(begin).Milliseconds())
-	d.Response = strings.ReplaceAll(strings.ToValidUTF8(string(response), "\uFFFD"), "\x00", "\uFFFD")
 	switch {
 	case status != 0:
 		d.Status, d.Succeeded = &status, status/100 == 2
 	default:
 		problem := problemOf(err)
 		d.Error = &problem
+	}
+	if !d.Succeeded || d.Type == "test" { // those of all messages would take much disk space
+		d.Response = strings.ReplaceAll(strings.ToValidUTF8(string(response), "\uFFFD"), "\x00", "\uFFFD")
 	}
 	recordAttempt(ctx, d)
 	return d
@@ -186,8 +187,8 @@ func (s *Store) post(ctx context.Context, w Webhook, m message) (status int, res
 	}
 	now := time.Now()
 	req.Header = http.Header{
-		"Content-Type": {"application/json"}, "User-Agent": {"Storeroom-Webhooks"}, "Webhook-Id": {m.id},
-		"Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)}, "Webhook-Signature": {w.sign(m.id, now, m.body)},
+		"Content-Type": {"application/json"}, "User-Agent": {"Storeroom-Webhooks"}, "Webhook-Id": {m.MessageID},
+		"Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)}, "Webhook-Signature": {w.sign(m.MessageID, now, m.body)},
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
@@ -207,10 +208,8 @@ func problemOf(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var network net.Error
 	switch {
-	case errors.Is(err, errAddress):
-		return "The host does not have a public address."
-	case errors.As(err, &lookup):
-		return "The host name was not found."
+	case errors.Is(err, errAddress), errors.As(err, &lookup): // one text, which does not show whether a private name exists
+		return "The host was not found or has no public address."
 	case errors.As(err, &certificate):
 		return "The certificate of the host is not valid."
 	case errors.Is(err, context.Canceled):

@@ -18,9 +18,12 @@ import (
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
+// newSender returns a Store without a database.
+func newSender(isLocal bool) *Store { return &Store{client: newClient(isLocal), isLocal: isLocal} }
+
 func testMessage() message {
 	body := encodeMessage("changes", time.Unix(1772357400, 0), []json.RawMessage{json.RawMessage(`{"seq":"A"}`)})
-	return message{id: "msg_1", body: body, Delivery: Delivery{MessageID: "msg_1", Type: "changes", Attempt: 1}}
+	return message{Delivery{MessageID: "msg_1", Type: "changes", Attempt: 1}, body}
 }
 
 // The library of the specification verifies messages, also during the overlap of two secrets.
@@ -59,7 +62,7 @@ func TestMessagesFollowTheSpecification(t *testing.T) {
 			}))
 			defer receiver.Close()
 			c.hook.URL = receiver.URL
-			if d := New(nil, nil, true).send(t.Context(), c.hook, testMessage()); !d.Succeeded || *d.Status != 200 {
+			if d := newSender(true).send(t.Context(), c.hook, testMessage()); !d.Succeeded || *d.Status != 200 {
 				t.Fatalf("delivery: %+v", d)
 			}
 			if (verified == nil) != c.isValid {
@@ -123,7 +126,7 @@ func TestANameWithAPrivateAddressIsRefused(t *testing.T) {
 	receiver := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer receiver.Close()
 	_, port, _ := net.SplitHostPort(receiver.Listener.Addr().String())
-	s := New(nil, nil, false)
+	s := newSender(false)
 	s.client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	for _, url := range []string{
 		"https://localhost:" + port, "https://127.0.0.1:" + port, "https://[::ffff:127.0.0.1]:" + port,
@@ -142,7 +145,7 @@ func TestANameWithAPrivateAddressIsRefused(t *testing.T) {
 
 func TestURLs(t *testing.T) {
 	t.Parallel()
-	public, local := New(nil, nil, false), New(nil, nil, true)
+	public, local := newSender(false), newSender(true)
 	for url, want := range map[string][2]bool{ // public, local
 		"https://shop.example.com/hook?key=1":  {true, true},
 		"https://shop.example.com:8443":        {true, true},
@@ -183,7 +186,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
 	}))
 	defer receiver.Close()
-	d := New(nil, nil, true).send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
+	d := newSender(true).send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
 	if d.Succeeded || *d.Status != http.StatusTemporaryRedirect || requests.Load() != 1 {
 		t.Errorf("delivery: %+v after %d requests", d, requests.Load())
 	}
@@ -204,6 +207,7 @@ func TestALongResponseIsCut(t *testing.T) {
 	ended := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		defer close(ended)
+		w.WriteHeader(http.StatusBadGateway)
 		part := []byte(strings.Repeat("\x00é", 1000))
 		for {
 			n, err := w.Write(part)
@@ -214,9 +218,9 @@ func TestALongResponseIsCut(t *testing.T) {
 		}
 	}))
 	defer receiver.Close()
-	d := New(nil, nil, true).send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
+	d := newSender(true).send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
 	<-ended
-	if !d.Succeeded || len(d.Response) > 3*keptResponse || strings.ContainsRune(d.Response, 0) {
+	if d.Succeeded || len(d.Response) < keptResponse || len(d.Response) > 3*keptResponse || strings.ContainsRune(d.Response, 0) {
 		t.Errorf("the response has %d bytes: %.20q", len(d.Response), d.Response)
 	}
 	if n := sent.Load(); n > 16<<20 { // buffers of the system
@@ -230,7 +234,7 @@ func TestASlowReceiverTimesOut(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { <-release }))
 	defer receiver.Close()
 	defer close(release)
-	s := New(nil, nil, true)
+	s := newSender(true)
 	s.client.Timeout = 50 * time.Millisecond
 	d := s.send(t.Context(), Webhook{URL: receiver.URL, Secret: newSecret()}, testMessage())
 	if d.Succeeded || d.Error == nil || !strings.Contains(*d.Error, "did not answer") {
@@ -246,6 +250,37 @@ func TestProblemsNameNoAddress(t *testing.T) {
 	} {
 		if text := problemOf(err); strings.Contains(text, "10.2.3.4") || text == "" {
 			t.Errorf("%v is shown as %q", err, text)
+		}
+	}
+}
+
+// Whoever may create endpoints must not learn which names exist in the network of the service.
+func TestAPrivateNameIsLikeAnUnknownOne(t *testing.T) {
+	t.Parallel()
+	if private, unknown := problemOf(errAddress), problemOf(&net.DNSError{IsNotFound: true}); private != unknown {
+		t.Errorf("a private address is %q, an unknown name %q; want the same", private, unknown)
+	}
+}
+
+// The response is for finding out why a message fails.
+func TestTheResponseOfAcceptedChangesIsNotKept(t *testing.T) {
+	t.Parallel()
+	status := 200
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "thanks")
+	}))
+	defer receiver.Close()
+	for _, c := range []struct {
+		kind   string
+		status int
+		want   string
+	}{{"changes", 200, ""}, {"changes", 500, "thanks"}, {"test", 200, "thanks"}} {
+		status = c.status
+		m := testMessage()
+		m.Type = c.kind
+		if d := newSender(true).send(t.Context(), Webhook{URL: receiver.URL}, m); d.Response != c.want {
+			t.Errorf("%s with %d: the response is %q, want %q", c.kind, c.status, d.Response, c.want)
 		}
 	}
 }

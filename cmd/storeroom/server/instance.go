@@ -250,8 +250,8 @@ func (i *instance) serve(ctx context.Context, listener net.Listener, started fun
 	return errors.Join(err, i.shutdown(ctx))
 }
 
-// shutdown closes the port and waits for the running requests. It cancels those that exceed the grace time: they
-// return 503, or break off if the response has begun.
+// shutdown closes the port, claims no more webhooks, and waits for the running requests and messages. It cancels those
+// that exceed the grace time: requests return 503, or break off if the response has begun.
 func (i *instance) shutdown(ctx context.Context) error {
 	if i.shutdownWithin(ctx, i.grace) == nil {
 		return nil
@@ -271,7 +271,9 @@ func (i *instance) shutdown(ctx context.Context) error {
 func (i *instance) shutdownWithin(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	return i.http.Shutdown(ctx)
+	delivered := make(chan error, 1)
+	go func() { delivered <- i.hooks.Shutdown(ctx) }()
+	return errors.Join(i.http.Shutdown(ctx), <-delivered)
 }
 
 // close writes the data that is still in memory and closes all connections. It gives up after closeTimeout.
