@@ -293,6 +293,7 @@ var metricAttributes = map[string]string{
 	"storeroom.webhooks.lag":                "",
 	"storeroom.webhooks.attempts":           "storeroom.webhook.outcome",
 	"storeroom.webhooks.paused":             "storeroom.webhook.reason",
+	"storeroom.webhooks.claims":             "storeroom.webhook.outcome",
 	"storeroom.ratelimit.decisions": "storeroom.ratelimit.kind,storeroom.ratelimit.outcome," +
 		"storeroom.ratelimit.source,storeroom.plan",
 	"storeroom.ratelimit.duration":        "storeroom.ratelimit.source",
