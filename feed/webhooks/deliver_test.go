@@ -710,6 +710,28 @@ func TestOldDeliveriesAreDeleted(t *testing.T) {
 	}
 }
 
+// The list of deliveries must not become slow because old ones are not deleted yet.
+func TestTheListOfDeliveriesReadsFourPartitions(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the coordinator has no deliveries")
+	s := newShop(t)
+	var plan []string
+	err := s.DB.Run(t.Context(), s.tenant, func(b *pgx.Batch) {
+		explain := b.Queue(`explain (costs off) `+readDeliveries, s.tenant, 1, nil, 26, Retention)
+		explain.Query(func(rows pgx.Rows) (err error) {
+			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(plan, "\n")
+	if n := strings.Count(text, "Index Scan Backward using webhook_deliveries_"); n != 4 {
+		t.Errorf("the plan reads %d partitions, want 4:\n%s", n, text)
+	}
+}
+
 // A graceful shutdown sends no next message, and stores the outcome of the present one.
 func TestAShutdownWaitsForDeliveries(t *testing.T) {
 	t.Parallel()

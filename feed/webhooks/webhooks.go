@@ -111,12 +111,24 @@ type Delivery struct {
 const deliveryColumns = `
 	id, at, message_id, type, entries, first_seq, last_seq, attempt, succeeded, status, error, latency_ms, response`
 
-// slots are the partitions of the deliveries of 30 days.
-const slots = `
-			              ((now() at time zone 'UTC')::date - date '2000-01-01') / 10 % 6,
-			              ((now() at time zone 'UTC')::date - date '2000-01-11') / 10 % 6,
-			              ((now() at time zone 'UTC')::date - date '2000-01-21') / 10 % 6,
-			              ((now() at time zone 'UTC')::date - date '2000-01-31') / 10 % 6`
+// readDeliveries reads only the four partitions with deliveries of the last 30 days, and stops at the limit.
+const readDeliveries = `
+select` + deliveryColumns + `
+  from (
+       select *
+         from webhook_deliveries
+        where tenant_id = $1
+          and webhook_id = $2
+          and id < coalesce($3, 9223372036854775807)
+          and slot in (((now() at time zone 'UTC')::date - date '2000-01-01') / 10 % 6,
+                       ((now() at time zone 'UTC')::date - date '2000-01-11') / 10 % 6,
+                       ((now() at time zone 'UTC')::date - date '2000-01-21') / 10 % 6,
+                       ((now() at time zone 'UTC')::date - date '2000-01-31') / 10 % 6)
+        order by id desc
+        limit $4
+       ) d
+ where at > now() - $5::interval
+ order by id desc`
 
 // Fields are the fields of an endpoint that a request sets; nil leaves one as it is.
 type Fields struct {
@@ -380,21 +392,7 @@ func (s *Store) Deliveries(
 	var exists []struct{ ID int64 }
 	err = s.db.Run(ctx, tenant, func(b *pgx.Batch) {
 		tenancy.QueueRows(b, &exists, `select id from webhooks where tenant_id = $1 and id = $2`, tenant, id)
-		// PostgreSQL reads only the four partitions that can have some, and stops at the limit.
-		tenancy.QueueRows(b, &found, `
-			select`+deliveryColumns+`
-			  from (
-			       select *
-			         from webhook_deliveries
-			        where tenant_id = $1
-			          and webhook_id = $2
-			          and id < coalesce($3, 9223372036854775807)
-			          and slot in (`+slots+`)
-			        order by id desc
-			        limit $4
-			       ) d
-			 where at > now() - $5::interval
-			 order by id desc`, tenant, id, before, limit, Retention)
+		tenancy.QueueRows(b, &found, readDeliveries, tenant, id, before, limit, Retention)
 	})
 	if err == nil && len(exists) == 0 {
 		err = tenancy.ErrNotFound
