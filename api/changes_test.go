@@ -234,8 +234,8 @@ func TestAnExpiredCursor(t *testing.T) {
 	ok.path, expired.path = "/api/changes?"+known, "/api/changes?"+known
 	quiet := call{path: "/api/changes?after=" + a.mustChanges(t, "after=now", 0).Meta.NextCursor, wantStatus: 200}
 	a.try(t, quiet)
-	a.exec(t, `update feed_epochs set system = 1, relation = 1, started_at = '2026-01-01' where tenant_id = $1`,
-		a.tenant.ID)
+	// A standby is promoted.
+	a.exec(t, `update feed_epochs set timeline = 'none', started_at = '2026-01-01' where tenant_id = $1`, a.tenant.ID)
 	quiet.wantStatus, quiet.wantCode = 410, CursorExpired
 	a.try(t, quiet)
 	page := a.mustChanges(t, "types=category", 1)

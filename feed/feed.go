@@ -112,7 +112,6 @@ type state struct {
 	HeldAt  *time.Time // of the oldest entry that may not be read yet
 	Known   bool       // the epoch of the cursor
 	Exists  bool       // the row of the cursor
-	Copied  bool       // the table, since the epoch of the cursor
 }
 
 // row is a change of one object or, if ID is nil, of objects of other types than asked for.
@@ -134,8 +133,7 @@ const (
 select s.current, s.xmin,
        (select min(at) from changes where tenant_id = $1 and epoch = s.current and xid >= s.xmin) as held_at,
        exists (select from feed_epochs where tenant_id = $1 and epoch = $2) as known,
-       exists (select from changes where tenant_id = $1 and epoch = $2 and xid = $3 and seq = $4) as exists,
-       (select count(distinct relation) from feed_epochs where tenant_id = $1 and epoch >= $2) > 1 as copied
+       exists (select from changes where tenant_id = $1 and epoch = $2 and xid = $3 and seq = $4) as exists
   from (select ` + current + ` as current, ` + xmin + ` as xmin) s`
 
 	// The order of the rows is that of the index, so that PostgreSQL stops at the limit.
@@ -233,8 +231,8 @@ func (s *Store) hasExpired(q Query, is state) bool {
 	switch {
 	case time.Since(after.Time) > s.retention || !is.Known:
 		return true
-	case after.Seq == 0: // the end of the feed when the cursor was made, perhaps after the dump of a backup
-		return is.Copied && !q.IsStored || after.Epoch == is.Current && after.XID > is.XMin
+	case after.Seq == 0: // the end of the feed when the cursor was made, perhaps after what a later epoch continues
+		return after.Epoch < is.Current && !q.IsStored || after.Epoch == is.Current && after.XID > is.XMin
 	}
 	return !is.Exists
 }
