@@ -99,19 +99,9 @@ func (s *Server) planProducts(w http.ResponseWriter, r *http.Request, body *bulk
 	}
 	id, err := s.Changes.CreateRows(r.Context(), tenant(r), auditActor(r), title, each)
 	if err != nil {
-		return planError(err)
+		return err
 	}
 	return s.answerPlan(w, r, id, int64(len(body.rows)), http.StatusCreated)
-}
-
-// planError returns the response for an error of creating a plan.
-func planError(err error) error {
-	if errors.Is(err, changeplan.ErrTooMany) {
-		return &apiError{
-			code: InvalidState, message: "Too many plans are being computed. Retry when one of them is done.", cause: err,
-		}
-	}
-	return err
 }
 
 // planChange handles POST /api/products/changes.
@@ -138,7 +128,7 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	title := shorten(change.String(), 200) + " (" + shorten(text, 200) + ")"
 	id, err := s.Changes.Create(r.Context(), tenant(r), auditActor(r), title, filter, change)
 	if err != nil {
-		return planError(err)
+		return err
 	}
 	return s.answerPlan(w, r, id, list.Total, http.StatusCreated)
 }

@@ -118,7 +118,7 @@ var domainErrors = []struct {
 	{err: idempotency.ErrInProgress, code: IdempotencyInProgress},
 	{
 		err: idempotency.ErrReused, code: IdempotencyKeyReused,
-		details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path or body"}},
+		details: tenancy.InvalidError{"Idempotency-Key": {"was used with another path, parameters or body"}},
 	},
 	{err: changeplan.ErrState, code: InvalidState},
 	{err: catalog.ErrPrecondition, code: PreconditionFailed},
@@ -174,11 +174,8 @@ func toAPIError(err error) *apiError {
 			message: "Too many requests are in progress. Retry after the time in Retry-After.", cause: err,
 		}
 	}
-	if errors.Is(err, changeplan.ErrFull) {
-		return &apiError{
-			code: InvalidState, cause: err, message: "The imports and plans that can be undone take 4 GiB. " +
-				"Cancel those that are not applied, or wait until others expire.",
-		}
+	if limit, ok := errors.AsType[changeplan.LimitError](err); ok {
+		return &apiError{code: InvalidState, message: limit.Error(), cause: err}
 	}
 	for _, d := range domainErrors {
 		if errors.Is(err, d.err) {

@@ -117,10 +117,6 @@ func (s *Server) createImport(w http.ResponseWriter, r *http.Request) error {
 			code: ValidationError, message: "The body is not valid multipart/form-data.", cause: err,
 			details: tenancy.InvalidError{"file": {"could not be read"}},
 		}
-	case errors.Is(err, changeplan.ErrTooMany):
-		return &apiError{
-			code: InvalidState, message: "Too many imports are unfinished. Apply or cancel one of them.", cause: err,
-		}
 	case err != nil:
 		return err
 	}

@@ -965,7 +965,7 @@ create table change_plans (
     CHECK (state = ANY (ARRAY['planning'::text, 'needs_mapping'::text, 'planned'::text, 'applying'::text, 'applied'::text, 'undoing'::text, 'undone'::text, 'cancelled'::text, 'failed'::text])),
     FOREIGN KEY (tenant_id) REFERENCES tenants(id) ON DELETE CASCADE
 );
-comment on table change_plans is 'Plans of changes. A plan that was applied expires after 7 days, another one after 24 hours.';
+comment on table change_plans is 'Plans of changes, until expires_at: 24 hours after they were created. A plan that is applied can be undone until then: 7 days if it is an import, 30 days otherwise.';
 comment on column change_plans.next_part is 'The part to apply next. The parts before it are applied; undoing counts down.';
 comment on column change_plans.skip_changed is 'Whether to apply the plan although rows have changed since, without these rows.';
 comment on column change_plans.title is 'The names of the files, or of what else the changes come from.';
@@ -974,6 +974,8 @@ comment on column change_plans.details is 'What the code of the kind stores: set
 comment on column change_plans.worker is 'The process that works on the plan, until lease_until.';
 comment on column change_plans.attempts is 'How often a worker has claimed the plan since a part of it was completed or a worker released it.';
 comment on column change_plans.is_long is 'Whether the plan is computed or compared longer than other tenants may wait.';
+CREATE INDEX change_plans_due ON change_plans USING btree (tenant_id, id) WHERE state = ANY (ARRAY['planning'::text, 'applying'::text, 'undoing'::text]);
+CREATE INDEX change_plans_leased ON change_plans USING btree (tenant_id) WHERE lease_until IS NOT NULL;
 CREATE CONSTRAINT TRIGGER count_due_change_plans AFTER INSERT OR DELETE OR UPDATE OF state ON change_plans DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION count_due_change_plans();
 alter table change_plans alter tenant_id set statistics 0;
 alter table change_plans enable row level security, force row level security;
@@ -2856,23 +2858,28 @@ begin
          order by 1
     loop
         perform set_config('app.tenant_id', tenant::text, true);
-        select p.id into plan
-          from change_plans p
-         where p.tenant_id = tenant
-           and (p.id = of_plan
-                or of_plan is null
+        if of_plan is null then
+            select p.id into plan
+              from change_plans p
+             where p.tenant_id = tenant
+               and p.state in ('planning', 'applying', 'undoing')
                and (of_long is null or p.is_long = of_long)
-               and (p.state in ('applying', 'undoing')
-                    or p.state = 'planning'
-                   and exists (
-                       select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id)))
-         order by p.id
-         limit 1
-           for update skip locked;
+               and (p.state <> 'planning'
+                    or exists (select from change_plan_files f where f.tenant_id = tenant and f.plan_id = p.id))
+             order by p.id
+             limit 1
+               for update skip locked;
+        else
+            select p.id into plan
+              from change_plans p
+             where p.tenant_id = tenant and p.id = of_plan
+               for update skip locked;
+        end if;
         continue when plan is null;
         continue when not pg_try_advisory_xact_lock(hashtextextended('change plans of tenant ' || tenant, 0));
         continue when exists (
-            select from change_plans p where p.tenant_id = tenant and p.lease_until > clock_timestamp());
+            select from change_plans p
+             where p.tenant_id = tenant and p.lease_until is not null and p.lease_until > clock_timestamp());
         update change_plans p
            set state = 'failed', failure = 'The work was interrupted too often.', attempts = 0
          where p.tenant_id = tenant and p.id = plan and p.attempts >= 5 and of_plan is null;

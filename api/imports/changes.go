@@ -39,7 +39,9 @@ type changesImporter struct{ *Importer }
 
 // Rules implements changeplan.Kind.
 func (changesImporter) Rules() changeplan.Rules {
-	return changeplan.Rules{UndoDays: 30, MaxUnfinished: 20}
+	return changeplan.Rules{
+		UndoDays: 30, MaxUnfinished: 20, TooMany: "20 plans are being computed. Retry when one of them is done.",
+	}
 }
 
 // productChange is the content of changeFile.
@@ -125,7 +127,7 @@ func NewChanges(db *tenancy.DB, plans *changeplan.Store) *Changes {
 }
 
 // Create stores a change of the products of a filter, from which an instance then computes the plan. It returns
-// changeplan.ErrTooMany or changeplan.ErrFull, as CreateRows does.
+// a changeplan.LimitError, as CreateRows does.
 func (c *Changes) Create(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, title string, f catalog.Filter, change catalog.Change,
 ) (id int64, err error) {

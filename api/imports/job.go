@@ -40,8 +40,8 @@ type Jobs struct {
 func NewJobs(db *tenancy.DB, plans *changeplan.Store) *Jobs { return &Jobs{db, plans, PlanKind} }
 
 // Create stores the files of a form, from which an instance then computes the plan. The form has parts named file, and
-// may have one named settings with JSON. Create returns an InvalidError by part, changeplan.ErrTooMany,
-// changeplan.ErrFull, or the error of reading the form.
+// may have one named settings with JSON. Create returns an InvalidError by part, a
+// changeplan.LimitError, or the error of reading the form.
 func (j *Jobs) Create(
 	ctx context.Context, tenant tenancy.Tenant, by tenancy.Actor, form *multipart.Reader,
 ) (id int64, err error) {

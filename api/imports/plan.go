@@ -78,7 +78,10 @@ func NewImporter(db *tenancy.DB, p Pictures) *Importer {
 
 // Rules implements changeplan.Kind.
 func (m *Importer) Rules() changeplan.Rules {
-	return changeplan.Rules{UndoDays: 7, MaxUnfinished: 3, KeepsFiles: true}
+	return changeplan.Rules{
+		UndoDays: 7, MaxUnfinished: 3, TooMany: "Three imports are unfinished. Apply or cancel one of them.",
+		KeepsFiles: true,
+	}
 }
 
 // planRecords computes the parts of a plan and calls add with each. It writes nothing else. It adds to sums, which may

@@ -77,15 +77,12 @@ func (p *Pages) upload(w http.ResponseWriter, r *http.Request, u user) error {
 	defer cancel()
 	id, err := p.Imports.Create(ctx, *u.Tenant, p.by(r, u), form)
 	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
+	limit, isLimit := errors.AsType[changeplan.LimitError](err)
 	switch {
 	case errors.Is(err, imports.ErrForm):
 		return fmt.Errorf("%w: %w", ErrForm, err)
-	case errors.Is(err, changeplan.ErrTooMany):
-		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "You have three unfinished imports. " +
-			"Apply or cancel one of them first."})
-	case errors.Is(err, changeplan.ErrFull):
-		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": "The imports and plans that can be undone take 4 GiB. " +
-			"Cancel those that are not applied, or wait until others expire."})
+	case isLimit:
+		return p.listImports(w, r, u, http.StatusConflict, fieldErrors{"file": limit.Error()})
 	case isInvalid && slices.Equal(invalid["file"], []string{"is required"}):
 		return p.listImports(w, r, u, http.StatusUnprocessableEntity, fieldErrors{"file": "Select a file."})
 	case isInvalid:

@@ -122,9 +122,10 @@ type Result struct {
 
 // Rules are what differs between kinds.
 type Rules struct {
-	UndoDays      int  // how long a plan can be undone
-	MaxUnfinished int  // plans of a tenant that have files
-	KeepsFiles    bool // until the plan is applied, so that PlanAgain can compute it again
+	UndoDays      int        // how long a plan can be undone
+	MaxUnfinished int        // plans of a tenant that have files
+	TooMany       LimitError // if there are so many
+	KeepsFiles    bool       // until the plan is applied, so that PlanAgain can compute it again
 }
 
 // Kind computes what the rows of parts mean.
@@ -148,8 +149,8 @@ type Store struct {
 	kinds  map[string]Kind
 	worker [16]byte
 	turn   time.Duration
-	// maxPlanBytes and maxStored are the constants of these names, except in tests.
-	maxPlanBytes, maxStored int64
+	// maxPlanBytes, maxStored and maxPlans are the constants of these names, except in tests.
+	maxPlanBytes, maxStored, maxPlans int64
 
 	wake     map[bool]chan struct{} // there is work for the worker of long plans and for the other one
 	exchange chan struct{}          // the worker of long plans is idle, and becomes the other one
@@ -157,7 +158,7 @@ type Store struct {
 
 // New returns a store of plans of these kinds.
 func New(db *tenancy.DB, kinds map[string]Kind) *Store {
-	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored,
+	s := &Store{db: db, kinds: kinds, turn: turn, maxPlanBytes: maxPlanBytes, maxStored: maxStored, maxPlans: maxPlans,
 		wake: map[bool]chan struct{}{}, exchange: make(chan struct{})}
 	for _, long := range []bool{false, true} {
 		s.wake[long] = make(chan struct{}, 1)

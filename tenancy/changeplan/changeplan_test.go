@@ -13,10 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/changeplan"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
+
+const errUnfinished changeplan.LimitError = "Three plans are unfinished."
 
 // names is a kind of plan whose parts are names of categories.
 type names struct {
@@ -66,7 +70,7 @@ func (n *names) PlanFiles(
 }
 
 func (n *names) Rules() changeplan.Rules {
-	return changeplan.Rules{UndoDays: 7, MaxUnfinished: 3, KeepsFiles: true}
+	return changeplan.Rules{UndoDays: 7, MaxUnfinished: 3, TooMany: errUnfinished, KeepsFiles: true}
 }
 
 func (n *names) Changed(
@@ -626,13 +630,64 @@ func TestATenantHasFewUnfinishedUploads(t *testing.T) {
 	for range 3 {
 		last = s.mustUpload(t, "a")
 	}
-	if _, err := s.upload(t, "a"); !errors.Is(err, changeplan.ErrTooMany) {
-		t.Errorf("a fourth upload = %v, want ErrTooMany", err)
+	if _, err := s.upload(t, "a"); !errors.Is(err, errUnfinished) {
+		t.Errorf("a fourth upload = %v, want a LimitError", err)
 	}
 	if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, last); err != nil {
 		t.Fatal(err)
 	}
 	s.mustUpload(t, "a")
+}
+
+func TestATenantHasALimitedNumberOfPlans(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	s.SetMaxPlans(4)
+	for range 4 {
+		id := s.mustUpload(t, "a")
+		if err := s.Cancel(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.upload(t, "a"); !errors.Is(err, changeplan.ErrTooMany) {
+		t.Errorf("a fifth plan = %v, want ErrTooMany", err)
+	}
+	if _, err := s.MustSuper(t).Exec(t.Context(), `
+		delete from change_plans where id = (select min(id) from change_plans)`); err != nil {
+		t.Fatal(err)
+	}
+	s.mustUpload(t, "a")
+}
+
+// A claim does not read the plans that are not due.
+func TestAClaimReadsOnlyDuePlans(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	super := s.MustSuper(t)
+	if _, err := super.Exec(t.Context(), `
+		insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
+		select $1, 'names', 'applied', '', '', now() + interval '1 day'
+		  from generate_series(1, 990)`, s.tenant); err != nil {
+		t.Fatal(err)
+	}
+	id := s.mustUpload(t, "a")
+	if err := s.Claim(t.Context(), s.tenant, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ where, index string }{
+		{"state in ('planning', 'applying', 'undoing') order by id limit 1", "change_plans_due"},
+		{"lease_until is not null and lease_until > clock_timestamp()", "change_plans_leased"},
+	} {
+		var plan []string
+		rows, err := super.Query(t.Context(), `explain (costs off) select id from change_plans
+			where tenant_id = $1 and `+test.where, s.tenant)
+		if err == nil {
+			plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		if err != nil || !strings.Contains(strings.Join(plan, "\n"), test.index) {
+			t.Errorf("the plan of %s is %s, %v, want %s", test.where, plan, err, test.index)
+		}
+	}
 }
 
 func TestPlansTakeBoundedSpace(t *testing.T) {

@@ -21,13 +21,22 @@ const (
 	planTimeout  = 30 * time.Minute
 	maxPlanBytes = 1 << 30 // stored parts of a plan
 	maxStored    = 4 << 30 // stored parts of a tenant, before another plan
+	maxPlans     = 1000    // of a tenant, before another one with files
 )
 
-// ErrTooMany reports that the tenant has as many unfinished plans with files as it may have.
-var ErrTooMany = errors.New("too many plans are unfinished: apply or cancel one of them")
+// LimitError reports that the tenant has as many plans as it may have, for its user.
+type LimitError string
 
-// ErrFull reports that the plans of the tenant take as much space as they may.
-var ErrFull = errors.New("the plans that can be undone take 4 GiB")
+// Error implements error.
+func (e LimitError) Error() string { return string(e) }
+
+const (
+	// ErrFull reports that the plans of the tenant take as much space as they may.
+	ErrFull LimitError = "The imports and plans that can be undone take 4 GiB. " +
+		"Cancel those that are not applied, or wait until others expire."
+	// ErrTooMany reports that the tenant has 1,000 plans.
+	ErrTooMany LimitError = "1,000 imports and plans are stored. Wait until some expire."
+)
 
 // These are shown to the user.
 const errPlanTimeout = Failure("Reading the files takes longer than 30 minutes. Upload them in several imports.")
@@ -42,6 +51,7 @@ func (f Failure) Error() string { return string(f) }
 
 // CreateFromFiles stores a plan in the state planning, with the files from which a worker computes it. write stores
 // them with add, and returns the title and the details of the plan. It is called again after a deadlock.
+// CreateFromFiles returns a LimitError if the tenant has too many plans.
 func (s *Store) CreateFromFiles(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, kind string,
 	write func(add func(name string, content io.Reader) error) (title string, details []byte, err error),
@@ -50,30 +60,11 @@ func (s *Store) CreateFromFiles(
 	if err != nil {
 		return 0, err
 	}
-	rules := of.Rules()
 	err = s.db.Tx(ctx, tenant, func(tx pgx.Tx) error {
-		var unfinished, stored int64
-		// Uploads at the same time do not see each other.
-		err := tx.QueryRow(ctx, `
-			select (select count(*)
-			          from change_plans p
-			         where p.tenant_id = $1
-			           and p.kind = $2
-			           and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)),
-			       (select coalesce(sum(pg_column_size(rows) + coalesce(pg_column_size(result), 0)), 0)::bigint
-			          from change_plan_parts
-			         where tenant_id = $1)`, tenant, kind,
-		).Scan(&unfinished, &stored)
-		switch {
-		case err == nil && unfinished >= int64(rules.MaxUnfinished):
-			err = ErrTooMany
-		case err == nil && stored >= s.maxStored:
-			err = ErrFull
-		}
-		if err != nil {
+		if err := s.checkLimits(ctx, tx, tenant, kind, of.Rules()); err != nil {
 			return err
 		}
-		err = tx.QueryRow(ctx, `
+		err := tx.QueryRow(ctx, `
 			insert into change_plans (tenant_id, kind, state, title, actor, expires_at)
 			values ($1, $2, 'planning', '', $3, now() + interval '24 hours')
 			returning id`, tenant, kind, by.Name).Scan(&id)
@@ -95,6 +86,38 @@ func (s *Store) CreateFromFiles(
 	s.wakeUp()
 	return id, wrap(err, "create a plan")
 }
+
+// checkLimits returns a LimitError if the tenant may not have another plan. Uploads at the same time do not see each
+// other.
+func (s *Store) checkLimits(ctx context.Context, tx pgx.Tx, tenant tenancy.ID, kind string, rules Rules) error {
+	var plans, unfinished, stored int64
+	err := tx.QueryRow(ctx, `
+		select (select count(*) from change_plans where tenant_id = $1),
+		       (select count(*)
+		          from change_plans p
+		         where p.tenant_id = $1
+		           and p.kind = $2
+		           and exists (select from change_plan_files f where f.tenant_id = $1 and f.plan_id = p.id)),
+		       (`+storedBytes+`)`, tenant, kind,
+	).Scan(&plans, &unfinished, &stored)
+	switch {
+	case err != nil:
+		return err
+	case unfinished >= int64(rules.MaxUnfinished):
+		return rules.TooMany
+	case plans >= s.maxPlans:
+		return ErrTooMany
+	case stored >= s.maxStored:
+		return ErrFull
+	}
+	return nil
+}
+
+// storedBytes selects the size of the parts of a tenant.
+const storedBytes = `
+	select coalesce(sum(pg_column_size(rows) + coalesce(pg_column_size(result), 0)), 0)::bigint
+	  from change_plan_parts
+	 where tenant_id = $1`
 
 func storeFile(
 	ctx context.Context, tx pgx.Tx, tenant tenancy.ID, plan int64, file int, name string, content io.Reader,
