@@ -718,7 +718,7 @@ func (s *Store) setChanged(ctx context.Context, tenant tenancy.ID, plan Plan, pa
 		compress(mustJSON(map[string]any{"Kept": rows}))})
 }
 
-// endVerify returns a plan to planned if rows have changed.
+// endVerify returns a plan to planned if rows have changed. It then expires when it would have expired before.
 func (s *Store) endVerify(ctx context.Context, tenant tenancy.ID, plan Plan, changed int) error {
 	state, failure := Applying, (*string)(nil)
 	if changed > 0 {
@@ -726,7 +726,8 @@ func (s *Store) endVerify(ctx context.Context, tenant tenancy.ID, plan Plan, cha
 	}
 	return s.change(ctx, tenant, plan.ID, `
 		update change_plans
-		   set state = $4, failure = $5, is_long = false
+		   set state = $4, failure = $5, is_long = false,
+		       expires_at = case $4 when 'planned' then created_at + interval '24 hours' else expires_at end
 		 where tenant_id = $1 and id = $2 and worker = $3 and state = 'applying'`, s.worker, state, failure)
 }
 

@@ -422,11 +422,18 @@ func TestAPlanOfChangedRowsIsNotApplied(t *testing.T) {
 	s := newSetup(t)
 	s.kind.changed = []tenancy.Kept{{Key: "A", Reason: "has changed since the plan"}}
 	id := s.mustPlan(t, s.tenant, 2)
+	before, err := s.Get(t.Context(), s.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.mustApply(t, id, false)
 	if err := s.Work(t.Context(), s.tenant, id, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.mustBe(t, s.tenant, id, changeplan.Planned, 0)
+	if plan, err := s.Get(t.Context(), s.tenant, id); err != nil || !plan.ExpiresAt.Equal(before.ExpiresAt) {
+		t.Errorf("the plan expires at %s, %v, want %s as before", plan.ExpiresAt, err, before.ExpiresAt)
+	}
 	for part, err := range s.Parts(t.Context(), s.tenant, id) {
 		want := ""
 		if part.Part == 0 {
@@ -713,12 +720,30 @@ func TestPlansTakeBoundedSpace(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mustWork(t, id)
+		if plan, err := s.Get(t.Context(), s.tenant, id); err != nil || plan.State == changeplan.Failed {
+			break
+		}
 		s.mustApply(t, id, false)
 		s.mustWork(t, id)
 		ids = append(ids, id)
 	}
 	if len(ids) == 0 || len(ids) > 5 {
 		t.Errorf("%d plans with three parts fit into 300 bytes", len(ids))
+	}
+}
+
+// Plans that are created at the same time do not exceed the space together.
+func TestAPlanThatDoesNotFitBesideOthersFails(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t)
+	s.SetSpace(200, 100)
+	first, second := s.mustUpload(t, "a b"), s.mustUpload(t, "c d e")
+	s.mustWork(t, first)
+	s.mustBe(t, s.tenant, first, changeplan.Planned, 0)
+	s.mustWork(t, second)
+	plan, err := s.Get(t.Context(), s.tenant, second)
+	if err != nil || plan.State != changeplan.Failed || *plan.Failure != changeplan.ErrFull.Error() {
+		t.Errorf("the second plan is %s, %v, want that it has failed because there is no space", plan.State, err)
 	}
 }
 

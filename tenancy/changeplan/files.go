@@ -240,11 +240,18 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	defer files.close()
+	others, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant, `select bytes from (`+storedBytes+`) s (bytes)`, tenant)
+	if err != nil {
+		return nil, false, err
+	}
 	parts, stored := s.newPacer(), int64(0)
 	return kind.PlanFiles(ctx, tenant, plan, files, func(part Part) error {
 		rows := compress(part.Rows)
-		if stored += int64(len(rows)); stored > s.maxPlanBytes {
+		switch stored += int64(len(rows)); {
+		case stored > s.maxPlanBytes:
 			return errPlanBytes
+		case others.Bytes+stored > s.maxStored:
+			return Failure(ErrFull)
 		}
 		err := s.addPart(ctx, tenant, plan.ID, part, rows)
 		parts.wait(ctx)
