@@ -257,21 +257,7 @@ func (s *Store) ApplyChannels(ctx context.Context, tenant tenancy.ID, changes []
 				written[i] = tag.RowsAffected() > 0
 				return nil
 			}
-			if c.Old == nil {
-				q.Queue(`
-					insert into channels (tenant_id, identifier, label)
-					values ($1, $2, $3)
-					on conflict do nothing`, tenant, c.Identifier, c.New).Exec(done)
-			} else {
-				q.Queue(`
-					update channels
-					   set label = $4, updated_at = clock_timestamp()
-					 where tenant_id = $1 and identifier = $2 and label = $3`,
-					tenant, c.Identifier, *c.Old, c.New).Exec(done)
-			}
-			if c.NewStock != nil {
-				queueSettings(q, tenant, c.Identifier, *c.OldStock, *c.NewStock)
-			}
+			queueChannel(q, tenant, c, done)
 		}
 	})
 	if err != nil {
@@ -280,17 +266,39 @@ func (s *Store) ApplyChannels(ctx context.Context, tenant tenancy.ID, changes []
 	return written, nil
 }
 
-// queueSettings changes the settings of stock of a channel that has old ones. A warehouse that does not exist is that of
-// each product.
-func queueSettings(q *pgx.Batch, tenant tenancy.ID, identifier string, before, after StockSettings) {
+// queueChannel writes a change of a channel that has the old values. A warehouse that does not exist is that of each
+// product.
+func queueChannel(q *pgx.Batch, tenant tenancy.ID, c ChannelChange, done func(pgconn.CommandTag) error) {
+	before, after := valueOr(c.OldStock, StockSettings{}), c.settings()
+	if c.Old == nil {
+		q.Queue(`
+			insert into channels (tenant_id, identifier, label, takes_stock, when_short, warehouse_id)
+			values ($1, $2, $3, $4, $5, (select id from warehouses where tenant_id = $1 and name = $6))
+			on conflict do nothing`,
+			tenant, c.Identifier, c.New, after.TakesStock, after.WhenShort, after.Warehouse).Exec(done)
+		return
+	}
+	if c.NewStock == nil {
+		q.Queue(`
+			update channels
+			   set label = $4, updated_at = clock_timestamp()
+			 where tenant_id = $1 and identifier = $2 and label = $3`,
+			tenant, c.Identifier, *c.Old, c.New).Exec(done)
+		return
+	}
 	q.Queue(`
 		update channels c
-		   set takes_stock = $6, when_short = $7, updated_at = clock_timestamp(),
-		       warehouse_id = (select id from warehouses where tenant_id = $1 and name = $8)
-		 where c.tenant_id = $1 and c.identifier = $2 and c.takes_stock = $3 and c.when_short = $4
-		   and coalesce((select name from warehouses where tenant_id = $1 and id = c.warehouse_id), '') = $5`,
-		tenant, identifier, before.TakesStock, before.WhenShort, before.Warehouse,
-		after.TakesStock, after.WhenShort, after.Warehouse)
+		   set label = $4, takes_stock = $8, when_short = $9, updated_at = clock_timestamp(),
+		       warehouse_id = (select id from warehouses where tenant_id = $1 and name = $10)
+		 where c.tenant_id = $1 and c.identifier = $2 and c.label = $3 and c.takes_stock = $5 and c.when_short = $6
+		   and coalesce((select name from warehouses where tenant_id = $1 and id = c.warehouse_id), '') = $7`,
+		tenant, c.Identifier, *c.Old, c.New, before.TakesStock, before.WhenShort, before.Warehouse,
+		after.TakesStock, after.WhenShort, after.Warehouse).Exec(done)
+}
+
+// settings returns the new settings of stock, or those of a new channel.
+func (c ChannelChange) settings() StockSettings {
+	return valueOr(c.NewStock, StockSettings{WhenShort: Refuse})
 }
 
 // UndoChannels undoes changes that were written, except of channels that have changed since or have orders.
@@ -304,15 +312,16 @@ func (s *Store) UndoChannels(ctx context.Context, tenant tenancy.ID, changes []C
 			continue
 		case errors.Is(err, tenancy.ErrNotFound):
 			err, reason = nil, "was deleted since"
-		case err == nil && stored.Label == c.New && c.Old == nil:
-			err, reason = s.DeleteChannel(ctx, tenant, c.Identifier), ""
-		case err == nil && stored.Label == c.New:
-			_, err = s.UpdateChannel(ctx, tenant, c.Identifier, ChannelUpdate{Label: c.Old}, nil)
-			if reason = ""; err == nil && c.NewStock != nil {
-				err = s.db.Run(ctx, tenant, func(q *pgx.Batch) {
-					queueSettings(q, tenant, c.Identifier, *c.NewStock, *c.OldStock)
-				})
+		case err == nil && c.Old != nil:
+			var written []bool
+			written, err = s.ApplyChannels(ctx, tenant, []ChannelChange{{
+				Identifier: c.Identifier, Old: &c.New, New: *c.Old, OldStock: c.NewStock, NewStock: c.OldStock,
+			}})
+			if err == nil && written[0] {
+				reason = ""
 			}
+		case err == nil && stored.Label == c.New && stored.stock() == c.settings():
+			err, reason = s.DeleteChannel(ctx, tenant, c.Identifier), ""
 		}
 		if inUse, ok := errors.AsType[tenancy.InUseError](err); ok {
 			err, reason = nil, inUse.Error()

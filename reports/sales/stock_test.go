@@ -692,3 +692,39 @@ func TestAChannelOfAnArchiveTakesStock(t *testing.T) {
 		t.Errorf("the channel after the undo = %+v, %v", c, err)
 	}
 }
+
+// A channel of which the label or the settings have changed keeps both.
+func TestAChannelThatHasChangedIsNotWritten(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	change := func(old, label string) sales.ChannelChange {
+		return sales.ChannelChange{
+			Identifier: "pos", Old: &old, New: label, OldStock: &sales.StockSettings{WhenShort: sales.Refuse},
+			NewStock: &sales.StockSettings{TakesStock: true, WhenShort: sales.Accept},
+		}
+	}
+	before, err := s.store.Channel(t.Context(), s.tenant, "pos")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := change(before.Label, "Till")
+	other.OldStock.TakesStock = true
+	for _, c := range []sales.ChannelChange{change("another label", "Till"), other} {
+		written, err := s.store.ApplyChannels(t.Context(), s.tenant, []sales.ChannelChange{c})
+		after, readErr := s.store.Channel(t.Context(), s.tenant, "pos")
+		if err != nil || readErr != nil || written[0] || after != before {
+			t.Errorf("ApplyChannels of %+v = %v, %v, %v, the channel is %+v, want that nothing changes", c, written, err, readErr, after)
+		}
+	}
+	applied := change(before.Label, "Till")
+	if written, err := s.store.ApplyChannels(t.Context(), s.tenant, []sales.ChannelChange{applied}); err != nil || !written[0] {
+		t.Fatalf("ApplyChannels = %v, %v", written, err)
+	}
+	if _, err := s.store.UpdateChannel(t.Context(), s.tenant, "pos", sales.ChannelUpdate{TakesStock: new(false)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := s.store.UndoChannels(t.Context(), s.tenant, []sales.ChannelChange{applied})
+	if after, readErr := s.store.Channel(t.Context(), s.tenant, "pos"); err != nil || readErr != nil || len(kept) != 1 || after.Label != "Till" {
+		t.Errorf("UndoChannels = %v, %v, the channel is %+v, want it kept", kept, err, after)
+	}
+}
