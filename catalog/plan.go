@@ -37,6 +37,8 @@ type PlanRow struct {
 	Change *Change `json:"-"`
 	// Was is the version of an earlier plan, with which PlanProducts compares the product.
 	Was *Version `json:"-"`
+	// ID is that of the product, or 0 for any. The row fails with ErrPrecondition if it was deleted or has another SKU.
+	ID int64 `json:"-"`
 }
 
 // Archived is what a row of an archive sets if it creates the product. A product without images gets the images. ID is
@@ -237,7 +239,11 @@ func (s *storedRows) version(row upsertRow) *Version {
 // the id of a product that does not exist.
 func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID int64) {
 	sku, problem := checkSKU(row.SKU.Value)
-	_, exists := s.products[sku]
+	stored, exists := s.products[sku]
+	if row.id > 0 && stored.ID != row.id {
+		p.Result, p.Version = Result{SKU: sku, Outcome: Failed, Err: ErrPrecondition}, nil
+		return
+	}
 	if problem == "" && !exists && row.inPlan {
 		assumed := newProduct()
 		assumed.ID, assumed.SKU = newID, sku
@@ -539,7 +545,7 @@ func distinct[T cmp.Ordered](values []T) []T {
 func (n referenceNames) row(row PlanRow, assume bool) upsertRow {
 	r := upsertRow{
 		Row: Row{Changes: row.Changes, Invalid: row.Invalid.Clone()}, inPlan: row.InPlan, archived: row.Archived,
-		byField: row.ByField, change: row.Change, was: row.Was,
+		id: row.ID, byField: row.ByField, change: row.Change, was: row.Was,
 	}
 	n.set(&r.CategoryID, Categories, row.CategoryName, "category", r.Invalid, assume)
 	n.set(&r.SellerID, Sellers, row.SellerName, "seller", r.Invalid, assume)

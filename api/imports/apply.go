@@ -74,6 +74,7 @@ func (m *Importer) Changed(
 		if row.Product == nil || !row.Product.ByField {
 			again[i].was = nil
 		}
+		again[i].ProductID = row.ProductID
 		again[i].Cumulative = "" // the amount is what remained of it
 	}
 	if err := m.plan(ctx, tenant, again); err != nil {
@@ -91,7 +92,7 @@ func (m *Importer) Changed(
 			row.ProductID = before.ProductID
 			kept := row.keep()
 			if row.ProductID > 0 && row.storedID == 0 {
-				kept.Reason = "was deleted since the plan"
+				kept.Reason = "was deleted, or has another SKU, since the plan"
 			}
 			changed = append(changed, kept)
 		}
@@ -258,7 +259,7 @@ func (m *Importer) applyProducts(
 	products := make([]catalog.ApplyRow, len(rows))
 	for i, row := range rows {
 		products[i] = catalog.ApplyRow{PlanRow: *row.Product, Version: row.Version}
-		products[i].InPlan = row.InPlan
+		products[i].InPlan, products[i].ID = row.InPlan, row.ProductID
 	}
 	results, err := m.catalog.ApplyProducts(ctx, catalog.Actor{Tenant: tenant}, products)
 	if err != nil {

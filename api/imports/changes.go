@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
@@ -54,7 +55,7 @@ type productChange struct {
 func (c changesImporter) PlanFiles(
 	ctx context.Context, tenant tenancy.ID, plan changeplan.Plan, files fs.FS, add func(changeplan.Part) error,
 ) (details []byte, complete bool, err error) {
-	records := storedRecords(files)
+	records := withoutRepeated(storedRecords(files))
 	text, err := fs.ReadFile(files, changeFile)
 	switch {
 	case err == nil:
@@ -76,7 +77,7 @@ func (c changesImporter) changed(ctx context.Context, tenant tenancy.ID, of prod
 	return func(yield func(Record, error) bool) {
 		stop := errors.New("stop")
 		err := c.catalog.Walk(ctx, tenant, of.Filter, func(p catalog.Product) error {
-			row := &catalog.PlanRow{Changes: of.Change.Set, ByField: true, Change: &of.Change}
+			row := &catalog.PlanRow{ID: p.ID, Changes: of.Change.Set, ByField: true, Change: &of.Change}
 			row.SKU = catalog.Value(p.SKU)
 			if !yield(Record{Kind: Product, Key: p.SKU, Product: row}, nil) {
 				return stop
@@ -113,6 +114,28 @@ func storedRecords(files fs.FS) iter.Seq2[Record, error] {
 				if !yield(r, err) || err != nil {
 					return
 				}
+			}
+		}
+	}
+}
+
+// withoutRepeated refuses a row with the SKU of an earlier one. Rows of a product in two parts would depend on each
+// other, so that a part could be applied although what it was planned for was not.
+func withoutRepeated(records iter.Seq2[Record, error]) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		lines := map[string]int{}
+		for r, err := range records {
+			if err == nil {
+				sku := strings.TrimSpace(r.Key)
+				if line, repeated := lines[sku]; repeated {
+					r.Invalid = r.Invalid.Clone()
+					r.Invalid["sku"] = []string{fmt.Sprintf("is that of row %d: a plan changes a product once", line)}
+				} else if sku != "" {
+					lines[sku] = r.Rows[0].Line
+				}
+			}
+			if !yield(r, err) {
+				return
 			}
 		}
 	}

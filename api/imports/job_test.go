@@ -292,6 +292,29 @@ func TestRowsThatHaveChangedAreNotOverwritten(t *testing.T) {
 	}
 }
 
+// A row that is refused has the SKU of one that is kept.
+func TestTheKeptRowIsTheOneThatChanges(t *testing.T) {
+	t.Parallel()
+	j := newJobs(t)
+	i := j.mustImport(t, imports.Settings{}, "products.csv", "sku,name,price\nMUG,Mug,?\nMUG,Mug,11.00\n")
+	if _, err := j.MustSuper(t).Exec(t.Context(), `
+		insert into products (tenant_id, sku, name, price, warehouse_id)
+		select tenant_id, 'MUG', 'Mug', 500, id from warehouses where is_default`); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	if i = j.mustWork(t, i.ID); i.State != changeplan.Planned {
+		t.Fatalf("the import is %s, want planned", i.State)
+	}
+	rows, err := j.Rows(t.Context(), j.tenant.ID, i.ID,
+		imports.RowFilter{Kept: true, Page: paging.Page{Number: 1, PerPage: 10}})
+	if err != nil || len(rows.Items) != 1 || rows.Items[0].Line != 3 {
+		t.Errorf("kept rows = %+v, %v, want that of line 3", rows.Items, err)
+	}
+}
+
 // An order is in two exports, the older one with a smaller sum of its refunds.
 func TestCumulativeRefundsAreNotAddedTwice(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,8 +55,9 @@ type PlannedRow struct {
 	InPlan     bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
 	Sums       *sales.PlannedOrder   `json:"-"`          // of an order
 	storedID   int64                 // of a product or reference that exists
-	ProductID  int64                 `json:",omitempty"` // of a product that exists, if its fields are compared
+	ProductID  int64                 `json:",omitempty"` // of a product that exists, if its fields are compared; 0 is any
 	was        *catalog.Version      // with which the product is compared
+	isGone     bool                  // the product of a filter was deleted meanwhile
 	// kept is set if something else has changed the row, and names the fields of a row by field.
 	kept *tenancy.Kept
 	// refunded is the cumulative amount that earlier rows of the plan refund, if Cumulative is set.
@@ -209,6 +211,9 @@ func (p *planner) flush(ctx context.Context) error {
 		}
 		if err := p.plan(ctx, p.tenant, rows); err != nil {
 			return fmt.Errorf("plan %d rows of kind %s: %w", len(rows), kind, err)
+		}
+		if rows = slices.DeleteFunc(rows, func(row PlannedRow) bool { return row.isGone }); len(rows) == 0 {
+			continue
 		}
 		for i := range rows {
 			if p.archive == nil {
@@ -568,6 +573,7 @@ func (m *Importer) planProducts(ctx context.Context, tenant tenancy.ID, rows []*
 	for i, row := range rows {
 		products[i] = *row.Product
 		products[i].Invalid, products[i].InPlan, products[i].Was = row.Invalid, row.InPlan, row.was
+		products[i].ID = cmp.Or(row.ProductID, row.Product.ID)
 	}
 	results, err := m.catalog.PlanProducts(ctx, tenant, products)
 	if err != nil {
@@ -578,6 +584,7 @@ func (m *Importer) planProducts(ctx context.Context, tenant tenancy.ID, rows []*
 		row.set(string(result.Outcome), result.Err)
 		row.Old, row.New, row.storedID = result.Old, result.New, result.ID
 		row.setsImages = result.SetsImages
+		row.isGone = row.Product.Change != nil && result.ID == 0
 		if row.Product.ByField {
 			changed := *row.Product
 			changed.Changes, changed.Change = result.Changes, nil
@@ -611,10 +618,40 @@ func (m *Importer) planChannels(ctx context.Context, tenant tenancy.ID, rows []*
 				Identifier: result.Identifier, Old: result.Old, New: result.Label,
 				OldStock: result.OldStock, NewStock: result.NewStock,
 			}
-			row.Old, row.New = changed("label", result.Old, &result.Label)
+			row.Old, row.New = changedChannel(result)
 		}
 	}
 	return nil
+}
+
+// changedChannel returns the fields of a channel that change, before and after.
+func changedChannel(p sales.PlannedChannel) (old, new map[string]any) {
+	if p.Old == nil || *p.Old != p.Label {
+		old, new = changed("label", p.Old, &p.Label)
+	}
+	if p.NewStock == nil {
+		return old, new
+	}
+	if new == nil {
+		old, new = map[string]any{}, map[string]any{}
+	}
+	for field, value := range stockFields(*p.NewStock) {
+		before := stockFields(*p.OldStock)[field]
+		if new[field] = value; value == before {
+			delete(new, field)
+		} else if p.Old != nil {
+			old[field] = before
+		}
+	}
+	return old, new
+}
+
+func stockFields(s sales.StockSettings) map[string]any {
+	fields := map[string]any{"takes_stock": s.TakesStock, "when_short": s.WhenShort, "warehouse": nil}
+	if s.Warehouse != "" {
+		fields["warehouse"] = s.Warehouse
+	}
+	return fields
 }
 
 // changed returns a field before and after, without a value that is nil.

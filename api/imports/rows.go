@@ -137,16 +137,21 @@ func outcomes(part changeplan.Part) ([]PlannedRow, error) {
 	if err := json.Unmarshal(part.Result, &result); err != nil {
 		return nil, fmt.Errorf("read the result of a part: %w", err)
 	}
-	for _, differs := range result.Rows {
-		rows[differs.Row].Action, rows[differs.Row].Invalid = differs.Action, differs.Invalid
-	}
 	for _, kept := range result.Kept {
-		i := slices.IndexFunc(rows, func(row PlannedRow) bool { return row.Key == kept.Key && row.kept == nil })
-		if i >= 0 {
+		if i := slices.IndexFunc(rows, func(row PlannedRow) bool { return row.isIn(kept) }); i >= 0 {
 			rows[i].kept = &kept
 		}
 	}
+	for _, differs := range result.Rows {
+		rows[differs.Row].Action, rows[differs.Row].Invalid = differs.Action, differs.Invalid
+	}
 	return rows, nil
+}
+
+// isIn reports whether kept is the row, as it was planned. Rows that write nothing can have the same key.
+func (r *PlannedRow) isIn(kept tenancy.Kept) bool {
+	return r.writes() && r.kept == nil && r.Key == kept.Key &&
+		(r.ProductID == 0 || kept.ID == 0 || r.ProductID == kept.ID)
 }
 
 // RefusedFile returns the name of the file that WriteRefused writes.

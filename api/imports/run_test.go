@@ -451,3 +451,48 @@ func TestPartsDependOnEarlierOnes(t *testing.T) {
 	}
 	s.mustAgree(t)
 }
+
+// A product is deleted, and one is created again, after the filter was read.
+func TestAChangeLeavesOutProductsThatWereDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newBusiness(t, tenancytest.New(t), "acme")
+	by := catalog.Actor{Tenant: s.tenant.ID}
+	var ids []int64
+	for _, sku := range []string{"A", "B", "C"} {
+		p, err := s.catalog.Create(t.Context(), by, product(sku, 500).Product.Changes, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, p.ID)
+	}
+	c := changesImporter{NewImporter(s.DB, Pictures{})}
+	of := productChange{Change: catalog.Change{Set: catalog.Changes{
+		Name: catalog.Value("Bow"), Price: catalog.Value[money.Cents](700),
+	}}}
+	records := func(yield func(Record, error) bool) {
+		for r, err := range c.changed(t.Context(), s.tenant.ID, of) {
+			if !yield(r, err) {
+				return
+			}
+		}
+		for _, id := range ids[:2] {
+			if err := s.catalog.Delete(t.Context(), by, id, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := s.catalog.Create(t.Context(), by, product("B", 500).Product.Changes, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	var planned []string
+	err := c.planRecords(t.Context(), s.tenant.ID, &Set{}, records, nil, time.Time{},
+		func(_ changeplan.Part, rows []PlannedRow) error {
+			for _, row := range rows {
+				planned = append(planned, fmt.Sprint(row.Key, " ", row.Action))
+			}
+			return nil
+		})
+	if want := []string{"C updated"}; err != nil || !slices.Equal(planned, want) {
+		t.Errorf("planned rows = %v, %v, want %v", planned, err, want)
+	}
+}
