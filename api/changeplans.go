@@ -116,6 +116,9 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 	}
 	change := body.change()
 	body.rejectUnknown()
+	if err := s.checkSet(r, body, change); err != nil {
+		return err
+	}
 	if err := body.errs.Err(); err != nil {
 		return err
 	}
@@ -131,6 +134,21 @@ func (s *Server) planChange(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.answerPlan(w, r, id, list.Total, http.StatusCreated)
+}
+
+// checkSet adds the errors of the values that a change sets to those of the body.
+func (s *Server) checkSet(r *http.Request, body *object, c catalog.Change) error {
+	err := s.Catalog.CheckChange(r.Context(), tenant(r), c)
+	invalid, isInvalid := errors.AsType[tenancy.InvalidError](err)
+	if !isInvalid {
+		return err
+	}
+	for name, problems := range invalid {
+		if path := "set." + name; len(body.errs[path]) == 0 {
+			body.errs[path] = problems
+		}
+	}
+	return nil
 }
 
 // productFilter takes the field filter. It is an object with the filters of GET /api/products. productFilter also
@@ -229,8 +247,8 @@ func (o *object) tags(name string) []string {
 	switch {
 	case f.Set && len(f.Value) == 0:
 		o.addError(name, "must not be empty")
-	case len(f.Value) > maxPlanTags:
-		o.addError(name, fmt.Sprintf("must have at most %d elements", maxPlanTags))
+	case len(f.Value) > catalog.MaxTags:
+		o.addError(name, fmt.Sprintf("must hold at most %d tags", catalog.MaxTags))
 	}
 	for i, tag := range f.Value {
 		label, problem := tenancy.Label(tag, 64)
@@ -241,9 +259,6 @@ func (o *object) tags(name string) []string {
 	}
 	return f.Value
 }
-
-// maxPlanTags is the number of tags that a product can have.
-const maxPlanTags = 50
 
 // parsePercent reads a percentage with at most two fraction digits, in hundredths.
 func parsePercent(raw json.RawMessage) (int64, error) {

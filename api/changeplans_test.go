@@ -211,6 +211,12 @@ func TestChangesThatAreNotValid(t *testing.T) {
 		`{"filter":{"tag":null},"set":{"price":1}}`:                   "filter.tag",
 		`{"filter":{"category_id":1,"category":2},"set":{"price":1}}`: "filter.category",
 		`{"filter":{},"set":{"price":1},"sets":1}`:                    "sets",
+		`{"filter":{},"set":{"price":-1}}`:                            "set.price",
+		`{"filter":{},"set":{"name":""}}`:                             "set.name",
+		`{"filter":{},"set":{"name":null}}`:                           "set.name",
+		`{"filter":{},"set":{"status":"gone"}}`:                       "set.status",
+		`{"filter":{},"set":{"category_id":9}}`:                       "set.category_id",
+		`{"filter":{},"set":{"tags":["a",""]}}`:                       "set.tags[1]",
 	} {
 		got := a.try(t, call{
 			name: body, method: "POST", path: "/api/products/changes", body: body, wantStatus: 422, wantCode: ValidationError,
@@ -269,4 +275,112 @@ func TestAPlanWithAnIdempotencyKey(t *testing.T) {
 	}
 	c.path, c.wantStatus, c.wantCode = "/api/products/bulk", 422, IdempotencyKeyReused
 	a.try(t, c)
+}
+
+// A plan of rows in several parts would otherwise write the second row without comparing it.
+func TestAPlanChangesAProductOnce(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustProduct(t, `{"sku":"A","name":"Axe","price":5}`)
+	long := strings.Repeat("x", 65_000)
+	items := []string{`{"sku":"A","price":6}`}
+	for i := range 20 { // more than 1 MiB, which is a part
+		items = append(items, fmt.Sprintf(`{"sku":"L%d","name":"Long","price":1,"description":%q}`, i, long))
+	}
+	items = append(items, `{"sku":" A ","price":7}`)
+	plan := a.mustPlan(t, "/api/products/bulk?plan=true", `{"items":[`+strings.Join(items, ",")+`]}`)
+	if want := (planCounts{Created: 20, Updated: 1, Refused: 1}); plan.Data.Counts != want {
+		t.Errorf("the plan has %+v, want %+v", plan.Data.Counts, want)
+	}
+	last := plan.Data.Rows[len(plan.Data.Rows)-1]
+	if want := []string{"is that of row 0: a plan changes a product once"}; !cmp.Equal(last.Errors["sku"], want) {
+		t.Errorf("the last row has the errors %v, want %v", last.Errors, want)
+	}
+	if got := a.planAction(t, plan.Data.ID, "apply", ""); got.Data.State != "applied" {
+		t.Errorf("the plan is %s, %v, want applied", got.Data.State, got.Data.Failure)
+	}
+	a.mustHave(t, "A", `"price":"6.00"`)
+}
+
+// The product that has the SKU now is another one.
+func TestAPlanDoesNotChangeAProductThatWasCreatedAgain(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	first := a.mustProduct(t, `{"sku":"A","name":"Axe","price":5}`)
+	plan := a.mustPlan(t, "/api/products/changes", `{"filter":{},"adjust_price_percent":10}`)
+	a.try(t, call{method: "DELETE", path: fmt.Sprint("/api/products/", first), wantStatus: 204})
+	a.mustProduct(t, `{"sku":"A","name":"Axe","price":5}`)
+	path := fmt.Sprintf("/api/plans/%d/apply", plan.Data.ID)
+	got := a.try(t, call{method: "POST", path: path, wantStatus: 412, wantCode: PreconditionFailed})
+	changed := mustDecode[struct {
+		Error struct{ Changed []changedRow }
+	}](t, got.body).Error.Changed
+	want := []changedRow{{"A", &first, []string{}, "was deleted, or has another SKU, since the plan"}}
+	if diff := cmp.Diff(want, changed); diff != "" {
+		t.Errorf("changed rows (-want +got):\n%s", diff)
+	}
+	if forced := a.planAction(t, plan.Data.ID, "apply", `{"force":true}`); forced.Data.Counts.Skipped != 1 {
+		t.Errorf("the plan has %+v, want its row skipped", forced.Data.Counts)
+	}
+	a.mustHave(t, "A", `"price":"5.00"`)
+}
+
+func TestATenantHasFewPlansThatAreComputed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t) // without workers
+	c := call{
+		method: "POST", path: "/api/products/changes", body: `{"filter":{},"set":{"status":"draft"}}`, wantStatus: 202,
+	}
+	for i := range 20 {
+		c.header = http.Header{"Idempotency-Key": {fmt.Sprint(i)}}
+		a.try(t, c)
+	}
+	c.header, c.wantStatus, c.wantCode = nil, 409, InvalidState
+	got := mustDecode[errorResponse](t, a.try(t, c).body)
+	if want := "20 plans are being computed. Retry when one of them is done."; got.Error.Message != want {
+		t.Errorf("the message is %q, want %q", got.Error.Message, want)
+	}
+}
+
+// The response 412 names the first 100 rows, and the plan has the others.
+func TestAllChangedRowsOfAPlanCanBeRead(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const products = 250
+	bulk := func(price int) {
+		var items []string
+		for i := range products {
+			items = append(items, fmt.Sprintf(`{"sku":"P%03d","name":"x","price":%d}`, i, price))
+		}
+		body := `{"items":[` + strings.Join(items, ",") + `]}`
+		a.try(t, call{method: "POST", path: "/api/products/bulk", body: body, wantStatus: 200})
+	}
+	bulk(5)
+	plan := a.mustPlan(t, "/api/products/changes", `{"filter":{},"adjust_price_percent":10}`)
+	bulk(6)
+	path := fmt.Sprint("/api/plans/", plan.Data.ID)
+	got := a.try(t, call{method: "POST", path: path + "/apply", wantStatus: 412, wantCode: PreconditionFailed})
+	refused := mustDecode[errorResponse](t, got.body).Error
+	if !strings.Contains(refused.Message, fmt.Sprint(": ", products, ".")) || len(refused.Changed) != rowsOfPlan {
+		t.Errorf("%d rows are named, %q, want %d of %d", len(refused.Changed), refused.Message, rowsOfPlan, products)
+	}
+	seen, cursor := map[string]bool{}, ""
+	for pages := 1; ; pages++ {
+		page := mustDecode[planResponse](t, a.try(t, call{
+			method: "GET", path: path + "?action=changed" + cursor, wantStatus: 200,
+		}).body)
+		for _, row := range page.Data.Rows {
+			if row.Changed == nil || !cmp.Equal(row.Changed.Fields, []string{"price"}) {
+				t.Errorf("the row of %s has changed = %+v, want the field price", *row.SKU, row.Changed)
+			}
+			seen[*row.SKU] = true
+		}
+		if page.Meta.NextCursor == nil {
+			if pages != 3 || len(seen) != products || page.Meta.Total != products {
+				t.Errorf("%d pages have %d of %d rows, want 3 with %d", pages, len(seen), page.Meta.Total, products)
+			}
+			break
+		}
+		cursor = "&cursor=" + *page.Meta.NextCursor
+	}
 }

@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/money"
@@ -16,6 +19,18 @@ type Change struct {
 	PricePercent int64    `json:",omitzero"` // to add to the price, in hundredths of a percent
 	AddTags      []string `json:",omitempty"`
 	RemoveTags   []string `json:",omitempty"`
+}
+
+// CheckChange returns an InvalidError with the fields of c.Set that are valid for no product.
+func (s *Store) CheckChange(ctx context.Context, tenant tenancy.ID, c Change) error {
+	p, invalid := newProduct(), tenancy.InvalidError{}
+	c.Set.apply(&p, invalid)
+	var l lookups
+	if err := s.db.Run(ctx, tenant, func(b *pgx.Batch) { l.queue(b, tenant, 0, c.Set) }); err != nil {
+		return fmt.Errorf("check a change of products: %w", err)
+	}
+	l.check(c.Set, invalid)
+	return invalid.Err()
 }
 
 // String returns the change as a short text: "set status; price +10.00 %; add tags sale".

@@ -165,10 +165,12 @@ func checkUPC(s string) (string, string) {
 	return s, ""
 }
 
+// MaxTags is the number of tags that a product can have.
+const MaxTags = 50
+
 // checkTags returns the trimmed tags without duplicates. The validation errors of a tag
 // are added to invalid, as those of tags[i].
 func checkTags(tags []string, invalid tenancy.InvalidError) ([]string, string) {
-	const limit = 50
 	stored, problems := []string{}, 0
 	for i, tag := range tags {
 		label, problem := tenancy.Label(tag, 64)
@@ -179,10 +181,10 @@ func checkTags(tags []string, invalid tenancy.InvalidError) ([]string, string) {
 		case !slices.Contains(stored, label):
 			stored = append(stored, label)
 		}
-		if problems == limit {
+		if problems == MaxTags {
 			return nil, "has 50 or more errors"
 		}
-		if len(stored) > limit {
+		if len(stored) > MaxTags {
 			return nil, "must hold at most 50 tags"
 		}
 	}

@@ -641,7 +641,7 @@ func (s *Store) fail(ctx context.Context, tenant tenancy.ID, plan Plan, err erro
 	if ctx.Err() != nil || errors.Is(err, ErrLost) {
 		return err
 	}
-	failure := "Reading the files failed because of an internal error."
+	failure := "The plan could not be computed because of an internal error."
 	if plan.State != Planning {
 		failure = fmt.Sprintf("Part %d of %d failed because of an internal error.", plan.NextPart+1, plan.Parts)
 	}

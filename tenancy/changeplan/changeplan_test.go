@@ -704,7 +704,7 @@ func TestPlansTakeBoundedSpace(t *testing.T) {
 	large := s.mustUpload(t, strings.Repeat("a ", 20))
 	s.mustWork(t, large)
 	plan, err := s.Get(t.Context(), s.tenant, large)
-	if err != nil || plan.State != changeplan.Failed || !strings.Contains(*plan.Failure, "several imports") {
+	if err != nil || plan.State != changeplan.Failed || !strings.Contains(*plan.Failure, "several plans") {
 		t.Errorf("a plan that is too large is %s, %v, want failed", plan.State, err)
 	}
 	if parts, err := s.PartCounts(t.Context(), s.tenant, large); err != nil || len(parts) != 0 {

@@ -39,9 +39,9 @@ const (
 )
 
 // These are shown to the user.
-const errPlanTimeout = Failure("Reading the files takes longer than 30 minutes. Upload them in several imports.")
+const errPlanTimeout = Failure("Computing the plan takes longer than 30 minutes. Divide it into several.")
 
-const errPlanBytes = Failure("The changes take more than 1 GiB. Upload the files in several imports.")
+const errPlanBytes = Failure("The changes take more than 1 GiB. Divide them into several plans.")
 
 // Failure is why a plan cannot be computed, for its user.
 type Failure string
