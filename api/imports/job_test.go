@@ -298,8 +298,8 @@ func TestTheKeptRowIsTheOneThatChanges(t *testing.T) {
 	j := newJobs(t)
 	i := j.mustImport(t, imports.Settings{}, "products.csv", "sku,name,price\nMUG,Mug,?\nMUG,Mug,11.00\n")
 	if _, err := j.MustSuper(t).Exec(t.Context(), `
-		insert into products (tenant_id, sku, name, price, warehouse_id)
-		select tenant_id, 'MUG', 'Mug', 500, id from warehouses where is_default`); err != nil {
+		insert into products (tenant_id, sku, name, search, price, warehouse_id, status, condition)
+		select tenant_id, 'MUG', 'Mug', 'mug', 500, id, 'active', 'new' from warehouses where is_default`); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Apply(t.Context(), j.tenant.ID, tenancy.Operator, i.ID, false); err != nil {

@@ -55,7 +55,7 @@ type PlannedRow struct {
 	InPlan     bool                  `json:",omitempty"` // an earlier row of the plan changes the product or stores the order
 	Sums       *sales.PlannedOrder   `json:"-"`          // of an order
 	storedID   int64                 // of a product or reference that exists
-	ProductID  int64                 `json:",omitempty"` // of a product that exists, if its fields are compared; 0 is any
+	ProductID  int64                 `json:",omitempty"` // of a product that exists, if its fields are compared
 	was        *catalog.Version      // with which the product is compared
 	isGone     bool                  // the product of a filter was deleted meanwhile
 	// kept is set if something else has changed the row, and names the fields of a row by field.

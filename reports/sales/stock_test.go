@@ -713,18 +713,21 @@ func TestAChannelThatHasChangedIsNotWritten(t *testing.T) {
 		written, err := s.store.ApplyChannels(t.Context(), s.tenant, []sales.ChannelChange{c})
 		after, readErr := s.store.Channel(t.Context(), s.tenant, "pos")
 		if err != nil || readErr != nil || written[0] || after != before {
-			t.Errorf("ApplyChannels of %+v = %v, %v, %v, the channel is %+v, want that nothing changes", c, written, err, readErr, after)
+			t.Errorf("ApplyChannels of %+v = %v, %v, %v, the channel is %+v, want no change", c, written, err, readErr, after)
 		}
 	}
 	applied := change(before.Label, "Till")
-	if written, err := s.store.ApplyChannels(t.Context(), s.tenant, []sales.ChannelChange{applied}); err != nil || !written[0] {
+	changes := []sales.ChannelChange{applied}
+	if written, err := s.store.ApplyChannels(t.Context(), s.tenant, changes); err != nil || !written[0] {
 		t.Fatalf("ApplyChannels = %v, %v", written, err)
 	}
-	if _, err := s.store.UpdateChannel(t.Context(), s.tenant, "pos", sales.ChannelUpdate{TakesStock: new(false)}, nil); err != nil {
+	settings := sales.ChannelUpdate{TakesStock: new(false)}
+	if _, err := s.store.UpdateChannel(t.Context(), s.tenant, "pos", settings, nil); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := s.store.UndoChannels(t.Context(), s.tenant, []sales.ChannelChange{applied})
-	if after, readErr := s.store.Channel(t.Context(), s.tenant, "pos"); err != nil || readErr != nil || len(kept) != 1 || after.Label != "Till" {
+	kept, err := s.store.UndoChannels(t.Context(), s.tenant, changes)
+	after, readErr := s.store.Channel(t.Context(), s.tenant, "pos")
+	if err != nil || readErr != nil || len(kept) != 1 || after.Label != "Till" {
 		t.Errorf("UndoChannels = %v, %v, the channel is %+v, want it kept", kept, err, after)
 	}
 }

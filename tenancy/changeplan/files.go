@@ -240,7 +240,8 @@ func (s *Store) planParts(
 		return nil, false, err
 	}
 	defer files.close()
-	others, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant, `select bytes from (`+storedBytes+`) s (bytes)`, tenant)
+	others, err := tenancy.One[struct{ Bytes int64 }](ctx, s.db, tenant,
+		`select bytes from (`+storedBytes+`) s (bytes)`, tenant)
 	if err != nil {
 		return nil, false, err
 	}

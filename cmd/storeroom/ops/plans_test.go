@@ -16,8 +16,8 @@ func TestAKilledInstanceContinuesAPlan(t *testing.T) {
 	h := newService(t)
 	k := h.tenant(t, "acme", 1_000_000)
 	mustExec(t, h.database, `
-		insert into products (tenant_id, sku, name, price, warehouse_id)
-		select tenant_id, 'sku-' || n, 'Product', 1000, id
+		insert into products (tenant_id, sku, name, search, price, warehouse_id, status, condition)
+		select tenant_id, 'sku-' || n, 'Product', 'product', 1000, id, 'active', 'new'
 		  from warehouses, generate_series(1, $1::int) n
 		 where is_default`, products)
 	port := freePort(t)
@@ -58,7 +58,8 @@ func TestAKilledInstanceContinuesAPlan(t *testing.T) {
 		t.Errorf("the plan is %s, %v, with %+v, want all products updated", plan.State, plan.Failure, plan.Counts)
 	}
 	t.Logf("killed when these rows were applied: %v", applied)
-	if n := mustQuery[int64](t, h.database, `select count(*) from products where price = 1100 and tags = '{sale}'`); n != products {
+	if n := mustQuery[int64](t, h.database, `
+		select count(*) from products where price = 1100 and tags = '{sale}'`); n != products {
 		t.Errorf("%d products have the new price, want %d", n, products)
 	}
 	if n := mustQuery[int64](t, h.database, `
