@@ -122,6 +122,7 @@ func TestTenThousandEndpoints(t *testing.T) {
 	exec(`insert into webhooks (tenant_id, url, description, types, batch_size, secret, delivered_to, next_attempt_at)
 		select id, $1 || '/' || id, '', '{seller}', 100, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', '', now() + interval '1 day'
 		  from tenants where slug like 'many-%'`, receiver.URL)
+	exec(`delete from due_webhooks where webhook_id is null`) // a minute after they were created
 	exec(`analyze`)
 	t.Logf("the endpoints were created in %v", time.Since(begin))
 	hooks := New(s.DB, s.feed, true)
