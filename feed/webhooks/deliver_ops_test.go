@@ -191,7 +191,7 @@ func claimTime(t *testing.T, hooks *Store) {
 	t.Helper()
 	begin := time.Now()
 	for range 20 {
-		if _, err := hooks.claim(context.WithoutCancel(t.Context()), 0, 0); err != nil {
+		if _, err := hooks.claim(context.WithoutCancel(t.Context()), 1, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
