@@ -371,7 +371,10 @@ func TestClaimsOfTheNodesThatCanBeReached(t *testing.T) {
 	s.mustCreate(t, Fields{URL: &url})
 	hooks := s.instance()
 	down := errors.New("node w1 is down")
-	hooks.parts = func(context.Context) ([]*tenancy.DB, error) { return []*tenancy.DB{s.DB}, down }
+	hooks.parts = func(ctx context.Context) ([]*tenancy.DB, error) {
+		parts, err := s.DB.Parts(ctx)
+		return parts, errors.Join(err, down)
+	}
 	if claims, err := hooks.claim(t.Context(), 1, 1); len(claims) != 1 || !errors.Is(err, down) {
 		t.Errorf("claim = %v, %v; want one endpoint and %v", claims, err, down)
 	}
