@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -13,6 +15,8 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
+	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
@@ -170,5 +174,49 @@ func TestListenNamesAPortInUse(t *testing.T) {
 	if want := "STOREROOM_ADDR: " + used + " is in use by another program"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("Listen = %v, want %q", err, want)
+	}
+}
+
+// A message that a receiver accepts during the shutdown is stored as delivered, so it is not sent again.
+func TestShutdownWaitsForMessages(t *testing.T) {
+	t.Parallel()
+	i, db := mustOpen(t, "")
+	i.hooks.Close()
+	i.hooks = webhooks.New(i.db, feed.New(i.db, feed.MinRetention), true)
+	tenant := db.MustTenant(t, "shop").ID
+	began, end := make(chan struct{}), make(chan struct{})
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(began)
+		<-end
+	}))
+	defer receiver.Close()
+	fields := webhooks.Fields{URL: &receiver.URL, Types: []string{"seller"}}
+	hook, err := i.hooks.Create(t.Context(), tenant, tenancy.Operator, fields, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const add = `insert into sellers (tenant_id, name) values ($1, 'Acme')`
+	if _, err := i.db.Exec(t.Context(), tenant, add, tenant); err != nil {
+		t.Fatal(err)
+	}
+	encode := func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
+		return []json.RawMessage{json.RawMessage("{}")}, nil
+	}
+	i.hooks.Start(t.Context(), encode, slog.New(slog.DiscardHandler))
+	<-began
+	ended := make(chan error, 1)
+	go func() { ended <- i.shutdown(t.Context()) }()
+	select {
+	case err := <-ended:
+		t.Errorf("shutdown = %v while a message is sent", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(end)
+	if err := <-ended; err != nil {
+		t.Errorf("shutdown = %v", err)
+	}
+	deliveries, err := i.hooks.Deliveries(t.Context(), tenant, hook.ID, nil, 10)
+	if err != nil || len(deliveries) != 1 || !deliveries[0].Succeeded {
+		t.Errorf("deliveries: %+v, %v; want one that succeeded", deliveries, err)
 	}
 }
