@@ -27,6 +27,7 @@ declare
     part      text;
     s         record;
     d         record;
+    kept      record;
     parent    text;
 begin
     perform pg_advisory_xact_lock(shard);
@@ -84,6 +85,14 @@ begin
             execute format('alter policy tenant on %s using (%s) with check (%2$s)', part, canonical);
             execute format('alter table %s force row level security', part);
         end if;
+        for kept in -- Citus does not copy the statistics target of partitions
+            select attrelid::regclass as name
+              from pg_attribute
+             where attrelid in (part::regclass, d.definition::regclass)
+               and attname = 'tenant_id' and attstattarget is distinct from 0
+        loop
+            execute format('alter table %s alter tenant_id set statistics 0', kept.name);
+        end loop;
     end loop;
     execute format('alter view %I.tenants alter residence set default %s', home, residence);
     for d in select * from storeroom_citus.definitions where kind = 'identity' loop

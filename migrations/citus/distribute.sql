@@ -131,6 +131,7 @@ begin
                 or p.oid in (select tgfoid from pg_trigger join distributed on tgrelid = name))
     loop
         perform create_distributed_function(f);
+        execute format('revoke execute on function %s from public', f); -- Citus copies grants, not what is revoked
     end loop;
 end $$;
 
