@@ -496,3 +496,29 @@ func TestAChangeLeavesOutProductsThatWereDeletedMeanwhile(t *testing.T) {
 		t.Errorf("planned rows = %v, %v, want %v", planned, err, want)
 	}
 }
+
+func TestAPlanShowsTheSettingsOfAChannel(t *testing.T) {
+	t.Parallel()
+	s := newBusiness(t, tenancytest.New(t), "acme")
+	channel := func(identifier, label string) Record {
+		return Record{Kind: Channel, Key: identifier, Channel: &sales.Channel{
+			Identifier: identifier, Label: label, TakesStock: true, WhenShort: sales.Accept,
+		}}
+	}
+	pos, err := s.sales.Channel(t.Context(), s.tenant.ID, "pos")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []PlannedRow{{Record: channel("web", "Web")}, {Record: channel("pos", pos.Label)}}
+	if err := NewImporter(s.DB, Pictures{}).plan(t.Context(), s.tenant.ID, rows); err != nil {
+		t.Fatal(err)
+	}
+	got := []map[string]any{rows[0].Old, rows[0].New, rows[1].Old, rows[1].New}
+	want := []map[string]any{
+		nil, {"label": "Web", "takes_stock": true, "when_short": "accept"},
+		{"takes_stock": false, "when_short": "refuse"}, {"takes_stock": true, "when_short": "accept"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("old and new values (-want +got):\n%s", diff)
+	}
+}

@@ -223,10 +223,14 @@ func (p importPage) Mapped() []imports.File {
 // Change is a field of a row before and after.
 type change struct{ Field, Old, New string }
 
-// changesOf returns the fields of a row that change, sorted by name.
+// changesOf returns the fields of a row that change, sorted by name. Those of a new row have no old value.
 func changesOf(row imports.PlanRow) (all []change) {
 	for _, field := range slices.Sorted(maps.Keys(row.New)) {
-		all = append(all, change{field, planText(row.Old[field]), planText(row.New[field])})
+		c := change{strings.ReplaceAll(field, "_", " "), "", cmp.Or(planText(row.New[field]), "none")}
+		if row.Old != nil {
+			c.Old = cmp.Or(planText(row.Old[field]), "none")
+		}
+		all = append(all, c)
 	}
 	return all
 }
@@ -243,8 +247,14 @@ func planText(value any) string {
 			texts[i] = planText(element)
 		}
 		return strings.Join(texts, ", ")
-	case map[string]any:
-		return fmt.Sprint(v)
+	case map[string]any: // quantities by warehouse
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			texts = append(texts, name+" "+planText(v[name]))
+		}
+		return strings.Join(texts, ", ")
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[v]
 	}
 	text, _ := json.Marshal(value) // JSON before, so it cannot fail
 	return string(text)

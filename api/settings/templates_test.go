@@ -351,3 +351,21 @@ func TestEveryTemplateIsAPage(t *testing.T) {
 		t.Errorf("found %d templates, %v, want %d pages and the layouts %v", len(names), err, len(samples()), layouts)
 	}
 }
+
+func TestChangesOfAPlanAreReadable(t *testing.T) {
+	t.Parallel()
+	row := imports.PlanRow{
+		Old: map[string]any{"reorder_point": 5.0, "tags": []any{}, "stock": map[string]any{"West": 0.0, "North": 1.0}},
+		New: map[string]any{"reorder_point": nil, "tags": []any{"a", "b"}, "stock": map[string]any{"West": 3.0, "North": 2.0}},
+	}
+	want := []change{
+		{"reorder point", "5", "none"}, {"stock", "North 1, West 0", "North 2, West 3"}, {"tags", "none", "a, b"},
+	}
+	if got := changesOf(row); !slices.Equal(got, want) {
+		t.Errorf("changes = %q, want %q", got, want)
+	}
+	row = imports.PlanRow{New: map[string]any{"takes_stock": true}}
+	if got, want := changesOf(row), []change{{"takes stock", "", "yes"}}; !slices.Equal(got, want) {
+		t.Errorf("changes of a new row = %q, want %q", got, want)
+	}
+}

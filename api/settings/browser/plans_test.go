@@ -56,6 +56,7 @@ func TestAPlanInTheBrowser(t *testing.T) {
 	s.exec(t, `update products set price = 960 where sku = 'MUG'`)
 	b.press("Change 2 products")
 	b.await("Nothing was changed.")
+	b.wantText("Apply the plan without these rows?")
 	b.press("Show these rows")
 	b.wantText("MUG", "price has another value")
 	b.check("plan-changed")
