@@ -91,12 +91,13 @@ func TestChangesOfEveryResource(t *testing.T) {
 	a.mustSend(t, 200, "PATCH", "/api/categories/"+category, `{"name":"Kettles"}`)
 	a.mustSend(t, 201, "POST", "/api/orders", `{"number":"A/1","placed_at":"2026-03-01T10:00:00Z","channel":"web",
 		"customer":{"id":"c1","name":"Ann"},"items":[{"sku":"k1","quantity":1,"unit_price":"8.00"}]}`)
+	a.mustSend(t, 200, "PATCH", "/api/channels/web", `{"warehouse_id":`+warehouse+`}`)
 	a.mustSend(t, 201, "POST", "/api/orders/A%2F1/refunds", `{"amount":"1.00"}`)
 	a.mustSend(t, 200, "POST", "/api/orders/A%2F1/cancel", ``)
 	a.mustSend(t, 204, "DELETE", "/api/customers/c1", ``)
 	a.mustSend(t, 204, "DELETE", "/api/products/"+product, ``)
 	a.mustSend(t, 204, "DELETE", "/api/sellers/"+seller, ``)
-	page := a.mustChanges(t, after, 19)
+	page := a.mustChanges(t, after, 20)
 	var refund string
 	for _, e := range page.Data {
 		if e.Type == "refund" {
@@ -119,6 +120,7 @@ CATEGORY updated name,updated_at
 channel web created
 customer c1 created
 order A/1 created
+channel web updated updated_at,warehouse
 REFUND created
 order A/1 updated items,refunded_total,refunds,updated_at
 order A/1 updated cancelled_at,status,updated_at

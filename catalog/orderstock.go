@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -111,17 +110,15 @@ func (s *OrderStock) Take(order string, product, warehouse int64, quantity int32
 }
 
 // Return adds stock that an order took from a warehouse, or adds it to the product's own if that warehouse does not
-// exist. It returns false without a change if the product does not exist, and an InvalidError if the stock would be too
-// large.
-func (s *OrderStock) Return(order, reason string, product, warehouse int64, quantity int32) (bool, error) {
+// exist. It returns what it added: at most so much that the product has MaxQuantity, and nothing if the product does not
+// exist.
+func (s *OrderStock) Return(order, reason string, product, warehouse int64, quantity int32) int32 {
 	p := s.product(product)
 	if p == nil {
-		return false, nil
+		return 0
 	}
-	if p.Quantity > MaxQuantity-quantity {
-		return false, tenancy.InvalidError{
-			"items": {fmt.Sprintf("would take the stock of product %d above %d", product, MaxQuantity)},
-		}
+	if quantity = min(quantity, MaxQuantity-p.Quantity); quantity == 0 {
+		return 0
 	}
 	if !slices.Contains(s.warehouses, rowID{warehouse}) {
 		warehouse = p.WarehouseID
@@ -129,7 +126,7 @@ func (s *OrderStock) Return(order, reason string, product, warehouse int64, quan
 	s.change(p, stockChange{
 		WarehouseID: warehouse, Type: "add", Quantity: quantity, OrderNumber: &order, Reason: &reason,
 	}, quantity)
-	return true, nil
+	return quantity
 }
 
 func (s *OrderStock) change(p *productStock, c stockChange, delta int32) {

@@ -131,7 +131,11 @@ const (
 
 	readState = `
 select s.current, s.xmin,
-       (select min(at) from changes where tenant_id = $1 and epoch = s.current and xid >= s.xmin) as held_at,
+       (select at
+          from changes
+         where tenant_id = $1 and epoch = s.current and xid >= s.xmin
+         order by xid, seq
+         limit 1) as held_at,
        exists (select from feed_epochs where tenant_id = $1 and epoch = $2) as known,
        exists (select from changes where tenant_id = $1 and epoch = $2 and xid = $3 and seq = $4) as exists
   from (select ` + current + ` as current, ` + xmin + ` as xmin) s`
@@ -144,7 +148,7 @@ select c.epoch, c.xid, c.seq, u.position, c.at, c.api_key_id as key_id, c.action
          from changes
         where tenant_id = $1
           and (epoch, xid, seq) >= ($2, $3, $4)
-          and (epoch < ` + current + ` or xid < ` + xmin + `)
+          and (epoch, xid) < (` + current + `, ` + xmin + `)
         order by epoch, xid, seq
         limit $5
        ) c

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
@@ -167,5 +169,27 @@ func mustReadAll(t *testing.T, s *Store, tenant tenancy.ID, after Cursor) Page {
 		if !page.HasMore {
 			return all
 		}
+	}
+}
+
+// After a start of PostgreSQL, the first writers of a tenant do not wait for each other: one of them may have locked a
+// row that the other needs.
+func TestWritersAfterAStartDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "a test cannot change shards")
+	d := tenancytest.New(t)
+	tenant := d.MustTenant(t, "shop").ID
+	if _, err := d.MustSuper(t).Exec(t.Context(), `update feed_epochs set started_at = '2026-01-01'`); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"categories", "sellers"} {
+		_, tx, err := d.DB.Begin(t.Context(), tenant, func(b *pgx.Batch) {
+			b.Queue(`set local lock_timeout = '200ms'`)
+			b.Queue(`insert into `+table+` (tenant_id, name) values ($1, 'Acme')`, tenant)
+		})
+		if err != nil {
+			t.Fatalf("a write to %s: %v", table, err)
+		}
+		defer tx.Rollback(t.Context())
 	}
 }

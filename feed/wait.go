@@ -104,7 +104,7 @@ func (s *Store) waitingTenants() []tenancy.ID {
 const newest = `
 select epoch, xid, seq
   from changes
- where tenant_id = $1 and (epoch < ` + current + ` or xid < ` + xmin + `)
+ where tenant_id = $1 and (epoch, xid) < (` + current + `, ` + xmin + `)
  order by epoch desc, xid desc, seq desc
  limit 1`
 

@@ -47,6 +47,7 @@ create function feed_epoch(of_tenant bigint) returns bigint
 declare
     last public.feed_epochs;
     here public.feed_epochs;
+    lock_id constant bigint := hashtextextended('change feed of tenant ' || of_tenant, 0);
 begin
     here.relation := 'public.changes'::regclass::oid;
     for tries in 1..2 loop
@@ -54,16 +55,19 @@ begin
         if last.started_at = pg_postmaster_start_time() and last.relation = here.relation then
             return last.epoch;
         end if;
-        -- Another transaction may be writing the row. The second try sees it.
-        perform pg_advisory_xact_lock(hashtextextended('change feed of tenant ' || of_tenant, 0));
+        here.system := (select system_identifier from pg_control_system());
+        here.timeline := left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
+        if last.system = here.system and last.timeline = here.timeline and last.relation = here.relation then
+            -- The server was started again. Transactions that write rows of each other must not wait here.
+            if pg_try_advisory_xact_lock(lock_id) then
+                update public.feed_epochs e set started_at = pg_postmaster_start_time()
+                 where e.tenant_id = of_tenant and e.epoch = last.epoch;
+            end if;
+            return last.epoch;
+        end if;
+        -- Another transaction may be beginning the epoch. The second try sees it.
+        perform pg_advisory_xact_lock(lock_id);
     end loop;
-    here.system := (select system_identifier from pg_control_system());
-    here.timeline := left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
-    if last.system = here.system and last.timeline = here.timeline and last.relation = here.relation then
-        update public.feed_epochs e set started_at = pg_postmaster_start_time()
-         where e.tenant_id = of_tenant and e.epoch = last.epoch;
-        return last.epoch;
-    end if;
     here.epoch := greatest(last.epoch + 1, extract(epoch from clock_timestamp())::bigint);
     insert into public.feed_epochs (tenant_id, epoch, system, timeline, relation, started_at)
     values (of_tenant, here.epoch, here.system, here.timeline, here.relation, pg_postmaster_start_time());
@@ -182,7 +186,8 @@ begin
     insert into public.changes (tenant_id, epoch, action, types, changed, ids)
     values ((stored ->> 'tenant_id')::bigint, public.feed_epoch((stored ->> 'tenant_id')::bigint),
             case tg_op when 'INSERT' then 'created' when 'UPDATE' then 'updated' else 'deleted' end, array[tg_argv[0]],
-            array(select key from jsonb_each(before) b where b.value <> after -> b.key order by key),
+            array(select regexp_replace(key, '_id$', '') -- the warehouse of a channel
+                    from jsonb_each(before) b where b.value <> after -> b.key order by key),
             array[stored ->> tg_argv[1]]);
     return null;
 end $$;

@@ -27,7 +27,6 @@ alter table channels
 alter table channels add constraint channels_when_short_check check (when_short in ('refuse', 'accept'));
 alter table channels add constraint channels_tenant_id_warehouse_id_fkey
     foreign key (tenant_id, warehouse_id) references warehouses (tenant_id, id);
-alter table channels alter warehouse_id set statistics 0;
 comment on column channels.takes_stock is 'Whether orders take their items from stock.';
 comment on column channels.when_short is 'What happens to an order of more than there is in stock: refuse, or accept and mark as short.';
 comment on column channels.warehouse_id is 'The warehouse that orders take from; null is that of each product.';

@@ -222,7 +222,7 @@ var budgets = []struct {
 		},
 		1, 2,
 	},
-	{"POST /api/orders", testRequest{path: "/api/orders", body: numbered(stockOrder, "s"), want: 201}, 4, 23},
+	{"POST /api/orders", testRequest{path: "/api/orders", body: numbered(stockOrder, "s"), want: 201}, 4, 24},
 	{
 		"POST /api/orders/{number}/refunds",
 		testRequest{

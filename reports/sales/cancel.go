@@ -124,9 +124,7 @@ func (b *cancelBatch) write(q *pgx.Batch) (more bool, err error) {
 	orders, all := b.decide()
 	queueCustomerLocks(q, b.tenant, column(all, func(o *orderFact) int64 { return o.ID }))
 	for _, o := range all { // an import returns no stock of the orders that it cancels
-		if err := b.taken.giveBack(o, catalog.Cancellation, nil); err != nil {
-			return false, err
-		}
+		b.taken.giveBack(o, catalog.Cancellation, nil)
 	}
 	b.taken.queue(q, b.tenant)
 	if len(orders) == 0 {

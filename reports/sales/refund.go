@@ -272,9 +272,7 @@ func (b *refundBatch) write(q *pgx.Batch) (more bool, err error) {
 	byNumber := b.facts.byNumber()
 	for _, r := range w.refunds {
 		if r.Restock {
-			if err := b.taken.giveBack(byNumber[r.OrderNumber], catalog.Refund, r.RestockItems); err != nil {
-				return false, err
-			}
+			b.taken.giveBack(byNumber[r.OrderNumber], catalog.Refund, r.RestockItems)
 		}
 	}
 	b.taken.queue(q, b.tenant)

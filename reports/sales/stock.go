@@ -239,7 +239,7 @@ func (t *takenStock) queueLock(q *pgx.Batch) bool {
 }
 
 // giveBack returns what the items of an order took: all that is left, or at most the quantities of items.
-func (t *takenStock) giveBack(o *orderFact, reason string, items []RestockItem) error {
+func (t *takenStock) giveBack(o *orderFact, reason string, items []RestockItem) {
 	for i := range t.rows {
 		row := &t.rows[i]
 		quantity := row.Taken - row.Returned
@@ -253,16 +253,11 @@ func (t *takenStock) giveBack(o *orderFact, reason string, items []RestockItem) 
 		if row.OrderID != o.ID || quantity == 0 {
 			continue
 		}
-		returned, err := t.stock.Return(o.Number, reason, row.ProductID, row.WarehouseID, quantity)
-		if err != nil {
-			return err
-		}
-		if returned {
-			row.Returned += quantity
+		if returned := t.stock.Return(o.Number, reason, row.ProductID, row.WarehouseID, quantity); returned > 0 {
+			row.Returned += returned
 			t.changed = append(t.changed, i)
 		}
 	}
-	return nil
 }
 
 // queue writes what giveBack has returned.

@@ -348,6 +348,30 @@ func TestACancellationReturnsWhatAnImportLeft(t *testing.T) {
 	s.mustAgreeWithStock(t)
 }
 
+// A cancellation is possible although the stock cannot take all that the order took.
+func TestAReturnFillsTheStockAtMost(t *testing.T) {
+	t.Parallel()
+	s := mustShop(t)
+	mug := s.mustStock(t, "MUG", 3)
+	s.mustTakeStock(t, "web", sales.Refuse, nil)
+	s.mustSell(t, sales.Row{Order: of("web", "N-1", pieces("MUG", 3))})
+	for _, c := range []struct {
+		kind            string
+		quantity, stock int64
+	}{{"add", catalog.MaxQuantity - 1, catalog.MaxQuantity}, {"remove", 5, catalog.MaxQuantity - 3}} {
+		_, _, err := s.catalog.Adjust(t.Context(), catalog.Actor{Tenant: s.tenant}, mug.ID,
+			catalog.AdjustRequest{Type: catalog.Value(c.kind), Quantity: catalog.Value(c.quantity)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.withStock().Cancel(t.Context(), s.tenant, "N-1", nil); err != nil {
+			t.Fatal(err)
+		}
+		s.mustBe(t, mug.ID, map[int64]int32{mug.WarehouseID: int32(c.stock)})
+	}
+	s.mustAgreeWithStock(t)
+}
+
 // A client that sends an order again while it is stored gets the order, not an error because the order took the stock.
 func TestAnOrderThatIsSentTwiceGetsItsOwnStock(t *testing.T) {
 	t.Parallel()

@@ -96,7 +96,8 @@ select distinct n.tenant_id
 insert into public.changes (tenant_id, epoch, action, types, changed, ids)
 values ((stored ->> 'tenant_id')::bigint, public.feed_epoch((stored ->> 'tenant_id')::bigint),
         case tg_op when 'INSERT' then 'created' when 'UPDATE' then 'updated' else 'deleted' end, array[tg_argv[0]],
-        array(select key from jsonb_each(before) b where b.value <> after -> b.key order by key),
+        array(select regexp_replace(key, '_id$', '') -- the warehouse of a channel
+                from jsonb_each(before) b where b.value <> after -> b.key order by key),
         array[stored ->> tg_argv[1]])
 
 -- Plan on PostgreSQL 15:

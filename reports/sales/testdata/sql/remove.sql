@@ -153,7 +153,7 @@ not exists (
 select from change_plans p where p.tenant_id = of_tenant and p.id = of_plan and p.state = 'undoing')
 
 -- Plan on PostgreSQL 15:
---   Index Scan using change_plans_pkey on change_plans (InitPlan)
+--   Index Scan using change_plans_due on change_plans (InitPlan)
 
 delete from imported_facts f
 where f.tenant_id = of_tenant and f.plan_id = of_plan and f.kind = 'orders' and f.id = any (order_ids)
