@@ -27,6 +27,7 @@ const (
 	maxChangeData   = 4 << 20
 	messagePart     = 10
 	maxMessageData  = 256 << 10
+	maxDataTime     = 3 * time.Second // after which a page or message ends early, so that slow objects are delivered
 	changesDeadline = maxWait*time.Second + 8*time.Second
 )
 
@@ -81,7 +82,7 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	data := s.newChangeData(r.Context(), tenant(r), canReadCustomers(r))
-	n, err := data.read(page.Entries, changesPart, maxChangeData)
+	n, err := data.read(page.Entries, changesPart, changesPart, maxChangeData)
 	if err != nil {
 		return err
 	}
@@ -94,12 +95,12 @@ func (s *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 }
 
 // EncodeChanges is the function for webhooks.Store.Start. It reads few objects at a time, because many
-// messages are made at the same time.
+// messages are made at the same time, and first one, which may be slow.
 func (s *Server) EncodeChanges(
 	ctx context.Context, tenant tenancy.ID, names bool, entries []feed.Entry,
 ) ([]json.RawMessage, error) {
 	data := s.newChangeData(ctx, tenant, names)
-	n, err := data.read(entries, messagePart, maxMessageData)
+	n, err := data.read(entries, 1, messagePart, maxMessageData)
 	if err != nil {
 		return nil, err
 	}
@@ -173,37 +174,50 @@ func (d *changeData) shape(e feed.Entry) changeJSON {
 
 var errEnoughData = errors.New("the page is large enough")
 
-// read reads the objects of the first n entries, with one query for each type in a part, until they have so many bytes.
-func (d *changeData) read(entries []feed.Entry, part, most int) (n int, err error) {
-	for part := range slices.Chunk(entries, part) {
-		ids := map[string][]string{}
-		for _, e := range part {
-			if !slices.Contains(ids[e.Type], e.ID) {
-				ids[e.Type] = append(ids[e.Type], e.ID)
-			}
+// read reads the objects of the first n entries, with one query for each type in a part, until they have so many bytes,
+// take long, or cannot be read. Parts have twice as many entries as the one before, at most maxPart.
+func (d *changeData) read(entries []feed.Entry, firstPart, maxPart, most int) (n int, err error) {
+	begin := time.Now()
+	for size := firstPart; n < len(entries) && d.bytes <= most && time.Since(begin) < maxDataTime; {
+		read, isWhole, err := d.readPart(entries[n:min(n+size, len(entries))], most)
+		if err != nil && n == 0 {
+			return 0, err
 		}
-		var unread []string
-		for t, of := range ids {
-			if t == "order" {
-				unread, err = d.readOrders(of, most)
-			} else {
-				err = d.readObjects(t, of)
-			}
-			if err != nil {
-				return 0, err
-			}
-		}
-		for _, e := range part {
-			if e.Type == "order" && slices.Contains(unread, e.ID) {
-				return n, nil
-			}
-			n++
-		}
-		if d.bytes > most {
+		n += read
+		if err != nil || !isWhole {
 			break
 		}
+		size = min(2*size, maxPart)
 	}
 	return n, nil
+}
+
+// readPart reads the objects of the first n entries until they have so many bytes.
+func (d *changeData) readPart(part []feed.Entry, most int) (n int, isWhole bool, err error) {
+	ids := map[string][]string{}
+	for _, e := range part {
+		if !slices.Contains(ids[e.Type], e.ID) {
+			ids[e.Type] = append(ids[e.Type], e.ID)
+		}
+	}
+	var unread []string
+	for t, of := range ids {
+		if t == "order" {
+			unread, err = d.readOrders(of, most)
+		} else {
+			err = d.readObjects(t, of)
+		}
+		if err != nil {
+			return 0, false, err
+		}
+	}
+	for _, e := range part {
+		if e.Type == "order" && slices.Contains(unread, e.ID) {
+			return n, false, nil
+		}
+		n++
+	}
+	return n, true, nil
 }
 
 // add stores an object.

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,9 @@ const (
 
 	deleteInterval = time.Hour
 )
+
+// unreadable is the error of a delivery that was not sent.
+const unreadable = "Storeroom could not read the objects of this message. It tries again."
 
 // errLost reports that the endpoint was changed or given to another worker meanwhile.
 var errLost = errors.New("the endpoint has another worker")
@@ -170,17 +174,22 @@ func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, erro
 	return all, nil
 }
 
-// query calls f when few other workers query, so that they leave most connections of the pool to requests.
-func (s *Store) query(ctx context.Context, f func(context.Context) error) error {
+// query calls f when few other workers query, so that they leave most connections of the pool to requests. It waits
+// for that, and for other slots before, half of the time at most.
+func (s *Store) query(ctx context.Context, f func(context.Context) error, before ...chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	select {
-	case s.queries <- struct{}{}:
-		defer func() { <-s.queries }()
-		return f(ctx)
-	case <-ctx.Done():
-		return ctx.Err()
+	wait, stop := context.WithTimeout(ctx, queryTimeout/2)
+	defer stop()
+	for _, slots := range append(before, s.queries) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		case <-wait.Done():
+			return wait.Err()
+		}
 	}
+	return f(ctx)
 }
 
 // work delivers messages to an endpoint for a turn, and releases it.
@@ -189,7 +198,7 @@ func (s *Store) work(ctx context.Context, c claim, encode Encode, logger *slog.L
 	requests, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.interrupted, cancel)()
-	err := s.deliver(ctx, requests, c, encode)
+	err := s.deliver(ctx, requests, c, encode, logger)
 	if err == nil {
 		return
 	}
@@ -219,7 +228,7 @@ func (s *Store) isStopped() bool {
 }
 
 // deliver sends messages until there is none, one fails, or the turn ends.
-func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode) error {
+func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, logger *slog.Logger) error {
 	w, err := s.read(ctx, c)
 	if err != nil {
 		return err
@@ -232,6 +241,14 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode) e
 		if err != nil {
 			return err
 		}
+		if next.failed != nil && ctx.Err() == nil {
+			logger.WarnContext(ctx, "a webhook is delivered late", "tenant", c.Tenant, "webhook", c.Webhook,
+				"error", next.failed)
+			return s.fail(ctx, c, w, next.message.Delivery)
+		} else if next.failed != nil {
+			return next.failed
+		}
+		before := w.DeliveredTo
 		w.DeliveredTo = next.after
 		isLast := func() bool { return !next.hasMore || time.Now().After(end) || s.isStopped() }
 		if next.message == nil {
@@ -247,6 +264,7 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode) e
 		case !d.Succeeded && requests.Err() != nil:
 			return requests.Err()
 		case !d.Succeeded:
+			w.DeliveredTo = before
 			return s.fail(ctx, c, w, d)
 		}
 		if w.hasWaitedFor(next.oldest) {
@@ -299,6 +317,7 @@ type step struct {
 	oldest  time.Time
 	hasMore bool
 	heldAt  *time.Time
+	failed  error // why there is no body
 }
 
 // pause returns how long an endpoint need not be visited unless something changes. Nothing reports that a held entry
@@ -313,13 +332,47 @@ func (s step) pause() time.Duration {
 	return idlePause + rand.N(4*time.Hour)
 }
 
-// next makes the next message. A retry has the same entries.
+// next makes the next message. A retry has the same entries. Slow messages of a tenant wait for each other, so that
+// they leave queries to other tenants, and to the outcomes of messages.
 func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (is step, err error) {
+	slots, done := s.shares.of(tenant)
+	defer done()
 	err = s.query(ctx, func(ctx context.Context) error {
 		is, err = s.readNext(ctx, tenant, w, encode)
 		return err
-	})
+	}, slots)
 	return is, err
+}
+
+// shares has the slots of the tenants whose messages are made.
+type shares struct {
+	each    int
+	mu      sync.Mutex
+	tenants map[tenancy.ID]*share
+}
+
+type share struct {
+	slots chan struct{}
+	users int
+}
+
+// of returns the slots of a tenant until done is called.
+func (s *shares) of(tenant tenancy.ID) (slots chan struct{}, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := s.tenants[tenant]
+	if is == nil {
+		is = &share{slots: make(chan struct{}, s.each)}
+		s.tenants[tenant] = is
+	}
+	is.users++
+	return is.slots, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if is.users--; is.users == 0 {
+			delete(s.tenants, tenant)
+		}
+	}
 }
 
 func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, encode Encode) (step, error) {
@@ -349,21 +402,29 @@ func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, enco
 		err = errors.New("there is no text")
 	}
 	if err != nil {
-		return step{}, fmt.Errorf("encode changes: %w", err)
+		is.failed = fmt.Errorf("encode changes: %w", err)
+		is.message = &message{Delivery: deliveryOf(tenant, w, entries)}
+		is.message.Error = new(unreadable)
+		return is, nil
 	}
 	if entries = entries[:len(texts)]; len(entries) < len(page.Entries) {
 		is.after, is.hasMore = entries[len(entries)-1].At.String(tenant), true
 	}
-	first, last := entries[0].At.String(tenant), entries[len(entries)-1].At.String(tenant)
 	is.oldest = entries[0].Time
 	is.message = &message{
-		body: encodeMessage("changes", entries[len(entries)-1].Time, texts),
-		Delivery: Delivery{
-			MessageID: messageID(tenant, w.ID, first, last), Type: "changes", Entries: len(entries), FirstSeq: &first,
-			LastSeq: &last, Attempt: w.Attempts + 1,
-		},
+		body:     encodeMessage("changes", entries[len(entries)-1].Time, texts),
+		Delivery: deliveryOf(tenant, w, entries),
 	}
 	return is, nil
+}
+
+// deliveryOf returns the next attempt to deliver entries.
+func deliveryOf(tenant tenancy.ID, w Webhook, entries []feed.Entry) Delivery {
+	first, last := entries[0].At.String(tenant), entries[len(entries)-1].At.String(tenant)
+	return Delivery{
+		MessageID: messageID(tenant, w.ID, first, last), Type: "changes", Entries: len(entries), FirstSeq: &first,
+		LastSeq: &last, Attempt: w.Attempts + 1,
+	}
 }
 
 // messageID returns an id that is the same for the same entries.
@@ -395,19 +456,22 @@ func (s *Store) advance(ctx context.Context, c claim, w Webhook, d Delivery) err
 		returning id`, c.Tenant, c.Webhook, c.worker, w.DeliveredTo)
 }
 
-// release is advance, also without a message, and gives the endpoint back until the pause has passed.
+// release is advance, also without a message, and gives the endpoint back until the pause has passed. Without a message
+// and a pause, one that has failed is still to come.
 func (s *Store) release(ctx context.Context, c claim, w Webhook, d *Delivery, pause time.Duration) error {
 	return s.record(ctx, c, d, `
 		update webhooks
-		   set delivered_to = $4, message_end = null, attempts = 0,
+		   set delivered_to = $4, message_end = case when not $7 then message_end end,
+		       attempts = case when $7 then 0 else attempts end,
 		       failing_since = case when not $5 then failing_since end,
 		       last_attempt_at = case when $5 then clock_timestamp() else last_attempt_at end,
 		       worker = null, lease_until = null, next_attempt_at = clock_timestamp() + $6::interval
 		 where tenant_id = $1 and id = $2 and worker = $3
-		returning id`, c.Tenant, c.Webhook, c.worker, w.DeliveredTo, d != nil, pause)
+		returning id`, c.Tenant, c.Webhook, c.worker, w.DeliveredTo, d != nil, pause,
+		d != nil || pause > 0)
 }
 
-// fail stores a failed delivery and when to try again, or pauses the endpoint.
+// fail stores a failed delivery, the position before it and when to try again, or pauses the endpoint.
 func (s *Store) fail(ctx context.Context, c claim, w Webhook, d Delivery) error {
 	switch {
 	case d.Status != nil && *d.Status == 410:
@@ -419,11 +483,12 @@ func (s *Store) fail(ctx context.Context, c claim, w Webhook, d Delivery) error 
 	pause := s.timing.pause/5 + rand.N(most)
 	return s.record(ctx, c, &d, `
 		update webhooks
-		   set message_end = $4, attempts = attempts + 1, failing_since = coalesce(failing_since, clock_timestamp()),
+		   set delivered_to = $6, message_end = $4, attempts = attempts + 1,
+		       failing_since = coalesce(failing_since, clock_timestamp()),
 		       last_attempt_at = clock_timestamp(), worker = null, lease_until = null,
 		       next_attempt_at = clock_timestamp() + $5::interval
 		 where tenant_id = $1 and id = $2 and worker = $3
-		returning id`, c.Tenant, c.Webhook, c.worker, d.LastSeq, pause)
+		returning id`, c.Tenant, c.Webhook, c.worker, d.LastSeq, pause, w.DeliveredTo)
 }
 
 // pause pauses an endpoint.

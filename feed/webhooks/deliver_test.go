@@ -797,3 +797,130 @@ func TestAShutdownReleasesEndpoints(t *testing.T) {
 		t.Errorf("the other instance took %v", took)
 	}
 }
+
+// A message that cannot be made is a failed attempt, so that it is shown, delays nobody, and pauses the endpoint.
+func TestAMessageThatCannotBeMadeFails(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.pause = time.Hour
+	hooks.Start(t.Context(), func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
+		return nil, errors.New("too slow")
+	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
+	if got := s.mustGet(t, w.ID); got.FailingSince == nil || time.Until(got.NextAttemptAt) < 5*time.Minute {
+		t.Errorf("failing since %v, next attempt at %v; want a pause", got.FailingSince, got.NextAttemptAt)
+	}
+	deliveries, err := hooks.Deliveries(t.Context(), s.tenant, w.ID, nil, 10)
+	if err != nil || len(deliveries) != 1 || deliveries[0].Succeeded || *deliveries[0].Error != unreadable ||
+		deliveries[0].Entries != 1 {
+		t.Errorf("deliveries: %+v, %v; want one that failed", deliveries, err)
+	}
+}
+
+// Slow messages of a tenant leave queries to others.
+func TestATenantLeavesQueriesToOthers(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	other := s.MustTenant(t, "other").ID
+	url := "https://example.com"
+	w := s.mustCreate(t, Fields{URL: &url})
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	began, end := make(chan struct{}, 9), make(chan struct{})
+	slow := func(context.Context, tenancy.ID, bool, []feed.Entry) ([]json.RawMessage, error) {
+		began <- struct{}{}
+		<-end
+		return nil, errors.New("slow")
+	}
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() { _, _ = hooks.next(t.Context(), s.tenant, w, slow) })
+	}
+	for range hooks.shares.each {
+		<-began
+	}
+	if hooks.shares.each >= cap(hooks.queries) || len(hooks.queries) != hooks.shares.each {
+		t.Errorf("a tenant has %d of %d queries", len(hooks.queries), cap(hooks.queries))
+	}
+	w.DeliveredTo = feed.Start.String(other)
+	if _, err := hooks.next(t.Context(), other, w, encodeIDs); err != nil {
+		t.Errorf("the message of another tenant: %v", err)
+	}
+	close(end)
+	workers.Wait()
+	if len(hooks.shares.tenants) > 0 {
+		t.Errorf("slots of %d tenants are kept", len(hooks.shares.tenants))
+	}
+}
+
+// A worker knows the secrets of its turn, so a rotation ends it.
+func TestMessagesAfterARotationHaveBothSignatures(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	hooks := s.instance()
+	var id int64
+	var counts []int
+	var mu sync.Mutex
+	r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if counts = append(counts, len(strings.Fields(req.Header.Get("webhook-signature")))); len(counts) == 1 {
+			if _, err := hooks.Rotate(t.Context(), s.tenant, tenancy.Operator, id); err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	t.Cleanup(r.Close)
+	id = s.mustCreate(t, Fields{URL: &r.URL, BatchSize: new(1)}).ID
+	for i := range 3 {
+		s.mustChange(t, fmt.Sprint(i))
+	}
+	hooks.client.Timeout, hooks.timing.lease = time.Minute, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	t.Cleanup(hooks.Close)
+	poll(t, "all messages and the first again", func() bool { mu.Lock(); defer mu.Unlock(); return len(counts) == 4 })
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(counts, []int{1, 2, 2, 2}) {
+		t.Errorf("the messages have %v signatures, want 2 after the first", counts)
+	}
+}
+
+// A retry does not read entries of other types again, and a turn without a message does not end a failure.
+func TestAFailureStoresThePositionBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	r := newReceiver(t, always(500))
+	w := s.mustCreate(t, Fields{URL: &r.URL})
+	s.exec(t, fmt.Sprintf(`
+		do $$ begin
+			for n in 1..1100 loop
+				insert into categories (tenant_id, name) values (%d, n::text);
+			end loop;
+		end $$`, s.tenant))
+	s.mustChange(t, "one")
+	hooks := s.instance()
+	hooks.timing.pause, hooks.timing.lease = time.Hour, time.Minute
+	hooks.Start(t.Context(), encodeIDs, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	poll(t, "a failure", func() bool { return s.mustGet(t, w.ID).Attempts == 1 })
+	hooks.Close()
+	failed := s.mustGet(t, w.ID)
+	if failed.DeliveredTo == w.DeliveredTo {
+		t.Error("the position is still before the entries of other types")
+	}
+	s.exec(t, `update webhooks set next_attempt_at = now()`)
+	hooks = s.instance()
+	hooks.timing.lease = time.Minute
+	claims, err := hooks.claim(t.Context(), 1, 1)
+	if err == nil && len(claims) == 1 {
+		err = hooks.release(t.Context(), claims[0], failed, nil, 0)
+	}
+	if got := s.mustGet(t, w.ID); err != nil || got.Attempts != 1 || got.MessageEnd == nil {
+		t.Errorf("after a turn without a message: %d attempts of a message to %v, %v; want 1", got.Attempts, got.MessageEnd, err)
+	}
+}

@@ -10,7 +10,8 @@
 // ten thousand of them without changes cost nothing. An instance holds no connection while it waits for a receiver.
 //
 // No tenant takes much from the others: it has four workers at a time, an endpoint gets ten messages a second, and
-// workers use an eighth of the connections. Endpoints that fail have half of the workers.
+// workers use an eighth of the connections, of which a tenant has half to make messages. Endpoints that fail have half
+// of the workers.
 package webhooks
 
 import (
@@ -148,6 +149,7 @@ type Store struct {
 	isLocal bool
 	timing  timing
 	queries chan struct{} // limits those of workers
+	shares  shares
 
 	stopped     chan struct{}
 	stop        sync.Once
@@ -159,9 +161,11 @@ type Store struct {
 // New returns a Store. Only if isLocal is true, endpoints can be on this machine and have http URLs.
 func New(db *tenancy.DB, changes *feed.Store, isLocal bool) *Store {
 	interrupted, interrupt := context.WithCancel(context.Background())
+	queries := max(1, db.MaxConns()/8)
 	return &Store{
 		db: db, parts: db.Parts, feed: changes, client: newClient(isLocal), isLocal: isLocal, timing: defaultTiming,
-		queries: make(chan struct{}, max(1, db.MaxConns()/8)),
+		queries: make(chan struct{}, queries),
+		shares:  shares{each: max(1, queries/2), tenants: map[tenancy.ID]*share{}},
 		stopped: make(chan struct{}), interrupted: interrupted, interrupt: interrupt,
 	}
 }
@@ -320,13 +324,17 @@ func (s *Store) Change(
 		returning`+columns, f.URL, f.Description, f.Types, f.BatchSize, f.State, interruption)
 }
 
-// Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap.
+// Rotate gives an endpoint a new secret. Messages are also signed with the old one for Overlap. One that is being sent
+// meanwhile is sent again with both.
 func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64) (Webhook, error) {
 	return s.change(ctx, tenant, by, id, "webhook.rotate", nil, `
 		update webhooks
-		   set previous_secret = secret, previous_expires_at = now() + $4::interval, secret = $3, updated_at = now()
+		   set previous_secret = secret, previous_expires_at = now() + $4::interval, secret = $3, updated_at = now(),
+		       worker = null,
+		       lease_until = case when lease_until > clock_timestamp()
+		                          then least(lease_until, clock_timestamp() + $5::interval) end
 		 where tenant_id = $1 and id = $2
-		returning`+columns, newSecret(), Overlap)
+		returning`+columns, newSecret(), Overlap, interruption)
 }
 
 // Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. It returns
