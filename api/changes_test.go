@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -291,5 +292,35 @@ func TestWaitingForAChange(t *testing.T) {
 	case <-waited:
 	case <-time.After(5 * time.Second):
 		t.Error("a waiting client keeps the server from shutting down")
+	}
+}
+
+// A message ends before an object that cannot be read in time, so that the others are delivered.
+func TestAMessageEndsBeforeASlowObject(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.mustID(t, "/api/sellers", `{"name":"Acme"}`)
+	product := a.mustID(t, "/api/products", `{"sku":"k1","name":"Kettle","price":"9.50","quantity":3}`)
+	entries := []feed.Entry{
+		{Type: "product", ID: product, Action: feed.Created}, {Type: "seller", ID: "1", Action: feed.Created},
+		{Type: "product", ID: product, Action: feed.Created},
+	}
+	lock, err := a.MustSuperAt(t, a.tenant.ID).Begin(t.Context())
+	if err == nil {
+		_, err = lock.Exec(t.Context(), `lock table products in access exclusive mode`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := a.server.EncodeChanges(short, a.tenant.ID, true, entries); err == nil {
+		t.Error("a message without an object is no error")
+	}
+	second, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	texts, err := a.server.EncodeChanges(second, a.tenant.ID, true, entries[1:])
+	if err != nil || len(texts) != 1 {
+		t.Errorf("a message with a slow object has %d entries, %v; want that before it", len(texts), err)
 	}
 }

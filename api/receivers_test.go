@@ -77,6 +77,7 @@ func checkReceiver(t *testing.T, program, file string) {
 	valid := signature(receiverSecret, "msg_1", now, body)
 	other := signature("whsec_"+base64.StdEncoding.EncodeToString([]byte("another secret")), "msg_1", now, body)
 	old := now.Add(-6 * time.Minute)
+	large := body + strings.Repeat(" ", 16<<20)
 	send := func(id string, at time.Time, signatures, body string) int {
 		return sendMessage(t, port, id, strconv.FormatInt(at.Unix(), 10), signatures, body)
 	}
@@ -97,12 +98,21 @@ func checkReceiver(t *testing.T, program, file string) {
 		{"another body", 401, send("msg_1", now, valid, strings.Replace(body, "updated", "deleted", 1))},
 		{"an old message", 401, send("msg_1", old, signature(receiverSecret, "msg_1", old, body), body)},
 		{"no signature", 401, send("msg_1", now, "", body)},
+		{"a body above 16 MiB", 0, acceptedOnly(send("msg_1", now, signature(receiverSecret, "msg_1", now, large), large))},
 		{"no time", 401, sendMessage(t, port, "msg_1", "", valid, body)},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s = %d, want %d: %s", c.name, c.got, c.want, output.String())
 		}
 	}
+}
+
+// acceptedOnly returns 0 for a refusal, which can also be the end of the connection.
+func acceptedOnly(status int) int {
+	if status/100 == 2 {
+		return status
+	}
+	return 0
 }
 
 func signature(secret, id string, at time.Time, body string) string {

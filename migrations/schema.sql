@@ -1190,6 +1190,7 @@ create table webhooks (
     previous_expires_at timestamptz,
     delivered_to        text collate "C" not null,
     message_end         text collate "C",
+    replays             integer not null default 0,
     attempts            integer not null default 0,
     failing_since       timestamptz,
     last_attempt_at     timestamptz,
@@ -1210,6 +1211,7 @@ comment on column webhooks.pause_reason is 'user: a member or a key; failing: no
 comment on column webhooks.previous_secret is 'The secret before the last rotation. Messages are also signed with it until previous_expires_at.';
 comment on column webhooks.delivered_to is 'The cursor of the feed after the last message that the receiver accepted.';
 comment on column webhooks.message_end is 'The cursor at the end of the message that has failed, so that a retry is the same message.';
+comment on column webhooks.replays is 'How often the position was set. It is part of the ids of messages, because receivers may ignore an id that they know.';
 comment on column webhooks.attempts is 'Failed attempts since the last success.';
 comment on column webhooks.last_attempt_at is 'When the receiver accepted or refused a message last.';
 comment on column webhooks.next_attempt_at is 'When a message that failed is sent again, or when the endpoint is visited although nothing has changed.';
@@ -1265,7 +1267,7 @@ create table due_webhooks (
     webhook_id bigint,
     at         timestamptz not null default clock_timestamp()
 );
-comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each statement inserts its own row, so that none waits for another. The runtime role has no privilege.';
+comment on table due_webhooks is 'When claim_webhooks visits an endpoint, or without webhook_id all endpoints of a tenant, because something has changed. Each transaction inserts its own row, so that none waits for another. The runtime role has no privilege.';
 CREATE INDEX due_webhooks_at ON due_webhooks USING btree (at);
 CREATE INDEX due_webhooks_tenant ON due_webhooks USING btree (tenant_id, webhook_id);
 alter table due_webhooks alter tenant_id set statistics 0, alter at set statistics 0;
@@ -3292,11 +3294,19 @@ CREATE OR REPLACE FUNCTION public.queue_webhooks()
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
  SET enable_sort TO 'off'
 AS $function$
+declare
+    queued bigint := nullif(current_setting('app.queued_webhooks', true), '')::bigint;
+    tenant bigint;
 begin
-    insert into due_webhooks (tenant_id)
-    select distinct n.tenant_id
-      from new_rows n
-     where exists (select from webhooks w where w.tenant_id = n.tenant_id and w.state = 'active');
+    for tenant in
+        select distinct n.tenant_id
+          from new_rows n
+         where n.tenant_id is distinct from queued
+           and exists (select from webhooks w where w.tenant_id = n.tenant_id and w.state = 'active')
+    loop
+        insert into due_webhooks (tenant_id) values (tenant);
+        perform set_config('app.queued_webhooks', tenant::text, true);
+    end loop;
     return null;
 end $function$;
 revoke execute on function queue_webhooks() from public;
@@ -3354,13 +3364,20 @@ begin
         continue when not pg_try_advisory_xact_lock(hashtextextended('webhooks of tenant ' || tenant, 0));
         select t.suspended_at is not null as is_suspended into found_tenant from tenants t where t.id = tenant;
         if not found or found_tenant.is_suspended then
-            delete from due_webhooks q where q.tenant_id = tenant and q.at <= due_before;
+            delete from due_webhooks q
+             where q.ctid = any (array(
+                   select r.ctid from due_webhooks r where r.tenant_id = tenant and r.at <= due_before limit 10000));
             insert into due_webhooks
             select tenant, null, clock_timestamp() + interval '1 minute' where found_tenant.is_suspended;
             continue;
         end if;
         perform set_config('app.tenant_id', tenant::text, true);
-        delete from due_webhooks q where q.tenant_id = tenant and q.webhook_id is null and q.at <= due_before;
+        delete from due_webhooks q
+         where q.ctid = any (array(
+               select r.ctid
+                 from due_webhooks r
+                where r.tenant_id = tenant and r.webhook_id is null and r.at <= due_before
+                limit 10000));
         has_changed := found;
         delete from due_webhooks q
          where q.tenant_id = tenant

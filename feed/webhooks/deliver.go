@@ -422,12 +422,12 @@ func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, enco
 func deliveryOf(tenant tenancy.ID, w Webhook, entries []feed.Entry) Delivery {
 	first, last := entries[0].At.String(tenant), entries[len(entries)-1].At.String(tenant)
 	return Delivery{
-		MessageID: messageID(tenant, w.ID, first, last), Type: "changes", Entries: len(entries), FirstSeq: &first,
+		MessageID: messageID(tenant, w.ID, first, last, fmt.Sprint(w.Replays)), Type: "changes", Entries: len(entries), FirstSeq: &first,
 		LastSeq: &last, Attempt: w.Attempts + 1,
 	}
 }
 
-// messageID returns an id that is the same for the same entries.
+// messageID returns an id that is the same for the same parts.
 func messageID(tenant tenancy.ID, id int64, parts ...string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", tenant, id, strings.Join(parts, " ")))
 	return "msg_" + base64.RawURLEncoding.EncodeToString(sum[:18])

@@ -329,6 +329,9 @@ func TestEndpointsArePaused(t *testing.T) {
 			t.Fatal(err)
 		}
 		poll(t, "it arrives again", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.accepted) == 2 })
+		if r.accepted[0].id == r.accepted[1].id {
+			t.Error("the replayed message has the same id, which a receiver may ignore")
+		}
 		if w, err = s.instance().Replay(t.Context(), s.tenant, tenancy.Operator, third.ID, feed.Now); err != nil || w.State != Active {
 			t.Errorf("Replay of an expired cursor = %+v, %v", w, err)
 		}
@@ -922,5 +925,46 @@ func TestAFailureStoresThePositionBeforeIt(t *testing.T) {
 	}
 	if got := s.mustGet(t, w.ID); err != nil || got.Attempts != 1 || got.MessageEnd == nil {
 		t.Errorf("after a turn without a message: %d attempts of a message to %v, %v; want 1", got.Attempts, got.MessageEnd, err)
+	}
+}
+
+// A transaction of many statements queues each tenant, and does so once for one tenant.
+func TestATransactionQueuesATenantOnce(t *testing.T) {
+	t.Parallel()
+	tenancytest.SkipOnCitus(t, "the tenants are on different nodes")
+	s := newShop(t)
+	other := &shop{s.Database, s.MustTenant(t, "other").ID, s.feed}
+	url := "https://example.com"
+	s.mustCreate(t, Fields{URL: &url})
+	other.mustCreate(t, Fields{URL: &url})
+	insert := func(to *shop, name string) string {
+		return fmt.Sprintf(`
+			set local app.tenant_id = %[1]d;
+			insert into sellers (tenant_id, name) values (%[1]d, '%[2]s');`, to.tenant, name)
+	}
+	for _, c := range []struct {
+		name, sql            string
+		wantShop, wantOthers int
+	}{
+		{"one tenant", insert(s, "a") + insert(s, "b") + insert(s, "c"), 1, 0},
+		{"the next transaction", insert(s, "d"), 1, 0},
+		{"two tenants", insert(s, "e") + insert(other, "e"), 1, 1},
+		{"a savepoint", `savepoint one;` + insert(s, "g") + `rollback to one;` + insert(s, "h"), 1, 0},
+	} {
+		s.exec(t, `delete from due_webhooks`)
+		tx, err := s.MustSuper(t).Begin(t.Context())
+		if err == nil {
+			_, err = tx.Exec(t.Context(), c.sql)
+		}
+		if err == nil {
+			err = tx.Commit(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := func(to *shop) int { return s.due(t, fmt.Sprintf("tenant_id = %d", to.tenant), "1 minute") }
+		if of(s) != c.wantShop || of(other) != c.wantOthers {
+			t.Errorf("%s: %d and %d visits, want %d and %d", c.name, of(s), of(other), c.wantShop, c.wantOthers)
+		}
 	}
 }

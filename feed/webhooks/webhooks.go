@@ -79,6 +79,7 @@ type Webhook struct {
 	PreviousExpiresAt *time.Time
 	DeliveredTo       string // cursor
 	MessageEnd        *string
+	Replays           int
 	Attempts          int
 	FailingSince      *time.Time
 	LastAttemptAt     *time.Time
@@ -89,8 +90,8 @@ type Webhook struct {
 
 const columns = `
 	id, url, description, types, batch_size, state, pause_reason, paused_at, secret, previous_secret,
-	previous_expires_at, delivered_to, message_end, attempts, failing_since, last_attempt_at, next_attempt_at,
-	created_at, updated_at`
+	previous_expires_at, delivered_to, message_end, replays, attempts, failing_since, last_attempt_at,
+	next_attempt_at, created_at, updated_at`
 
 // Delivery is an attempt to deliver a message.
 type Delivery struct {
@@ -338,7 +339,8 @@ func (s *Store) Rotate(ctx context.Context, tenant tenancy.ID, by tenancy.Actor,
 }
 
 // Replay makes an endpoint continue after a cursor, and ends a pause because of an expired one. It returns
-// feed.ErrExpired and tenancy.ErrNotFound. A message that is being sent meanwhile does not count.
+// feed.ErrExpired and tenancy.ErrNotFound. A message that is being sent meanwhile does not count. Messages have other
+// ids than before.
 func (s *Store) Replay(
 	ctx context.Context, tenant tenancy.ID, by tenancy.Actor, id int64, after feed.Cursor,
 ) (Webhook, error) {
@@ -351,7 +353,7 @@ func (s *Store) Replay(
 	}
 	return s.change(ctx, tenant, by, id, "webhook.replay", nil, `
 		update webhooks
-		   set delivered_to = $3, message_end = null, attempts = 0, failing_since = null, worker = null,
+		   set delivered_to = $3, message_end = null, replays = replays + 1, attempts = 0, failing_since = null, worker = null,
 		       lease_until = case when lease_until > clock_timestamp()
 		                          then least(lease_until, clock_timestamp() + $4::interval) end,
 		       next_attempt_at = clock_timestamp(),
