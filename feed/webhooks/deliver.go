@@ -422,8 +422,8 @@ func (s *Store) readNext(ctx context.Context, tenant tenancy.ID, w Webhook, enco
 func deliveryOf(tenant tenancy.ID, w Webhook, entries []feed.Entry) Delivery {
 	first, last := entries[0].At.String(tenant), entries[len(entries)-1].At.String(tenant)
 	return Delivery{
-		MessageID: messageID(tenant, w.ID, first, last, fmt.Sprint(w.Replays)), Type: "changes", Entries: len(entries), FirstSeq: &first,
-		LastSeq: &last, Attempt: w.Attempts + 1,
+		MessageID: messageID(tenant, w.ID, first, last, fmt.Sprint(w.Replays)), Type: "changes",
+		Entries: len(entries), FirstSeq: &first, LastSeq: &last, Attempt: w.Attempts + 1,
 	}
 }
 
