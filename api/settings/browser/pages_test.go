@@ -61,7 +61,7 @@ func (b *tab) checkViewports(name string) {
 	if !b.widths {
 		evaluate[bool](b, axe+"; true")
 	}
-	for _, l := range viewports {
+	for n, l := range viewports {
 		where := name + "-" + l.name
 		b.show(l.scheme, l.width, l.height)
 		if width := evaluate[int64](b, `document.documentElement.scrollWidth`); width > l.width {
@@ -70,12 +70,15 @@ func (b *tab) checkViewports(name string) {
 		if b.widths {
 			continue
 		}
+		b.screenshot(where)
+		if b.isLarge && n > 0 {
+			continue
+		}
 		violations := evaluate[[]string](b, `axe.run(`+strconv.Quote(cmp.Or(b.part, "html"))+`, {resultTypes: ["violations"]}).then(r =>
 			r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html + " " + n.failureSummary)))`)
 		for _, violation := range violations {
 			b.t.Errorf("%s: axe: %s", where, violation)
 		}
-		b.screenshot(where)
 	}
 	b.do(chromedp.EmulateViewport(viewports[0].width, viewports[0].height))
 }

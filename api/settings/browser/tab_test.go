@@ -66,6 +66,7 @@ type tab struct {
 	t        testing.TB
 	ctx      context.Context
 	part     string // selects the part of the page that axe checks; "" for all
+	isLarge  bool   // axe takes long on this page, so it checks only the first viewport
 	mu       sync.Mutex
 	problems []string // reported by the browser
 }
