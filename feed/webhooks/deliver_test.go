@@ -840,6 +840,10 @@ func TestATenantLeavesQueriesToOthers(t *testing.T) {
 		<-end
 		return nil, errors.New("slow")
 	}
+	poll(t, "the entry is visible", func() bool {
+		next, err := hooks.next(t.Context(), s.tenant, w, encodeIDs)
+		return err == nil && next.message != nil
+	})
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() { _, _ = hooks.next(t.Context(), s.tenant, w, slow) })
