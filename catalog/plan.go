@@ -281,6 +281,12 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 	if exists {
 		p.Old = map[string]any{}
 	}
+	p.setFields(update, row.stock, names)
+	s.products[sku], s.stock[update.after.ID] = update.after, stockAfter(update.stockBefore, update.stock)
+}
+
+// setFields sets the fields that an update changes, and the stock of the warehouses of a row.
+func (p *Planned) setFields(update productUpdate, stock []Stock, names referenceNames) {
 	for _, c := range storedColumns {
 		if c.name != "images" {
 			before, after := names.field(c.name, c.value(&update.before)), names.field(c.name, c.value(&update.after))
@@ -289,14 +295,13 @@ func (s *storedRows) plan(p *Planned, row upsertRow, names referenceNames, newID
 	}
 	p.set("images", URLs(update.before.Images), URLs(update.after.Images)) // files do not change
 	before, after := map[string]int32{}, map[string]int32{}
-	for _, target := range row.stock {
+	for _, target := range stock {
 		if have := inWarehouse(update.stockBefore, target.WarehouseID); have != target.Quantity {
 			name := names.names[Warehouses][target.WarehouseID]
 			before[name], after[name] = have, target.Quantity
 		}
 	}
 	p.set("stock", before, after)
-	s.products[sku], s.stock[update.after.ID] = update.after, stockAfter(update.stockBefore, update.stock)
 }
 
 // set sets a field that changes.

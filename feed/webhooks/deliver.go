@@ -137,8 +137,8 @@ func (s *Store) Close() {
 	_ = s.Shutdown(context.Background())
 }
 
-// claim returns at most that many endpoints that have something to do, and of those whose last attempt failed at most
-// mostFailing. If some nodes of a cluster cannot be reached, it returns those of the others and an error.
+// claim leases at most most endpoints that are due, and returns them. The last attempt of at most mostFailing of them
+// failed. If it cannot reach all nodes of a cluster, it returns the endpoints of the others and an error.
 func (s *Store) claim(ctx context.Context, most, mostFailing int) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(tenancy.InBackground(ctx), queryTimeout)
 	defer cancel()
@@ -280,7 +280,8 @@ func (s *Store) deliver(ctx, requests context.Context, c claim, encode Encode, l
 	}
 }
 
-// hasWaitedFor reports whether a change at a time was neither replayed nor made during a pause, which is no lag.
+// hasWaitedFor reports whether the endpoint was ready for a change when it was made. A change that is replayed, or was
+// made during a pause, does not count as lag.
 func (w Webhook) hasWaitedFor(at time.Time) bool { return !at.Before(w.UpdatedAt) }
 
 // read returns the endpoint of a claim. It returns errLost.
@@ -344,7 +345,7 @@ func (s *Store) next(ctx context.Context, tenant tenancy.ID, w Webhook, encode E
 	return is, err
 }
 
-// shares has the slots of the tenants whose messages are made.
+// shares limits the queries that workers send at the same time for the messages of each tenant.
 type shares struct {
 	each    int
 	mu      sync.Mutex
