@@ -43,7 +43,7 @@ test-ops: go ## run the operational tests: servers killed under load, rolling re
 	@$(GOBUILD) -o bin/with-servers ./deploy/local/run
 	exec bin/with-servers sh -c 'go test -tags ops -count=1 -v -timeout 30m -run "^Test(PlansDo|AReaderOfChanges)" ./api && \
 		exec go test -tags ops -p 1 -count=1 -v -timeout 90m \
-			./catalog/media ./feed/webhooks ./cmd/storeroom/ops ./ratelimit ./deploy/...'
+			./catalog/media ./tenancy/feed/webhooks ./cmd/storeroom/ops ./ratelimit ./deploy/...'
 
 # The packages of the service on a cluster, then the tests of the cluster.
 test-citus: test-servers ## run the tests on a Citus cluster of three nodes (STOREROOM_CITUS or STOREROOM_CITUS_SOURCE says where Citus is)

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 

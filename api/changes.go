@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed"
 )
 
 const (

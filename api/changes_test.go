@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/tenancy/feed"
 )
 
 // changesPage is a response of GET /api/changes.

@@ -26,8 +26,6 @@ import (
 	"github.com/storeroom/storeroom/api/settings"
 	"github.com/storeroom/storeroom/catalog"
 	"github.com/storeroom/storeroom/catalog/media"
-	"github.com/storeroom/storeroom/feed"
-	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/keys/usage"
 	"github.com/storeroom/storeroom/ratelimit"
@@ -35,6 +33,8 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 )
 
 // Options are the dependencies and settings of a Server. Usage, Settings, WaitsForClient, TrustedProxies, BaseURL

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/storeroom/storeroom/feed"
+	"github.com/storeroom/storeroom/tenancy/feed"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/migrations"
 	"github.com/storeroom/storeroom/tenancy"

@@ -28,7 +28,6 @@ import (
 
 	"github.com/storeroom/storeroom/api/imports"
 	"github.com/storeroom/storeroom/catalog"
-	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/ratelimit"
 	"github.com/storeroom/storeroom/reports"
@@ -36,6 +35,7 @@ import (
 	"github.com/storeroom/storeroom/reports/sales"
 	"github.com/storeroom/storeroom/tenancy"
 	"github.com/storeroom/storeroom/tenancy/admission"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/people"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/storeroom/storeroom/feed"
-	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/paging"
 )
 

@@ -17,65 +17,69 @@ const module = "github.com/storeroom/storeroom"
 // import all packages. Any other package must be listed.
 var allowedImports = map[string][]string{
 	"cmd/bench": {
-		"api", "api/imports", "api/settings", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage", "migrations",
-		"ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission", "tenancy/money",
-		"tenancy/people",
+		"api", "api/imports", "api/settings", "catalog", "catalog/media", "deploy/local", "keys", "keys/usage",
+		"migrations", "ratelimit", "reports", "reports/sales", "reports/sums", "tenancy", "tenancy/admission",
+		"tenancy/money", "tenancy/people",
 	},
 	"cmd/storeroom/config": {"api/settings", "catalog/media", "keys", "ratelimit"},
 	"cmd/storeroom/server": {
-		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "feed",
-		"feed/webhooks", "keys", "keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy",
-		"tenancy/admission", "tenancy/changeplan", "tenancy/people",
+		"api", "api/imports", "api/settings", "catalog", "catalog/media", "cmd/storeroom/config", "keys",
+		"keys/usage", "migrations", "ratelimit", "reports", "reports/sales", "tenancy", "tenancy/admission",
+		"tenancy/changeplan", "tenancy/feed", "tenancy/feed/webhooks", "tenancy/people",
 	},
 	"cmd/storeroom/demo": {"catalog", "reports/sales", "tenancy", "tenancy/money", "tenancy/paging"},
 	"api": {
-		"api/archive", "api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "feed",
-		"feed/webhooks", "keys", "keys/usage", "ratelimit", "reports", "reports/export", "reports/sales",
-		"tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/idempotency", "tenancy/money", "tenancy/paging",
+		"api/archive", "api/docs", "api/imports", "api/settings", "catalog", "catalog/media", "keys", "keys/usage",
+		"ratelimit", "reports", "reports/export", "reports/sales", "tenancy", "tenancy/admission",
+		"tenancy/changeplan", "tenancy/feed", "tenancy/feed/webhooks", "tenancy/idempotency", "tenancy/money",
+		"tenancy/paging",
 	},
-	"api/archive": {
-		"catalog", "catalog/media", "reports/export", "reports/sales", "tenancy", "tenancy/admission",
-	},
-	"api/docs": {},
+	"api/archive": {"catalog", "catalog/media", "reports/export", "reports/sales", "tenancy", "tenancy/admission"},
+	"api/docs":    {},
 	"api/imports": {
-		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
-		"tenancy/csvcell", "tenancy/money", "tenancy/paging",
+		"api/archive", "api/imports/table", "catalog", "catalog/media", "reports/sales", "tenancy",
+		"tenancy/admission", "tenancy/changeplan", "tenancy/csvcell", "tenancy/money", "tenancy/paging",
 	},
 	"api/imports/table": {"tenancy/money"},
 	"api/settings": {
-		"api/imports", "api/settings/chart", "catalog", "catalog/media", "feed", "feed/webhooks", "keys", "keys/usage", "ratelimit", "reports",
-		"reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan", "tenancy/money",
-		"tenancy/paging", "tenancy/people",
+		"api/imports", "api/settings/chart", "catalog", "catalog/media", "keys", "keys/usage", "ratelimit",
+		"reports", "reports/export", "reports/sales", "tenancy", "tenancy/admission", "tenancy/changeplan",
+		"tenancy/feed", "tenancy/feed/webhooks", "tenancy/money", "tenancy/paging", "tenancy/people",
 	},
 	"api/settings/chart":   {},
 	"api/settings/browser": {}, // tests
 	"catalog":              {"tenancy", "tenancy/money", "tenancy/paging"},
 	"catalog/media":        {"catalog/media/avif", "tenancy"},
 	"catalog/media/avif":   {},
-	"feed":                 {"tenancy"},
-	"feed/webhooks":        {"feed", "tenancy", "tenancy/paging"},
 	"keys":                 {"tenancy"},
 	"keys/usage":           {"keys", "tenancy"},
 	"reports":              {"reports/sums", "tenancy", "tenancy/money"},
-	"reports/export":       {"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money"},
-	"reports/sales":        {"catalog", "reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
-	"reports/sums":         {"tenancy/money"},
-	"tenancy":              {"tenancy/admission"},
-	"tenancy/admission":    {},
-	"tenancy/changeplan":   {"tenancy", "tenancy/paging"},
-	"tenancy/csvcell":      {},
-	"tenancy/idempotency":  {"tenancy"},
-	"tenancy/money":        {},
-	"tenancy/paging":       {},
-	"tenancy/people":       {"tenancy", "tenancy/admission"},
-	"tenancy/tenancytest":  {"migrations", "tenancy"},
-	"ratelimit":            {},
-	"migrations":           {},
-	"deploy":               {}, // tests
-	"deploy/citus":         {},
-	"deploy/local":         {"deploy/citus"},
-	"deploy/local/run":     {"deploy/local"},
+	"reports/export": {
+		"catalog", "reports", "reports/sales", "tenancy/admission", "tenancy/csvcell", "tenancy/money",
+	},
+	"reports/sales":         {"catalog", "reports/sums", "tenancy", "tenancy/money", "tenancy/paging"},
+	"reports/sums":          {"tenancy/money"},
+	"tenancy":               {"tenancy/admission"},
+	"tenancy/admission":     {},
+	"tenancy/changeplan":    {"tenancy", "tenancy/paging"},
+	"tenancy/csvcell":       {},
+	"tenancy/feed":          {"tenancy"},
+	"tenancy/feed/webhooks": {"tenancy", "tenancy/feed", "tenancy/paging"},
+	"tenancy/idempotency":   {"tenancy"},
+	"tenancy/money":         {},
+	"tenancy/paging":        {},
+	"tenancy/people":        {"tenancy", "tenancy/admission"},
+	"tenancy/tenancytest":   {"migrations", "tenancy"},
+	"ratelimit":             {},
+	"migrations":            {},
+	"deploy":                {}, // tests
+	"deploy/citus":          {},
+	"deploy/local":          {"deploy/citus"},
+	"deploy/local/run":      {"deploy/local"},
 }
+
+// topFolders are the only folders at the top level. New packages go inside one of them.
+var topFolders = []string{"api", "catalog", "cmd", "deploy", "keys", "migrations", "ratelimit", "reports", "tenancy"}
 
 // domain lists the packages that must not import HTTP, because the API, the pages and the commands all call them.
 var domain = []string{
@@ -85,7 +89,6 @@ var domain = []string{
 	"catalog",
 	"catalog/media",
 	"catalog/media/avif",
-	"feed",
 	"keys",
 	"keys/usage",
 	"migrations",
@@ -97,6 +100,7 @@ var domain = []string{
 	"tenancy",
 	"tenancy/changeplan",
 	"tenancy/csvcell",
+	"tenancy/feed",
 	"tenancy/idempotency",
 	"tenancy/money",
 	"tenancy/paging",
@@ -114,6 +118,9 @@ func TestImportArrows(t *testing.T) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		allowed, listed := allowedImports[name]
 		program := !listed && strings.HasPrefix(name, "cmd/")
+		if top, _, _ := strings.Cut(name, "/"); !slices.Contains(topFolders, top) {
+			t.Errorf("package %s is in the folder %s: move it into one of %v", name, top, topFolders)
+		}
 		if !listed && !program {
 			t.Errorf("package %s has no import rule: add one to allowedImports", name)
 			continue

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/storeroom/storeroom/cmd/storeroom/config"
-	"github.com/storeroom/storeroom/feed"
-	"github.com/storeroom/storeroom/feed/webhooks"
 	"github.com/storeroom/storeroom/keys"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed"
+	"github.com/storeroom/storeroom/tenancy/feed/webhooks"
 	"github.com/storeroom/storeroom/tenancy/tenancytest"
 )
 

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	meter = otel.Meter("github.com/storeroom/storeroom/feed")
+	meter = otel.Meter("github.com/storeroom/storeroom/tenancy/feed")
 
 	// Errors are ignored: the SDK returns them only for invalid names.
 	lag, _ = meter.Float64Histogram("storeroom.feed.lag", metric.WithUnit("s"),

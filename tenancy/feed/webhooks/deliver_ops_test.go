@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/storeroom/storeroom/feed"
 	"github.com/storeroom/storeroom/tenancy"
+	"github.com/storeroom/storeroom/tenancy/feed"
 )
 
 const instanceVariable = "STOREROOM_TEST_INSTANCE"

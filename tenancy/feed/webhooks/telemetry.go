@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	meter = otel.Meter("github.com/storeroom/storeroom/feed/webhooks")
+	meter = otel.Meter("github.com/storeroom/storeroom/tenancy/feed/webhooks")
 
 	// Errors are ignored: the SDK returns them only for invalid names.
 	lag, _ = meter.Float64Histogram("storeroom.webhooks.lag", metric.WithUnit("s"),
