@@ -215,7 +215,8 @@ func (s *Store) addOrRemove(
 // addStock and removeStock add $3, which is negative for a removal, to the stock of a
 // product in the warehouse $4. They lock the product before its stock, as all other
 // writes do. They read rows that changed while they waited for the lock in their newest
-// version.
+// version. They record the change in the feed themselves, because the trigger of products
+// takes longer; app.recorded makes it skip this statement.
 const (
 	addStock = lockForAdjustment + `
 insert into stock (tenant_id, product_id, warehouse_id, quantity)
@@ -236,7 +237,8 @@ returning stock.product_id, stock.warehouse_id` + recordAdjustment
 
 	lockForAdjustment = `
 with locked as materialized (
-select id, coalesce($4::bigint, warehouse_id) as warehouse_id
+select id, coalesce($4::bigint, warehouse_id) as warehouse_id,
+       set_config('app.recorded', statement_timestamp()::text, true)
   from products
  where tenant_id = $1 and id = $2
    and quantity + $3::bigint between 0 and 2147483647
@@ -250,6 +252,10 @@ update products
   from stocked
  where products.tenant_id = $1 and products.id = stocked.product_id
 returning products.id, products.quantity, stocked.warehouse_id
+), recorded as (
+insert into changes (tenant_id, epoch, action, types, changed, ids)
+select $1, feed_epoch($1), 'updated', '{product,stock}', '{quantity,updated_at}', array[id::text]
+  from updated
 ), entry as (
 insert into inventory_adjustments (tenant_id, product_id, warehouse_id, type, quantity,
        quantity_before, quantity_after, notes, api_key_id)

@@ -245,7 +245,7 @@ CREATE TRIGGER list_inserts AFTER INSERT ON products FOR EACH ROW WHEN (new.quan
 CREATE TRIGGER list_updates AFTER UPDATE OF quantity, reorder_point ON products FOR EACH ROW WHEN ((old.quantity <= old.reorder_point OR new.quantity <= new.reorder_point) AND (old.quantity IS DISTINCT FROM new.quantity OR old.reorder_point IS DISTINCT FROM new.reorder_point)) EXECUTE FUNCTION list_low_products();
 CREATE TRIGGER record_deletes AFTER DELETE ON products REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
 CREATE TRIGGER record_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
-CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_products();
+CREATE TRIGGER record_updates AFTER UPDATE ON products REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (current_setting('app.recorded'::text, true) IS DISTINCT FROM statement_timestamp()::text) EXECUTE FUNCTION record_products();
 CREATE TRIGGER tag_inserts AFTER INSERT ON products REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION tag_products();
 CREATE TRIGGER tag_updates AFTER UPDATE OF status, name, sku, price, tags ON products FOR EACH ROW WHEN ((old.tags <> '{}'::text[] OR new.tags <> '{}'::text[]) AND (old.status IS DISTINCT FROM new.status OR old.name IS DISTINCT FROM new.name OR old.sku IS DISTINCT FROM new.sku OR old.price IS DISTINCT FROM new.price OR old.tags IS DISTINCT FROM new.tags)) EXECUTE FUNCTION tag_products();
 CREATE TRIGGER track_changed_media AFTER UPDATE OF images ON products FOR EACH ROW WHEN (old.images IS DISTINCT FROM new.images) EXECUTE FUNCTION track_media();
@@ -1144,7 +1144,7 @@ comment on table changes is 'Changes that the feed shows. A row has the objects 
 comment on column changes.xid is 'The transaction id. It is not xid8, whose comparisons are not leakproof.';
 comment on column changes.slot is 'The partition: the number of the 10 days since 2000-01-01, modulo 12.';
 comment on column changes.ids is 'The ids as in the API: numbers of orders and customers, identifiers of channels.';
-CREATE TRIGGER queue_webhooks AFTER INSERT ON changes REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION queue_webhooks();
+CREATE TRIGGER queue_webhooks AFTER INSERT ON changes FOR EACH STATEMENT WHEN (current_setting('app.queued_webhooks'::text, true) IS DISTINCT FROM current_setting('app.tenant_id'::text, true)) EXECUTE FUNCTION queue_webhooks();
 alter table changes alter tenant_id set statistics 0;
 alter table changes enable row level security, force row level security;
 create policy tenant on changes for all to public
@@ -3292,21 +3292,14 @@ CREATE OR REPLACE FUNCTION public.queue_webhooks()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'public', 'pg_temp'
- SET enable_sort TO 'off'
 AS $function$
 declare
-    queued bigint := nullif(current_setting('app.queued_webhooks', true), '')::bigint;
-    tenant bigint;
+    tenant constant bigint := nullif(current_setting('app.tenant_id', true), '')::bigint;
 begin
-    for tenant in
-        select distinct n.tenant_id
-          from new_rows n
-         where n.tenant_id is distinct from queued
-           and exists (select from webhooks w where w.tenant_id = n.tenant_id and w.state = 'active')
-    loop
+    if exists (select from webhooks w where w.tenant_id = tenant and w.state = 'active') then
         insert into due_webhooks (tenant_id) values (tenant);
         perform set_config('app.queued_webhooks', tenant::text, true);
-    end loop;
+    end if;
     return null;
 end $function$;
 revoke execute on function queue_webhooks() from public;
