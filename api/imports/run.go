@@ -41,7 +41,7 @@ type Options struct {
 type details struct {
 	Files    []File   `json:"files"`
 	Settings Settings `json:"settings"`
-	// Remembered are the names of the settings that come from an earlier import: only the mapping is remembered. It is
+	// Remembered are the names of the settings that come from an earlier import; only the mapping is remembered. It is
 	// nil before the files are read, and in imports by the command, which neither uses nor stores mappings.
 	Remembered []string    `json:"remembered"`
 	Currency   string      `json:"currency"`
@@ -65,7 +65,7 @@ func NewRunner(db *tenancy.DB, tenant tenancy.Tenant, o Options) *Runner {
 	return &Runner{m, changeplan.New(db, map[string]changeplan.Kind{PlanKind: m}), tenant, o}
 }
 
-// QuestionsError has the settings without which files cannot be read.
+// QuestionsError lists the settings that are needed to read the files.
 type QuestionsError struct{ Questions []Question }
 
 func (e QuestionsError) Error() string {
