@@ -97,7 +97,7 @@ type ChannelUpdate struct {
 	Label       *string
 	TakesStock  *bool
 	WhenShort   *string
-	WarehouseID *int64 // 0 is that of each product
+	WarehouseID *int64 // 0 is the warehouse of each product
 }
 
 // UpdateChannel changes a channel. It returns ErrNotFound, or an InvalidError (label, when_short, warehouse_id) that

@@ -185,8 +185,8 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 }
 
 // The work on a body takes this much memory for each of its bytes and for each of its JSON objects: the body, its
-// values, and the messages to PostgreSQL. An item of an order has 40 bytes, but needs much more in the statements.
-// Bulk requests work in parts, so larger bodies take no more than the maximum of each.
+// values, and the messages to PostgreSQL. An item of an order has 40 bytes, but needs much more in the statements. Bulk
+// requests work in parts, so larger bodies take at most the maximum of each.
 const (
 	loadFactor       = 3
 	maxBodyMemory    = 12 * mib
@@ -194,8 +194,8 @@ const (
 	maxObjectsMemory = 32 * mib
 )
 
-// Reserve waits for the memory that the work on the content takes, if it is large. The content must have ended. Only
-// the first call has an effect.
+// Reserve waits for the memory for the work on the content, if it is large. The content must have ended. Only the first
+// call has an effect.
 func (s *Spool) Reserve(ctx context.Context) (err error) {
 	if s.reservedWork || s.size <= uncounted {
 		return nil
