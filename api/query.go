@@ -32,8 +32,8 @@ type query struct {
 	errs   tenancy.InvalidError
 }
 
-// readQuery decodes the parameters. It does not use url.Values, which drops a malformed parameter
-// silently: without its filter a list would contain other objects.
+// readQuery decodes the parameters. It does not use url.Values, which silently drops a malformed parameter: without
+// that filter, a list would contain other objects.
 func readQuery(r *http.Request) *query {
 	q := &query{map[string]string{}, tenancy.InvalidError{}}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {

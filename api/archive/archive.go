@@ -40,7 +40,7 @@ const (
 	countedMemory = 1 << 20
 )
 
-// Options are the sources of an archive. Progress is optional; it is called with what is written, a file or images, the
+// Options are the sources of an archive. Progress is optional; it is called with the name of the file, or images, the
 // number of rows or pictures so far, and their total if it is known.
 type Options struct {
 	DB       *tenancy.DB

@@ -179,8 +179,8 @@ func (t *Ticket) finish() {
 	}
 }
 
-// Exchange ends a request that has started, and waits until it may run for another user and class. The
-// function that Start has returned ends it. No other method may run at the same time.
+// Exchange ends a started request, and waits until it may run for another user and class. The function that Start
+// returned then ends it. No other method may run at the same time.
 func (t *Ticket) Exchange(ctx context.Context, user string, class Class) error {
 	if t == nil {
 		return nil
@@ -217,8 +217,8 @@ func (t *Ticket) Rows(bytes int64) error {
 	return nil
 }
 
-// Attempt returns a function that frees the memory that Rows holds for rows of the time in between, because the request
-// reads them again. No other read of the request may run at the same time.
+// Attempt returns a function that frees the memory that Rows has taken since, for a request that reads the rows again.
+// No other read of the request may run at the same time.
 func (t *Ticket) Attempt() (undo func()) {
 	if t == nil {
 		return func() {}
@@ -254,7 +254,8 @@ func (t *Ticket) Connection(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, c.connections)
 }
 
-// imageWaits is how many times longer a request waits for Image than for others: decoding takes seconds.
+// imageWaits is how many times longer a request waits for Image than for other resources, because decoding takes
+// seconds.
 const imageWaits = 6
 
 // Image waits until the request may decode an image.
@@ -270,8 +271,8 @@ func (t *Ticket) CPU(ctx context.Context) (release func(), err error) {
 	return sync.OnceFunc(release), nil
 }
 
-// Copy waits until the request may copy or hash a part of a large body, which takes less than a millisecond. Senders of
-// many large bodies would use all CPUs, but the copies must not wait for those that use a CPU for longer.
+// Copy waits until the request may copy or hash a part of a large body, which takes less than a millisecond. Without
+// it, senders of many large bodies would use all CPUs; with CPU, copies would wait for longer work.
 func (t *Ticket) Copy(ctx context.Context) (release func(), err error) {
 	return t.acquire(ctx, 1, t.controller.copies)
 }

@@ -112,7 +112,7 @@ func manyExplanations(c *clients) {
 	c.repeat(60*5, func(n, round int) { c.get(n, paths[round%2]) })
 }
 
-// reportsOfNewTenants sends what two tenants may run at a time: four reports and two exports each.
+// reportsOfNewTenants sends as many requests as two tenants may run at a time: four reports and two exports each.
 func reportsOfNewTenants(c *clients) {
 	paths := []string{
 		report("products", 365), report("products", 7320) + "&sort=margin", report("products", 28),
