@@ -234,7 +234,8 @@ func (q *query) page() paging.Page {
 	}
 }
 
-// pageOrCursor takes page and per_page, or cursor. walking reports whether there is a cursor; after is nil if it is empty.
+// pageOrCursor takes page and per_page, or cursor. walking reports whether there is a cursor; after is nil if it is
+// empty.
 func (q *query) pageOrCursor(
 	r *http.Request, parse func(tenancy.ID, string) (paging.Position, error),
 ) (page paging.Page, walking bool, after *paging.Position) {

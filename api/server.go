@@ -52,8 +52,8 @@ type Options struct {
 	Imports  *imports.Jobs
 	Changes  *imports.Changes
 	Limiter  *ratelimit.Limiter
-	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture may
-	// use ImageMemory bytes.
+	// Media has the pictures of products. A tenant may store MediaQuota bytes. A child process that decodes a picture
+	// may use ImageMemory bytes.
 	Media       *media.Store
 	MediaQuota  int64
 	ImageMemory int64

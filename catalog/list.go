@@ -144,7 +144,8 @@ func (f Filter) query(tenant tenancy.ID) *productQuery {
 		q.from, q.table, q.id = "product_tags t", "t", "t.product_id"
 		if len(f.facets()) > 1 {
 			q.from += lookUp("id", "t.product_id")
-			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other columns.
+			// No index contains tags. To find one id, PostgreSQL might read all of an index that contains the other
+			// columns.
 			q.Where("t.tag = any (p.tags)")
 		}
 	default:

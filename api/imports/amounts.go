@@ -155,8 +155,8 @@ func (b *builder) charge(tax, shipping int64) {
 	b.Order.TaxTotal, b.Order.ShippingTotal = new(money.Cents(tax)), new(money.Cents(shipping))
 }
 
-// excludeTax is settle and charge for prices that include tax: the items are worth net without tax. Discounts keep their
-// proportion. Tax that is more than net is part of shipping.
+// excludeTax is settle and charge for prices that include tax: the items are worth net without tax. Discounts keep
+// their proportion. Tax that is more than net is part of shipping.
 func (b *builder) excludeTax(net, tax, shipping int64, column string) {
 	b.settle(net, column)
 	if len(b.Invalid) > 0 || net < 0 || tax < 0 {

@@ -24,7 +24,8 @@ import (
 
 const (
 	maxManifest = 32 << 20
-	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too large.
+	// maxListed limits a list of the manifest. A ZIP with more entries is not opened, because its directory is too
+	// large.
 	maxListed     = 200_000
 	maxArchiveIDs = 2_000_000                   // different ids of all tables, 16 bytes each
 	ledgerName    = "inventory_adjustments.csv" // is not read

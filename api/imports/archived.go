@@ -395,8 +395,8 @@ func (a *archiveReader) addItem(r *Record, c cells) error {
 	return nil
 }
 
-// refunds returns a function that reads a refund. Equal refunds without a reference have the same time, so they are near
-// each other.
+// refunds returns a function that reads a refund. Equal refunds without a reference have the same time, so they are
+// near each other.
 func (a *archiveReader) refunds() func(cells) Record {
 	var last time.Time
 	before := map[string]int{}

@@ -245,7 +245,8 @@ var statuses = map[string]string{
 	"inactif": "draft", "inactivo": "draft", "nee": "draft", "n": "draft", "y": "active",
 }
 
-// statusField returns the status for a word of another system, such as "published". The catalog refuses an unknown word.
+// statusField returns the status for a word of another system, such as "published". The catalog refuses an unknown
+// word.
 func statusField(word string) catalog.Field[string] {
 	if status, known := statuses[strings.ToLower(word)]; known {
 		return catalog.Value(status)

@@ -36,8 +36,8 @@ const reservation = 9 * 24 * time.Hour
 // reservedUntil identifies the reservations of a plan, across all tries to compute it.
 func reservedUntil(created time.Time) time.Time { return created.Add(reservation) }
 
-// pictures stores the pictures of an archive while it is planned. Applying the plan uses them. Those that no product uses
-// are deleted when their reservation ends, and soon if the plan is computed again or cancelled.
+// pictures stores the pictures of an archive while it is planned. Applying the plan uses them. Those that no product
+// uses are deleted when their reservation ends, and soon if the plan is computed again or cancelled.
 type pictures struct {
 	Pictures
 	db     *tenancy.DB

@@ -687,7 +687,8 @@ func (m *Importer) planCustomers(ctx context.Context, tenant tenancy.ID, rows []
 	return nil
 }
 
-// cancelledNote explains why the totals of a plan, which are compared with those of another system, exceed those of reports.
+// cancelledNote explains why the totals of a plan, which are compared with those of another system, exceed those of
+// reports.
 const cancelledNote = "the order is cancelled: the totals include it, reports do not"
 
 func (m *Importer) planOrders(ctx context.Context, tenant tenancy.ID, rows []*PlannedRow) error {

@@ -136,10 +136,10 @@ type Set struct {
 	archive   *archive // or nil
 }
 
-// Records reads the files again and yields their records, with temporary files while it does. An error means that a file
-// cannot be read to its end; it is the last element.
+// Records reads the files again and yields their records, with temporary files while it does. An error means that a
+// file cannot be read to its end; it is the last element.
 func (s *Set) Records(ctx context.Context) iter.Seq2[Record, error] { return s.records(ctx) }
 
-// Progress returns the file of the last record, the rows of the records so far, and the rows of all files. It must not be
-// called while Records reads the next record.
+// Progress returns the file of the last record, the rows of the records so far, and the rows of all files. It must not
+// be called while Records reads the next record.
 func (s *Set) Progress() (file string, read, size int64) { return s.progress() }

@@ -142,8 +142,8 @@ func (r *reading) attachRefunds() []Record {
 // equalRefunds counts refunds by their content.
 type equalRefunds map[[16]byte]int
 
-// reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order are
-// both stored, and a second import stores nothing. Stored references must not change.
+// reference identifies a refund by its content and the number of equal ones before it: two equal refunds of an order
+// are both stored, and a second import stores nothing. Stored references must not change.
 func (e equalRefunds) reference(prefix, order string, at time.Time, amount money.Cents) string {
 	content := prefix + at.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) + ":" + amount.String()
 	key := keyOf(order, content)

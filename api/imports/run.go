@@ -72,8 +72,8 @@ func (e QuestionsError) Error() string {
 	return fmt.Sprintf("%s can be read in different ways: %s is required", e.Questions[0].File, e.Questions[0].ID)
 }
 
-// Import plans and applies the records of the files of dir. It returns a QuestionsError if it needs more settings. If ctx
-// is cancelled while it plans, nothing is imported. Otherwise Resume can continue the plan of the report.
+// Import plans and applies the records of the files of dir. It returns a QuestionsError if it needs more settings. If
+// ctx is cancelled while it plans, nothing is imported. Otherwise Resume can continue the plan of the report.
 func (r *Runner) Import(ctx context.Context, dir fs.FS) (Report, error) {
 	zone, err := tenancy.LoadZone(r.tenant.Timezone)
 	if err != nil {
@@ -188,7 +188,8 @@ func (r *Runner) work(ctx context.Context, id int64) (Report, error) {
 	return report, errors.Join(err, reportErr)
 }
 
-// Resume continues an import, or its undo, that was interrupted or killed. It returns ErrIncomplete if it was killed while planning.
+// Resume continues an import, or its undo, that was interrupted or killed. It returns ErrIncomplete if it was killed
+// while planning.
 func (r *Runner) Resume(ctx context.Context, id int64) (Report, error) {
 	plan, err := r.get(ctx, id)
 	if err != nil {

@@ -4,8 +4,8 @@
 // metadata, color profiles or anything else in the upload, so a file in the storage is always a plain JPEG or PNG
 // picture. The child has limits of memory and CPU time, because nothing can abort a decoder in this process.
 //
-// The storage is a folder or a bucket. A picture has a random name, TOKEN.jpg, and its other sizes are TOKEN-160.jpg and
-// so on. Files never change. Package catalog records which of them are in use.
+// The storage is a folder or a bucket. A picture has a random name, TOKEN.jpg, and its other sizes are TOKEN-160.jpg
+// and so on. Files never change. Package catalog records which of them are in use.
 package media
 
 import (

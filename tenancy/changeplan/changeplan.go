@@ -3,7 +3,8 @@
 // A plan has parts of at most a few hundred rows. The caller computes them without writing anything else, and a user
 // can read them before they are applied. Apply and undo carry out one part in one transaction, which also moves
 // next_part: if a process is killed, either nothing happened or next_part includes it, and another process continues
-// with the next part. Two workers of a plan cannot apply a part twice, because the transaction locks the row of the plan.
+// with the next part. Two workers of a plan cannot apply a part twice, because the transaction locks the row of the
+// plan.
 //
 //	planning      → needs_mapping, planned, cancelled, failed
 //	needs_mapping → planning, cancelled

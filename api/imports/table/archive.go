@@ -22,8 +22,8 @@ type Archive struct {
 	entries map[string]int
 }
 
-// FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the names
-// of all other files.
+// FindArchive returns the first ZIP file of dir that has an entry, or nil. The caller must close it. others has the
+// names of all other files.
 func FindArchive(dir fs.FS, space *Space, entry string) (found *Archive, others []string, err error) {
 	defer func() {
 		if err != nil && found != nil {

@@ -801,8 +801,8 @@ func TestAShutdownReleasesEndpoints(t *testing.T) {
 	}
 }
 
-// If Storeroom cannot read the objects of a message, the attempt fails: the list of deliveries shows it, the next attempt
-// waits, and the endpoint is paused in the end.
+// If Storeroom cannot read the objects of a message, the attempt fails: the list of deliveries shows it, the next
+// attempt waits, and the endpoint is paused in the end.
 func TestAMessageThatCannotBeMadeFails(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -42,8 +42,8 @@ const (
 	// Retention is how long deliveries are kept.
 	Retention = 30 * 24 * time.Hour
 
-	// A change of an endpoint ends the claim of its worker, which may be sending a message. Other workers wait until that
-	// worker releases the endpoint, or at most for this time.
+	// A change of an endpoint ends the claim of its worker, which may be sending a message. Other workers wait until
+	// that worker releases the endpoint, or at most for this time.
 	interruption = queryTimeout + timeout + 5*time.Second
 
 	maxURL         = 2000

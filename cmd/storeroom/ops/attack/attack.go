@@ -75,8 +75,8 @@ func (a Attack) Run(t *Target, o *Others, without, with time.Duration) (r Round)
 	return r
 }
 
-// Faults returns the violated guarantees. It checks latency only after a measurement without the attack: tests that run in
-// parallel use the same CPUs.
+// Faults returns the violated guarantees. It checks latency only after a measurement without the attack: tests that run
+// in parallel use the same CPUs.
 func (r Round) Faults() (faults []string) {
 	if n := len(r.With.Failures); n > 0 {
 		faults = append(faults, fmt.Sprintf("%d of %d requests of other tenants failed:\n\t%s",

@@ -412,7 +412,8 @@ func commands(c *clients) {
 	})
 }
 
-// useCPUs sends nothing. It shows what the attackers' use of the CPUs causes on a machine that they share with the service.
+// useCPUs sends nothing. It shows what the attackers' use of the CPUs causes on a machine that they share with the
+// service.
 func useCPUs(c *clients) {
 	c.times(runtime.NumCPU(), func(int) {
 		for c.ctx.Err() == nil {
