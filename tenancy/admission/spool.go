@@ -31,7 +31,7 @@ type Spool struct {
 	mu       sync.Mutex
 	changed  *sync.Cond // the spool has grown or ended
 	memory   []byte
-	file     *os.File // has no name any more, so that the system deletes it with the process
+	file     *os.File // no longer has a name, so that the system deletes it with the process
 	size     int64
 	objects  int64 // opening braces
 	end      error // io.EOF or the error of the writer; nil until the writer has ended
