@@ -63,8 +63,8 @@ func Repeat(ctx context.Context, interval time.Duration, logger *slog.Logger, f 
 	}
 }
 
-// Run does the work of all tenants, for at most an interval. It skips a tenant whose work fails, and returns the
-// errors; the next run tries again, but deletions wait for an hour.
+// Run does the work of all tenants. It ends after the interval, even if new work keeps arriving. It skips a tenant
+// whose work fails, and returns the errors; the next run tries again, but deletions wait for an hour.
 func (t Task) Run(ctx context.Context, db *DB) error {
 	if t.Central {
 		return t.run(ctx, db.Central())
